@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: Apache-2.0
+# cmake --install: library, headers, find_package(sinew), pkg-config.
+include(CMakePackageConfigHelpers)
+set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sinew)
+get_target_property(library_type sinew TYPE)
+
+install(TARGETS sinew EXPORT sinewTargets FILE_SET HEADERS)
+install(EXPORT sinewTargets NAMESPACE sinew:: DESTINATION ${package_dir})
+configure_package_config_file(cmake/sinewConfig.cmake.in ${PROJECT_BINARY_DIR}/sinewConfig.cmake
+    INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/sinewConfigVersion.cmake
+    COMPATIBILITY SameMinorVersion)
+install(FILES
+    ${PROJECT_BINARY_DIR}/sinewConfig.cmake ${PROJECT_BINARY_DIR}/sinewConfigVersion.cmake
+    cmake/FindHwy.cmake cmake/FindHwloc.cmake
+    DESTINATION ${package_dir})
+
+# pkg-config knows no targets: spell out what a static libsinew.a needs, a shared one brings along.
+set(pc_cflags -pthread)
+set(pc_libs -pthread)
+if(SINEW_HAVE_MPI)
+    list(TRANSFORM MPI_CXX_INCLUDE_DIRS PREPEND -isystem OUTPUT_VARIABLE flags)
+    list(TRANSFORM MPI_CXX_COMPILE_DEFINITIONS PREPEND -D OUTPUT_VARIABLE definitions)
+    list(APPEND pc_cflags ${flags} ${definitions})
+    list(APPEND pc_libs ${MPI_CXX_LIBRARIES})
+endif()
+if(library_type STREQUAL "STATIC_LIBRARY")
+    list(APPEND pc_libs ${Hwy_LIBRARY})
+    if(SINEW_HAVE_HWLOC)
+        list(APPEND pc_libs ${Hwloc_LIBRARY})
+    endif()
+    if(SINEW_HAVE_CUDA)
+        list(APPEND pc_libs ${CUDA_cudart_static_LIBRARY} -ldl -lrt)
+    endif()
+endif()
+list(REMOVE_DUPLICATES pc_libs)
+list(JOIN pc_cflags " " pc_cflags)
+list(JOIN pc_libs " " pc_libs)
+set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+string(REGEX REPLACE "[^/]+" ".." pc_up ${pc_dir})
+configure_file(cmake/sinew.pc.in ${PROJECT_BINARY_DIR}/sinew.pc @ONLY)
+install(FILES ${PROJECT_BINARY_DIR}/sinew.pc DESTINATION ${pc_dir})

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+# sinew_add_test(name SOURCES a.cpp... [RANKS n...] [LABELS l...] [TIMEOUT s] [LIBS t...] [ENV K=V...])
+#
+# One GoogleTest program. Without RANKS it is one ctest entry; with RANKS it is one entry
+# name/n for each count, started by the mpiexec that belongs to the MPI we build with, labelled
+# mpi, and left out when there is no MPI. Exit code 77 means skipped.
+find_package(GTest QUIET)
+if(NOT TARGET GTest::gmock)
+    message(FATAL_ERROR "sinew: the tests need GoogleTest. Debian: apt-get install libgtest-dev "
+        "libgmock-dev, or configure with -DSINEW_BUILD_TESTS=OFF")
+endif()
+
+# SINEW_CHECK: every test also checks that all ranks make the same calls. The rest lets more
+# ranks than cores share a machine, as root and in a container too; each MPI reads only its own.
+set(SINEW_TEST_ENVIRONMENT
+    SINEW_CHECK=1
+    OMPI_MCA_mpi_yield_when_idle=1
+    OMPI_MCA_rmaps_base_oversubscribe=1
+    OMPI_ALLOW_RUN_AS_ROOT=1
+    OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+    ASAN_OPTIONS=detect_stack_use_after_return=1
+    LSAN_OPTIONS=suppressions=${PROJECT_SOURCE_DIR}/cmake/lsan.supp:print_suppressions=0
+    UBSAN_OPTIONS=print_stacktrace=1
+    TSAN_OPTIONS=second_deadlock_stack=1)
+
+# Whatever starts it (a program or a script), a test has a time limit, an environment, labels.
+function(sinew_test_properties test)
+    cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
+    if(NOT arg_TIMEOUT)
+        set(arg_TIMEOUT 60)
+    endif()
+    set_tests_properties(${test} PROPERTIES
+        TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+        ENVIRONMENT "${SINEW_TEST_ENVIRONMENT};${arg_ENV}")
+endfunction()
+
+function(sinew_add_test name)
+    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;RANKS;LABELS;LIBS;ENV" ${ARGN})
+    if(arg_UNPARSED_ARGUMENTS)
+        message(FATAL_ERROR "sinew_add_test(${name}): does not know ${arg_UNPARSED_ARGUMENTS}")
+    endif()
+    if(arg_RANKS AND NOT SINEW_HAVE_MPI)
+        return()
+    endif()
+    add_executable(${name} ${arg_SOURCES})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE ${arg_LIBS} sinew_test_support sinew::sinew GTest::gmock)
+    if(arg_RANKS AND TARGET sinew_test_mpi_main)
+        target_link_libraries(${name} PRIVATE sinew_test_mpi_main)
+    else()
+        target_link_libraries(${name} PRIVATE GTest::gmock_main)
+    endif()
+    if(NOT arg_RANKS)
+        add_test(NAME ${name} COMMAND ${name})
+        sinew_test_properties(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
+    endif()
+    foreach(ranks IN LISTS arg_RANKS)
+        add_test(NAME ${name}/${ranks}
+            COMMAND ${MPIEXEC_EXECUTABLE} ${SINEW_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                $<TARGET_FILE:${name}>)
+        sinew_test_properties(${name}/${ranks}
+            LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
+        set_tests_properties(${name}/${ranks} PROPERTIES PROCESSORS ${ranks})
+    endforeach()
+endfunction()

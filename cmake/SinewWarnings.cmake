@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: Apache-2.0
+# Warnings, warnings as errors and sanitizers, for every target of this project and no one else's.
+#
+# Not -Wconversion: with g++ it flags every sum of two int8_t in the kernels. What we do fear, a
+# 64-bit count that loses its upper half, clang's -Wshorten-64-to-32 finds without the noise.
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+    add_compile_options(-Wshorten-64-to-32)
+endif()
+if(SINEW_WERROR)
+    add_compile_options(-Werror)
+endif()
+
+if(SINEW_SANITIZE)
+    if(NOT SINEW_SANITIZE MATCHES "^(thread|address|undefined|address,undefined)$")
+        message(FATAL_ERROR "sinew: SINEW_SANITIZE=${SINEW_SANITIZE} "
+            "(must be thread, address, undefined or address,undefined)")
+    endif()
+    add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer)
+    add_link_options(-fsanitize=${SINEW_SANITIZE})
+    if(SINEW_SANITIZE MATCHES "undefined")
+        add_compile_options(-fno-sanitize-recover=undefined)
+    endif()
+endif()
