@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <utility>
+
+#include <sinew/transport.hpp>
+
+namespace sinew::collectives {
+
+class Channel;
+
+/// Paces the waits of an operation, and ends them when there is nothing more to wait for.
+class Supervisor {
+public:
+    virtual ~Supervisor() = default;
+    /// Polls of a transfer before the first `idle`: spinning pays only where a core is free.
+    virtual int spins() const = 0;
+    /// Called between polls of a wait that lasts; `round` counts from 0. Spins, yields, sleeps or
+    /// lets another operation run. Throws Timeout, PeerLost.
+    virtual void idle(int round, Channel const& channel) = 0;
+};
+
+/// What an algorithm talks through: the messages of one operation over a Transport, each wait of
+/// which is bounded. Empty messages are not sent: sender and receiver both know the size.
+class Channel {
+public:
+    /// A transfer under way; its buffer is borrowed until it is done. Cancelled when destroyed
+    /// before that, which only happens when the operation has failed.
+    class Transfer {
+    public:
+        Transfer() = default;
+        Transfer(Transfer&& other) noexcept
+            : channel_(other.channel_), ticket_(std::exchange(other.ticket_, {})), peer_(other.peer_) {}
+        Transfer& operator=(Transfer&& other) noexcept {
+            std::swap(channel_, other.channel_);
+            std::swap(ticket_, other.ticket_);
+            std::swap(peer_, other.peer_);
+            return *this;
+        }
+        ~Transfer() {
+            if (ticket_) channel_->transport_.cancel(ticket_);
+        }
+        void wait() {
+            if (ticket_) channel_->wait(*this);
+        }
+        bool test() { return !ticket_ || channel_->transport_.test(ticket_, &received_); }
+        Transport::Received received() const { return received_; }
+
+    private:
+        friend class Channel;
+        Transfer(Channel& channel, Transport::Ticket ticket, int peer)
+            : channel_(&channel), ticket_(ticket), peer_(peer) {}
+        Channel* channel_ = nullptr;
+        Transport::Ticket ticket_{};
+        int peer_ = -1;
+        Transport::Received received_{};
+    };
+
+    Channel(Transport& transport, Supervisor& supervisor, int tag)
+        : transport_(transport), supervisor_(supervisor), tag_(tag), rank_(transport.rank()),
+          size_(transport.size()), spins_(supervisor.spins()) {}
+    Channel(Channel const&) = delete;
+    Channel& operator=(Channel const&) = delete;
+
+    int rank() const { return rank_; }
+    int size() const { return size_; }
+
+    Transfer start_send(int to, std::span<std::byte const> bytes) {
+        if (bytes.empty()) return {};
+        return {*this, transport_.start_send(to, tag_, bytes), to};
+    }
+    Transfer start_receive(int from, std::span<std::byte> bytes) {
+        if (bytes.empty()) return {};
+        return {*this, transport_.start_receive(from, tag_, bytes), from};
+    }
+    void send(int to, std::span<std::byte const> bytes) { start_send(to, bytes).wait(); }
+    void receive(int from, std::span<std::byte> bytes) { start_receive(from, bytes).wait(); }
+    /// Sends and receives at once, so that a ring of callers cannot deadlock.
+    void exchange(int to, std::span<std::byte const> out, int from, std::span<std::byte> in) {
+        Transfer sending = start_send(to, out);
+        start_receive(from, in).wait();
+        sending.wait();
+    }
+
+    /// For error texts: "ring step 4 of 14". Algorithms call it once per step.
+    void step(int now, int of) {
+        step_ = now;
+        steps_ = of;
+    }
+    int current_step() const { return step_; }
+    int steps() const { return steps_; }
+    /// The rank that the wait under way is for.
+    int waiting_for() const { return waiting_for_; }
+    /// One round of a wait of the caller's own making (it polls transfers itself); see Supervisor.
+    void idle(int round, int waiting_for) {
+        waiting_for_ = waiting_for;
+        supervisor_.idle(round, *this);
+    }
+    int spins() const { return spins_; }
+
+private:
+    void wait(Transfer& transfer) {
+        for (int i = 0; i < spins_; ++i)
+            if (transport_.test(transfer.ticket_, &transfer.received_)) return;
+        for (int round = 0; !transport_.test(transfer.ticket_, &transfer.received_); ++round)
+            idle(round, transfer.peer_);
+    }
+
+    Transport& transport_;
+    Supervisor& supervisor_;
+    int tag_;
+    int rank_;
+    int size_;
+    int spins_;
+    int step_ = 0;
+    int steps_ = 0;
+    int waiting_for_ = -1;
+};
+
+}  // namespace sinew::collectives

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string>
+
+namespace sinew::collectives {
+
+/// What a step costs here: the time of a neighbour exchange by message size, measured at a few
+/// sizes and interpolated (so that eager limits and rendezvous show), and of reducing a byte.
+class Model {
+public:
+    static constexpr std::array<std::size_t, 8> sizes{8, 512, 2048, 8192, 32768, 131072, 524288, 2097152};
+
+    /// Seconds of one exchange (send and receive at once) of `bytes` each way.
+    double exchange(std::size_t bytes) const;
+    /// Seconds of combining two vectors of `bytes`.
+    double reduce(std::size_t bytes) const { return reduce_per_byte * static_cast<double>(bytes); }
+    /// Seconds of a pipeline that moves `bytes` in segments, after its first.
+    double stream(std::size_t bytes) const;
+
+    /// Text form, one line, and back (throws UsageError when it is not one).
+    std::string to_text() const;
+    static Model from_text(std::string const& text);
+
+    std::array<double, sizes.size()> seconds{2e-6, 2e-6, 3e-6, 6e-6, 15e-6, 50e-6, 180e-6, 700e-6};
+    double reduce_per_byte = 1e-10;
+    /// Segment and window that long transfers are cut into.
+    std::size_t segment = 32768;
+    int window = 16;
+};
+
+}  // namespace sinew::collectives

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+#include <span>
+#include <vector>
+
+namespace sinew::collectives {
+
+/// Working memory of the operations of one communicator, which run one at a time: kept between
+/// calls, so that a hot loop neither allocates nor faults pages in.
+class Scratch {
+public:
+    /// Memory for the operation under way, aligned to a cache line, contents undefined.
+    std::span<std::byte> take(std::size_t bytes) {
+        if (used_ == blocks_.size()) blocks_.emplace_back();
+        Block& block = blocks_[used_++];
+        if (block.size < bytes) {
+            block = Block{};  // freed first: never both
+            block.memory.reset(new (std::align_val_t{alignment}) std::byte[bytes]);
+            block.size = bytes;
+        }
+        return {block.memory.get(), bytes};
+    }
+
+    /// Everything taken is free again; what is large goes back to the system.
+    void release() {
+        used_ = 0;
+        for (Block& block : blocks_)
+            if (block.size > keep_bytes) block = Block{};
+    }
+
+private:
+    static constexpr std::size_t alignment = 64;
+    static constexpr std::size_t keep_bytes = std::size_t{64} << 20;
+    struct Delete {
+        void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{alignment}); }
+    };
+    struct Block {
+        std::unique_ptr<std::byte[], Delete> memory;
+        std::size_t size = 0;
+    };
+    std::vector<Block> blocks_;
+    std::size_t used_ = 0;
+};
+
+}  // namespace sinew::collectives

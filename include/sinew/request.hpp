@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+
+namespace sinew {
+
+namespace detail {
+class Operation;
+}
+
+/// What a receive brought: the rank it came from, its tag, and how many elements.
+struct Received {
+    int source = -1;
+    int tag = 0;
+    std::size_t count = 0;
+};
+
+/// A non-blocking operation under way. Move-only; use it from one thread at a time.
+///
+/// The buffers of the operation belong to it until `wait` has returned or `test`/`wait_for` has
+/// said true. The destructor therefore waits (bounded by the operation's deadline, after which the
+/// transfer is cancelled and the failure logged). Errors are thrown by wait, test and wait_for,
+/// once; afterwards the request is empty. An empty request is done.
+class Request {
+public:
+    Request() = default;
+    explicit Request(std::shared_ptr<detail::Operation> operation) : operation_(std::move(operation)) {}
+    Request(Request&&) noexcept = default;
+    Request& operator=(Request&& other) noexcept;
+    ~Request();
+
+    /// Blocks until the operation has ended. For receives says what came.
+    Received wait();
+    /// Makes progress where no thread of the library does; true when the operation has ended.
+    bool test();
+    /// As `wait`, at most this long; true when the operation has ended.
+    bool wait_for(std::chrono::nanoseconds limit);
+
+private:
+    void finish() noexcept;
+    std::shared_ptr<detail::Operation> operation_;
+};
+
+}  // namespace sinew
