@@ -1,2 +1,138 @@
 # SPDX-License-Identifier: Apache-2.0
-message(STATUS "placeholder")
+# Who may include whom. Given ROOT; prints file:line of each violation and fails if there is one.
+cmake_minimum_required(VERSION 3.25)
+
+# layer: the layers it may include besides itself. First match wins, so longer paths come first.
+# A layer that is not named here yet must be added with its arrows: an unknown folder is an error.
+set(arrows
+    "src/base:"
+    "src/transport: src/base"
+    "collectives: src/base src/transport"
+    "src/wire: src/base"
+    "src/world: src/base src/transport src/wire"
+    "src/comm: src/base src/transport src/wire src/world collectives"
+    "include/sinew:"
+    "benchmarks:"
+    "examples:"
+    "tests: src collectives benchmarks examples")
+
+# Public headers that are above a layer, and so not for it: what they declare is made of it.
+set(public_above
+    "src/base: transport world communicator mpi sinew"
+    "src/transport: world communicator mpi sinew"
+    "collectives: world communicator mpi sinew"
+    "src/wire: transport world communicator mpi sinew"
+    "src/world: communicator mpi sinew")
+
+# third-party header: the paths (as regular expressions) it may be included in.
+set(third_party
+    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
+    "hwy/: collectives/kernels/"
+    "hwloc(\\.h$|/): src/world/"
+    "cuda: src/comm/device_memory_cuda collectives/nccl/ collectives/kernels/"
+    "nccl\\.h$: collectives/nccl/"
+    "gloo/: benchmarks/peers/"
+    "boost/: benchmarks/ examples/ tests/"
+    "nlohmann/: benchmarks/ examples/ tests/"
+    "(gtest|gmock)/: tests/")
+
+set(violations "")
+macro(violation why)
+    list(APPEND violations "${file}:${line}: ${why}")
+endmacro()
+
+# The part after "key:" of the first row whose key matches, in `row`; the key in `key`.
+function(look_up table text how)
+    set(key "" PARENT_SCOPE)
+    set(row "" PARENT_SCOPE)
+    foreach(entry IN LISTS ${table})
+        string(REGEX MATCH "^([^:]*):(.*)$" entry "${entry}")
+        set(candidate "${CMAKE_MATCH_1}")
+        set(rest "${CMAKE_MATCH_2}")
+        if((how STREQUAL "folder" AND "${text}" MATCHES "^${candidate}/")
+                OR (how STREQUAL "header" AND "${text}" MATCHES "^${candidate}"))
+            separate_arguments(rest)
+            set(key "${candidate}" PARENT_SCOPE)
+            set(row "${rest}" PARENT_SCOPE)
+            return()
+        endif()
+    endforeach()
+endfunction()
+
+function(any_match result text)
+    set(${result} FALSE PARENT_SCOPE)
+    foreach(pattern IN LISTS ARGN)
+        if("${text}" MATCHES "^${pattern}")
+            set(${result} TRUE PARENT_SCOPE)
+        endif()
+    endforeach()
+endfunction()
+
+macro(check_include)
+    # Ours are rooted at the repository and quoted; public ones are <sinew/...>.
+    look_up(arrows "${file}" folder)
+    set(layer "${key}")
+    set(may "${row}")
+    if(layer STREQUAL "")
+        violation("belongs to no layer that include_rules.cmake knows: add it with its arrows")
+    elseif(quote STREQUAL "\"")
+        list(TRANSFORM may APPEND "/" OUTPUT_VARIABLE prefixes)
+        any_match(allowed "${header}" "${layer}/" ${prefixes})
+        if(layer STREQUAL "include/sinew")
+            violation("a public header includes \"${header}\" (only <sinew/...> and the standard)")
+        elseif(NOT allowed)
+            list(JOIN may ", " names)
+            violation("${layer} may not include \"${header}\" (only itself, ${names})")
+        endif()
+    elseif(header MATCHES "^sinew/(.*)\\.hpp$")
+        set(name "${CMAKE_MATCH_1}")
+        look_up(public_above "${file}" folder)
+        if(name IN_LIST row)
+            violation("${layer} may not include <${header}>, which is above it")
+        endif()
+    elseif(header MATCHES "^(src|collectives|tests|benchmarks|examples)/")
+        violation("private <${header}> is included by \"\", not by <>")
+    else()
+        look_up(third_party "${header}" header)
+        if(NOT key STREQUAL "")
+            any_match(allowed "${file}" ${row})
+            if(NOT allowed)
+                list(JOIN row ", " names)
+                violation("<${header}> is not for this file (only for ${names})")
+            endif()
+        endif()
+    endif()
+endmacro()
+
+set(folders "")
+foreach(folder include src collectives benchmarks examples tests)
+    if(IS_DIRECTORY ${ROOT}/${folder})
+        list(APPEND folders ${folder})
+    endif()
+endforeach()
+execute_process(WORKING_DIRECTORY ${ROOT} OUTPUT_VARIABLE found
+    COMMAND grep -rnE --include=*.hpp --include=*.cpp --include=*.h --include=*.cu
+        "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]" ${folders})
+string(REGEX MATCHALL "[^\n]+" found "${found}")
+set(count 0)
+foreach(hit IN LISTS found)
+    if(hit MATCHES "^([^:]+):([0-9]+):[ \t]*#[ \t]*include[ \t]*([<\"])([^>\"]+)[>\"]")
+        set(file "${CMAKE_MATCH_1}")
+        set(line "${CMAKE_MATCH_2}")
+        set(quote "${CMAKE_MATCH_3}")
+        set(header "${CMAKE_MATCH_4}")
+        check_include()
+        math(EXPR count "${count} + 1")
+    endif()
+endforeach()
+
+if(count EQUAL 0)
+    message(FATAL_ERROR "include rules: no #include found under ${ROOT}")
+endif()
+if(violations)
+    list(JOIN violations "\n" text)
+    list(LENGTH violations number)
+    message("${text}")
+    message(FATAL_ERROR "include rules: ${number} of ${count} includes break the arrows of docs/design.md")
+endif()
+message(STATUS "include rules: ${count} includes, all along the arrows")
