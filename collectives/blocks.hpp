@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <span>
 
@@ -32,6 +33,14 @@ public:
         auto const r = static_cast<std::size_t>(rank);
         if (counts_.empty()) return {r * equal_, equal_};
         return {offsets_[r] * element_, counts_[r] * element_};
+    }
+
+    /// Bytes of the largest part among `ranks`.
+    std::size_t largest(int ranks) const {
+        std::size_t bytes = equal_;
+        if (!counts_.empty())
+            for (int r = 0; r < ranks; ++r) bytes = std::max(bytes, (*this)[r].bytes);
+        return bytes;
     }
 
 private:

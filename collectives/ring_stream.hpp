@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+#include <vector>
+
+#include "collectives/channel.hpp"
+#include "collectives/chunks.hpp"
+
+namespace sinew::collectives {
+
+/// A pipeline around the ring: in step k every rank passes a block to the next rank and takes one
+/// from the previous, and what it takes in step k it passes on in step k + 1. Blocks travel in
+/// segments, and there is no barrier between steps: a segment leaves as soon as the same segment of
+/// the step before has arrived and been worked on, while up to `window` others are under way.
+///
+/// `Place` says where things are, by step and segment:
+///     std::span<std::byte const> outgoing(int step, std::size_t segment)   what to send
+///     std::span<std::byte> landing(int step, std::size_t segment, int slot)  where to receive
+///     void arrived(int step, std::size_t segment, int slot)                work on what has come
+/// `slot` (0 .. window-1) is free for the segment between landing and arrived.
+template <class Place>
+class RingStream {
+public:
+    /// A receive may overwrite what was sent `reuse` segments before; 0: nothing that was sent.
+    RingStream(Channel& channel, Place& place, int steps, std::size_t segments, int window, std::size_t reuse)
+        : channel_(channel), place_(place), steps_(steps), segments_(segments),
+          window_(static_cast<std::size_t>(window)), reuse_(reuse),
+          total_(static_cast<std::size_t>(steps) * segments), receives_(window_), sends_(window_) {}
+
+    void run() {
+        int idle_polls = 0;
+        while (received_ < total_ || sent_ < total_) {
+            post_receives();
+            start_sends();
+            bool const moved = finish_receive() | finish_send();
+            if (moved) idle_polls = 0;
+            else if (++idle_polls > channel_.spins())
+                channel_.idle(idle_polls - channel_.spins() - 1, received_ < total_ ? previous_ : next_);
+        }
+    }
+
+private:
+    using Transfer = Channel::Transfer;
+
+    int step_of(std::size_t index) const { return static_cast<int>(index / segments_); }
+    int slot_of(std::size_t index) const { return static_cast<int>(index % window_); }
+
+    void post_receives() {
+        while (posted_ < total_ && posted_ < received_ + window_ && (reuse_ == 0 || posted_ < sent_ + reuse_)) {
+            auto const bytes = place_.landing(step_of(posted_), posted_ % segments_, slot_of(posted_));
+            receives_[posted_ % window_] = channel_.start_receive(previous_, bytes);
+            ++posted_;
+        }
+    }
+
+    void start_sends() {
+        while (started_ < total_ && started_ < sent_ + window_ && started_ < received_ + segments_) {
+            auto const bytes = place_.outgoing(step_of(started_), started_ % segments_);
+            sends_[started_ % window_] = channel_.start_send(next_, bytes);
+            ++started_;
+        }
+    }
+
+    bool finish_receive() {
+        if (received_ == posted_ || !receives_[received_ % window_].test()) return false;
+        channel_.step(step_of(received_) + 1, steps_);
+        place_.arrived(step_of(received_), received_ % segments_, slot_of(received_));
+        ++received_;
+        return true;
+    }
+
+    bool finish_send() {
+        if (sent_ == started_ || !sends_[sent_ % window_].test()) return false;
+        ++sent_;
+        return true;
+    }
+
+    Channel& channel_;
+    Place& place_;
+    int steps_;
+    std::size_t segments_;  // of one step
+    std::size_t window_;
+    std::size_t reuse_;
+    std::size_t total_;
+    int next_ = (channel_.rank() + 1) % channel_.size();
+    int previous_ = (channel_.rank() + channel_.size() - 1) % channel_.size();
+    // Segments, numbered through all steps: receives posted and worked on, sends started and done.
+    std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
+    std::vector<Transfer> receives_, sends_;
+};
+
+/// Blocks cut into segments of at most `bytes`, whole elements. All blocks count as having as many
+/// segments as the largest; the missing ones are empty, and empty messages are not sent.
+class Segments {
+public:
+    Segments(std::size_t largest_block, std::size_t bytes, std::size_t element)
+        : bytes_(std::max(bytes / element, std::size_t{1}) * element),
+          count_(std::max((largest_block + bytes_ - 1) / bytes_, std::size_t{1})) {}
+
+    std::size_t count() const { return count_; }
+    std::size_t bytes() const { return bytes_; }
+    /// Segment `index` of `block`.
+    Range of(Range block, std::size_t index) const {
+        std::size_t const begin = std::min(index * bytes_, block.bytes);
+        return {block.offset + begin, std::min(bytes_, block.bytes - begin)};
+    }
+
+private:
+    std::size_t bytes_;
+    std::size_t count_;
+};
+
+}  // namespace sinew::collectives
