@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # sinew_add_test(name SOURCES a.cpp... [RANKS n...] [LABELS l...] [TIMEOUT s] [LIBS t...] [ENV K=V...])
+# sinew_add_test(name COMMAND target arguments... [RANKS n...] [LABELS l...] [TIMEOUT s] [ENV K=V...])
 #
-# One GoogleTest program. Without RANKS it is one ctest entry; with RANKS it is one entry
-# name/n for each count, started by the mpiexec that belongs to the MPI we build with, labelled
-# mpi, and left out when there is no MPI. Exit code 77 means skipped.
+# One GoogleTest program, or a program that is built anyway. Without RANKS it is one ctest entry;
+# with RANKS it is one entry name/n for each count, started by the mpiexec of the MPI we build
+# with, labelled mpi, and left out when there is no MPI. Exit code 77 means skipped. The default
+# TIMEOUT is 60; a sanitizer makes all of them three times as long.
 find_package(GTest QUIET)
 if(NOT TARGET GTest::gmock)
     message(FATAL_ERROR "sinew: the tests need GoogleTest. Debian: apt-get install libgtest-dev "
@@ -23,44 +25,66 @@ set(SINEW_TEST_ENVIRONMENT
     UBSAN_OPTIONS=print_stacktrace=1
     TSAN_OPTIONS=second_deadlock_stack=1)
 
+# Leaks of MPI's own show as such only with whole stacks; other people's programs are not asked.
+set(SINEW_ASAN_MPI_TEST ASAN_OPTIONS=fast_unwind_on_malloc=0)
+set(SINEW_ASAN_MPI_COMMAND ASAN_OPTIONS=detect_leaks=0)
+
 # Whatever starts it (a program or a script), a test has a time limit, an environment, labels.
 function(sinew_test_properties test)
     cmake_parse_arguments(arg "" "TIMEOUT" "LABELS;ENV" ${ARGN})
     if(NOT arg_TIMEOUT)
         set(arg_TIMEOUT 60)
     endif()
+    if(SINEW_SANITIZE)
+        math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
+    endif()
     set_tests_properties(${test} PROPERTIES
         TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
         ENVIRONMENT "${SINEW_TEST_ENVIRONMENT};${arg_ENV}")
 endfunction()
 
+function(sinew_test_program name ranks)
+    cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+    add_executable(${name} ${arg_SOURCES})
+    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PRIVATE ${arg_LIBS} sinew_test_support sinew::sinew GTest::gmock)
+    if(ranks AND TARGET sinew_test_mpi_main)
+        target_link_libraries(${name} PRIVATE sinew_test_mpi_main)
+    else()
+        target_link_libraries(${name} PRIVATE GTest::gmock_main)
+    endif()
+    if(ranks AND SINEW_SANITIZE MATCHES "address")
+        target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/keep_plugins.cpp)
+    endif()
+endfunction()
+
 function(sinew_add_test name)
-    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;RANKS;LABELS;LIBS;ENV" ${ARGN})
+    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;COMMAND;RANKS;LABELS;LIBS;ENV" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "sinew_add_test(${name}): does not know ${arg_UNPARSED_ARGUMENTS}")
     endif()
     if(arg_RANKS AND NOT SINEW_HAVE_MPI)
         return()
     endif()
-    add_executable(${name} ${arg_SOURCES})
-    set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
-    target_link_libraries(${name} PRIVATE ${arg_LIBS} sinew_test_support sinew::sinew GTest::gmock)
-    if(arg_RANKS AND TARGET sinew_test_mpi_main)
-        target_link_libraries(${name} PRIVATE sinew_test_mpi_main)
+    if(arg_COMMAND)
+        set(asan ${SINEW_ASAN_MPI_COMMAND})
     else()
-        target_link_libraries(${name} PRIVATE GTest::gmock_main)
+        set(asan ${SINEW_ASAN_MPI_TEST})
+        set(arg_COMMAND ${name})
+        sinew_test_program(${name} "${arg_RANKS}" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
     endif()
     if(NOT arg_RANKS)
-        add_test(NAME ${name} COMMAND ${name})
+        add_test(NAME ${name} COMMAND ${arg_COMMAND})
         sinew_test_properties(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
     endif()
+    list(POP_FRONT arg_COMMAND program)
     foreach(ranks IN LISTS arg_RANKS)
         add_test(NAME ${name}/${ranks}
             COMMAND ${MPIEXEC_EXECUTABLE} ${SINEW_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
-                $<TARGET_FILE:${name}>)
+                $<TARGET_FILE:${program}> ${arg_COMMAND})
         sinew_test_properties(${name}/${ranks}
-            LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
+            LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${asan} ${arg_ENV})
         set_tests_properties(${name}/${ranks} PROPERTIES PROCESSORS ${ranks})
     endforeach()
 endfunction()
