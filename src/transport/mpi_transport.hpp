@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mpi.h>
+
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinew/transport.hpp>
+
+namespace sinew {
+
+class ProcessWatch;
+
+/// Transport over MPI point-to-point messages, on a communicator of its own. Calls PMPI names only,
+/// and never blocks in MPI except while it is made (constructor, split: collective).
+///
+/// MPI can take back a receive but not a send: cancel() leaves a send that has not finished to MPI,
+/// which may read its buffer until the receiver takes the message or the process ends. After any
+/// such cancellation the destructor keeps the communicator: a message that is still under way must
+/// not turn up in a later one that gets its number.
+class MpiTransport final : public Transport {
+public:
+    /// Duplicates `comm`; collective over it. MPI must be initialised, and outlive the transport
+    /// (or be finalised by its owner, after which only the destructor may be called).
+    explicit MpiTransport(MPI_Comm comm);
+    ~MpiTransport() override;
+    MpiTransport(MpiTransport const&) = delete;
+    MpiTransport& operator=(MpiTransport const&) = delete;
+
+    int rank() const override { return rank_; }
+    int size() const override { return size_; }
+    std::string_view name() const override { return "mpi"; }
+    Threading threading() const override { return threading_; }
+    int max_tag() const override { return max_tag_; }
+
+    Ticket start_send(int to, int tag, std::span<std::byte const> bytes) override;
+    Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override;
+    bool test(Ticket& ticket, Received* received) override;
+    void cancel(Ticket& ticket) noexcept override;
+    std::optional<Received> probe(int from, int tag) override;
+    std::vector<int> lost() override;
+    std::unique_ptr<Transport> split(std::span<int const> members) override;
+
+    /// Owned by the transport.
+    MPI_Comm native() const { return comm_; }
+
+private:
+    struct Adopt {};
+    /// Takes over `comm`, which is its own already.
+    MpiTransport(Adopt, MPI_Comm comm, std::shared_ptr<ProcessWatch const> watch,
+                 std::vector<int> watch_rank);
+    void learn();
+    void require(int code, char const* operation) const {
+        if (code != MPI_SUCCESS) [[unlikely]]
+            fail(code, operation, "");
+    }
+    [[noreturn]] void fail(int code, char const* operation, std::string const& details) const;
+    [[noreturn]] void fail_transfer(int code, bool receive, MPI_Status const& status) const;
+
+    MPI_Comm comm_ = MPI_COMM_NULL;
+    int rank_ = 0;
+    int size_ = 0;
+    int max_tag_ = 0;
+    Threading threading_ = Threading::caller;
+    std::atomic<bool> cancelled_{false};
+    std::shared_ptr<ProcessWatch const> watch_;
+    std::vector<int> watch_rank_;  // this transport's ranks as the watch numbers them
+};
+
+}  // namespace sinew
