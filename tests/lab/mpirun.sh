@@ -86,9 +86,10 @@ case $mpi in
             --mca btl_tcp_if_include "$lab_subnet.0/24" -H "$list" -np "$ranks") ;;
     mpich)
         # UCX would take processes of one kernel for neighbours: tell it that they are not.
-        export UCX_TLS=${UCX_TLS:-tcp,self} UCX_NET_DEVICES=lab0
-        launcher=("$(first_command mpiexec.mpich mpiexec.hydra)" -launcher rsh
-            -launcher-exec "$here/rsh.sh" -iface lab0 -hosts "$list" -np "$ranks") ;;
+        export UCX_TLS="${UCX_TLS:-tcp,self}" UCX_NET_DEVICES=lab0
+        # It gives its environment to all ranks; these two are each host's own.
+        launcher=(env -u SINEW_LAB_HOST -u TMPDIR "$(first_command mpiexec.mpich mpiexec.hydra)"
+            -launcher rsh -launcher-exec "$here/rsh.sh" -iface lab0 -hosts "$list" -np "$ranks") ;;
     *) usage_error "--mpi must be openmpi or mpich, not $mpi" ;;
 esac
 

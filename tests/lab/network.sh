@@ -23,6 +23,7 @@ build_network() {
     echo "127.0.0.1 localhost" >"$state/hosts_file"
     for ((host = 1; host <= hosts; host++)); do
         mkdir -p "$state/h$host"/{tmp,shm}
+        chmod 1777 "$state/h$host"/{tmp,shm}
         echo "$lab_subnet.$host h$host" >>"$state/hosts_file"
         make_host "$name" "$host" "$(<"$state/rate")" "$(<"$state/congestion")"
     done
