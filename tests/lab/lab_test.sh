@@ -29,10 +29,14 @@ sleepers() { grep -lszx "${nap/./[.]}" /proc/[0-9]*/cmdline || true; }
 lab_is_up() { [[ -n $(sleepers) ]]; }
 is_dead() { [[ ! -d /proc/$1 || $(cat "/proc/$1/stat" 2>/dev/null) == *") Z "* ]]; }
 
-# What a lab of ours could leave, one thing a line; links by name, as ours never are outside.
+# Links outside that look like a lab's: there are none, but others' may have such names.
+links() { ip -o link | cut -d' ' -f2 | grep -E '^(lab|h[0-9])' || true; }
+links_before=$(links)
+
+# What a lab of ours could leave, one thing a line.
 traces() {
     ip netns list | grep "^$name" || true
-    ip -o link | grep -E ': (lab|h[0-9])' || true
+    [[ $(links) == "$links_before" ]] || links
     grep -ls "^$name\$" /dev/shm/sinew-lab.*/name /run/sinew-lab.*/name || true
     [[ ! -d /etc/netns ]] || find /etc/netns -name "$name*"
     mount | grep "$name" || true
@@ -90,6 +94,7 @@ links_have_their_rate() {
 
 down_leaves_nothing() {
     "$lab" exec --name "$name" h2 -- setsid sh -c "trap '' TERM; sleep $nap & wait" &
+    disown
     within 5 lab_is_up || fail "nothing runs on h2"
     "$lab" down --name "$name"
     leaves_nothing "lab down"
