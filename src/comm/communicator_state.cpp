@@ -1,0 +1,167 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/communicator_state.hpp"
+
+#include <sinew/error.hpp>
+
+#include "src/base/env.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/perform.hpp"
+
+namespace sinew::detail {
+
+CommonSettings CommonSettings::from_environment() {
+    using namespace std::chrono_literals;
+    return {.timeout = env_duration("SINEW_TIMEOUT", 5min),
+            .check = env_flag("SINEW_CHECK", false),
+            .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
+}
+
+std::string Message::text() const {
+    std::string words;
+    if (out) words = sinew::text("send(", out->type.name(), " x ", out->count, ", to ", to, ", tag ", tag, ')');
+    if (out && in) words += " with ";
+    if (in) {
+        words += sinew::text("recv(", in->type.name(), " x ", in->count, ", from ");
+        words += from == any_source ? "any rank" : std::to_string(from);
+        words += sinew::text(", tag ", tag, ')');
+    }
+    return words;
+}
+
+/// Holds the communicator for one call; a second thread at the same time is the caller's mistake.
+struct CommunicatorState::Busy {
+    Busy(CommunicatorState& state, Invocation const& call) : state_(state) {
+        if (state_.busy_.exchange(true, std::memory_order_acquire))
+            throw UsageError(text(state_.watch_.self_text(), ": ", call.text(),
+                                  ": another thread is inside a call of this communicator. Give each thread its own (dup)"));
+    }
+    ~Busy() { state_.busy_.store(false, std::memory_order_release); }
+    Busy(Busy const&) = delete;
+
+private:
+    CommunicatorState& state_;
+};
+
+CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
+                                     std::shared_ptr<Engine> engine, collectives::Model const& model,
+                                     CommonSettings const& settings)
+    : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)), settings_(settings),
+      tuner_(model, settings.forced_algorithms), watch_(*transport_, nodes_, watch_tag) {
+    engine_->add(watch_);
+}
+
+CommunicatorState::~CommunicatorState() { engine_->remove(watch_); }
+
+void CommunicatorState::run(Invocation const& call) {
+    Busy const busy(*this, call);
+    throw_if_lost();
+    check_arguments(call, transport_->rank(), transport_->size(), nodes_.host_of(transport_->rank()));
+    if (pending_.load(std::memory_order_acquire) == 0) {
+        execute(call, nullptr);
+        return;
+    }
+    // Non-blocking collectives started before come first.
+    start(call).wait();
+}
+
+Request CommunicatorState::start(Invocation const& call) {
+    throw_if_lost();
+    check_arguments(call, transport_->rank(), transport_->size(), nodes_.host_of(transport_->rank()));
+    auto owned = std::make_shared<OwnedInvocation>(call);
+    pending_.fetch_add(1, std::memory_order_relaxed);
+    auto operation = std::make_shared<Operation>(
+        engine_, timeout_of(call.options), [state = shared_from_this(), owned](Operation& self) {
+            struct Ended {
+                CommunicatorState& state;
+                ~Ended() { state.pending_.fetch_sub(1, std::memory_order_release); }
+            } const ended{*state};
+            state->throw_if_lost();
+            state->execute(owned->call, &self);
+        });
+    operation->start_clock();
+    engine_->submit(operation, this);
+    return Request(std::move(operation));
+}
+
+void CommunicatorState::execute(Invocation const& call, Operation* operation) {
+    std::uint64_t const sequence = watch_.enter(call.collective);
+    struct Left {
+        CommunicatorState& state;
+        ~Left() {
+            state.scratch_.release();
+            state.watch_.leave();
+        }
+    } const left{*this};
+    Waiting waiting(watch_, *engine_, operation, timeout_of(call.options), pace(), true,
+                    [&] { return text(call.text(), " #", sequence); });
+    try {
+        collectives::Channel channel(*transport_, waiting, collective_tag);
+        if (settings_.check && channel.size() > 1) compare_fingerprints(channel, call, sequence);
+        perform(channel, tuner_, scratch_, call);
+    } catch (UsageError const&) {
+        throw;  // found before anything was sent: nothing is lost
+    } catch (...) {
+        remember_loss(std::current_exception());
+        throw;
+    }
+}
+
+void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,
+                                             std::uint64_t sequence) {
+    auto const size = static_cast<std::size_t>(channel.size());
+    auto const self = static_cast<std::size_t>(channel.rank());
+    auto const room = scratch_.take(size * sizeof(Fingerprint));
+    auto* const prints = reinterpret_cast<Fingerprint*>(room.data());
+    for (std::size_t r = 0; r < size; ++r) new (prints + r) Fingerprint;
+    prints[self] = Fingerprint::of(call, sequence, channel.rank());
+    collectives::Arguments gather;
+    gather.out = room.data();
+    gather.count = 1;
+    gather.element = sizeof(Fingerprint);
+    gather.blocks = collectives::Blocks::equal(1, sizeof(Fingerprint));
+    gather.scratch = &scratch_;
+    collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    for (std::size_t r = 0; r < size; ++r) {
+        if (prints[r] == prints[0]) continue;
+        throw UsageError(text(watch_.self_text(), ": the ranks do not agree on collective #", sequence, ": ",
+                              watch_.rank_text(0), " called ", prints[0].text(), ", ",
+                              watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
+                              prints[r].algorithm != prints[0].algorithm ? " with another algorithm" : "",
+                              ". All ranks must make the same calls in the same order"));
+    }
+}
+
+Waiting::Pace CommunicatorState::pace() const {
+    // Polling MPI from more ranks than cores takes the core from the rank that is waited for.
+    return settings_.oversubscribed ? Waiting::Pace{.spins = 2, .yields = 4000}
+                                    : Waiting::Pace{.spins = 300, .yields = 20000};
+}
+
+void CommunicatorState::throw_if_lost() const {
+    if (!lost()) return;
+    std::lock_guard const lock(lost_mutex_);
+    std::rethrow_exception(loss_);
+}
+
+void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
+    std::string reason = "unknown failure";
+    {
+        std::lock_guard const lock(lost_mutex_);
+        if (loss_) return;
+        loss_ = error;
+        lost_.store(true, std::memory_order_release);
+    }
+    try {
+        std::rethrow_exception(error);
+    } catch (std::exception const& e) {
+        reason = e.what();
+    } catch (...) {
+    }
+    watch_.give_up(reason);
+}
+
+void CommunicatorState::abandon(std::string const& reason) noexcept {
+    remember_loss(std::make_exception_ptr(PeerLost(reason)));
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include <sinew/communicator.hpp>
+
+#include "collectives/channel.hpp"
+#include "collectives/scratch.hpp"
+#include "collectives/tuner.hpp"
+#include "src/comm/engine.hpp"
+#include "src/comm/invocation.hpp"
+#include "src/comm/waiting.hpp"
+#include "src/comm/watch.hpp"
+
+namespace sinew::detail {
+
+/// Tags of a transport: two of our own, then the user's.
+inline constexpr int collective_tag = 0;
+inline constexpr int watch_tag = 1;
+inline constexpr int first_user_tag = 2;
+
+/// What the communicators of one job share.
+struct CommonSettings {
+    std::chrono::nanoseconds timeout;  ///< SINEW_TIMEOUT
+    bool check;                        ///< SINEW_CHECK
+    std::string forced_algorithms;     ///< SINEW_ALGORITHM
+    bool oversubscribed = false;       ///< more ranks on this node than cpus they may use
+
+    static CommonSettings from_environment();
+};
+
+/// A point-to-point call: sends `out` to `to` and receives `in` from `from`, either of which may be
+/// absent.
+struct Message {
+    std::optional<ConstBuffer> out = std::nullopt;
+    int to = -1;
+    std::optional<Buffer> in = std::nullopt;
+    int from = -1;
+    int tag = 0;
+    CallOptions options = {};
+
+    std::string text() const;
+};
+
+/// Behind a Communicator: runs invocations over a transport, one after the other, in the caller's
+/// thread or in a fiber of the engine, and remembers why it cannot go on once it cannot.
+class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
+public:
+    CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes, std::shared_ptr<Engine> engine,
+                      collectives::Model const& model, CommonSettings const& settings);
+    CommunicatorState(CommunicatorState const&) = delete;
+    CommunicatorState& operator=(CommunicatorState const&) = delete;
+    ~CommunicatorState();
+
+    Transport& transport() const { return *transport_; }
+    NodeLayout const& nodes() const { return nodes_; }
+    collectives::Tuner const& tuner() const { return tuner_; }
+
+    void run(Invocation const& call);
+    Request start(Invocation const& call);
+    Received run(Message const& message);
+    Request start(Message const& message);
+
+    /// Collective. Null for ranks that join no part (color < 0).
+    std::shared_ptr<CommunicatorState> split(int color, int key);
+
+    /// Whether a failure has ended this communicator.
+    bool lost() const { return lost_.load(std::memory_order_acquire); }
+    /// Ends it, here and for the peers.
+    void abandon(std::string const& reason) noexcept;
+
+private:
+    struct Busy;
+
+    void execute(Invocation const& call, Operation* operation);
+    void compare_fingerprints(collectives::Channel& channel, Invocation const& call, std::uint64_t sequence);
+    Received transfer(Message const& message);
+    void check_message(Message const& message) const;
+    Waiting::Pace pace() const;
+    void throw_if_lost() const;
+    void remember_loss(std::exception_ptr error) noexcept;
+    std::chrono::nanoseconds timeout_of(CallOptions const& options) const {
+        return options.timeout.count() > 0 ? options.timeout : settings_.timeout;
+    }
+
+    std::unique_ptr<Transport> transport_;
+    NodeLayout nodes_;
+    std::shared_ptr<Engine> engine_;
+    CommonSettings settings_;
+    collectives::Tuner tuner_;
+    collectives::Scratch scratch_;
+    Watch watch_;
+    std::atomic<bool> busy_{false};
+    std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
+    std::atomic<bool> lost_{false};
+    mutable std::mutex lost_mutex_;
+    std::exception_ptr loss_;  // guarded by lost_mutex_
+};
+
+}  // namespace sinew::detail

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/engine.hpp"
+
+#include <sys/prctl.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "src/comm/watch.hpp"
+
+namespace sinew::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+/// How often an engine without work answers for its rank.
+constexpr auto heartbeat = 50ms;
+/// Rounds without progress before the thread sleeps between them: a core may be waiting for it.
+constexpr int attentive_rounds = 200;
+constexpr auto nap = 20us;
+
+}  // namespace
+
+Operation::Operation(std::shared_ptr<Engine> engine, std::chrono::nanoseconds timeout,
+                     std::function<void(Operation&)> body)
+    : engine_(std::move(engine)), timeout_(timeout), body_(std::move(body)) {}
+
+Received Operation::take_result() {
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+    return received;
+}
+
+void Operation::start_clock() {
+    Clock::rep none = 0;
+    deadline_.compare_exchange_strong(none, (Clock::now() + timeout_).time_since_epoch().count());
+}
+
+bool Operation::expired(Clock::time_point now) const {
+    auto const deadline = deadline_.load(std::memory_order_relaxed);
+    return deadline != 0 && now.time_since_epoch().count() > deadline;
+}
+
+std::shared_ptr<Engine> Engine::make(Threading threading) {
+    std::shared_ptr<Engine> engine(new Engine(threading), &Engine::release);
+    if (engine->threaded())
+        engine->thread_ = std::thread([raw = engine.get()] {
+            raw->run();
+            if (raw->orphaned_) delete raw;
+        });
+    return engine;
+}
+
+void Engine::release(Engine* engine) {
+    {
+        std::lock_guard const lock(engine->mutex_);
+        engine->stopping_ = true;
+    }
+    if (engine->thread_.get_id() == std::this_thread::get_id()) {
+        engine->orphaned_ = true;  // deletes itself at the end of its thread
+        engine->thread_.detach();
+        return;
+    }
+    engine->changed_.notify_all();
+    if (engine->thread_.joinable()) engine->thread_.join();
+    delete engine;
+}
+
+void Engine::submit(std::shared_ptr<Operation> operation, void const* chain) {
+    operation->chain_ = chain;
+    {
+        std::lock_guard const lock(mutex_);
+        submitted_.push_back(std::move(operation));
+    }
+    if (threaded()) changed_.notify_all();
+}
+
+bool Engine::wait(Operation& operation, std::optional<Operation::Clock::time_point> until) {
+    if (!threaded()) {
+        for (int round = 0; !operation.done(); ++round) {
+            if (until && Operation::Clock::now() >= *until) return false;
+            drive();
+            if (round > attentive_rounds) std::this_thread::sleep_for(nap);
+            else std::this_thread::yield();
+        }
+        return true;
+    }
+    for (int i = 0; i < attentive_rounds && !operation.done(); ++i) std::this_thread::yield();
+    std::unique_lock lock(mutex_);
+    auto const done = [&] { return operation.done(); };
+    if (until) return changed_.wait_until(lock, *until, done);
+    changed_.wait(lock, done);
+    return true;
+}
+
+void Engine::drive() {
+    if (threaded() || driving_) return;
+    driving_ = true;
+    round();
+    driving_ = false;
+}
+
+void Engine::run() {
+    ::prctl(PR_SET_NAME, "sinew-engine");
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // else a nap of 20 us takes 70
+    int quiet_rounds = 0;
+    for (auto last_poll = Operation::Clock::now();;) {
+        {
+            std::unique_lock lock(mutex_);
+            if (running_.empty())
+                changed_.wait_for(lock, heartbeat, [&] { return stopping_ || !submitted_.empty(); });
+            if (stopping_) return;
+        }
+        progressed_ = false;
+        round();
+        quiet_rounds = progressed_ ? 0 : quiet_rounds + 1;
+        if (running_.empty() || Operation::Clock::now() - last_poll > heartbeat) {
+            poll_watches();
+            last_poll = Operation::Clock::now();
+        }
+        if (running_.empty()) continue;
+        if (quiet_rounds > attentive_rounds) std::this_thread::sleep_for(nap);
+        else std::this_thread::yield();
+    }
+}
+
+void Engine::adopt() {
+    std::lock_guard const lock(mutex_);
+    for (auto& operation : submitted_) {
+        progressed_ = true;
+        running_.push_back(std::move(operation));
+    }
+    submitted_.clear();
+}
+
+bool Engine::is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const {
+    if ((*which)->chain_ == nullptr) return true;
+    return std::none_of(running_.begin(), which, [&](auto const& other) { return other->chain_ == (*which)->chain_; });
+}
+
+void Engine::round() {
+    adopt();
+    for (auto it = running_.begin(); it != running_.end();) {
+        if (!is_head_of_chain(it)) {
+            ++it;
+            continue;
+        }
+        resume(**it);
+        if (!(*it)->fiber_->ended()) {
+            ++it;
+            continue;
+        }
+        progressed_ = true;
+        std::shared_ptr<Operation> const ended = std::move(*it);
+        it = running_.erase(it);
+        stacks_.push_back(ended->fiber_->take_stack());
+        ended->body_ = nullptr;  // what it holds goes before anybody hears of the end
+        ended->fiber_.reset();
+        {
+            std::lock_guard const lock(mutex_);
+            ended->done_.store(true, std::memory_order_release);
+        }
+        changed_.notify_all();
+    }
+}
+
+void Engine::resume(Operation& operation) {
+    if (!operation.fiber_) {
+        std::unique_ptr<FiberStack> stack;
+        if (stacks_.empty()) stack = std::make_unique<FiberStack>();
+        else {
+            stack = std::move(stacks_.back());
+            stacks_.pop_back();
+        }
+        operation.fiber_ = std::make_unique<Fiber>(std::move(stack), [&operation] {
+            try {
+                operation.body_(operation);
+            } catch (...) {
+                operation.error_ = std::current_exception();
+            }
+        });
+    }
+    operation.fiber_->resume();
+}
+
+void Engine::poll_watches() {
+    std::lock_guard const lock(watches_mutex_);
+    for (Watch* const watch : watches_) watch->poll();
+}
+
+void Engine::add(Watch& watch) {
+    std::lock_guard const lock(watches_mutex_);
+    watches_.push_back(&watch);
+}
+
+void Engine::remove(Watch& watch) {
+    std::lock_guard const lock(watches_mutex_);
+    std::erase(watches_, &watch);
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <sinew/request.hpp>
+#include <sinew/transport.hpp>
+
+#include "src/comm/fiber.hpp"
+
+namespace sinew::detail {
+
+class Engine;
+class Watch;
+
+/// A non-blocking operation: what it does, and how it ended.
+class Operation {
+public:
+    using Clock = std::chrono::steady_clock;
+
+    /// `body` runs in a fiber of the engine; what it throws is kept for `take_result`.
+    Operation(std::shared_ptr<Engine> engine, std::chrono::nanoseconds timeout,
+              std::function<void(Operation&)> body);
+
+    Engine& engine() const { return *engine_; }
+    bool done() const { return done_.load(std::memory_order_acquire); }
+    /// After the end: what came, or throws what went wrong.
+    Received take_result();
+
+    /// Deadline from now on, unless it has one. Collectives get theirs at the start, messages when
+    /// somebody waits for them.
+    void start_clock();
+    bool expired(Clock::time_point now) const;
+    std::chrono::nanoseconds timeout() const { return timeout_; }
+    /// For the body: lets others run; to be called again and again while it waits.
+    void suspend() { fiber_->suspend(); }
+
+    Received received;  ///< set by the body
+
+private:
+    friend class Engine;
+    std::shared_ptr<Engine> engine_;
+    std::chrono::nanoseconds timeout_;
+    std::function<void(Operation&)> body_;
+    std::unique_ptr<Fiber> fiber_;
+    void const* chain_ = nullptr;
+    std::exception_ptr error_;
+    std::atomic<Clock::rep> deadline_{0};
+    std::atomic<bool> done_{false};
+};
+
+/// Runs the non-blocking operations of one rank, each a fiber, a little of each at a time.
+///
+/// With Threading::any a thread of its own does it, so that operations progress while the
+/// application computes; the same thread answers for the rank now and then (Watch::poll). Else
+/// whoever waits does it. Operations of one chain (a communicator's collectives) run one after the
+/// other in the order of submission; the others at the same time.
+class Engine {
+public:
+    /// Operations that still run when the last reference goes are abandoned. That may happen in the
+    /// engine's own thread: the last operation to end may hold the last reference.
+    static std::shared_ptr<Engine> make(Threading threading);
+    Engine(Engine const&) = delete;
+    Engine& operator=(Engine const&) = delete;
+
+    void submit(std::shared_ptr<Operation> operation, void const* chain);
+    /// Waits until the operation is done (true) or `until` has come.
+    bool wait(Operation& operation, std::optional<Operation::Clock::time_point> until);
+    /// One round over all operations, where no thread does it.
+    void drive();
+    bool threaded() const { return threading_ == Threading::any; }
+    /// A fiber reports that it got on: the engine stays attentive.
+    void note_progress() { progressed_ = true; }
+
+    void add(Watch& watch);
+    /// Returns when the engine no longer looks at it.
+    void remove(Watch& watch);
+
+private:
+    explicit Engine(Threading threading) : threading_(threading) {}
+    ~Engine() = default;
+    static void release(Engine* engine);
+    void run();
+    void round();
+    void adopt();
+    void resume(Operation& operation);
+    void poll_watches();
+    bool is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const;
+
+    Threading threading_;
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::shared_ptr<Operation>> submitted_;  // guarded by mutex_
+    bool stopping_ = false;                              // guarded by mutex_
+    bool orphaned_ = false;                              // of the engine's thread alone
+    std::mutex watches_mutex_;
+    std::vector<Watch*> watches_;
+    std::list<std::shared_ptr<Operation>> running_;  // of the driving thread alone
+    std::vector<std::unique_ptr<FiberStack>> stacks_;
+    bool progressed_ = false;
+    bool driving_ = false;
+    std::thread thread_;
+};
+
+}  // namespace sinew::detail

@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/invocation.hpp"
+
+#include "src/base/text.hpp"
+
+namespace sinew::detail {
+
+bool Invocation::reduces() const {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+        case Collective::reduce:
+        case Collective::scan:
+        case Collective::exscan: return true;
+        default: return false;
+    }
+}
+
+bool Invocation::has_root() const {
+    switch (collective) {
+        case Collective::broadcast:
+        case Collective::reduce:
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv: return true;
+        default: return false;
+    }
+}
+
+bool Invocation::has_parts() const {
+    switch (collective) {
+        case Collective::reduce_scatter:
+        case Collective::allgatherv:
+        case Collective::gatherv:
+        case Collective::scatterv:
+        case Collective::alltoallv: return true;
+        default: return false;
+    }
+}
+
+std::string Invocation::text() const {
+    std::string what = sinew::text(name(collective), '(');
+    if (collective != Collective::barrier)
+        what += sinew::text(in.type.name(), " x ", in.data != nullptr || in.count > 0 ? in.count : out.count);
+    if (reduces()) what += ", " + op.name();
+    if (has_root()) what += sinew::text(", root ", root);
+    return what + ')';
+}
+
+namespace {
+
+std::span<std::size_t const> own(std::vector<std::size_t>& copy, std::span<std::size_t const> from) {
+    copy.assign(from.begin(), from.end());
+    return copy;
+}
+
+/// FNV-1a.
+std::uint64_t hash(void const* data, std::size_t bytes, std::uint64_t seed = 0xcbf29ce484222325u) {
+    auto const* const p = static_cast<unsigned char const*>(data);
+    for (std::size_t i = 0; i < bytes; ++i) seed = (seed ^ p[i]) * 0x100000001b3u;
+    return seed;
+}
+
+/// The element count all ranks must agree on; 0 where they may differ.
+std::uint64_t common_count(Invocation const& call, int rank) {
+    bool const at_root = rank == call.root;
+    switch (call.collective) {
+        case Collective::allgather: return call.in_place ? 0 : call.in.count;
+        case Collective::scatter: return at_root && call.in_place ? 0 : call.out.count;
+        case Collective::gather: return at_root && call.in_place ? 0 : call.in.count;
+        case Collective::gatherv:
+        case Collective::scatterv:
+        case Collective::alltoallv:
+        case Collective::allgatherv:
+        case Collective::barrier: return 0;
+        default: return call.in.count;
+    }
+}
+
+}  // namespace
+
+OwnedInvocation::OwnedInvocation(Invocation const& from) : call(from), algorithm_(from.options.algorithm) {
+    call.parts = {own(counts_, from.parts.counts), own(offsets_, from.parts.offsets)};
+    call.sent = {own(sent_counts_, from.sent.counts), own(sent_offsets_, from.sent.offsets)};
+    call.options.algorithm = algorithm_;
+}
+
+Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int rank) {
+    Fingerprint print;
+    print.sequence = sequence;
+    print.collective = static_cast<std::uint8_t>(call.collective);
+    if (call.collective != Collective::barrier) {
+        print.type = static_cast<std::uint8_t>(call.out.type.kind());
+        print.type_size = static_cast<std::uint32_t>(call.out.type.size());
+    }
+    print.count = common_count(call, rank);
+    if (call.collective == Collective::allgatherv || call.collective == Collective::reduce_scatter)
+        print.parts = hash(call.parts.counts.data(), call.parts.counts.size_bytes());
+    print.root = call.has_root() ? call.root : -1;
+    print.op = call.reduces() ? static_cast<std::uint8_t>(call.op.kind()) : 0xff;
+    print.algorithm = hash(call.options.algorithm.data(), call.options.algorithm.size());
+    return print;
+}
+
+std::string Fingerprint::text() const {
+    auto const kind = static_cast<Collective>(collective);
+    std::string what = sinew::text(name(kind), '(');
+    if (kind != Collective::barrier) {
+        auto const type_kind = static_cast<DataType::Kind>(type);
+        DataType const data_type =
+            type_kind == DataType::Kind::opaque ? DataType::opaque(type_size) : DataType(type_kind);
+        what += data_type.name();
+        if (count > 0) what += sinew::text(" x ", count);
+        if (parts != 0) what += sinew::text(", counts with hash ", std::hex, parts, std::dec);
+    }
+    if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();
+    if (root >= 0) what += sinew::text(", root ", root);
+    return what + ')';
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include <sinew/communicator.hpp>
+
+namespace sinew::detail {
+
+/// One call of a collective operation, as the caller made it. A call in place has equal buffers.
+struct Invocation {
+    Collective collective = Collective::barrier;
+    ConstBuffer in{nullptr, 0, DataType::Kind::u8};
+    Buffer out{nullptr, 0, DataType::Kind::u8};
+    bool in_place = false;
+    ReduceOp op = sum;
+    int root = 0;
+    Parts parts = Parts(std::span<std::size_t const>{});  ///< of the long buffer; alltoallv: of `out`
+    Parts sent = Parts(std::span<std::size_t const>{});   ///< alltoallv: of `in`
+    CallOptions options = {};
+
+    bool reduces() const;
+    bool has_root() const;
+    bool has_parts() const;
+    /// For messages: "broadcast(f32 x 10, root 3)".
+    std::string text() const;
+};
+
+/// An invocation that owns its arrays, for calls that outlive the caller's statement.
+struct OwnedInvocation {
+    explicit OwnedInvocation(Invocation const& call);
+    OwnedInvocation(OwnedInvocation const&) = delete;
+    Invocation call;
+
+private:
+    std::vector<std::size_t> counts_, offsets_, sent_counts_, sent_offsets_;
+    std::string algorithm_;
+};
+
+/// Throws UsageError with the offending value when the call is wrong in itself, whatever the other
+/// ranks do.
+void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
+
+/// What must be equal on all ranks. Sent as it is.
+struct Fingerprint {
+    std::uint64_t sequence = 0;
+    std::uint64_t count = 0;   ///< elements, where all ranks must agree
+    std::uint64_t parts = 0;   ///< hash of counts that all ranks must agree on
+    std::uint64_t algorithm = 0;
+    std::uint32_t type_size = 0;
+    std::int32_t root = 0;
+    std::uint8_t collective = 0;
+    std::uint8_t type = 0;
+    std::uint8_t op = 0;
+    std::uint8_t reserved[5] = {};
+
+    static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank);
+    friend bool operator==(Fingerprint const&, Fingerprint const&) = default;
+    std::string text() const;
+};
+
+}  // namespace sinew::detail

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// Point-to-point calls of a communicator.
+#include <sinew/error.hpp>
+
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
+
+namespace sinew::detail {
+
+namespace {
+
+/// Tickets of a message under way; given up when the wait for them fails.
+class Tickets {
+public:
+    Tickets(Transport& transport, Message const& message) : transport_(transport) {
+        int const tag = message.tag + first_user_tag;
+        if (message.in)
+            receiving = transport.start_receive(message.from, tag,
+                                                {static_cast<std::byte*>(message.in->data), message.in->bytes()});
+        if (message.out)
+            sending = transport.start_send(message.to, tag,
+                                           {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
+    }
+    Tickets(Tickets const&) = delete;
+    ~Tickets() {
+        if (receiving) transport_.cancel(receiving);
+        if (sending) transport_.cancel(sending);
+    }
+    /// True when both are done.
+    bool test() {
+        bool const came = !receiving || transport_.test(receiving, &received);
+        bool const went = !sending || transport_.test(sending);
+        return came && went;
+    }
+    Received result(Message const& message) const {
+        if (!message.in) return {};
+        return {received.source, message.tag, received.bytes / message.in->type.size()};
+    }
+
+    Transport::Ticket sending, receiving;
+    Transport::Received received;
+
+private:
+    Transport& transport_;
+};
+
+}  // namespace
+
+void CommunicatorState::check_message(Message const& message) const {
+    auto const refuse = [&](auto const&... words) {
+        throw UsageError(text(watch_.self_text(), ": ", message.text(), ": ", words...));
+    };
+    int const size = transport_->size();
+    if (message.out && (message.to < 0 || message.to >= size))
+        refuse("rank ", message.to, " is out of range (0 to ", size - 1, ")");
+    if (message.in && message.from != any_source && (message.from < 0 || message.from >= size))
+        refuse("rank ", message.from, " is out of range (0 to ", size - 1, ", or any_source)");
+    if (message.tag < 0 || message.tag > transport_->max_tag() - first_user_tag)
+        refuse("tag ", message.tag, " is out of range (0 to ", transport_->max_tag() - first_user_tag, ")");
+    if (message.out && message.out->data == nullptr && message.out->count > 0) refuse("the buffer to send is null");
+    if (message.in && message.in->data == nullptr && message.in->count > 0) refuse("the buffer to receive is null");
+}
+
+Received CommunicatorState::transfer(Message const& message) {
+    Tickets tickets(*transport_, message);
+    Waiting waiting(watch_, *engine_, nullptr, timeout_of(message.options), pace(), false,
+                    [&] { return message.text(); });
+    int polls = 0;
+    while (!tickets.test())
+        if (++polls > waiting.spins())
+            waiting.idle(polls - waiting.spins() - 1, tickets.receiving ? message.from : message.to, 0, 0);
+    return tickets.result(message);
+}
+
+Received CommunicatorState::run(Message const& message) {
+    throw_if_lost();
+    check_message(message);
+    try {
+        return transfer(message);
+    } catch (...) {
+        remember_loss(std::current_exception());
+        throw;
+    }
+}
+
+Request CommunicatorState::start(Message const& message) {
+    throw_if_lost();
+    check_message(message);
+    // Started here, not in the fiber: the order of messages is the order of the calls.
+    auto tickets = std::make_shared<Tickets>(*transport_, message);
+    auto operation = std::make_shared<Operation>(
+        engine_, timeout_of(message.options), [state = shared_from_this(), tickets, message](Operation& self) {
+            Waiting waiting(state->watch_, *state->engine_, &self, self.timeout(), state->pace(), false,
+                            [&] { return message.text(); });
+            try {
+                for (int round = 0; !tickets->test(); ++round)
+                    waiting.idle(round, tickets->receiving ? message.from : message.to, 0, 0);
+            } catch (...) {
+                state->remember_loss(std::current_exception());
+                throw;
+            }
+            self.received = tickets->result(message);
+        });
+    engine_->submit(operation, nullptr);
+    return Request(std::move(operation));
+}
+
+}  // namespace sinew::detail

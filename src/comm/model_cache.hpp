@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "collectives/model.hpp"
+
+namespace sinew::detail {
+
+/// Fitted models of this machine, one small text file each under $XDG_CACHE_HOME/sinew (by default
+/// ~/.cache/sinew). A cache: whatever goes wrong, the model is measured again.
+std::optional<collectives::Model> load_model(std::string const& key) noexcept;
+void save_model(std::string const& key, collectives::Model const& model) noexcept;
+
+}  // namespace sinew::detail

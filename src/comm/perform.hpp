@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collectives/channel.hpp"
+#include "collectives/scratch.hpp"
+#include "collectives/tuner.hpp"
+#include "src/comm/invocation.hpp"
+
+namespace sinew::detail {
+
+/// Carries out a checked invocation: buffers to what the algorithms take, choice of the algorithm,
+/// and what belongs to a collective but to no algorithm (own parts, averages, wider accumulators).
+void perform(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
+             Invocation const& call);
+
+}  // namespace sinew::detail

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/request.hpp>
+
+#include <exception>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/comm/engine.hpp"
+
+namespace sinew {
+
+Request& Request::operator=(Request&& other) noexcept {
+    if (this == &other) return *this;
+    finish();
+    operation_ = std::move(other.operation_);
+    return *this;
+}
+
+Request::~Request() { finish(); }
+
+Received Request::wait() {
+    if (!operation_) return {};
+    operation_->start_clock();
+    operation_->engine().wait(*operation_, std::nullopt);
+    return std::exchange(operation_, nullptr)->take_result();
+}
+
+bool Request::test() {
+    if (!operation_) return true;
+    operation_->engine().drive();
+    if (!operation_->done()) return false;
+    std::exchange(operation_, nullptr)->take_result();
+    return true;
+}
+
+bool Request::wait_for(std::chrono::nanoseconds limit) {
+    if (!operation_) return true;
+    if (!operation_->engine().wait(*operation_, detail::Operation::Clock::now() + limit)) return false;
+    std::exchange(operation_, nullptr)->take_result();
+    return true;
+}
+
+void Request::finish() noexcept try {
+    wait();
+} catch (std::exception const& error) {
+    log_warning(std::string("a request nobody waited for failed: ") + error.what());
+}
+
+}  // namespace sinew

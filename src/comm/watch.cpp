@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/watch.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include <sinew/error.hpp>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::detail {
+
+using namespace std::chrono_literals;
+using Clock = std::chrono::steady_clock;
+
+namespace {
+
+/// A peer that left by dying may have sent what we wait for just before: it is still on its way.
+constexpr auto grace_of_the_dead = 200ms;
+/// How long to wait for answers before judging without them.
+constexpr auto patience = 1s;
+
+}  // namespace
+
+Watch::Watch(Transport& transport, NodeLayout const& nodes, int tag)
+    : transport_(transport), nodes_(nodes), tag_(tag), answers_(static_cast<std::size_t>(transport.size())) {}
+
+Watch::~Watch() {
+    for (Sending& sending : sending_) {
+        if (!sending.ticket) continue;
+        transport_.cancel(sending.ticket);
+        // The medium may still read a message that cannot be called back: leave it its memory.
+        if (sending.ticket) static_cast<void>(sending.notice.release());
+    }
+}
+
+Standing Watch::standing() const noexcept {
+    std::uint64_t const packed = standing_.load(std::memory_order_acquire);
+    return {packed >> 8, static_cast<Collective>((packed >> 1) & 0x7f), (packed & 1) != 0};
+}
+
+std::string Watch::rank_text(int rank) const { return text("rank ", rank, " on ", nodes_.host_of(rank)); }
+
+std::string Watch::self_text() const {
+    return text("rank ", transport_.rank(), " of ", transport_.size(), " on ", nodes_.host_of(transport_.rank()));
+}
+
+void Watch::send(int to, Notice const& notice) {
+    Sending sending{{}, std::make_unique<Notice>(notice)};
+    sending.ticket = transport_.start_send(to, tag_, std::as_bytes(std::span(sending.notice.get(), 1)));
+    sending_.push_back(std::move(sending));
+}
+
+void Watch::take_in(int from, Notice const& notice) {
+    if (notice.magic != Notice{}.magic) return;
+    switch (notice.kind) {
+        case Kind::query: {
+            Notice reply;
+            reply.kind = Kind::reply;
+            reply.query = notice.query;
+            reply.standing = standing();
+            send(from, reply);
+            break;
+        }
+        case Kind::reply:
+            if (notice.query == query_) answers_[static_cast<std::size_t>(from)] = notice.standing;
+            break;
+        case Kind::gave_up:
+            answers_[static_cast<std::size_t>(from)] = notice.standing;
+            if (first_peer_ < 0) {
+                first_peer_ = from;
+                first_reason_.assign(notice.reason, ::strnlen(notice.reason, sizeof(notice.reason)));
+            }
+            break;
+    }
+}
+
+void Watch::poll() {
+    std::unique_lock const lock(mutex_, std::try_to_lock);
+    if (lock.owns_lock()) poll_locked();
+}
+
+void Watch::poll_locked() {
+    std::erase_if(sending_, [&](Sending& sending) { return transport_.test(sending.ticket); });
+    while (auto const waiting = transport_.probe(any_source, tag_)) {
+        Notice notice;
+        Transport::Received received;
+        auto const room = std::as_writable_bytes(std::span(&notice, 1));
+        auto ticket = transport_.start_receive(waiting->source, tag_, room);
+        // The message is here already and small: this ends at once.
+        while (!transport_.test(ticket, &received)) std::this_thread::yield();
+        if (received.bytes == sizeof(Notice)) take_in(waiting->source, notice);
+    }
+    lost_ = transport_.lost();
+    if (lost_.empty()) lost_since_.reset();
+    else if (!lost_since_) lost_since_ = Clock::now();
+}
+
+std::optional<std::string> Watch::trouble() {
+    std::unique_lock const lock(mutex_, std::try_to_lock);
+    if (!lock.owns_lock()) return std::nullopt;
+    if (lost_since_ && Clock::now() - *lost_since_ > grace_of_the_dead) return rank_text(lost_.front()) + " has died";
+    if (first_peer_ >= 0) return text(rank_text(first_peer_), " gave up: ", first_reason_);
+    return std::nullopt;
+}
+
+std::string Watch::describe(int rank, Standing const& mine) const {
+    auto const& answer = answers_[static_cast<std::size_t>(rank)];
+    if (!answer || answer->sequence >= mine.sequence) return {};
+    if (answer->sequence == 0) return rank_text(rank) + " (no collective yet)";
+    return text(rank_text(rank), " (", answer->inside ? "still in " : "its last operation was ",
+                name(answer->collective), " #", answer->sequence, ')');
+}
+
+std::string Watch::investigate(bool in_collective, int peer) {
+    std::unique_lock const lock(mutex_);
+    std::fill(answers_.begin(), answers_.end(), std::nullopt);
+    Notice query;
+    query.query = ++query_;
+    int const self = transport_.rank(), size = transport_.size();
+    for (int r = 0; r < size; ++r)
+        if (r != self) send(r, query);
+    auto const missing = [&] {
+        return std::count(answers_.begin(), answers_.end(), std::nullopt) - 1 -
+               static_cast<std::ptrdiff_t>(lost_.size());
+    };
+    auto const until = Clock::now() + patience;
+    do {
+        poll_locked();
+        std::this_thread::sleep_for(1ms);
+    } while (missing() > 0 && Clock::now() < until);
+
+    Standing const mine = standing();
+    std::string late, silent, dead;
+    auto const append = [](std::string& list, std::string const& item) {
+        if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
+    };
+    for (int r = 0; r < size; ++r) {
+        if (r == self || (!in_collective && r != peer && peer >= 0)) continue;
+        if (std::find(lost_.begin(), lost_.end(), r) != lost_.end()) append(dead, rank_text(r));
+        else if (!answers_[static_cast<std::size_t>(r)]) append(silent, rank_text(r));
+        else if (in_collective) append(late, describe(r, mine));
+    }
+    std::string report;
+    auto const add = [&](char const* what, std::string const& list) {
+        if (!list.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + list;
+    };
+    add("dead: ", dead);
+    add("not arrived: ", late);
+    add("no answer from ", silent);
+    return report.empty() ? (in_collective ? "all ranks arrived" : "the other side answers, but sent nothing") : report;
+}
+
+void Watch::give_up(std::string const& reason) noexcept try {
+    std::unique_lock const lock(mutex_);
+    if (gave_up_) return;
+    gave_up_ = true;
+    Notice notice;
+    notice.kind = Kind::gave_up;
+    notice.standing = standing();
+    reason.copy(notice.reason, sizeof(notice.reason) - 1);
+    for (int r = 0; r < transport_.size(); ++r)
+        if (r != transport_.rank() && std::find(lost_.begin(), lost_.end(), r) == lost_.end()) send(r, notice);
+    // Push them out: nobody may call this communicator again.
+    for (int i = 0; i < 20 && !sending_.empty(); ++i) {
+        poll_locked();
+        if (!sending_.empty()) std::this_thread::sleep_for(1ms);
+    }
+} catch (std::exception const& error) {
+    log_warning(text("could not tell the other ranks of a failure: ", error.what()));
+}
+
+}  // namespace sinew::detail

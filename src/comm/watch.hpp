@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include <sinew/algorithm.hpp>
+#include <sinew/topology.hpp>
+#include <sinew/transport.hpp>
+
+namespace sinew::detail {
+
+/// Where a rank stands in a communicator's sequence of collectives. Travels as it is.
+struct Standing {
+    std::uint64_t sequence = 0;  ///< number of the last collective it entered; 0: none yet
+    Collective collective = Collective::barrier;
+    bool inside = false;  ///< has entered but not left it
+};
+
+/// What a communicator knows of its peers' well-being, and what it tells them about its own.
+///
+/// Speaks a small protocol over the transport, on a tag of its own: whoever waits too long asks the
+/// others where they stand; whoever gives up says so, with the reason. Peers that the medium knows
+/// to be dead are asked for at every check. `poll` answers for this rank; it is called from waits
+/// and, where threads are allowed, by the engine now and then while the application computes.
+/// Thread-safe.
+class Watch {
+public:
+    Watch(Transport& transport, NodeLayout const& nodes, int tag);
+    ~Watch();
+
+    /// This rank enters (leaves) a collective. The only calls on the fast path.
+    std::uint64_t enter(Collective collective) noexcept {
+        standing_.store(++sequence_ << 8 | static_cast<std::uint64_t>(collective) << 1 | 1, std::memory_order_release);
+        return sequence_;
+    }
+    void leave() noexcept {
+        standing_.store(standing_.load(std::memory_order_relaxed) & ~std::uint64_t{1}, std::memory_order_release);
+    }
+
+    /// Takes in and answers what peers have sent. Skipped when another thread is at it.
+    void poll();
+    /// Why this communicator cannot go on, if a peer gave up or died.
+    std::optional<std::string> trouble();
+    /// Asks everyone where they stand and says in words which ranks have not arrived in the
+    /// collective under way (`in_collective`), or what `peer` was last seen doing. Bounded: about 1 s.
+    std::string investigate(bool in_collective, int peer);
+    /// Tells every peer that this rank gives up, once.
+    void give_up(std::string const& reason) noexcept;
+
+    /// "rank 3 on node-b".
+    std::string rank_text(int rank) const;
+    /// "rank 3 of 8 on node-b".
+    std::string self_text() const;
+
+private:
+    enum class Kind : std::uint32_t { query = 1, reply, gave_up };
+    /// One message of the protocol; fixed size, the same on all ranks of a job.
+    struct Notice {
+        std::uint32_t magic = 0x73'6e'65'77;
+        Kind kind = Kind::query;
+        std::uint64_t query = 0;
+        Standing standing;
+        char reason[400] = {};
+    };
+    struct Sending {
+        Transport::Ticket ticket;
+        std::unique_ptr<Notice> notice;
+    };
+
+    Standing standing() const noexcept;
+    void send(int to, Notice const& notice);
+    void take_in(int from, Notice const& notice);
+    void poll_locked();
+    std::string describe(int rank, Standing const& mine) const;
+
+    Transport& transport_;
+    NodeLayout const& nodes_;
+    int tag_;
+    std::uint64_t sequence_ = 0;
+    std::atomic<std::uint64_t> standing_{0};
+
+    std::mutex mutex_;
+    std::vector<Sending> sending_;
+    std::vector<std::optional<Standing>> answers_;  // to the current query, by rank
+    std::uint64_t query_ = 0;
+    std::string first_reason_;  // of the peer that gave up first
+    int first_peer_ = -1;
+    std::vector<int> lost_;
+    std::optional<std::chrono::steady_clock::time_point> lost_since_;
+    bool gave_up_ = false;
+};
+
+}  // namespace sinew::detail

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/world.hpp>
+
+#include <chrono>
+#include <exception>
+#include <thread>
+
+#include <sinew/error.hpp>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/join.hpp"
+#include "src/world/bootstrap.hpp"
+
+namespace sinew {
+
+struct World::State {
+    explicit State(Bootstrap found)
+        : bootstrap(std::move(found)),
+          communicator(detail::join(std::move(bootstrap.transport), detail::Engine::make(bootstrap.threading),
+                                    NodeIdentity::mine(), detail::CommonSettings::from_environment())) {}
+
+    Bootstrap bootstrap;
+    Communicator communicator;
+    int exceptions = std::uncaught_exceptions();
+};
+
+World::World() : World(0, nullptr) {}
+
+World::World(int argc, char** argv) : state_(std::make_unique<State>(find_bootstrap(argc, argv))) {}
+
+World::~World() {
+    using namespace std::chrono_literals;
+    detail::CommunicatorState& last = state_->communicator.state();
+    if (size() > 1 && std::uncaught_exceptions() > state_->exceptions)
+        last.abandon(text(rank(), " of ", size(), " left the world by an exception"));
+    if (!last.lost()) {
+        try {
+            state_->communicator.barrier();
+        } catch (std::exception const& error) {
+            log_warning(text("leaving without the other ranks: ", error.what()));
+        }
+    }
+    bool const together = !last.lost();
+    // A launcher ends the whole job when one rank leaves early. Let the others say what they saw.
+    if (!together) std::this_thread::sleep_for(1s);
+    auto const leave = state_->bootstrap.leave;
+    state_.reset();  // no message and no thread of ours is under way after this
+    if (together) leave();
+}
+
+Communicator& World::communicator() noexcept { return state_->communicator; }
+int World::rank() const noexcept { return state_->communicator.rank(); }
+int World::size() const noexcept { return state_->communicator.size(); }
+NodeLayout const& World::nodes() const noexcept { return state_->communicator.nodes(); }
+std::string_view World::bootstrap() const noexcept { return state_->bootstrap.name; }
+
+}  // namespace sinew
