@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "collectives/channel.hpp"
-#include "collectives/chunks.hpp"
+#include "collectives/segments.hpp"
 
 namespace sinew::collectives {
 
@@ -35,10 +35,11 @@ public:
         while (received_ < total_ || sent_ < total_) {
             post_receives();
             start_sends();
-            bool const moved = finish_receive() | finish_send();
-            if (moved) idle_polls = 0;
+            bool const came = finish_receive();
+            bool const went = finish_send();
+            if (came || went) idle_polls = 0;
             else if (++idle_polls > channel_.spins())
-                channel_.idle(idle_polls - channel_.spins() - 1, received_ < total_ ? previous_ : next_);
+                channel_.idle(idle_polls - channel_.spins() - 1, received_ < posted_ ? previous_ : next_);
         }
     }
 
@@ -90,27 +91,6 @@ private:
     // Segments, numbered through all steps: receives posted and worked on, sends started and done.
     std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
     std::vector<Transfer> receives_, sends_;
-};
-
-/// Blocks cut into segments of at most `bytes`, whole elements. All blocks count as having as many
-/// segments as the largest; the missing ones are empty, and empty messages are not sent.
-class Segments {
-public:
-    Segments(std::size_t largest_block, std::size_t bytes, std::size_t element)
-        : bytes_(std::max(bytes / element, std::size_t{1}) * element),
-          count_(std::max((largest_block + bytes_ - 1) / bytes_, std::size_t{1})) {}
-
-    std::size_t count() const { return count_; }
-    std::size_t bytes() const { return bytes_; }
-    /// Segment `index` of `block`.
-    Range of(Range block, std::size_t index) const {
-        std::size_t const begin = std::min(index * bytes_, block.bytes);
-        return {block.offset + begin, std::min(bytes_, block.bytes - begin)};
-    }
-
-private:
-    std::size_t bytes_;
-    std::size_t count_;
 };
 
 }  // namespace sinew::collectives
