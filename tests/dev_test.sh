@@ -13,7 +13,7 @@ mkdir -m 777 "$temp/build"
 
 # A machine with a shell and little else; its apt-get and cmake only report that they were called.
 mkdir "$temp/bin"
-for tool in bash env dirname readlink grep sed sort tr xargs nproc awk cat mkdir uname echo; do
+for tool in bash env dirname readlink grep sed sort tr xargs nproc awk cat mkdir uname echo basename; do
     ln -s "$(type -P "$tool")" "$temp/bin/$tool"
 done
 printf '#!/bin/sh\necho "called: apt-get $*"\n' >"$temp/bin/apt-get"
