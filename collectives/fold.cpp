@@ -2,35 +2,36 @@
 #include "collectives/fold.hpp"
 
 #include <bit>
-#include <cstring>
 
 namespace sinew::collectives {
 
-Fold::Fold(int rank, int ranks)
+Fold::Fold(int rank, int ranks, int kept)
     : real_rank_(rank), ranks_(static_cast<int>(std::bit_floor(static_cast<unsigned>(ranks)))),
-      extra_(ranks - ranks_), steps_(std::countr_zero(static_cast<unsigned>(ranks_)) + (extra_ > 0 ? 2 : 0)) {
-    if (rank >= 2 * extra_) rank_ = rank - extra_;
-    else rank_ = rank % 2 == 0 ? rank / 2 : -1;
+      extra_(ranks - ranks_), kept_(kept), rank_(-1) {
+    int const number = folded(rank);
+    if (real(number) == rank) rank_ = number;
 }
 
-std::byte const* Fold::in(Channel& channel, Arguments const& call, std::byte const* mine,
-                          std::span<std::byte> scratch) const {
-    if (real_rank_ >= 2 * extra_) return mine;
-    if (!active()) {
-        channel.send(real_rank_ - 1, {mine, call.bytes()});
-        return mine;
-    }
-    channel.receive(real_rank_ + 1, scratch);
-    call.combine(call.out, mine, scratch.data(), call.bytes());
-    return call.out;
+int Fold::rounds() const { return std::countr_zero(static_cast<unsigned>(ranks_)); }
+
+int Fold::real(int folded) const {
+    if (folded >= extra_) return folded + extra_;
+    return 2 * folded + (kept_ == 2 * folded + 1 ? 1 : 0);
 }
 
-void Fold::out(Channel& channel, Arguments const& call, std::byte const* mine) const {
-    if (active() && mine != call.out && call.bytes() > 0) std::memcpy(call.out, mine, call.bytes());
-    if (real_rank_ >= 2 * extra_) return;
-    channel.step(steps_, steps_);
-    if (active()) channel.send(real_rank_ + 1, call.output());
-    else channel.receive(real_rank_ - 1, call.output());
+void Fold::join(Channel& channel, Partial& mine, Steps& steps) const {
+    if (!pairs()) return;
+    steps.next();
+    if (!paired()) return;
+    if (active()) mine.join(channel, partner());
+    else channel.send(partner(), mine.data());
+}
+
+void Fold::spread(Channel& channel, std::span<std::byte> result, Steps& steps) const {
+    if (!paired()) return;
+    steps.next();
+    if (active()) channel.send(partner(), result);
+    else channel.receive(partner(), result);
 }
 
 }  // namespace sinew::collectives

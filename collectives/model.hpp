@@ -11,13 +11,17 @@ namespace sinew::collectives {
 /// sizes and interpolated (so that eager limits and rendezvous show), and of reducing a byte.
 class Model {
 public:
-    static constexpr std::array<std::size_t, 8> sizes{8, 512, 2048, 8192, 32768, 131072, 524288, 2097152};
+    static constexpr std::array<std::size_t, 8> sizes{8,     512,    2048,   8192,
+                                                      32768, 131072, 524288, 2097152};
 
     /// Seconds of one exchange (send and receive at once) of `bytes` each way.
     double exchange(std::size_t bytes) const;
     /// Seconds of combining two vectors of `bytes`.
     double reduce(std::size_t bytes) const { return reduce_per_byte * static_cast<double>(bytes); }
-    /// Seconds of a pipeline that moves `bytes` in segments, after its first.
+    /// Seconds that one more exchange adds to others under way, which hide most of its latency.
+    double overlapped(std::size_t bytes) const;
+    /// Seconds of a pipeline that moves `bytes` in segments, a window of them under way, after its
+    /// first: time that grows with the bytes alone.
     double stream(std::size_t bytes) const;
 
     /// Text form, one line, and back (throws UsageError when it is not one).

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <span>
+#include <type_traits>
 #include <vector>
 
 namespace sinew::collectives {
@@ -25,6 +26,15 @@ public:
         return {block.memory.get(), bytes};
     }
 
+    /// The same for `count` objects of a trivial type.
+    template <class T>
+    std::span<T> take_array(std::size_t count) {
+        static_assert(std::is_trivial_v<T> && alignof(T) <= alignment);
+        auto* const first = reinterpret_cast<T*>(take(count * sizeof(T)).data());
+        std::uninitialized_default_construct_n(first, count);
+        return {first, count};
+    }
+
     /// Everything taken is free again; what is large goes back to the system.
     void release() {
         used_ = 0;
@@ -36,7 +46,9 @@ private:
     static constexpr std::size_t alignment = 64;
     static constexpr std::size_t keep_bytes = std::size_t{64} << 20;
     struct Delete {
-        void operator()(std::byte* memory) const { ::operator delete[](memory, std::align_val_t{alignment}); }
+        void operator()(std::byte* memory) const {
+            ::operator delete[](memory, std::align_val_t{alignment});
+        }
     };
     struct Block {
         std::unique_ptr<std::byte[], Delete> memory;

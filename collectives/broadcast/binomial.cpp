@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/broadcast/binomial.hpp"
+
+#include "collectives/rotation.hpp"
+#include "collectives/steps.hpp"
+#include "collectives/transfers.hpp"
+
+namespace sinew::collectives {
+
+// Down a binomial tree: whoever has the vector gives it to one more rank in every step.
+//
+//   steps ceil(log2 P)    bytes sent per rank <= S ceil(log2 P), S on average    scratch none
+void binomial_broadcast(Channel& channel, Arguments const& call) {
+    int const ranks = channel.size();
+    Rotation const rotation(call.root, ranks);
+    int const me = rotation.turned(channel.rank());
+    BinomialPlace const place(me, ranks);
+    Steps steps(channel, rounds_to_reach(ranks));
+    if (me != 0) {
+        steps.next();
+        channel.receive(rotation.real(me - place.reach), call.output());
+    }
+    // All children at once: one that is late does not keep the others waiting.
+    Transfers sending(*call.scratch, static_cast<std::size_t>(rounds_to_reach(ranks)));
+    std::size_t child = 0;
+    for (int distance = place.reach / 2; distance > 0; distance /= 2) {
+        if (me + distance >= ranks) continue;
+        sending[child++] = channel.start_send(rotation.real(me + distance), call.output());
+    }
+    if (child > 0) steps.next();
+    sending.wait();
+}
+
+}  // namespace sinew::collectives

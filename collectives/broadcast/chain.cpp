@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/broadcast/chain.hpp"
+
+#include "collectives/rotation.hpp"
+#include "collectives/segments.hpp"
+#include "collectives/transfers.hpp"
+
+namespace sinew::collectives {
+
+// From each rank to the next, in segments: while one is passed on, others come in. Every link
+// carries the vector once, so that for long vectors it takes the time of one transfer.
+//
+//   steps P - 2 + S/segment    bytes sent per rank S    scratch none
+void chain_broadcast(Channel& channel, Arguments const& call) {
+    int const ranks = channel.size();
+    Rotation const rotation(call.root, ranks);
+    int const me = rotation.turned(channel.rank());
+    bool const receives = me > 0, sends = me + 1 < ranks;
+    int const previous = rotation.real(me + ranks - 1), next = rotation.real(me + 1);
+    Segments const segments(call.bytes(), call.segment, call.element);
+    auto const segment = [&](std::size_t i) {
+        Range const range = segments.of({0, call.bytes()}, i);
+        return std::span(call.out + range.offset, range.bytes);
+    };
+    auto const window = static_cast<std::size_t>(call.window);
+    Transfers receiving(*call.scratch, window), sending(*call.scratch, window);
+    auto const post = [&](std::size_t i) {
+        if (receives && i < segments.count())
+            receiving[i] = channel.start_receive(previous, segment(i));
+    };
+
+    for (std::size_t i = 0; i < window; ++i) post(i);
+    for (std::size_t i = 0; i < segments.count(); ++i) {
+        channel.step(static_cast<int>(i) + 1, static_cast<int>(segments.count()));
+        receiving[i].wait();
+        post(i + window);
+        sending[i].wait();
+        if (sends) sending[i] = channel.start_send(next, segment(i));
+    }
+    sending.wait();
+}
+
+}  // namespace sinew::collectives

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/broadcast/scatter_allgather.hpp"
+
+#include "collectives/allgather/ring.hpp"
+#include "collectives/chunks.hpp"
+#include "collectives/rotation.hpp"
+#include "collectives/steps.hpp"
+#include "collectives/transfers.hpp"
+
+namespace sinew::collectives {
+
+namespace {
+
+/// Rank r's chunk is the one of its number in `rotation`, as blocks for an allgather.
+Blocks blocks_of(Arguments const& call, Chunks const& chunks, Rotation const& rotation, int ranks) {
+    auto const counts = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
+    auto const offsets = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
+    for (int rank = 0; rank < ranks; ++rank) {
+        Range const chunk = chunks[rotation.turned(rank)];
+        counts[static_cast<std::size_t>(rank)] = chunk.bytes / call.element;
+        offsets[static_cast<std::size_t>(rank)] = chunk.offset / call.element;
+    }
+    return Blocks::listed(counts, offsets, call.element);
+}
+
+/// Down a binomial tree: each rank gets the chunks of its subtree and passes on its children's.
+void scatter(Channel& channel, Arguments const& call, Chunks const& chunks,
+             Rotation const& rotation) {
+    int const ranks = channel.size(), me = rotation.turned(channel.rank());
+    BinomialPlace const place(me, ranks);
+    Steps steps(channel, rounds_to_reach(ranks));
+    auto const bytes = [&](int first, int last) {
+        Range const begin = chunks[first], end = chunks[last];
+        return std::span(call.out + begin.offset, end.offset + end.bytes - begin.offset);
+    };
+    if (me != 0) {
+        steps.next();
+        int const parent = rotation.real(me - place.reach);
+        channel.receive(parent, bytes(me, me + place.size - 1));
+    }
+    Transfers sending(*call.scratch, static_cast<std::size_t>(rounds_to_reach(ranks)));
+    std::size_t started = 0;
+    for (int distance = place.reach / 2; distance > 0; distance /= 2) {
+        int const child = me + distance;
+        if (child >= ranks) continue;
+        auto const part = bytes(child, std::min(child + distance, ranks) - 1);
+        sending[started++] = channel.start_send(rotation.real(child), part);
+    }
+    if (started > 0) steps.next();
+    sending.wait();
+}
+
+}  // namespace
+
+// The vector is scattered down a binomial tree and gathered again by all, around the ring.
+//
+//   steps ceil(log2 P) + P-1    bytes sent per rank <= 2S    scratch none
+//
+// Barnett, Shuler, van de Geijn, Gupta, Payne, Watts: Interprocessor collective communication
+// library (InterCom) (1994).
+void scatter_allgather_broadcast(Channel& channel, Arguments const& call) {
+    Rotation const rotation(call.root, channel.size());
+    Chunks const chunks(call.count, channel.size(), call.element);
+    scatter(channel, call, chunks, rotation);
+    Arguments phase = call;
+    phase.blocks = blocks_of(call, chunks, rotation, channel.size());
+    ring_allgather(channel, phase);
+}
+
+}  // namespace sinew::collectives

@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/catalogue.hpp"
+
+#include <array>
+#include <bit>
+
+#include <sinew/error.hpp>
+
+#include "collectives/allgather/bruck.hpp"
+#include "collectives/allgather/linear.hpp"
+#include "collectives/allgather/recursive_doubling.hpp"
+#include "collectives/allgather/ring.hpp"
+#include "collectives/allreduce/linear.hpp"
+#include "collectives/allreduce/rabenseifner.hpp"
+#include "collectives/allreduce/recursive_doubling.hpp"
+#include "collectives/allreduce/ring.hpp"
+#include "collectives/allreduce/tree.hpp"
+#include "collectives/alltoall/bruck.hpp"
+#include "collectives/alltoall/linear.hpp"
+#include "collectives/alltoall/pairwise.hpp"
+#include "collectives/barrier/dissemination.hpp"
+#include "collectives/barrier/tree.hpp"
+#include "collectives/broadcast/binomial.hpp"
+#include "collectives/broadcast/chain.hpp"
+#include "collectives/broadcast/linear.hpp"
+#include "collectives/broadcast/scatter_allgather.hpp"
+#include "collectives/costs.hpp"
+#include "collectives/gather/binomial.hpp"
+#include "collectives/gather/linear.hpp"
+#include "collectives/reduce/linear.hpp"
+#include "collectives/reduce/rabenseifner.hpp"
+#include "collectives/reduce/tree.hpp"
+#include "collectives/reduce_scatter/linear.hpp"
+#include "collectives/reduce_scatter/recursive_halving.hpp"
+#include "collectives/reduce_scatter/ring.hpp"
+#include "collectives/scan/linear.hpp"
+#include "collectives/scan/recursive_doubling.hpp"
+#include "collectives/scatter/binomial.hpp"
+#include "collectives/scatter/linear.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::collectives {
+
+namespace {
+
+using namespace costs;
+using S = Shape const&;
+using M = Model const&;
+
+bool always(S) { return true; }
+bool if_commutative(S s) { return s.commutative; }
+bool if_power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
+
+// clang-format off
+constexpr std::array allreduce{
+    Algorithm{Collective::allreduce, "linear", "the reference: rank 0 combines all in rank order",
+              Order::linear, always,
+              [](S s, M m) { return 2 * burst(m, others(s), s.bytes) + others(s) * m.reduce(s.bytes); },
+              linear_allreduce},
+    Algorithm{Collective::allreduce, "recursive_doubling", "short vectors: fewest steps",
+              Order::tree, always,
+              [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, s.bytes) +
+                                    fold_rounds(s) * (m.exchange(s.bytes) + m.reduce(s.bytes)); },
+              recursive_doubling_allreduce},
+    Algorithm{Collective::allreduce, "rabenseifner", "longer vectors: least bytes in few steps",
+              Order::tree, always,
+              [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, s.bytes) +
+                                    halvings(m, fold_rounds(s), s.bytes, true) +
+                                    halvings(m, fold_rounds(s), s.bytes, false); },
+              rabenseifner_allreduce},
+    Algorithm{Collective::allreduce, "tree", "networks that carry few messages at a time",
+              Order::tree, always,
+              [](S s, M m) { return rounds(s) * (2 * m.exchange(s.bytes) + m.reduce(s.bytes)); },
+              tree_allreduce},
+    Algorithm{Collective::allreduce, "ring", "long vectors: least bytes, transfer and reduction overlap",
+              Order::ring, if_commutative,
+              [](S s, M m) { return ring(m, 2 * others(s), block(s)) + others(s) * m.reduce(block(s)); },
+              ring_allreduce},
+};
+
+constexpr std::array reduce{
+    Algorithm{Collective::reduce, "linear", "the reference: the root combines all in rank order",
+              Order::linear, always,
+              [](S s, M m) { return burst(m, others(s), s.bytes) + others(s) * m.reduce(s.bytes); },
+              linear_reduce},
+    Algorithm{Collective::reduce, "tree", "short vectors: fewest steps",
+              Order::tree, always,
+              [](S s, M m) { return rounds(s) * (m.exchange(s.bytes) + m.reduce(s.bytes)); },
+              tree_reduce},
+    Algorithm{Collective::reduce, "rabenseifner", "long vectors: least bytes, all ranks combine",
+              Order::tree, always,
+              [](S s, M m) { return fold_join(s, m) + halvings(m, fold_rounds(s), s.bytes, true) +
+                                    halvings(m, fold_rounds(s), s.bytes, false); },
+              rabenseifner_reduce},
+};
+
+constexpr auto reduce_scatter_of(Collective collective) {
+    return std::array{
+        Algorithm{collective, "linear", "few ranks: each block straight to its owner",
+                  Order::linear, always,
+                  [](S s, M m) { return burst(m, others(s), block(s)) + others(s) * m.reduce(block(s)); },
+                  linear_reduce_scatter},
+        Algorithm{collective, "recursive_halving", "short vectors: fewest steps",
+                  Order::tree, always,
+                  [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, block(s)) + copy(m, s.bytes) +
+                                        halvings(m, fold_rounds(s), s.bytes, true); },
+                  recursive_halving_reduce_scatter},
+        Algorithm{collective, "ring", "long vectors: transfer and reduction overlap",
+                  Order::ring, if_commutative,
+                  [](S s, M m) { return ring(m, others(s), block(s)) + others(s) * m.reduce(block(s)); },
+                  ring_reduce_scatter},
+    };
+}
+constexpr auto reduce_scatter = reduce_scatter_of(Collective::reduce_scatter);
+constexpr auto reduce_scatter_block = reduce_scatter_of(Collective::reduce_scatter_block);
+
+constexpr Algorithm allgather_linear(Collective collective) {
+    return {collective, "linear", "few ranks: each block straight to all",
+            Order::none, always,
+            [](S s, M m) { return burst(m, others(s), block(s)); },
+            linear_allgather};
+}
+constexpr Algorithm allgather_ring(Collective collective) {
+    return {collective, "ring", "long blocks: neighbours only, in segments",
+            Order::none, always,
+            [](S s, M m) { return ring(m, others(s), block(s)); },
+            ring_allgather};
+}
+constexpr std::array allgather{
+    allgather_linear(Collective::allgather),
+    Algorithm{Collective::allgather, "recursive_doubling", "short blocks, a power of two ranks: fewest steps",
+              Order::none, if_power_of_two, doublings, recursive_doubling_allgather},
+    Algorithm{Collective::allgather, "bruck", "short blocks, any number of ranks: fewest steps",
+              Order::none, always, doublings, bruck_allgather},
+    allgather_ring(Collective::allgather),
+};
+constexpr std::array allgatherv{
+    allgather_linear(Collective::allgatherv),
+    Algorithm{Collective::allgatherv, "bruck", "short blocks: fewest steps",
+              Order::none, always,
+              [](S s, M m) { return doublings(s, m) + copy(m, s.bytes); },
+              bruck_allgatherv},
+    allgather_ring(Collective::allgatherv),
+};
+
+constexpr std::array broadcast{
+    Algorithm{Collective::broadcast, "linear", "few ranks: the root sends to all",
+              Order::none, always,
+              [](S s, M m) { return burst(m, others(s), s.bytes); },
+              linear_broadcast},
+    Algorithm{Collective::broadcast, "binomial", "short vectors: fewest steps",
+              Order::none, always,
+              [](S s, M m) { return rounds(s) * m.exchange(s.bytes); },
+              binomial_broadcast},
+    Algorithm{Collective::broadcast, "scatter_allgather", "long vectors, many ranks",
+              Order::none, always,
+              [](S s, M m) { return halvings(m, rounds(s), s.bytes, false) + ring(m, others(s), block(s)); },
+              scatter_allgather_broadcast},
+    Algorithm{Collective::broadcast, "chain", "very long vectors: from rank to rank, in segments",
+              Order::none, always,
+              [](S s, M m) { return pipeline(m, others(s), s.bytes); },
+              chain_broadcast},
+};
+
+/// Gather and scatter send the same messages in opposite directions.
+using Run = void (*)(Channel&, Arguments const&);
+constexpr Algorithm rooted_linear(Collective collective, Run run) {
+    return {collective, "linear", "few ranks or long blocks: straight between the root and each",
+            Order::none, always,
+            [](S s, M m) { return burst(m, others(s), block(s)); }, run};
+}
+constexpr Algorithm rooted_binomial(Collective collective, Run run) {
+    return {collective, "binomial", "short blocks: fewest steps",
+            Order::none, always,
+            [](S s, M m) { return doublings(s, m) + copy(m, s.bytes / 2); }, run};
+}
+constexpr std::array gather{rooted_linear(Collective::gather, linear_gather),
+                            rooted_binomial(Collective::gather, binomial_gather)};
+constexpr std::array gatherv{rooted_linear(Collective::gatherv, linear_gather)};
+constexpr std::array scatter{rooted_linear(Collective::scatter, linear_scatter),
+                             rooted_binomial(Collective::scatter, binomial_scatter)};
+constexpr std::array scatterv{rooted_linear(Collective::scatterv, linear_scatter)};
+
+constexpr Algorithm alltoall_linear(Collective collective) {
+    return {collective, "linear", "several partners at once",
+            Order::none, always,
+            [](S s, M m) { return burst(m, others(s), block(s)); },
+            linear_alltoall};
+}
+constexpr Algorithm alltoall_pairwise(Collective collective) {
+    return {collective, "pairwise", "one partner at a time: networks that congest",
+            Order::none, always,
+            [](S s, M m) { return others(s) * m.exchange(block(s)); },
+            pairwise_alltoall};
+}
+constexpr std::array alltoall{
+    alltoall_linear(Collective::alltoall),
+    alltoall_pairwise(Collective::alltoall),
+    Algorithm{Collective::alltoall, "bruck", "short blocks: fewest steps",
+              Order::none, always,
+              [](S s, M m) { return rounds(s) * (m.exchange(s.bytes / 2) + copy(m, s.bytes)) + copy(m, 2 * s.bytes); },
+              bruck_alltoall},
+};
+constexpr std::array alltoallv{alltoall_linear(Collective::alltoallv), alltoall_pairwise(Collective::alltoallv)};
+
+constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling) {
+    return std::array{
+        Algorithm{collective, "linear", "long vectors: from rank to rank, in segments",
+                  Order::linear, always,
+                  [](S s, M m) { return pipeline(m, others(s), s.bytes) + m.reduce(s.bytes); }, linear},
+        Algorithm{collective, "recursive_doubling", "short vectors: fewest steps",
+                  Order::tree, always,
+                  [](S s, M m) { return rounds(s) * (m.exchange(s.bytes) + 2 * m.reduce(s.bytes)); },
+                  recursive_doubling},
+    };
+}
+constexpr auto scan = scan_of(Collective::scan, linear_scan, recursive_doubling_scan);
+constexpr auto exscan = scan_of(Collective::exscan, linear_exscan, recursive_doubling_exscan);
+
+constexpr std::array barrier{
+    Algorithm{Collective::barrier, "dissemination", "fewest steps",
+              Order::none, always, [](S s, M m) { return rounds(s) * m.exchange(1); },
+              dissemination_barrier},
+    Algorithm{Collective::barrier, "tree", "fewest messages",
+              Order::none, always, [](S s, M m) { return 2 * rounds(s) * m.exchange(1); },
+              tree_barrier},
+};
+// clang-format on
+
+}  // namespace
+
+std::span<Algorithm const> algorithms(Collective collective) {
+    switch (collective) {
+        case Collective::allreduce:
+            return allreduce;
+        case Collective::reduce_scatter:
+            return reduce_scatter;
+        case Collective::reduce_scatter_block:
+            return reduce_scatter_block;
+        case Collective::allgather:
+            return allgather;
+        case Collective::allgatherv:
+            return allgatherv;
+        case Collective::broadcast:
+            return broadcast;
+        case Collective::reduce:
+            return reduce;
+        case Collective::gather:
+            return gather;
+        case Collective::gatherv:
+            return gatherv;
+        case Collective::scatter:
+            return scatter;
+        case Collective::scatterv:
+            return scatterv;
+        case Collective::alltoall:
+            return alltoall;
+        case Collective::alltoallv:
+            return alltoallv;
+        case Collective::scan:
+            return scan;
+        case Collective::exscan:
+            return exscan;
+        case Collective::barrier:
+            return barrier;
+    }
+    return {};
+}
+
+Algorithm const& find_algorithm(Collective collective, std::string_view name) {
+    std::string names;
+    for (Algorithm const& algorithm : algorithms(collective)) {
+        if (algorithm.name == name) return algorithm;
+        names += text(names.empty() ? "" : ", ", algorithm.name);
+    }
+    throw UsageError(text("\"", name, "\" (is no algorithm of ", sinew::name(collective),
+                          "). Choose one of: ", names));
+}
+
+}  // namespace sinew::collectives

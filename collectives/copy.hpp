@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+namespace sinew::collectives {
+
+/// memcpy that may be given nothing, or the same place twice.
+inline void copy(std::byte* to, std::span<std::byte const> from) {
+    if (!from.empty() && to != from.data()) std::memcpy(to, from.data(), from.size());
+}
+
+}  // namespace sinew::collectives

@@ -1,0 +1,11 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collectives/arguments.hpp"
+#include "collectives/channel.hpp"
+
+namespace sinew::collectives {
+
+void rabenseifner_reduce(Channel& channel, Arguments const& call);
+
+}  // namespace sinew::collectives
