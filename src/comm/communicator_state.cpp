@@ -113,7 +113,7 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     auto const room = scratch_.take(size * sizeof(Fingerprint));
     auto* const prints = reinterpret_cast<Fingerprint*>(room.data());
     for (std::size_t r = 0; r < size; ++r) new (prints + r) Fingerprint;
-    prints[self] = Fingerprint::of(call, sequence, channel.rank());
+    prints[self] = Fingerprint::of(call, sequence, channel.rank(), channel.size());
     collectives::Arguments gather;
     gather.out = room.data();
     gather.count = 1;

@@ -64,17 +64,19 @@ std::uint64_t hash(void const* data, std::size_t bytes, std::uint64_t seed = 0xc
 }
 
 /// The element count all ranks must agree on; 0 where they may differ.
-std::uint64_t common_count(Invocation const& call, int rank) {
-    bool const at_root = rank == call.root;
+std::uint64_t common_count(Invocation const& call, int rank, int size) {
+    bool const whole_in_place = call.in_place && (rank == call.root || !call.has_root());
+    std::size_t const part_of_whole = call.out.count / static_cast<std::size_t>(size);
     switch (call.collective) {
-        case Collective::allgather: return call.in_place ? 0 : call.in.count;
-        case Collective::scatter: return at_root && call.in_place ? 0 : call.out.count;
-        case Collective::gather: return at_root && call.in_place ? 0 : call.in.count;
+        case Collective::allgather:
+        case Collective::gather: return whole_in_place ? part_of_whole : call.in.count;
+        case Collective::scatter: return whole_in_place ? part_of_whole : call.out.count;
         case Collective::gatherv:
         case Collective::scatterv:
         case Collective::alltoallv:
         case Collective::allgatherv:
         case Collective::barrier: return 0;
+        // One element count in, whatever each rank keeps of the result.
         default: return call.in.count;
     }
 }
@@ -87,7 +89,8 @@ OwnedInvocation::OwnedInvocation(Invocation const& from) : call(from), algorithm
     call.options.algorithm = algorithm_;
 }
 
-Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int rank) {
+Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int rank,
+                            int size) {
     Fingerprint print;
     print.sequence = sequence;
     print.collective = static_cast<std::uint8_t>(call.collective);
@@ -95,7 +98,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
         print.type = static_cast<std::uint8_t>(call.out.type.kind());
         print.type_size = static_cast<std::uint32_t>(call.out.type.size());
     }
-    print.count = common_count(call, rank);
+    print.count = common_count(call, rank, size);
     if (call.collective == Collective::allgatherv || call.collective == Collective::reduce_scatter)
         print.parts = hash(call.parts.counts.data(), call.parts.counts.size_bytes());
     print.root = call.has_root() ? call.root : -1;

@@ -55,7 +55,7 @@ struct Fingerprint {
     std::uint8_t op = 0;
     std::uint8_t reserved[5] = {};
 
-    static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank);
+    static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank, int size);
     friend bool operator==(Fingerprint const&, Fingerprint const&) = default;
     std::string text() const;
 };

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+
+#include <sinew/thread_ranks.hpp>
+
+#include "tests/comm/collective_suite.hpp"
+
+namespace sinew::tests {
+
+class CollectiveSuite : public testing::TestWithParam<int> {};
+
+TEST_P(CollectiveSuite, IsRightOnThreads) { run_thread_ranks(GetParam(), run_collective_suite); }
+
+INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(1, 2, 3, 4, 7, 8));
+
+}  // namespace sinew::tests
