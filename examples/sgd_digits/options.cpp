@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/sgd_digits/options.hpp"
+
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <limits>
+#include <numeric>
+#include <sstream>
+
+namespace sgd_digits {
+namespace {
+
+namespace po = boost::program_options;
+
+/// Numbers are read as signed or as double and then checked: Boost would take -1 for 2^64 - 1.
+struct Raw {
+    Options options;
+    long long hidden = 64, epochs = 30, batch = 64, seed = 1;
+    double rate = 0.2, momentum = 0.9;
+};
+
+po::options_description describe(Raw& raw) {
+    po::options_description all("flags", 100, 60);
+    auto add = all.add_options();
+    add("data", po::value(&raw.options.data)->value_name("PATH"),
+        "directory with train.csv and test.csv, or with the four MNIST files (unpacked), or one "
+        "CSV "
+        "file, a fifth of which becomes the test set. Only rank 0 reads it. Without: synthetic "
+        "digits");
+    add("hidden", po::value(&raw.hidden)->value_name("N")->default_value(raw.hidden),
+        "hidden units; 0: softmax regression");
+    add("epochs", po::value(&raw.epochs)->value_name("N")->default_value(raw.epochs),
+        "passes over the training set");
+    add("batch", po::value(&raw.batch)->value_name("N")->default_value(raw.batch),
+        "examples per step, of all ranks together");
+    add("rate", po::value(&raw.rate)->value_name("X")->default_value(raw.rate, "0.2"),
+        "learning rate");
+    add("momentum", po::value(&raw.momentum)->value_name("X")->default_value(raw.momentum, "0.9"),
+        "share of the last step that is kept");
+    add("seed", po::value(&raw.seed)->value_name("N")->default_value(raw.seed),
+        "of the first weights and of the order of the examples");
+    add("algorithm", po::value(&raw.options.algorithm)->value_name("NAME"),
+        "of the allreduce (ring, recursive_doubling, ...); without: the library chooses");
+    add("plot", po::value(&raw.options.plot)->value_name("FILE.svg"),
+        "draw loss and accuracy (needs gnuplot)");
+    add("json", po::bool_switch(&raw.options.json), "end with one line of JSON");
+    add("help", po::bool_switch(&raw.options.help), "print this");
+    return all;
+}
+
+/// Levenshtein's distance.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> row(b.size() + 1);
+    std::iota(row.begin(), row.end(), std::size_t{0});
+    for (std::size_t i = 0; i < a.size(); ++i) {
+        std::size_t diagonal = row[0]++;
+        for (std::size_t j = 0; j < b.size(); ++j) {
+            std::size_t const changed = diagonal + (a[i] == b[j] ? 0 : 1);
+            diagonal = row[j + 1];
+            row[j + 1] = std::min({changed, diagonal + 1, row[j] + 1});
+        }
+    }
+    return row.back();
+}
+
+std::vector<std::string> flags(po::options_description const& all) {
+    std::vector<std::string> names;
+    for (auto const& option : all.options()) names.push_back("--" + option->long_name());
+    return names;
+}
+
+template <class Number>
+void check(char const* flag, Number value, Number least, Number most) {
+    if (value >= least && value <= most) return;  // false for NaN as well
+    std::ostringstream text;
+    text << flag << " " << value << " (expected " << least << " to " << most << ").";
+    throw OptionError(text.str());
+}
+
+Options checked(Raw const& raw) {
+    constexpr long long million = 1'000'000;
+    check("--hidden", raw.hidden, 0LL, million);
+    check("--epochs", raw.epochs, 1LL, million);
+    check("--batch", raw.batch, 1LL, 1000 * million);
+    check("--seed", raw.seed, 0LL, std::numeric_limits<long long>::max());
+    check("--rate", raw.rate, 1e-9, 1e3);
+    check("--momentum", raw.momentum, 0.0, 0.9999);
+    Options options = raw.options;
+    options.hidden = static_cast<std::size_t>(raw.hidden);
+    options.epochs = static_cast<std::size_t>(raw.epochs);
+    options.batch = static_cast<std::size_t>(raw.batch);
+    options.seed = static_cast<std::uint64_t>(raw.seed);
+    options.rate = raw.rate;
+    options.momentum = raw.momentum;
+    return options;
+}
+
+}  // namespace
+
+std::string_view nearest(std::string_view word, std::vector<std::string> const& candidates) {
+    return *std::min_element(
+        candidates.begin(), candidates.end(),
+        [&](auto const& a, auto const& b) { return distance(word, a) < distance(word, b); });
+}
+
+Options parse_options(std::vector<std::string> const& arguments) {
+    Raw raw;
+    auto const all = describe(raw);
+    try {
+        // No guessing: `--epoch` works until the day another flag begins like that.
+        auto const style =
+            po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
+        auto const parsed = po::command_line_parser(arguments)
+                                .options(all)
+                                .positional(po::positional_options_description{})
+                                .style(style)
+                                .run();
+        po::variables_map values;
+        po::store(parsed, values);
+        po::notify(values);
+    } catch (po::unknown_option const& error) {
+        throw OptionError("unknown flag " + error.get_option_name() + ". Did you mean " +
+                          std::string(nearest(error.get_option_name(), flags(all))) + "?");
+    } catch (po::too_many_positional_options_error const&) {
+        throw OptionError("an argument without a flag before it. Did you mean --data PATH?");
+    } catch (po::error const& error) {
+        throw OptionError(std::string(error.what()) + ". See --help.");
+    }
+    return checked(raw);
+}
+
+std::string help_text() {
+    Raw raw;
+    std::ostringstream text;
+    text
+        << "Trains a classifier of handwritten digits by stochastic gradient descent, its batches\n"
+           "spread over all ranks: sgd_digits alone, or mpirun -n 4 sgd_digits.\n\n"
+        << describe(raw);
+    return text.str();
+}
+
+}  // namespace sgd_digits

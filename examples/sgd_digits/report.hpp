@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <iosfwd>
+#include <string>
+#include <string_view>
+
+#include "examples/sgd_digits/data.hpp"
+#include "examples/sgd_digits/options.hpp"
+#include "examples/sgd_digits/train.hpp"
+
+namespace sgd_digits {
+
+/// Who trains.
+struct Crew {
+    int ranks = 1;
+    std::string hosts;  ///< "alpha, beta"
+    std::string_view bootstrap;
+};
+
+/// What rank 0 prints.
+class Report {
+public:
+    /// `progress` is a terminal, or null.
+    Report(std::ostream& out, std::ostream* progress, Options const& options)
+        : out_(out), progress_(progress), options_(options) {}
+
+    void header(Crew const& crew, Dataset const& data);
+    /// A line that the next one overwrites.
+    void step(std::size_t epoch, std::size_t step, std::size_t steps);
+    void epoch(std::size_t epoch, Epoch const& now);
+    void summary(Result const& result);
+    /// One line; everything needed to repeat the run and to compare it.
+    void json(Crew const& crew, Dataset const& data, Result const& result);
+
+private:
+    std::ostream& out_;
+    std::ostream* progress_;
+    Options const& options_;
+};
+
+}  // namespace sgd_digits

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "examples/sgd_digits/data.hpp"
+
+namespace sgd_digits {
+
+struct SyntheticSizes {
+    std::size_t train = 4000;
+    std::size_t test = 1000;
+};
+
+/// Handwriting drawn by a program, for machines without a data set: each digit is a few strokes,
+/// moved, stretched, slanted, and rendered with noise into 16 x 16 pixels. Integers throughout:
+/// the same pictures for the same seed on every platform.
+Dataset synthetic_digits(std::uint64_t seed, SyntheticSizes const& sizes = {});
+
+}  // namespace sgd_digits

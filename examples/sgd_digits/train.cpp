@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "examples/sgd_digits/train.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <numeric>
+#include <sinew/sinew.hpp>
+#include <span>
+#include <string>
+
+#include "examples/sgd_digits/hash.hpp"
+#include "examples/sgd_digits/model.hpp"
+#include "examples/sgd_digits/random.hpp"
+
+namespace sgd_digits {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// This rank's contiguous part of `count` things: parts differ by at most one, some may be empty.
+struct Slice {
+    std::size_t begin, end;
+    Slice(std::size_t count, sinew::Communicator const& comm)
+        : begin(edge(count, comm, comm.rank())), end(edge(count, comm, comm.rank() + 1)) {}
+
+    static std::size_t edge(std::size_t count, sinew::Communicator const& comm, int rank) {
+        return count * static_cast<std::size_t>(rank) / static_cast<std::size_t>(comm.size());
+    }
+    std::size_t size() const { return end - begin; }
+};
+
+class Trainer {
+public:
+    Trainer(sinew::Communicator& comm, Dataset const& data, Options const& options,
+            Observer const& observer)
+        : comm_(comm), data_(data), options_(options), observer_(observer),
+          model_(data.train.features, options.hidden), gradient_(model_.parameters().size()),
+          velocity_(gradient_.size()), order_(data.train.size()) {
+        // One rank decides, the others follow: they begin equal whatever the seed does elsewhere.
+        if (comm_.rank() == 0) model_.initialise(options_.seed);
+        comm_.broadcast(model_.parameters(), 0);
+    }
+
+    Result run() {
+        for (std::size_t epoch = 1; epoch <= options_.epochs; ++epoch) {
+            Epoch const now{train_epoch(epoch), accuracy()};
+            result_.epochs.push_back(now);
+            if (observer_.epoch) observer_.epoch(epoch, now);
+        }
+        result_.seconds = comm_.allreduce_value(result_.seconds, sinew::average);
+        result_.allreduce_seconds =
+            comm_.allreduce_value(result_.allreduce_seconds, sinew::average);
+        result_.parameters.assign(model_.parameters().begin(), model_.parameters().end());
+        result_.weights_hash = hash_bytes(std::as_bytes(model_.parameters()));
+        check_equal_weights();
+        return std::move(result_);
+    }
+
+private:
+    double train_epoch(std::size_t epoch) {
+        auto const start = Clock::now();
+        // The same permutation on all ranks, without a message: it follows from seed and epoch.
+        std::iota(order_.begin(), order_.end(), 0u);
+        Random(options_.seed, epoch).shuffle(order_);
+        std::size_t const steps = (order_.size() + options_.batch - 1) / options_.batch;
+        double loss = 0;
+        for (std::size_t step = 0; step < steps; ++step) {
+            std::size_t const first = step * options_.batch;
+            std::size_t const batch = std::min(options_.batch, order_.size() - first);
+            loss += train_batch(std::span(order_).subspan(first, batch));
+            if (observer_.step) observer_.step(epoch, step + 1, steps);
+        }
+        result_.steps += steps;
+        loss = comm_.allreduce_value(loss, sinew::sum) / static_cast<double>(order_.size());
+        result_.seconds += seconds_since(start);
+        if (!std::isfinite(loss))
+            throw Diverged("the loss became " + std::to_string(loss) + " in epoch " +
+                           std::to_string(epoch) + " (--rate " + std::to_string(options_.rate) +
+                           "). Try a smaller --rate.");
+        return loss;
+    }
+
+    /// One step of all ranks; returns the summed loss of this rank's share.
+    double train_batch(std::span<std::uint32_t const> batch) {
+        Slice const mine(batch.size(), comm_);
+        std::fill(gradient_.begin(), gradient_.end(), 0.0f);
+        double const loss =
+            model_.add_gradient(data_.train, batch.subspan(mine.begin, mine.size()), gradient_);
+
+        // Sum, then divide by the true size of the batch. `sinew::average` would divide by the
+        // number of ranks: the same only while all ranks have as many examples, which the last
+        // batch, or 3 ranks, soon spoil.
+        auto const start = Clock::now();
+        comm_.allreduce(gradient_, sinew::sum, {.algorithm = options_.algorithm});
+        result_.allreduce_seconds += seconds_since(start);
+        descend(1.0f / static_cast<float>(batch.size()));
+        return loss;
+    }
+
+    void descend(float scale) {
+        auto const parameters = model_.parameters();
+        auto const rate = static_cast<float>(options_.rate);
+        auto const momentum = static_cast<float>(options_.momentum);
+        for (std::size_t i = 0; i < parameters.size(); ++i) {
+            velocity_[i] = momentum * velocity_[i] + scale * gradient_[i];
+            parameters[i] -= rate * velocity_[i];
+        }
+    }
+
+    /// Each rank tests a part. Counts are integers: the sum is exact, whatever the number of ranks.
+    double accuracy() {
+        Slice const mine(data_.test.size(), comm_);
+        std::int64_t right = 0;
+        for (std::size_t i = mine.begin; i < mine.end; ++i)
+            right += model_.predict(data_.test[i]) == data_.test.labels[i] ? 1 : 0;
+        right = comm_.allreduce_value(right, sinew::sum);
+        return static_cast<double>(right) / static_cast<double>(data_.test.size());
+    }
+
+    /// All ranks took the same steps from the same start; if they parted, something is broken.
+    void check_equal_weights() {
+        auto const least = comm_.allreduce_value(result_.weights_hash, sinew::min);
+        auto const most = comm_.allreduce_value(result_.weights_hash, sinew::max);
+        if (least != most)
+            throw sinew::Error("rank " + std::to_string(comm_.rank()) + " of " +
+                               std::to_string(comm_.size()) + ": weights differ between ranks (" +
+                               hash_text(result_.weights_hash) + " here, " + hash_text(least) +
+                               " to " + hash_text(most) +
+                               " elsewhere). Are all ranks the same build on the same kind of "
+                               "processor?");
+    }
+
+    sinew::Communicator& comm_;
+    Dataset const& data_;
+    Options const& options_;
+    Observer const& observer_;
+    Model model_;
+    std::vector<float> gradient_;
+    std::vector<float> velocity_;
+    std::vector<std::uint32_t> order_;
+    Result result_;
+};
+
+}  // namespace
+
+Result train(sinew::Communicator& comm, Dataset const& data, Options const& options,
+             Observer const& observer) {
+    if (data.train.size() == 0 || data.test.size() == 0)
+        throw sinew::UsageError(std::to_string(data.train.size()) + " examples to train, " +
+                                std::to_string(data.test.size()) +
+                                " to test (expected at least one of each).");
+    return Trainer(comm, data, options, observer).run();
+}
+
+}  // namespace sgd_digits
