@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/collectives/options.hpp"
+
+namespace sinew::bench {
+
+std::string help_text() {
+    return R"(Times sinew's collectives, and other libraries' on the same ranks and buffers in the same run.
+
+Start it under mpiexec, or with --threads N for ranks as threads of one process:
+
+  mpiexec -n 2 collectives                                    allreduce of f32 sums, 8 B to 16 MiB
+  mpiexec -n 2 collectives --peer openmpi                     beside the MPI library underneath
+  mpiexec -n 4 collectives --op all --sizes 8-1M              every collective, powers of two
+  mpiexec -n 4 collectives --algorithm ring,recursive_doubling --sizes 64K,1M,16M
+  mpiexec -n 2 collectives --peer openmpi --peer gloo --json run.json --plot run.svg
+  collectives --threads 4 --op broadcast,allgather --dtype f16
+  collectives --merge openmpi.json mpich.json                 one table from two runs
+
+What to run
+  --op NAME,...         allreduce reduce_scatter reduce_scatter_block allgather allgatherv broadcast
+                        reduce gather gatherv scatter scatterv alltoall alltoallv scan exscan
+                        barrier, or all (default allreduce)
+  --sizes LIST          bytes of the whole vector: 8,1K,64K or 8-64M (powers of two); K M G are
+                        binary (default 8,1K,64K,1M,16M). Equal parts are rounded to whole elements
+  --dtype NAME,...      f16 bf16 f32 f64 c64 c128 i8..i64 u8..u64 (default f32)
+  --redop NAME,...      sum prod min max average bit_and ... (default sum)
+  --algorithm NAME,...  of ours: auto (the tuner chooses), all, or names from --explain; several are
+                        compared in one run (default auto)
+  --variant WHICH       reused: buffers untouched between calls, as other benchmarks do; live: the
+                        owner writes its input and reads its output in between, outside the timing;
+                        both (default reused)
+  --peer NAME,...       openmpi or mpich (the one this program is built with), mpi (whichever),
+                        gloo, gloo_ring_chunked, gloo_halving_doubling, gloo_bcube
+  --ranks N             fail unless there are N ranks
+  --threads N           N ranks as threads of this process, without MPI
+
+How long
+  --warmup N            calls of each contender before timing (default 10, fewer if they are long)
+  --rounds N            rounds at most; a round times a block of calls of each in turn (default 50)
+  --budget SECONDS      of timing for each size and variant (default 1); at least 3 rounds are done
+  --check, --no-check   verify results before and after timing (default) or not
+  --autogroup-nice N    weight of this session beside others on the machine, e.g. -15; 0 afterwards
+
+What to print
+  --json FILE           one JSON object per row
+  --plot FILE.svg       time and ratio over size, drawn by gnuplot
+  --link-rate RATE      200mbit, 10gbit or bits per second: adds the fraction of the link used
+  --explain             print what the tuner would choose, and why, instead of measuring
+  --merge FILE FILE...  join JSON files of runs: rows of the first kind of file, peers of all. Runs
+                        that have the same peers are repetitions: medians are shown. Unlike the
+                        peers of one run, those of two alternate per launch, not per block
+  --help                this text
+
+Columns, as in nccl-tests: size and count are of the vector, time is one call (median over rounds of
+the slowest rank), algbw = size / time, busbw = what the busiest link carries, #wrong = elements that
+were not exactly right. A peer's ratio is its time / ours: above 1 ours is faster. state says how
+near the cores of ranks 0 and 1 were (round trip of one cache line): near below 220 ns, else far;
+mixed when that changed during a row; oversubscribed with more ranks than processors. Compare
+figures of one state only.
+
+Exit status: 0, or 1 when a result was wrong or the run failed, or 2 when the command line was.
+)";
+}
+
+}  // namespace sinew::bench

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sinew/error.hpp>
+
+#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/support/text.hpp"
+
+namespace sinew::bench {
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json to_json(Percentiles const& us) { return {{"p10", us.p10}, {"p50", us.p50}, {"p90", us.p90}}; }
+
+Percentiles percentiles_from(Json const& json) {
+    return {json.at("p10"), json.at("p50"), json.at("p90")};
+}
+
+Json peers_to_json(std::vector<PeerResult> const& peers) {
+    Json all = Json::object();
+    for (PeerResult const& peer : peers) {
+        Json one = {{"us", to_json(peer.us)}, {"ratio", peer.ratio}};
+        if (peer.fraction_of_link) one["fraction_of_link"] = *peer.fraction_of_link;
+        all[peer.name] = one;
+    }
+    return all;
+}
+
+std::optional<double> optional_number(Json const& json, char const* key) {
+    if (!json.contains(key)) return {};
+    return json.at(key).get<double>();
+}
+
+std::vector<PeerResult> peers_from(Json const& json) {
+    std::vector<PeerResult> peers;
+    for (auto const& [name, peer] : json.items())
+        peers.push_back({name, percentiles_from(peer.at("us")), peer.at("ratio"),
+                         optional_number(peer, "fraction_of_link")});
+    return peers;
+}
+
+Json by_state_to_json(std::vector<StateResult> const& states) {
+    Json all = Json::object();
+    for (StateResult const& state : states) {
+        Json peers = Json::object();
+        for (PeerResult const& peer : state.peers)
+            peers[peer.name] = {{"us", {{"p50", peer.us.p50}}}, {"ratio", peer.ratio}};
+        all[state.state] = {
+            {"rounds", state.rounds}, {"us", {{"p50", state.us}}}, {"peers", peers}};
+    }
+    return all;
+}
+
+Row from_json(Json const& json) {
+    Row row{.collective = json.at("collective"),
+            .bytes = json.at("bytes"),
+            .ranks = json.at("ranks"),
+            .nodes = json.at("nodes"),
+            .dtype = json.at("dtype"),
+            .op = json.at("op"),
+            .algorithm = json.at("algorithm"),
+            .variant = json.at("variant"),
+            .us = percentiles_from(json.at("us")),
+            .algbw_gbs = json.at("algbw_gbs"),
+            .busbw_gbs = json.at("busbw_gbs"),
+            .state = json.at("state"),
+            .peers = peers_from(json.at("peers")),
+            .fraction_of_link = optional_number(json, "fraction_of_link")};
+    if (!json.at("correct").is_null()) row.wrong = json.at("correct").get<bool>() ? 0 : 1;
+    return row;
+}
+
+}  // namespace
+
+std::string to_json(Row const& row) {
+    Json json = {{"collective", row.collective}, {"bytes", row.bytes},
+                 {"ranks", row.ranks},           {"nodes", row.nodes},
+                 {"dtype", row.dtype},           {"op", row.op},
+                 {"algorithm", row.algorithm},   {"variant", row.variant},
+                 {"us", to_json(row.us)},        {"algbw_gbs", row.algbw_gbs},
+                 {"busbw_gbs", row.busbw_gbs},   {"correct", nullptr},
+                 {"state", row.state},           {"peers", peers_to_json(row.peers)}};
+    if (row.wrong) json["correct"] = *row.wrong == 0;
+    if (row.fraction_of_link) json["fraction_of_link"] = *row.fraction_of_link;
+    if (!row.by_state.empty()) json["by_state"] = by_state_to_json(row.by_state);
+    return json.dump();
+}
+
+Row row_from_json(std::string const& line) {
+    try {
+        return from_json(Json::parse(line));
+    } catch (Json::exception const& problem) {
+        throw UsageError(text("not a row of this benchmark (", problem.what(), ")"));
+    }
+}
+
+std::vector<Row> read_rows(std::string const& path) {
+    std::ifstream file(path);
+    if (!file) throw UsageError(text(path, " cannot be read. Give files written by --json"));
+    std::vector<Row> rows;
+    int number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        if (line.empty()) continue;
+        try {
+            rows.push_back(row_from_json(line));
+        } catch (UsageError const& problem) {
+            throw UsageError(
+                text(path, ":", number, ": ", problem.what(), ". Give files written by --json"));
+        }
+    }
+    if (rows.empty()) throw UsageError(text(path, " has no rows. Give files written by --json"));
+    return rows;
+}
+
+}  // namespace sinew::bench

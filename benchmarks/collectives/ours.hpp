@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <sinew/communicator.hpp>
+#include <string>
+
+#include "benchmarks/collectives/workload.hpp"
+
+namespace sinew::bench {
+
+/// A call of ours that does the work of `load` with one algorithm; "auto" lets the tuner choose.
+/// `comm` and `load` must outlive the function.
+std::function<void()> bind_ours(Communicator& comm, Workload const& load,
+                                std::string const& algorithm);
+
+}  // namespace sinew::bench

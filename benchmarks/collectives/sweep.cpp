@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/collectives/sweep.hpp"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <sinew/error.hpp>
+
+#include "benchmarks/collectives/algorithm_names.hpp"
+#include "benchmarks/collectives/bandwidth.hpp"
+#include "benchmarks/collectives/ours.hpp"
+#include "benchmarks/collectives/values.hpp"
+#include "benchmarks/support/sizes.hpp"
+#include "benchmarks/support/text.hpp"
+
+namespace sinew::bench {
+
+Sweep::Sweep(Communicator& comm, Options const& options, Listener listener)
+    : comm_(comm), options_(options), listener_(std::move(listener)),
+      peers_(make_peers(options.peers, comm)), probe_(comm), progress_(comm.rank() == 0),
+      timing_(comm, probe_, options, [this](int round) {
+          progress_.show(text(doing_, ", round ", round + 1, " of at most ", options_.rounds));
+      }) {}
+
+std::vector<std::string> Sweep::algorithms(Collective collective) const {
+    std::vector<std::string> names;
+    for (std::string const& name : options_.algorithms) {
+        if (name != "all") {
+            names.push_back(name);
+        } else {
+            auto const all = algorithm_names(comm_.explain(collective));
+            names.insert(names.end(), all.begin(), all.end());
+        }
+    }
+    return names;
+}
+
+void Sweep::run() {
+    for (Collective const collective : options_.collectives) {
+        for (DataType const type : options_.types) {
+            for (ReduceOp const& op : options_.ops) {
+                if (reduces(collective) && !op.accepts(type))
+                    listener_.note(text(name(collective), ": ", op.name(), " of ", type.name(),
+                                        " left out (not defined)"));
+                else run_call(collective, type, op);
+                if (!reduces(collective)) break;  // the operation makes no difference
+            }
+            if (collective == Collective::barrier) break;
+        }
+    }
+}
+
+void Sweep::run_call(Collective collective, DataType type, ReduceOp const& op) {
+    bool const sized = collective != Collective::barrier;
+    for (Variant const variant : options_.variants) {
+        std::set<std::size_t> done;  // two sizes may be rounded to one
+        for (std::size_t const bytes : sized ? options_.sizes : std::vector<std::size_t>{0}) {
+            Problem const problem = Problem::of(collective, type, op, bytes, comm_);
+            if (done.insert(problem.count).second) measure(problem, variant);
+        }
+    }
+}
+
+// Without memory on one rank the others would wait for it in vain: all give up together.
+Workload Sweep::allocate(Problem const& problem) {
+    std::unique_ptr<Workload> load;
+    try {
+        load = std::make_unique<Workload>(problem);
+    } catch (std::bad_alloc const&) {  // told below
+    }
+    if (comm_.allreduce_value(load ? 1 : 0, min) == 0)
+        throw SystemError(text("no memory for ", format_size(problem.bytes()), " of ",
+                               name(problem.collective), " on every rank. Ask for smaller --sizes"),
+                          ENOMEM);
+    return std::move(*load);
+}
+
+void Sweep::measure(Problem const& problem, Variant variant) {
+    doing_ =
+        text(name(problem.collective), ' ', problem.type.name(), ' ', format_size(problem.bytes()));
+    progress_.show(doing_);
+    Workload const load = allocate(problem);
+    auto running = contenders(load);
+    if (std::none_of(running.begin(), running.end(), [](Contender const& c) { return c.ours; }))
+        return;
+
+    std::vector<std::function<void()>> calls;
+    for (Contender const& contender : running) calls.push_back(contender.call);
+    Measured const measured = timing_.measure(calls, load, variant);
+    for (Contender& contender : running)
+        if (contender.ours)
+            contender.wrong = std::max(contender.wrong, wrong_after(contender, load));
+    report(problem, variant, running, measured);
+}
+
+/// Who takes part: what of ours applies here, and the peers that can do it, and do it right.
+std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
+    std::vector<Contender> taking_part;
+    for (std::string const& algorithm : algorithms(load.problem().collective)) {
+        Contender ours{algorithm, true, bind_ours(comm_, load, algorithm)};
+        try {
+            ours.wrong = wrong_after(ours, load);
+            taking_part.push_back(ours);
+        } catch (UsageError const& problem) {  // on all ranks alike, before anything is sent
+            if (algorithm == "auto") throw;
+            listener_.note(text(doing_, ": left out (", problem.what(), ")"));
+        }
+    }
+    for (auto const& peer : peers_) {
+        Contender theirs{peer->name(), false, peer->bind(load)};
+        if (!theirs.call) continue;
+        theirs.wrong = wrong_after(theirs, load);
+        if (theirs.wrong == 0) taking_part.push_back(theirs);
+        else
+            listener_.note(text(doing_, ": peer ", theirs.name, " left out (", theirs.wrong,
+                                " elements wrong)"));
+    }
+    return taking_part;
+}
+
+/// One call on fresh buffers; the number of wrong elements over all ranks.
+std::size_t Sweep::wrong_after(Contender const& contender, Workload const& load) {
+    if (!options_.check) {
+        contender.call();
+        return 0;
+    }
+    Values const values(load.problem());
+    values.prepare(load);
+    contender.call();
+    return comm_.allreduce_value(static_cast<std::uint64_t>(values.wrong(load)), sum);
+}
+
+double Sweep::fraction_of_link(Problem const& problem, double us) const {
+    double const bits =
+        8 * link_factor(problem.collective, comm_.nodes()) * static_cast<double>(problem.bytes());
+    return bits / options_.link_rate / (us * 1e-6);
+}
+
+void Sweep::report(Problem const& problem, Variant variant,
+                   std::vector<Contender> const& contenders, Measured const& measured) {
+    std::vector<std::size_t> peers;
+    std::vector<std::string> names;
+    for (std::size_t i = 0; i < contenders.size(); ++i) {
+        names.push_back(contenders[i].name);
+        if (!contenders[i].ours) peers.push_back(i);
+    }
+    for (std::size_t i = 0; i < contenders.size() && contenders[i].ours; ++i) {
+        Row row{.collective = std::string(name(problem.collective)),
+                .bytes = problem.bytes(),
+                .ranks = comm_.size(),
+                .nodes = comm_.nodes().nodes(),
+                .dtype = problem.type.name(),
+                .op = reduces(problem.collective) ? problem.op.name() : "none",
+                .algorithm = names[i],
+                .variant = std::string(name(variant))};
+        summarize(measured, i, peers, names, row);
+        row.algbw_gbs = algorithm_bandwidth(row.bytes, row.us.p50);
+        row.busbw_gbs = row.algbw_gbs * bus_factor(problem.collective, comm_.size());
+        if (options_.check) row.wrong = contenders[i].wrong;
+        if (options_.link_rate > 0) {
+            row.fraction_of_link = fraction_of_link(problem, row.us.p50);
+            for (PeerResult& peer : row.peers)
+                peer.fraction_of_link = fraction_of_link(problem, peer.us.p50);
+        }
+        wrong_ += contenders[i].wrong;
+        ++rows_;
+        progress_.clear();
+        listener_.row(row);
+    }
+}
+
+}  // namespace sinew::bench

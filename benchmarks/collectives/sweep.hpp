@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <memory>
+#include <sinew/communicator.hpp>
+#include <string>
+#include <vector>
+
+#include "benchmarks/collectives/options.hpp"
+#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/collectives/timing.hpp"
+#include "benchmarks/peers/peer.hpp"
+#include "benchmarks/support/progress.hpp"
+
+namespace sinew::bench {
+
+/// Everything that the command line asks to measure, in order. All ranks run it together and get
+/// the same rows, except for the state of the cores, which rank 0 knows.
+class Sweep {
+public:
+    struct Listener {
+        std::function<void(Row const&)> row;
+        std::function<void(std::string const&)> note;  ///< something was left out, and why
+    };
+
+    Sweep(Communicator& comm, Options const& options, Listener listener);
+
+    void run();
+    /// Elements of ours that were wrong, in all.
+    std::size_t wrong() const { return wrong_; }
+    std::size_t rows() const { return rows_; }
+
+private:
+    struct Contender {
+        std::string name;
+        bool ours;
+        std::function<void()> call;
+        std::size_t wrong = 0;
+    };
+
+    std::vector<std::string> algorithms(Collective collective) const;
+    void run_call(Collective collective, DataType type, ReduceOp const& op);
+    void measure(Problem const& problem, Variant variant);
+    std::vector<Contender> contenders(Workload const& load);
+    std::size_t wrong_after(Contender const& contender, Workload const& load);
+    void report(Problem const& problem, Variant variant, std::vector<Contender> const& contenders,
+                Measured const& measured);
+    double fraction_of_link(Problem const& problem, double us) const;
+    Workload allocate(Problem const& problem);
+
+    Communicator& comm_;
+    Options const& options_;
+    Listener listener_;
+    std::vector<std::unique_ptr<Peer>> peers_;
+    CoreProbe probe_;
+    Progress progress_;
+    std::string doing_;
+    Timing timing_;
+    std::size_t wrong_ = 0, rows_ = 0;
+};
+
+/// The percentiles, ratios and states of one row, from the rounds of its contender `ours` and of
+/// the `peers` (indices into the measured times).
+void summarize(Measured const& measured, std::size_t ours, std::vector<std::size_t> const& peers,
+               std::vector<std::string> const& names, Row& row);
+
+}  // namespace sinew::bench

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "benchmarks/collectives/row.hpp"
+
+namespace sinew::bench {
+
+/// Prints rows for people, as they come; a new head whenever the collective changes.
+class Table {
+public:
+    /// The peers that have columns; `link`: whether the fraction of the link has one.
+    Table(std::ostream& out, std::vector<std::string> peers, bool link);
+
+    void print(Row const& row);
+
+private:
+    void print_head(Row const& row);
+
+    std::ostream& out_;
+    std::vector<std::string> peers_;
+    bool link_;
+    std::string collective_;
+};
+
+}  // namespace sinew::bench

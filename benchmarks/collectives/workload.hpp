@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdlib>
+#include <memory>
+#include <sinew/communicator.hpp>
+#include <vector>
+
+namespace sinew::bench {
+
+bool reduces(Collective collective);
+/// Whether one rank is special: broadcast, reduce, gather(v), scatter(v). Here always rank 0.
+bool rooted(Collective collective);
+
+/// What one call asks for, on one rank. `count` is the total as nccl-tests defines it: the longest
+/// vector that a rank sends or receives, so of all ranks' parts where there are parts.
+struct Problem {
+    Collective collective = Collective::allreduce;
+    DataType type = DataType::Kind::f32;
+    ReduceOp op = sum;
+    int ranks = 1;
+    int rank = 0;
+    std::size_t count = 0;
+    std::vector<std::size_t> parts = {};  ///< elements by rank, where there are parts
+
+    static constexpr int root = 0;
+
+    /// Of about `bytes`: equal parts need a multiple of the ranks (rounded down, at least one
+    /// element each); the collectives ending in v, and reduce_scatter, give the rest to the first.
+    static Problem of(Collective collective, DataType type, ReduceOp const& op, std::size_t bytes,
+                      Communicator const& comm);
+
+    std::size_t bytes() const { return count * type.size(); }
+    std::size_t part() const { return parts.empty() ? 0 : parts[static_cast<std::size_t>(rank)]; }
+    /// Elements before the part of this rank.
+    std::size_t offset(int of_rank) const;
+    bool is_root() const { return rank == root; }
+
+    /// Elements that this rank sends and receives. A broadcast has one buffer, the second.
+    std::size_t in_count() const;
+    std::size_t out_count() const;
+};
+
+/// A problem and its two buffers, which all contenders share.
+class Workload {
+public:
+    explicit Workload(Problem problem);
+
+    Problem const& problem() const { return problem_; }
+    ConstBuffer in() const { return {in_.get(), problem_.in_count(), problem_.type}; }
+    Buffer out() const { return {out_.get(), problem_.out_count(), problem_.type}; }
+    std::byte* in_bytes() const { return in_.get(); }
+    std::byte* out_bytes() const { return out_.get(); }
+
+    /// What an application does between two calls, seen from the caches: the owner writes every
+    /// line of its send buffer (keeping the values) and reads every line it received.
+    void live() const;
+
+private:
+    struct Free {
+        void operator()(std::byte* memory) const { std::free(memory); }
+    };
+    using Memory = std::unique_ptr<std::byte, Free>;
+    static Memory allocate(std::size_t bytes);
+
+    Problem problem_;
+    Memory in_, out_;
+};
+
+}  // namespace sinew::bench

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gloo/context.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "benchmarks/collectives/workload.hpp"
+
+namespace sinew::bench {
+
+/// `algorithm`: ring_chunked, halving_doubling or bcube, the older interface, which works in place
+/// (the copy of the input is then part of the call); empty for the newer one. Empty function for
+/// types and operations that Gloo does not have.
+std::function<void()> bind_gloo_allreduce(std::shared_ptr<gloo::Context> const& context,
+                                          Workload const& load, std::string const& algorithm);
+
+std::function<void()> bind_gloo_reduce(std::shared_ptr<gloo::Context> const& context,
+                                       Workload const& load);
+
+}  // namespace sinew::bench

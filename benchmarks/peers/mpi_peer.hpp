@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "benchmarks/peers/peer.hpp"
+
+namespace sinew::bench {
+
+/// The MPI library that this program is built with, called through PMPI_. `name` is openmpi or
+/// mpich, which must be that library, or mpi for whichever it is. Unavailable otherwise, and when
+/// `comm` does not run over MPI.
+std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm);
+
+/// "Open MPI v4.1.4", for the head of the table; empty without MPI.
+std::string mpi_version();
+
+}  // namespace sinew::bench

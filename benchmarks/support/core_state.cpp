@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/support/core_state.hpp"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <chrono>
+#include <limits>
+#include <random>
+#include <string>
+
+#include "benchmarks/support/text.hpp"
+
+namespace sinew::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr int batches = 3, trips_per_batch = 50;
+constexpr std::uint64_t steps = 2 * batches * trips_per_batch;
+constexpr std::size_t mapped_bytes = 4096;
+constexpr auto patience = std::chrono::milliseconds(100);
+
+CoreState majority(std::vector<CoreState> const& rounds, std::size_t begin, std::size_t end) {
+    std::array<int, 5> votes{};
+    for (std::size_t i = begin; i < end; ++i) ++votes[static_cast<std::size_t>(rounds[i])];
+    return static_cast<CoreState>(std::max_element(votes.begin(), votes.end()) - votes.begin());
+}
+
+/// The processors that the ranks of one node may use together, against the number of those ranks;
+/// together, because a launcher may have bound each rank to one of its own.
+bool oversubscribed(Communicator& comm) {
+    constexpr std::size_t words = sizeof(cpu_set_t) / sizeof(std::uint64_t);
+    std::array<std::uint64_t, words> mine{};
+    cpu_set_t allowed;
+    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
+        mine = std::bit_cast<std::array<std::uint64_t, words>>(allowed);
+    std::vector<std::uint64_t> all(words * static_cast<std::size_t>(comm.size()));
+    comm.allgather(mine, all);
+
+    NodeLayout const& layout = comm.nodes();
+    for (int node = 0; node < layout.nodes(); ++node) {
+        std::array<std::uint64_t, words> usable{};
+        int ranks = 0, processors = 0;
+        for (std::size_t rank = 0; rank < layout.node_of.size(); ++rank) {
+            if (layout.node_of[rank] != node) continue;
+            ++ranks;
+            for (std::size_t i = 0; i < words; ++i) usable[i] |= all[rank * words + i];
+        }
+        for (std::uint64_t const word : usable) processors += std::popcount(word);
+        if (processors > 0 && ranks > processors) return true;
+    }
+    return false;
+}
+
+void* map_and_close(int file) {
+    if (file < 0) return nullptr;
+    void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+    ::close(file);
+    return memory == MAP_FAILED ? nullptr : memory;
+}
+
+}  // namespace
+
+std::string_view name(CoreState state) {
+    constexpr std::array<std::string_view, 5> names{"near", "far", "oversubscribed", "unknown",
+                                                    "mixed"};
+    return names[static_cast<std::size_t>(state)];
+}
+
+CoreState classify(double round_trip_ns) {
+    return round_trip_ns < near_limit_ns ? CoreState::near : CoreState::far;
+}
+
+CoreState of_round(CoreState before, CoreState after) {
+    return before == after ? before : CoreState::mixed;
+}
+
+CoreState of_rounds(std::vector<CoreState> const& rounds) {
+    if (rounds.empty()) return CoreState::unknown;
+    std::size_t const half = (rounds.size() + 1) / 2;
+    CoreState const state = majority(rounds, 0, half);
+    if (half < rounds.size() && majority(rounds, half, rounds.size()) != state)
+        return CoreState::mixed;
+    auto const count = static_cast<std::size_t>(std::count(rounds.begin(), rounds.end(), state));
+    return 4 * count >= 3 * rounds.size() ? state : CoreState::mixed;
+}
+
+CoreProbe::CoreProbe(Communicator& comm) : rank_(comm.rank()) {
+    if (oversubscribed(comm)) fixed_ = CoreState::oversubscribed;
+    else if (comm.size() > 1 && comm.nodes().node_of[0] == comm.nodes().node_of[1])
+        share_line(comm);
+}
+
+CoreProbe::~CoreProbe() {
+    if (line_ != nullptr) ::munmap(line_, mapped_bytes);
+}
+
+// Both map one page of shared memory by a name that exists only meanwhile. Threads do the same:
+// two mappings of a page are one cache line.
+void CoreProbe::share_line(Communicator& comm) {
+    if (rank_ > 1) return;
+    std::array<char, 32> shm_name{};
+    std::uint8_t mapped = 0;
+    if (rank_ == 0) {
+        std::random_device random;
+        std::string const unique = text("/sinew-bench-", std::hex, random(), random());
+        int const file = ::shm_open(unique.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+        if (file >= 0) unique.copy(shm_name.data(), shm_name.size() - 1);
+        void* memory = nullptr;
+        if (file >= 0 && ::ftruncate(file, mapped_bytes) == 0) memory = map_and_close(file);
+        comm.send(shm_name, 1);
+        comm.recv(std::span(&mapped, 1), 1);
+        if (file >= 0) ::shm_unlink(unique.c_str());
+        std::uint8_t const both = memory != nullptr && mapped != 0;
+        comm.send(std::span(&both, 1), 1);
+        keep(memory, both != 0);
+    } else {
+        comm.recv(shm_name, 0);
+        void* memory = nullptr;
+        if (shm_name[0] != 0)
+            memory = map_and_close(::shm_open(shm_name.data(), O_RDWR | O_CLOEXEC, 0));
+        mapped = memory != nullptr;
+        comm.send(std::span(&mapped, 1), 0);
+        std::uint8_t both = 0;
+        comm.recv(std::span(&both, 1), 0);
+        keep(memory, both != 0);
+    }
+}
+
+void CoreProbe::keep(void* memory, bool shared) {
+    if (shared) line_ = static_cast<Line*>(memory);
+    else if (memory != nullptr) ::munmap(memory, mapped_bytes);
+}
+
+CoreState CoreProbe::sample() {
+    if (line_ == nullptr || rank_ > 1) return rank_ == 0 ? fixed_ : CoreState::unknown;
+    CoreState state = CoreState::unknown;
+    if (rank_ == 0) state = classify(ping());
+    else pong();
+    last_ += steps;
+    return state;
+}
+
+// The best of three batches, so that an interrupt does not count. When rank 1 does not answer (it
+// has no core at the moment) rank 0 writes the last number: that ends the other side too.
+double CoreProbe::ping() {
+    auto const deadline = Clock::now() + patience;
+    double best = std::numeric_limits<double>::infinity();
+    std::uint64_t number = last_;
+    for (int batch = 0; batch < batches; ++batch) {
+        auto const start = Clock::now();
+        for (int trip = 0; trip < trips_per_batch; ++trip) {
+            line_->value.store(++number, std::memory_order_release);
+            ++number;
+            for (int spins = 1; line_->value.load(std::memory_order_acquire) != number; ++spins) {
+                if (spins % 4096 == 0 && Clock::now() > deadline) {
+                    line_->value.store(last_ + steps, std::memory_order_release);
+                    return best;
+                }
+            }
+        }
+        std::chrono::duration<double, std::nano> const elapsed = Clock::now() - start;
+        best = std::min(best, elapsed.count() / trips_per_batch);
+    }
+    return best;
+}
+
+void CoreProbe::pong() {
+    auto const deadline = Clock::now() + 2 * patience;
+    std::uint64_t seen = last_;
+    for (int spins = 1; seen < last_ + steps; ++spins) {
+        std::uint64_t const number = line_->value.load(std::memory_order_acquire);
+        if (number > seen && number % 2 == 1) {
+            seen = number + 1;
+            line_->value.store(seen, std::memory_order_release);
+        } else if (number > seen) {
+            return;  // rank 0 gave up
+        } else if (spins % 4096 == 0 && Clock::now() > deadline) {
+            return;
+        }
+    }
+}
+
+}  // namespace sinew::bench

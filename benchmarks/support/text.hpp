@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace sinew::bench {
+
+/// Joins anything printable into a string: text("rank ", rank, " of ", size).
+template <class... Parts>
+std::string text(Parts const&... parts) {
+    std::ostringstream out;
+    (out << ... << parts);
+    return std::move(out).str();
+}
+
+/// The parts between separators; empty parts are kept, so that "8,,16" can be refused.
+std::vector<std::string> split(std::string_view list, char separator);
+
+/// "a, b, c"
+std::string join(std::vector<std::string> const& parts, std::string_view separator = ", ");
+
+/// The candidate that takes the fewest insertions, deletions and replacements to become `word`.
+std::string nearest(std::string_view word, std::vector<std::string> const& candidates);
+
+}  // namespace sinew::bench

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/support/core_state.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sinew/thread_ranks.hpp>
+
+namespace sinew::bench {
+namespace {
+
+using enum CoreState;
+
+TEST(CoreStates, AreToldApartByTheRoundTrip) {
+    EXPECT_EQ(classify(85), near);
+    EXPECT_EQ(classify(219.9), near);
+    EXPECT_EQ(classify(220), far);
+    EXPECT_EQ(classify(450), far);
+}
+
+TEST(CoreStates, ARoundIsOfOneStateOrMixed) {
+    EXPECT_EQ(of_round(near, near), near);
+    EXPECT_EQ(of_round(near, far), mixed);
+    EXPECT_EQ(of_round(oversubscribed, oversubscribed), oversubscribed);
+}
+
+TEST(CoreStates, HalvesThatDifferAreMixed) {
+    EXPECT_EQ(of_rounds({}), unknown);
+    EXPECT_EQ(of_rounds({far}), far);
+    EXPECT_EQ(of_rounds({near, near, far, far}), mixed);
+    EXPECT_EQ(of_rounds({near, near, near, far, near, near, near, near}), near);
+    EXPECT_EQ(of_rounds({near, near, far, near, near, far}),
+              mixed);  // halves agree, but a third is far
+    EXPECT_EQ(of_rounds({unknown, unknown, unknown}), unknown);
+}
+
+TEST(CoreStates, TheNamesAreThoseOfTheJson) {
+    EXPECT_EQ(name(near), "near");
+    EXPECT_EQ(name(oversubscribed), "oversubscribed");
+    EXPECT_EQ(name(mixed), "mixed");
+}
+
+TEST(CoreProbe, AloneThereIsNothingToMeasure) {
+    run_thread_ranks(1, [](Communicator& comm) {
+        CoreProbe probe(comm);
+        EXPECT_EQ(probe.sample(), unknown);
+    });
+}
+
+// Which state it is depends on the machine; that every sample ends, and has one, does not.
+TEST(CoreProbe, TwoRanksOfANodeHaveAState) {
+    run_thread_ranks(2, [](Communicator& comm) {
+        CoreProbe probe(comm);
+        for (int i = 0; i < 5; ++i) {
+            CoreState const state = probe.sample();
+            if (comm.rank() == 0) {
+                EXPECT_TRUE(state == near || state == far || state == oversubscribed)
+                    << name(state);
+            }
+            comm.barrier();
+        }
+    });
+}
+
+TEST(CoreProbe, RanksOfDifferentNodesHaveNone) {
+    run_thread_ranks({.ranks = 2, .ranks_per_node = 1}, [](Communicator& comm) {
+        CoreProbe probe(comm);
+        CoreState const state = probe.sample();
+        EXPECT_TRUE(state == unknown || state == oversubscribed);
+    });
+}
+
+TEST(CoreProbe, MoreRanksThanProcessorsAreOversubscribed) {
+    int const ranks = this_machine().allowed_cpus + 1;
+    run_thread_ranks(ranks, [](Communicator& comm) {
+        CoreProbe probe(comm);
+        CoreState const state = probe.sample();
+        if (comm.rank() == 0) {
+            EXPECT_EQ(state, oversubscribed);
+        }
+    });
+}
+
+}  // namespace
+}  // namespace sinew::bench

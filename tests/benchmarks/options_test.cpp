@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/collectives/options.hpp"
+
+#include <gmock/gmock.h>
+
+#include <sinew/error.hpp>
+
+namespace sinew::bench {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string refusal(std::vector<std::string> const& arguments) {
+    try {
+        parse_options(arguments);
+    } catch (UsageError const& problem) {
+        return problem.what();
+    }
+    return {};
+}
+
+TEST(Options, DefaultsMeasureAllreduce) {
+    Options const options = parse_options({});
+    EXPECT_THAT(options.collectives, ElementsAre(Collective::allreduce));
+    EXPECT_THAT(options.sizes, ElementsAre(8, 1024, 65536, 1 << 20, 16 << 20));
+    EXPECT_TRUE(options.check);
+}
+
+TEST(Options, ListsByCommaAndByRepetitionAreTheSame) {
+    Options const options = parse_options(
+        {"--op", "allreduce,broadcast", "--op=scan", "--algorithm", "ring", "--algorithm", "auto",
+         "--peer", "gloo,mpi", "--dtype", "f32,bf16", "--redop", "sum,max"});
+    EXPECT_THAT(options.collectives,
+                ElementsAre(Collective::allreduce, Collective::broadcast, Collective::scan));
+    EXPECT_THAT(options.algorithms, ElementsAre("ring", "auto"));
+    EXPECT_THAT(options.peers, ElementsAre("gloo", "mpi"));
+    EXPECT_EQ(options.types.size(), 2u);
+    EXPECT_EQ(options.ops.size(), 2u);
+}
+
+TEST(Options, AllIsEveryCollective) {
+    EXPECT_EQ(parse_options({"--op", "all"}).collectives.size(), 16u);
+}
+
+TEST(Options, BothVariants) {
+    EXPECT_THAT(parse_options({"--variant", "both"}).variants,
+                ElementsAre(Variant::reused, Variant::live));
+    EXPECT_THAT(parse_options({"--variant", "live"}).variants, ElementsAre(Variant::live));
+}
+
+TEST(Options, NumbersAndFiles) {
+    Options const options = parse_options(
+        {"--ranks", "4", "--budget", "0.5", "--rounds=7", "--warmup", "0", "--link-rate", "200mbit",
+         "--autogroup-nice", "-15", "--json", "a.json", "--no-check", "--threads", "3"});
+    EXPECT_EQ(options.ranks, 4);
+    EXPECT_EQ(options.threads, 3);
+    EXPECT_DOUBLE_EQ(options.budget, 0.5);
+    EXPECT_EQ(options.rounds, 7);
+    EXPECT_DOUBLE_EQ(options.link_rate, 200e6);
+    EXPECT_EQ(options.autogroup_nice, -15);
+    EXPECT_FALSE(options.check);
+}
+
+TEST(Options, AnUnknownFlagNamesTheNearest) {
+    EXPECT_THAT(refusal({"--siezs", "8"}), HasSubstr("did you mean --sizes?"));
+    EXPECT_THAT(refusal({"--peers", "gloo"}), HasSubstr("did you mean --peer?"));
+    EXPECT_THAT(refusal({"allreduce"}), HasSubstr("--op allreduce"));
+}
+
+TEST(Options, AnImpossibleValueIsNamed) {
+    EXPECT_THAT(refusal({"--op", "alreduce"}), HasSubstr("did you mean allreduce?"));
+    EXPECT_THAT(refusal({"--peer", "openmp"}), HasSubstr("did you mean openmpi?"));
+    EXPECT_THAT(refusal({"--variant", "alive"}), HasSubstr("alive"));
+    EXPECT_THAT(refusal({"--dtype", "float"}), HasSubstr("float"));
+    EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("--rounds 0"));
+    EXPECT_THAT(refusal({"--budget", "-1"}), HasSubstr("--budget"));
+    EXPECT_THAT(refusal({"--ranks", "four"}), HasSubstr("four"));
+    EXPECT_THAT(refusal({"--merge", "one.json"}), HasSubstr("--merge"));
+    EXPECT_THAT(refusal({"--json"}), HasSubstr("--json"));
+    EXPECT_NE(refusal({"--check", "--no-check"}), "");
+}
+
+TEST(Help, NamesEveryFlag) {
+    std::string const help = help_text();
+    for (char const* flag :
+         {"--op", "--sizes", "--dtype", "--redop", "--algorithm", "--variant", "--peer", "--ranks",
+          "--threads", "--warmup", "--rounds", "--budget", "--no-check", "--autogroup-nice",
+          "--json", "--plot", "--link-rate", "--explain", "--merge"})
+        EXPECT_THAT(help, HasSubstr(flag));
+}
+
+}  // namespace
+}  // namespace sinew::bench
