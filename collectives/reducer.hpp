@@ -15,11 +15,14 @@ inline constexpr int max_fused_inputs = 8;
 /// any of the inputs, but not overlap one otherwise. 16-bit floats: one rounding, from f32.
 using Kernel = void (*)(void* out, void const* const* in, int inputs, std::size_t count);
 
-/// An operation on one element type, ready to run. `average` reduces as `sum`; who holds the final
-/// sum divides it (`scale_by_ranks`).
+/// An operation on one element type, ready to run. The result is the same in every bit on every
+/// instruction set, except which NaN a sum or product becomes that has one. min, max, minloc and
+/// maxloc let NaN win over every number; to min and max -0 is less than +0. `average` reduces as
+/// `sum`; who holds the final sum divides it (`scale_by_ranks`).
 class Reducer {
 public:
-    /// The pair must be one that ReduceOp::accepts; `op` must outlive the reducer if user-defined.
+    /// Finds the kernel for this machine, once. Throws UsageError unless op.accepts(type); `op` must
+    /// outlive the reducer if user-defined.
     Reducer(ReduceOp const& op, DataType type);
 
     DataType type() const { return type_; }
@@ -29,7 +32,8 @@ public:
     /// out = lower op higher, `lower` being of the lower ranks; `out` may be either.
     void combine(void* out, void const* lower, void const* higher, std::size_t count) const {
         void const* const in[] = {lower, higher};
-        combine(out, in, count);
+        if (kernel_ != nullptr) kernel_(out, in, 2, count);
+        else combine(out, in, count);
     }
     /// out = in[0] op in[1] op ..., any number of inputs >= 1, in order.
     void combine(void* out, std::span<void const* const> in, std::size_t count) const;
@@ -37,7 +41,8 @@ public:
 private:
     DataType type_;
     bool commutative_;
-    Kernel kernel_ = nullptr;
+    Kernel kernel_ = nullptr;      // null if user-defined
+    Kernel f32_kernel_ = nullptr;  // for sums and products of more 16-bit floats than fuse
     ReduceOp::UserFunction const* user_ = nullptr;
 };
 

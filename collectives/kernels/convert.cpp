@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a reduction needs besides its kernel: 16-bit floats to f32 and back, and the division that
+// makes an average of a sum.
+#include <sinew/error.hpp>
+
+#include "collectives/kernels/target_choice.hpp"
+#include "collectives/reducer.hpp"
+#include "src/base/text.hpp"
+
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "collectives/kernels/convert.cpp"
+#include <hwy/foreach_target.h>
+
+#include "collectives/kernels/lanes_inl.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace sinew::collectives::kernels::HWY_NAMESPACE {
+
+// f(tag, element index) for as many full vectors as there are, then element by element.
+template <class Lane, class F>
+HWY_INLINE void for_each_vector(std::size_t count, F const& f) {
+    hn::ScalableTag<Lane> const full;
+    hn::CappedTag<Lane, 1> const one;
+    std::size_t i = 0;
+    for (; i + hn::MaxLanes(full) <= count; i += hn::MaxLanes(full)) f(full, i);
+    for (; i < count; ++i) f(one, i);
+}
+
+// A conversion in hardware makes a signalling NaN quiet; ours keeps every bit.
+template <class D>
+HWY_INLINE hn::Vec<D> with_signalling_nan(D d, hn::Vec<D> v, Byte const* p) {
+    hn::Rebind<std::uint16_t, D> const half;
+    hn::Rebind<std::int32_t, D> const word;
+    auto const bits = hn::PromoteTo(word, load_lanes(half, p));
+    auto const nan = hn::Gt(hn::And(bits, hn::Set(word, 0x7fff)), hn::Set(word, 0x7c00));
+    auto const unmarked = hn::AndNot(hn::Set(word, 0x00400000), hn::BitCast(word, v));
+    auto const mark = hn::ShiftLeft<13>(hn::And(bits, hn::Set(word, 0x200)));
+    auto const exact = hn::BitCast(d, hn::Or(unmarked, mark));
+    return hn::IfThenElse(hn::RebindMask(d, nan), exact, v);
+}
+
+template <class Half>
+struct Widen {
+    Byte* out;
+    Byte const* in;
+    template <class D>
+    HWY_INLINE void operator()(D d, std::size_t i) const {
+        auto v = Half::load(d, in + 2 * i);
+        if constexpr (hwy::IsSame<Half, F16>()) v = with_signalling_nan(d, v, in + 2 * i);
+        store_lanes(d, v, out + 4 * i);
+    }
+};
+
+template <class Half>
+struct Narrow {
+    Byte* out;
+    Byte const* in;
+    template <class D>
+    HWY_INLINE void operator()(D d, std::size_t i) const {
+        Half::store(d, load_lanes(d, in + 4 * i), out + 2 * i);
+    }
+};
+
+template <class Element>
+struct Divide {
+    Byte* data;
+    typename Element::Lane divisor;
+    template <class D>
+    HWY_INLINE void operator()(D d, std::size_t i) const {
+        Byte* const p = data + i * Element::bytes;
+        Element::store(d, hn::Div(Element::load(d, p), hn::Set(d, divisor)), p);
+    }
+};
+
+void widen_to_f32(float* out, void const* in, std::size_t count, DataType::Kind from) {
+    auto* const to = reinterpret_cast<Byte*>(out);
+    auto const* const data = static_cast<Byte const*>(in);
+    if (from == DataType::Kind::f16) for_each_vector<float>(count, Widen<F16>{to, data});
+    else for_each_vector<float>(count, Widen<BF16>{to, data});
+}
+
+void narrow_from_f32(void* out, float const* in, std::size_t count, DataType::Kind to) {
+    auto* const data = static_cast<Byte*>(out);
+    auto const* const from = reinterpret_cast<Byte const*>(in);
+    if (to == DataType::Kind::f16) for_each_vector<float>(count, Narrow<F16>{data, from});
+    else for_each_vector<float>(count, Narrow<BF16>{data, from});
+}
+
+void divide(void* out, std::size_t count, DataType::Kind type, int divisor) {
+    using Kind = DataType::Kind;
+    auto* const data = static_cast<Byte*>(out);
+    auto const single = static_cast<float>(divisor);
+    // clang-format off
+    switch (type) {
+        case Kind::f16: return for_each_vector<float>(count, Divide<F16>{data, single});
+        case Kind::bf16: return for_each_vector<float>(count, Divide<BF16>{data, single});
+        case Kind::f32: return for_each_vector<float>(count, Divide<Plain<float>>{data, single});
+        default: break;
+    }
+    // clang-format on
+    for_each_vector<double>(count, Divide<Plain<double>>{data, static_cast<double>(divisor)});
+}
+
+}  // namespace sinew::collectives::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace sinew::collectives {
+namespace kernels {
+
+HWY_EXPORT(widen_to_f32);
+HWY_EXPORT(narrow_from_f32);
+HWY_EXPORT(divide);
+
+}  // namespace kernels
+
+void widen(float* out, void const* in, std::size_t count, DataType from) {
+    using namespace kernels;
+    HWY_DYNAMIC_DISPATCH(widen_to_f32)(out, in, count, from.kind());
+}
+
+void narrow(void* out, float const* in, std::size_t count, DataType to) {
+    using namespace kernels;
+    HWY_DYNAMIC_DISPATCH(narrow_from_f32)(out, in, count, to.kind());
+}
+
+void scale_by_ranks(void* data, std::size_t count, DataType type, int ranks) {
+    using namespace kernels;
+    using Kind = DataType::Kind;
+    if (!type.is_floating())
+        throw UsageError(text("average of ", type.name(),
+                              " (must be of a floating or complex type). Use sum and divide"));
+    bool const pairs = type.is_complex();
+    Kind const part = type == Kind::c64 ? Kind::f32 : type == Kind::c128 ? Kind::f64 : type.kind();
+    HWY_DYNAMIC_DISPATCH(divide)(data, pairs ? 2 * count : count, part, ranks);
+}
+
+}  // namespace sinew::collectives
+#endif
