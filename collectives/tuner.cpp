@@ -49,16 +49,15 @@ Tuner::Tuner(Model const& model, std::string_view forced) : model_(model) {
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
     auto const which = static_cast<std::size_t>(collective);
     if (forced_[which] != nullptr && forced_[which]->applies(shape)) return *forced_[which];
-    Algorithm const*& known = chosen_[which][order_matters ? 1 : 0][std::bit_width(shape.bytes) % buckets];
+    // What applies depends on the ranks and on commuting alone, so that a bucket has one answer,
+    // whichever of its sizes comes first.
+    auto& known = chosen_[which][(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)][std::bit_width(shape.bytes) % buckets];
     if (known == nullptr) {
-        // One choice for all sizes of a bucket, made for its largest: no call measures anything.
         Shape typical = shape;
-        typical.bytes = shape.bytes == 0 ? 0 : std::bit_ceil(shape.bytes);
+        typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
         known = &fastest(collective, typical, order_matters);
     }
-    bool const fits = known->applies(shape) &&
-                      (!order_matters || known->order == fixed_order(collective, shape) || shape.ranks <= 2);
-    return fits ? *known : fastest(collective, shape, order_matters);
+    return *known;
 }
 
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape, bool order_matters) const {

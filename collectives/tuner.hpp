@@ -18,7 +18,7 @@ namespace sinew::collectives {
 /// A choice can be forced per call, or for all by text: "allreduce:ring,broadcast:tree".
 class Tuner {
 public:
-    static constexpr std::size_t ring_border = std::size_t{256} << 10;
+    static constexpr std::size_t ring_border = std::size_t{256} << 10;  // a power of two: edge of a bucket
 
     /// Throws UsageError when `forced` names what there is not.
     Tuner(Model const& model, std::string_view forced);
@@ -35,7 +35,8 @@ private:
 
     Model model_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    std::array<std::array<std::array<Algorithm const*, buckets>, 2>, collectives_count> chosen_{};
+    // By collective; whether the order matters and whether it commutes; size.
+    std::array<std::array<std::array<Algorithm const*, buckets>, 4>, collectives_count> chosen_{};
 };
 
 }  // namespace sinew::collectives
