@@ -71,7 +71,9 @@ std::string error_text(int code) {
     std::array<char, MPI_MAX_ERROR_STRING> buffer{};
     int length = 0;
     if (PMPI_Error_string(code, buffer.data(), &length) != MPI_SUCCESS) return "unknown error";
-    return {buffer.data(), static_cast<std::size_t>(length)};
+    std::string result(buffer.data(), static_cast<std::size_t>(length));
+    std::ranges::replace(result, '\n', ' ');  // MPICH tells a stack
+    return result;
 }
 
 std::string host_name() {
@@ -254,9 +256,13 @@ void MpiTransport::fail_transfer(int code, bool receive, MPI_Status const& statu
     PMPI_Error_class(code, &error_class);
     if (!receive) fail(code, "a send", "");
     if (error_class != MPI_ERR_TRUNCATE) fail(code, "a receive", "");
-    auto const got = received_of(status);
-    throw BackendError(text("rank ", rank_, " of ", size_, " on ", host_name(), ": a message of ",
-                            got.bytes, " bytes from rank ", got.source, " with tag ", got.tag,
+#ifdef OPEN_MPI
+    std::string const size = text(" of ", bytes_of(status), " bytes");
+#else
+    std::string const size;  // MPICH 4.0 fills in the rest of the status, but no size
+#endif
+    throw BackendError(text("rank ", rank_, " of ", size_, " on ", host_name(), ": a message", size,
+                            " from rank ", status.MPI_SOURCE, " with tag ", status.MPI_TAG,
                             " is longer than the receive for it (", error_text(code),
                             "). Do both ranks make the same calls?"),
                        code);

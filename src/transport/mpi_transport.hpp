@@ -21,7 +21,12 @@ class ProcessWatch;
 /// MPI can take back a receive but not a send: cancel() leaves a send that has not finished to MPI,
 /// which may read its buffer until the receiver takes the message or the process ends. After any
 /// such cancellation the destructor keeps the communicator: a message that is still under way must
-/// not turn up in a later one that gets its number.
+/// not turn up in a later one that gets its number. (So it can with Open MPI 4.1 when a message was
+/// sent and never received: receive what was sent before letting a transport go.)
+///
+/// A message longer than its receive is refused as far as MPI refuses it. Open MPI 4.1 on one host
+/// does so for short messages only: above 4 KiB it overruns the buffer, and from a rank to itself it
+/// may say nothing. MPICH 4.0 asks the error handler of MPI_COMM_WORLD what to do.
 class MpiTransport final : public Transport {
 public:
     /// Duplicates `comm`; collective over it. MPI must be initialised, and outlive the transport
