@@ -18,7 +18,7 @@ function(run)
 endfunction()
 
 function(expect_greeting how)
-    if(NOT output MATCHES "sinew [0-9]+\\.[0-9]+\\.[0-9]+")
+    if(NOT output MATCHES "sinew [0-9]+\\.[0-9]+\\.[0-9]+: sum 1 of 1")
         file(REMOVE_RECURSE ${temp})
         message(FATAL_ERROR "install_test: the program built by ${how} printed \"${output}\"")
     endif()
