@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include <sinew/error.hpp>
+
+#include "collectives/channel.hpp"
+#include "src/base/text.hpp"
+#include "src/transport/thread_transport.hpp"
+
+namespace sinew::testing {
+
+/// Lets the other threads run, and ends the wait when a rank has failed or 20 s have passed.
+class TestSupervisor final : public collectives::Supervisor {
+public:
+    explicit TestSupervisor(std::atomic<bool> const& failed) : failed_(failed) {}
+
+    int spins() const override { return 4; }
+    void idle(int round, collectives::Channel const& channel) override {
+        EXPECT_LE(channel.current_step(), channel.steps());
+        auto const now = std::chrono::steady_clock::now();
+        if (round == 0) deadline_ = now + std::chrono::seconds(20);
+        if (failed_) throw PeerLost("another rank has failed");
+        if (now > deadline_)
+            throw Timeout(text("rank ", channel.rank(), " of ", channel.size(), " waits for rank ",
+                               channel.waiting_for(), " in step ", channel.current_step(), " of ",
+                               channel.steps()));
+        std::this_thread::yield();
+    }
+
+private:
+    std::atomic<bool> const& failed_;
+    std::chrono::steady_clock::time_point deadline_;
+};
+
+/// Runs `body` on every rank, each in a thread of its own, over one channel. Rethrows the exception
+/// of the first rank to fail, and otherwise expects that no message is left over.
+inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+    constexpr int tag = 7;
+    ThreadHub hub(ranks);
+    std::atomic<bool> failed = false;
+    std::exception_ptr first_failure;
+    std::mutex mutex;
+    auto const run = [&](int rank) {
+        ThreadTransport transport(hub, rank);
+        TestSupervisor supervisor(failed);
+        collectives::Channel channel(transport, supervisor, tag);
+        try {
+            body(channel);
+        } catch (...) {
+            std::lock_guard const lock(mutex);
+            if (!failed.exchange(true)) first_failure = std::current_exception();
+        }
+    };
+    std::vector<std::thread> threads;
+    for (int rank = 0; rank < ranks; ++rank) threads.emplace_back(run, rank);
+    for (std::thread& thread : threads) thread.join();
+    if (first_failure) std::rethrow_exception(first_failure);
+    for (int rank = 0; rank < ranks; ++rank)
+        if (auto const left = ThreadTransport(hub, rank).probe(any_source, tag))
+            ADD_FAILURE() << left->bytes << " bytes from rank " << left->source
+                          << " were left over at rank " << rank;
+}
+
+}  // namespace sinew::testing
