@@ -45,8 +45,7 @@ public:
         void wait() {
             if (ticket_) channel_->wait(*this);
         }
-        bool test() { return !ticket_ || channel_->transport_.test(ticket_, &received_); }
-        Transport::Received received() const { return received_; }
+        bool test() { return !ticket_ || channel_->transport_.test(ticket_); }
 
     private:
         friend class Channel;
@@ -55,7 +54,6 @@ public:
         Channel* channel_ = nullptr;
         Transport::Ticket ticket_{};
         int peer_ = -1;
-        Transport::Received received_{};
     };
 
     Channel(Transport& transport, Supervisor& supervisor, int tag)
@@ -103,8 +101,8 @@ public:
 private:
     void wait(Transfer& transfer) {
         for (int i = 0; i < spins_; ++i)
-            if (transport_.test(transfer.ticket_, &transfer.received_)) return;
-        for (int round = 0; !transport_.test(transfer.ticket_, &transfer.received_); ++round)
+            if (transport_.test(transfer.ticket_)) return;
+        for (int round = 0; !transport_.test(transfer.ticket_); ++round)
             idle(round, transfer.peer_);
     }
 

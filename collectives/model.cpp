@@ -15,7 +15,7 @@ namespace sinew::collectives {
 
 namespace {
 
-constexpr std::string_view heading = "sinew-model-1";
+constexpr std::string_view heading = "sinew-model-2";
 
 /// The shortest text that reads back as the same number.
 std::string exact(double value) {
@@ -58,15 +58,10 @@ double Model::overlapped(std::size_t bytes) const {
     return std::max(alone - hidden, alone * least_share);
 }
 
-double Model::stream(std::size_t bytes) const {
-    if (bytes == 0) return 0;
-    std::size_t const cut = std::min(bytes, segment);
-    return overlapped(cut) * static_cast<double>(bytes) / static_cast<double>(cut);
-}
-
 std::string Model::to_text() const {
     std::string line = text(heading, " segment=", segment, " window=", window,
-                            " reduce_per_byte=", exact(reduce_per_byte));
+                            " reduce_per_byte=", exact(reduce_per_byte),
+                            " stream_per_byte=", exact(stream_per_byte));
     for (std::size_t i = 0; i < sizes.size(); ++i)
         line += text(' ', sizes[i], '=', exact(seconds[i]));
     return line;
@@ -78,7 +73,8 @@ Model Model::from_text(std::string const& line) {
     bool fits = rest.starts_with(heading);
     if (fits) rest.remove_prefix(heading.size());
     fits = fits && take(rest, "segment", model.segment) && take(rest, "window", model.window) &&
-           take(rest, "reduce_per_byte", model.reduce_per_byte);
+           take(rest, "reduce_per_byte", model.reduce_per_byte) &&
+           take(rest, "stream_per_byte", model.stream_per_byte);
     for (std::size_t i = 0; i < sizes.size(); ++i)
         fits = fits && take(rest, std::to_string(sizes[i]), model.seconds[i]);
     if (!fits || !rest.empty())

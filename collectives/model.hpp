@@ -11,8 +11,8 @@ namespace sinew::collectives {
 /// sizes and interpolated (so that eager limits and rendezvous show), and of reducing a byte.
 class Model {
 public:
-    static constexpr std::array<std::size_t, 8> sizes{8,     512,    2048,   8192,
-                                                      32768, 131072, 524288, 2097152};
+    static constexpr std::array<std::size_t, 10> sizes{8,     256,   1024,   3072,    4096,
+                                                       16384, 65536, 262144, 1048576, 4194304};
 
     /// Seconds of one exchange (send and receive at once) of `bytes` each way.
     double exchange(std::size_t bytes) const;
@@ -22,14 +22,16 @@ public:
     double overlapped(std::size_t bytes) const;
     /// Seconds of a pipeline that moves `bytes` in segments, a window of them under way, after its
     /// first: time that grows with the bytes alone.
-    double stream(std::size_t bytes) const;
+    double stream(std::size_t bytes) const { return stream_per_byte * static_cast<double>(bytes); }
 
     /// Text form, one line, and back (throws UsageError when it is not one).
     std::string to_text() const;
     static Model from_text(std::string const& text);
 
-    std::array<double, sizes.size()> seconds{2e-6, 2e-6, 3e-6, 6e-6, 15e-6, 50e-6, 180e-6, 700e-6};
+    std::array<double, sizes.size()> seconds{1e-6,  1e-6,  1.5e-6, 2e-6,   4e-6,
+                                             6e-6, 16e-6, 60e-6,  250e-6, 1e-3};
     double reduce_per_byte = 1e-10;
+    double stream_per_byte = 2.5e-10;
     /// Segment and window that long transfers are cut into.
     std::size_t segment = 32768;
     int window = 16;
