@@ -21,20 +21,10 @@ Collective parse_collective(std::string_view word, std::string_view setting) {
                           "\" is no collective. Write for example allreduce:ring,broadcast:tree"));
 }
 
-/// The order that a reduction of this shape is carried out in when it matters.
-Order fixed_order(Collective collective, Shape const& shape) {
-    auto const offers = [&](Order order) {
-        auto const all = algorithms(collective);
-        return std::any_of(all.begin(), all.end(),
-                           [&](Algorithm const& a) { return a.order == order && a.applies(shape); });
-    };
-    if (shape.bytes >= Tuner::ring_border && offers(Order::ring)) return Order::ring;
-    return offers(Order::tree) ? Order::tree : Order::linear;
-}
-
 }  // namespace
 
-Tuner::Tuner(Model const& model, std::string_view forced) : model_(model) {
+Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
+    : model_(model), ring_border_(ring_border(across_nodes)) {
     for (std::string_view rest = forced; !rest.empty();) {
         std::string_view const item = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -58,6 +48,17 @@ Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool o
         known = &fastest(collective, typical, order_matters);
     }
     return *known;
+}
+
+/// The order that a reduction of this shape is carried out in when it matters.
+Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
+    auto const offers = [&](Order order) {
+        auto const all = algorithms(collective);
+        return std::any_of(all.begin(), all.end(),
+                           [&](Algorithm const& a) { return a.order == order && a.applies(shape); });
+    };
+    if (shape.bytes >= ring_border_ && offers(Order::ring)) return Order::ring;
+    return offers(Order::tree) ? Order::tree : Order::linear;
 }
 
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape, bool order_matters) const {

@@ -46,7 +46,7 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      std::shared_ptr<Engine> engine, collectives::Model const& model,
                                      CommonSettings const& settings)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)), settings_(settings),
-      tuner_(model, settings.forced_algorithms), watch_(*transport_, nodes_, watch_tag) {
+      tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms), watch_(*transport_, nodes_, watch_tag) {
     engine_->add(watch_);
 }
 
