@@ -12,6 +12,7 @@ set(arrows
     "src/world: src/base src/transport src/wire"
     "src/comm: src/base src/transport src/wire src/world collectives"
     "include/sinew:"
+    "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks:"
     "examples:"
     "tests: src collectives benchmarks examples")
@@ -29,7 +30,7 @@ set(third_party
     "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/"
-    "cuda: src/comm/device_memory_cuda collectives/nccl/ collectives/kernels/"
+    "cuda: tests/gpu/ collectives/nccl/ collectives/kernels/"
     "nccl\\.h$: collectives/nccl/"
     "gloo/: benchmarks/peers/"
     "boost/: benchmarks/ examples/ tests/"

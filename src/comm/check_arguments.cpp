@@ -5,6 +5,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
+#include "src/comm/device_memory.hpp"
 #include "src/comm/invocation.hpp"
 
 namespace sinew::detail {
@@ -30,6 +31,7 @@ public:
 
 private:
     using C = Collective;
+    static constexpr std::size_t worth_asking = std::size_t{16} << 10;
 
     template <class... Words>
     [[noreturn]] void refuse(Words const&... words) const {
@@ -56,8 +58,12 @@ private:
     void buffer(char const* what, ConstBuffer const& b) const {
         if (what[0] == 'i' && !reads()) return;
         if (b.data == nullptr && b.count > 0) refuse(what, " is null but has ", b.count, " elements");
-        if (b.type.size() > 0 && b.count > PTRDIFF_MAX / b.type.size())
+        if (b.type.size() == 0) refuse(what, " has elements of no bytes");
+        if (b.count > PTRDIFF_MAX / b.type.size())
             refuse(what, " has ", b.count, " elements, more than can be addressed");
+        // Asking costs about as much as a short message: short calls go without.
+        if (b.bytes() >= worth_asking && is_device_memory(b.data))
+            refuse(what, " is in the memory of a GPU. Copy it to the host first");
     }
 
     void types() const {

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/device_memory.hpp"
+
+#include <dlfcn.h>
+
+#include <atomic>
+#include <cstdint>
+
+namespace sinew::detail {
+
+namespace {
+
+/// cuPointerGetAttribute of the CUDA driver API, and what we ask it.
+using PointerAttribute = int (*)(void* result, int attribute, std::uint64_t pointer);
+constexpr int attribute_memory_type = 2;
+constexpr int attribute_is_managed = 8;
+constexpr unsigned device_type = 2;
+
+PointerAttribute loaded_driver() noexcept {
+    static std::atomic<PointerAttribute> known{nullptr};
+    if (PointerAttribute const ask = known.load(std::memory_order_relaxed)) return ask;
+    // Not loaded yet is no answer for ever: look again at every call.
+    void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
+    if (library == nullptr) return nullptr;
+    auto const ask = reinterpret_cast<PointerAttribute>(::dlsym(library, "cuPointerGetAttribute"));
+    known.store(ask, std::memory_order_relaxed);
+    return ask;
+}
+
+}  // namespace
+
+bool is_device_memory(void const* pointer) noexcept {
+    PointerAttribute const ask = loaded_driver();
+    if (ask == nullptr) return false;
+    unsigned type = 0, managed = 0;
+    auto const address = reinterpret_cast<std::uintptr_t>(pointer);
+    // Plain host memory is unknown to the driver: it answers with an error.
+    if (ask(&type, attribute_memory_type, address) != 0 || type != device_type) return false;
+    return ask(&managed, attribute_is_managed, address) != 0 || managed == 0;
+}
+
+}  // namespace sinew::detail
