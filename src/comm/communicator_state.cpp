@@ -67,8 +67,8 @@ void CommunicatorState::run(Invocation const& call) {
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
     check_arguments(call, transport_->rank(), transport_->size(), nodes_.host_of(transport_->rank()));
+    engine_->check_room();
     auto owned = std::make_shared<OwnedInvocation>(call);
-    pending_.fetch_add(1, std::memory_order_relaxed);
     auto operation = std::make_shared<Operation>(
         engine_, timeout_of(call.options), [state = shared_from_this(), owned](Operation& self) {
             struct Ended {
@@ -80,6 +80,7 @@ Request CommunicatorState::start(Invocation const& call) {
         });
     operation->start_clock();
     engine_->submit(operation, this);
+    pending_.fetch_add(1, std::memory_order_relaxed);  // it may have ended already: then 0 again
     return Request(std::move(operation));
 }
 
@@ -94,12 +95,15 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation) {
     } const left{*this};
     Waiting waiting(watch_, *engine_, operation, timeout_of(call.options), pace(), true,
                     [&] { return text(call.text(), " #", sequence); });
+    bool under_way = false;
     try {
         collectives::Channel channel(*transport_, waiting, collective_tag);
         if (settings_.check && channel.size() > 1) compare_fingerprints(channel, call, sequence);
-        perform(channel, tuner_, scratch_, call);
+        perform(channel, tuner_, scratch_, call, under_way);
     } catch (UsageError const&) {
-        throw;  // found before anything was sent: nothing is lost
+        // All ranks found the same before anything was sent: nothing is lost.
+        if (under_way) remember_loss(std::current_exception());
+        throw;
     } catch (...) {
         remember_loss(std::current_exception());
         throw;

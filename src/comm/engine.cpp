@@ -7,6 +7,9 @@
 #include <optional>
 #include <utility>
 
+#include <sinew/error.hpp>
+
+#include "src/base/text.hpp"
 #include "src/comm/watch.hpp"
 
 namespace sinew::detail {
@@ -34,7 +37,7 @@ Received Operation::take_result() {
 
 void Operation::start_clock() {
     Clock::rep none = 0;
-    deadline_.compare_exchange_strong(none, (Clock::now() + timeout_).time_since_epoch().count());
+    deadline_.compare_exchange_strong(none, after(timeout_).time_since_epoch().count());
 }
 
 bool Operation::expired(Clock::time_point now) const {
@@ -67,21 +70,31 @@ void Engine::release(Engine* engine) {
     delete engine;
 }
 
+void Engine::check_room() {
+    std::lock_guard const lock(mutex_);
+    if (alive_ >= most_operations)
+        throw UsageError(text(alive_, " non-blocking operations are under way in this process (no more can "
+                                      "be). Wait for some of them first"));
+}
+
 void Engine::submit(std::shared_ptr<Operation> operation, void const* chain) {
     operation->chain_ = chain;
     {
         std::lock_guard const lock(mutex_);
         submitted_.push_back(std::move(operation));
+        ++alive_;
     }
     if (threaded()) changed_.notify_all();
 }
 
 bool Engine::wait(Operation& operation, std::optional<Operation::Clock::time_point> until) {
     if (!threaded()) {
-        for (int round = 0; !operation.done(); ++round) {
+        for (int quiet_rounds = 0; !operation.done();) {
             if (until && Operation::Clock::now() >= *until) return false;
+            progressed_ = false;
             drive();
-            if (round > attentive_rounds) std::this_thread::sleep_for(nap);
+            quiet_rounds = progressed_ ? 0 : quiet_rounds + 1;
+            if (quiet_rounds > attentive_rounds) std::this_thread::sleep_for(nap);
             else std::this_thread::yield();
         }
         return true;
@@ -146,47 +159,61 @@ void Engine::round() {
             ++it;
             continue;
         }
-        resume(**it);
-        if (!(*it)->fiber_->ended()) {
+        if (!resume(**it)) {
             ++it;
             continue;
         }
         progressed_ = true;
         std::shared_ptr<Operation> const ended = std::move(*it);
         it = running_.erase(it);
-        stacks_.push_back(ended->fiber_->take_stack());
+        if (ended->fiber_) stacks_.push_back(ended->fiber_->take_stack());
         ended->body_ = nullptr;  // what it holds goes before anybody hears of the end
         ended->fiber_.reset();
         {
             std::lock_guard const lock(mutex_);
             ended->done_.store(true, std::memory_order_release);
+            --alive_;
         }
         changed_.notify_all();
     }
 }
 
-void Engine::resume(Operation& operation) {
-    if (!operation.fiber_) {
-        std::unique_ptr<FiberStack> stack;
-        if (stacks_.empty()) stack = std::make_unique<FiberStack>();
-        else {
-            stack = std::move(stacks_.back());
-            stacks_.pop_back();
-        }
-        operation.fiber_ = std::make_unique<Fiber>(std::move(stack), [&operation] {
-            try {
-                operation.body_(operation);
-            } catch (...) {
-                operation.error_ = std::current_exception();
-            }
-        });
+bool Engine::resume(Operation& operation) {
+    try {
+        if (!operation.fiber_) give_fiber(operation);
+    } catch (std::exception const&) {  // no memory for its stack
+        operation.error_ = std::current_exception();
+        return true;
     }
     operation.fiber_->resume();
+    return operation.fiber_->ended();
+}
+
+void Engine::give_fiber(Operation& operation) {
+    std::unique_ptr<FiberStack> stack;
+    if (stacks_.empty()) stack = std::make_unique<FiberStack>();
+    else {
+        stack = std::move(stacks_.back());
+        stacks_.pop_back();
+    }
+    operation.fiber_ = std::make_unique<Fiber>(std::move(stack), [&operation] {
+        try {
+            operation.body_(operation);
+        } catch (...) {
+            operation.error_ = std::current_exception();
+        }
+    });
 }
 
 void Engine::poll_watches() {
     std::lock_guard const lock(watches_mutex_);
-    for (Watch* const watch : watches_) watch->poll();
+    for (Watch* const watch : watches_) {
+        try {
+            watch->poll();
+        } catch (std::exception const&) {
+            // Whoever waits on that communicator polls, too, and is there to be told.
+        }
+    }
 }
 
 void Engine::add(Watch& watch) {

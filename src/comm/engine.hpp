@@ -28,6 +28,12 @@ class Operation {
 public:
     using Clock = std::chrono::steady_clock;
 
+    /// `limit` from now; the end of time where that is beyond it.
+    static Clock::time_point after(std::chrono::nanoseconds limit) {
+        auto const now = Clock::now();
+        return limit < Clock::time_point::max() - now ? now + limit : Clock::time_point::max();
+    }
+
     /// `body` runs in a fiber of the engine; what it throws is kept for `take_result`.
     Operation(std::shared_ptr<Engine> engine, std::chrono::nanoseconds timeout,
               std::function<void(Operation&)> body);
@@ -73,6 +79,11 @@ public:
     Engine(Engine const&) = delete;
     Engine& operator=(Engine const&) = delete;
 
+    /// Most operations at a time: each has a stack, and the kernel grants so many mappings.
+    static constexpr std::size_t most_operations = 16384;
+
+    /// Throws UsageError when there are that many already. To be asked before anything is sent.
+    void check_room();
     void submit(std::shared_ptr<Operation> operation, void const* chain);
     /// Waits until the operation is done (true) or `until` has come.
     bool wait(Operation& operation, std::optional<Operation::Clock::time_point> until);
@@ -93,7 +104,9 @@ private:
     void run();
     void round();
     void adopt();
-    void resume(Operation& operation);
+    /// True when the operation has ended.
+    bool resume(Operation& operation);
+    void give_fiber(Operation& operation);
     void poll_watches();
     bool is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const;
 
@@ -101,6 +114,7 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::shared_ptr<Operation>> submitted_;  // guarded by mutex_
+    std::size_t alive_ = 0;                              // submitted and not ended; guarded by mutex_
     bool stopping_ = false;                              // guarded by mutex_
     bool orphaned_ = false;                              // of the engine's thread alone
     std::mutex watches_mutex_;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/invocation.hpp"
 
+#include <numeric>
+
 #include "src/base/text.hpp"
 
 namespace sinew::detail {
@@ -74,8 +76,11 @@ std::uint64_t common_count(Invocation const& call, int rank, int size) {
         case Collective::gatherv:
         case Collective::scatterv:
         case Collective::alltoallv:
-        case Collective::allgatherv:
         case Collective::barrier: return 0;
+        // The buffers may be larger than their parts, each rank's by its own offsets.
+        case Collective::reduce_scatter:
+        case Collective::allgatherv:
+            return std::accumulate(call.parts.counts.begin(), call.parts.counts.end(), std::uint64_t{0});
         // One element count in, whatever each rank keeps of the result.
         default: return call.in.count;
     }
@@ -95,8 +100,11 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
     print.sequence = sequence;
     print.collective = static_cast<std::uint8_t>(call.collective);
     if (call.collective != Collective::barrier) {
-        print.type = static_cast<std::uint8_t>(call.out.type.kind());
-        print.type_size = static_cast<std::uint32_t>(call.out.type.size());
+        // Of gather and reduce `out` counts on the root only, of scatter `in`.
+        bool const scatters = call.collective == Collective::scatter || call.collective == Collective::scatterv;
+        DataType const data_type = scatters ? call.out.type : call.in.type;
+        print.type = static_cast<std::uint8_t>(data_type.kind());
+        print.type_size = static_cast<std::uint32_t>(data_type.size());
     }
     print.count = common_count(call, rank, size);
     if (call.collective == Collective::allgatherv || call.collective == Collective::reduce_scatter)

@@ -12,19 +12,20 @@ namespace {
 /// Tickets of a message under way; given up when the wait for them fails.
 class Tickets {
 public:
-    Tickets(Transport& transport, Message const& message) : transport_(transport) {
-        int const tag = message.tag + first_user_tag;
-        if (message.in)
-            receiving = transport.start_receive(message.from, tag,
-                                                {static_cast<std::byte*>(message.in->data), message.in->bytes()});
-        if (message.out)
-            sending = transport.start_send(message.to, tag,
-                                           {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
-    }
+    explicit Tickets(Transport& transport) : transport_(transport) {}
     Tickets(Tickets const&) = delete;
     ~Tickets() {
         if (receiving) transport_.cancel(receiving);
         if (sending) transport_.cancel(sending);
+    }
+    void start(Message const& message) {
+        int const tag = message.tag + first_user_tag;
+        if (message.in)
+            receiving = transport_.start_receive(message.from, tag,
+                                                 {static_cast<std::byte*>(message.in->data), message.in->bytes()});
+        if (message.out)
+            sending = transport_.start_send(message.to, tag,
+                                            {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
     }
     /// True when both are done.
     bool test() {
@@ -57,12 +58,15 @@ void CommunicatorState::check_message(Message const& message) const {
         refuse("rank ", message.from, " is out of range (0 to ", size - 1, ", or any_source)");
     if (message.tag < 0 || message.tag > transport_->max_tag() - first_user_tag)
         refuse("tag ", message.tag, " is out of range (0 to ", transport_->max_tag() - first_user_tag, ")");
+    if ((message.out && message.out->type.size() == 0) || (message.in && message.in->type.size() == 0))
+        refuse("elements of no bytes cannot travel");
     if (message.out && message.out->data == nullptr && message.out->count > 0) refuse("the buffer to send is null");
     if (message.in && message.in->data == nullptr && message.in->count > 0) refuse("the buffer to receive is null");
 }
 
 Received CommunicatorState::transfer(Message const& message) {
-    Tickets tickets(*transport_, message);
+    Tickets tickets(*transport_);
+    tickets.start(message);
     Waiting waiting(watch_, *engine_, nullptr, timeout_of(message.options), pace(), false,
                     [&] { return message.text(); });
     int polls = 0;
@@ -86,8 +90,10 @@ Received CommunicatorState::run(Message const& message) {
 Request CommunicatorState::start(Message const& message) {
     throw_if_lost();
     check_message(message);
+    engine_->check_room();
     // Started here, not in the fiber: the order of messages is the order of the calls.
-    auto tickets = std::make_shared<Tickets>(*transport_, message);
+    auto tickets = std::make_shared<Tickets>(*transport_);
+    tickets->start(message);
     auto operation = std::make_shared<Operation>(
         engine_, timeout_of(message.options), [state = shared_from_this(), tickets, message](Operation& self) {
             Waiting waiting(state->watch_, *state->engine_, &self, self.timeout(), state->pace(), false,

@@ -24,8 +24,8 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
 class Performance {
 public:
     Performance(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-                Invocation const& call)
-        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), rank_(channel.rank()),
+                Invocation const& call, bool& under_way)
+        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), under_way_(under_way), rank_(channel.rank()),
           size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
         args_.in = static_cast<std::byte const*>(call.in.data);
@@ -58,6 +58,7 @@ private:
     void run_algorithm() {
         shape_.ranks = channel_.size();
         collectives::Algorithm const& algorithm = choose();
+        under_way_ = true;
         algorithm.run(channel_, args_);
     }
 
@@ -202,6 +203,7 @@ private:
     collectives::Tuner& tuner_;
     collectives::Scratch& scratch_;
     Invocation const& call_;
+    bool& under_way_;
     int rank_;
     std::size_t size_;
     std::size_t element_;
@@ -219,7 +221,7 @@ bool needs_wider(Invocation const& call) {
 }
 
 void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-                   Invocation const& call) {
+                   Invocation const& call, bool& under_way) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -232,7 +234,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, col
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    Performance(channel, tuner, scratch, wide).run();
+    Performance(channel, tuner, scratch, wide, under_way).run();
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block) results /= static_cast<std::size_t>(channel.size());
@@ -244,9 +246,9 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, col
 }  // namespace
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-             Invocation const& call) {
-    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call);
-    else Performance(channel, tuner, scratch, call).run();
+             Invocation const& call, bool& under_way) {
+    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call, under_way);
+    else Performance(channel, tuner, scratch, call, under_way).run();
 }
 
 }  // namespace sinew::detail

@@ -35,7 +35,7 @@ bool Request::test() {
 
 bool Request::wait_for(std::chrono::nanoseconds limit) {
     if (!operation_) return true;
-    if (!operation_->engine().wait(*operation_, detail::Operation::Clock::now() + limit)) return false;
+    if (!operation_->engine().wait(*operation_, detail::Operation::after(limit))) return false;
     std::exchange(operation_, nullptr)->take_result();
     return true;
 }
@@ -44,6 +44,8 @@ void Request::finish() noexcept try {
     wait();
 } catch (std::exception const& error) {
     log_warning(std::string("a request nobody waited for failed: ") + error.what());
+} catch (...) {
+    log_warning("a request nobody waited for failed by an exception that is no std::exception");
 }
 
 }  // namespace sinew

@@ -54,7 +54,7 @@ void Waiting::look_around(int peer, int step, int steps) {
     watch_.poll();
     auto const now = Clock::now();
     if (auto const trouble = watch_.trouble())
-        throw PeerLost(text(stopped(now, peer, step, steps), " (", *trouble, "). Restart the job without it"));
+        throw PeerLost(text(stopped(now, peer, step, steps), " (", *trouble, "). This communicator is lost"));
     bool const expired = operation_ != nullptr ? operation_->expired(now) : now - start_ > timeout_;
     if (!expired) return;
     std::string const report = watch_.investigate(in_collective_, peer);

@@ -47,10 +47,19 @@ std::string Watch::self_text() const {
     return text("rank ", transport_.rank(), " of ", transport_.size(), " on ", nodes_.host_of(transport_.rank()));
 }
 
-void Watch::send(int to, Notice const& notice) {
+// A rank that cannot be sent to will not answer either: no more can be done, and the others count.
+void Watch::send(int to, Notice const& notice) noexcept try {
     Sending sending{{}, std::make_unique<Notice>(notice)};
+    sending_.reserve(sending_.size() + 1);
     sending.ticket = transport_.start_send(to, tag_, std::as_bytes(std::span(sending.notice.get(), 1)));
     sending_.push_back(std::move(sending));
+} catch (std::exception const&) {
+}
+
+bool Watch::has_ended(Sending& sending) noexcept try {
+    return transport_.test(sending.ticket);
+} catch (std::exception const&) {
+    return true;
 }
 
 void Watch::take_in(int from, Notice const& notice) {
@@ -83,7 +92,7 @@ void Watch::poll() {
 }
 
 void Watch::poll_locked() {
-    std::erase_if(sending_, [&](Sending& sending) { return transport_.test(sending.ticket); });
+    std::erase_if(sending_, [&](Sending& sending) { return has_ended(sending); });
     while (auto const waiting = transport_.probe(any_source, tag_)) {
         Notice notice;
         Transport::Received received;
@@ -103,6 +112,7 @@ std::optional<std::string> Watch::trouble() {
     if (!lock.owns_lock()) return std::nullopt;
     if (lost_since_ && Clock::now() - *lost_since_ > grace_of_the_dead) return rank_text(lost_.front()) + " has died";
     if (first_peer_ >= 0) return text(rank_text(first_peer_), " gave up: ", first_reason_);
+    if (gave_up_) return "this rank gave up before: " + own_reason_;
     return std::nullopt;
 }
 
@@ -157,6 +167,7 @@ void Watch::give_up(std::string const& reason) noexcept try {
     std::unique_lock const lock(mutex_);
     if (gave_up_) return;
     gave_up_ = true;
+    own_reason_ = reason;
     Notice notice;
     notice.kind = Kind::gave_up;
     notice.standing = standing();

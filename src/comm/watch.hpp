@@ -46,7 +46,8 @@ public:
 
     /// Takes in and answers what peers have sent. Skipped when another thread is at it.
     void poll();
-    /// Why this communicator cannot go on, if a peer gave up or died.
+    /// Why this communicator cannot go on, if a peer gave up or died, or this rank gave up before
+    /// (in another operation).
     std::optional<std::string> trouble();
     /// Asks everyone where they stand and says in words which ranks have not arrived in the
     /// collective under way (`in_collective`), or what `peer` was last seen doing. Bounded: about 1 s.
@@ -75,7 +76,8 @@ private:
     };
 
     Standing standing() const noexcept;
-    void send(int to, Notice const& notice);
+    void send(int to, Notice const& notice) noexcept;
+    bool has_ended(Sending& sending) noexcept;
     void take_in(int from, Notice const& notice);
     void poll_locked();
     std::string describe(int rank, Standing const& mine) const;
@@ -95,6 +97,7 @@ private:
     std::vector<int> lost_;
     std::optional<std::chrono::steady_clock::time_point> lost_since_;
     bool gave_up_ = false;
+    std::string own_reason_;
 };
 
 }  // namespace sinew::detail

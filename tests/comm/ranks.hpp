@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+
+#include <sinew/error.hpp>
+#include <sinew/thread_ranks.hpp>
+
+#include "src/base/env.hpp"
+
+namespace sinew::tests {
+
+using namespace std::chrono_literals;
+
+/// Longer than any wait of a test that goes well.
+constexpr auto long_time = 20s;
+
+/// The text of the error of type `Error` that `call` throws.
+template <class Error, class Call>
+std::string thrown_by(Call&& call) {
+    try {
+        call();
+    } catch (Error const& error) {
+        return error.what();
+    } catch (std::exception const& error) {
+        ADD_FAILURE() << "an error of another type: " << error.what();
+        return {};
+    }
+    ADD_FAILURE() << "no error";
+    return {};
+}
+
+/// The text of the Timeout or PeerLost that `call` throws: of several ranks the first to notice
+/// gets the one, those whom it tells the other.
+template <class Call>
+std::string loss_seen_by(Call&& call) {
+    return thrown_by<Error>([&] {
+        try {
+            call();
+        } catch (Timeout const&) {
+            throw;
+        } catch (PeerLost const&) {
+            throw;
+        } catch (std::exception const& error) {
+            throw std::runtime_error(std::string("neither Timeout nor PeerLost: ") + error.what());
+        }
+    });
+}
+
+/// Waits until `condition` holds; fails when it does not come true.
+template <class Condition>
+void wait_until(Condition&& condition) {
+    auto const end = std::chrono::steady_clock::now() + long_time;
+    while (!condition()) {
+        if (std::chrono::steady_clock::now() > end) throw std::runtime_error("waited in vain");
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+/// An environment variable for as long as this lives.
+class Variable {
+public:
+    Variable(char const* name, char const* value) : name_(name), before_(env(name)) {
+        if (value != nullptr) ::setenv(name, value, 1);
+        else ::unsetenv(name);
+    }
+    Variable(Variable const&) = delete;
+    ~Variable() {
+        if (before_) ::setenv(name_, before_->c_str(), 1);
+        else ::unsetenv(name_);
+    }
+
+private:
+    char const* name_;
+    std::optional<std::string> before_;
+};
+
+}  // namespace sinew::tests
