@@ -36,7 +36,7 @@ What to run
 
 How long
   --warmup N            calls of each contender before timing (default 10, fewer if they are long)
-  --rounds N            rounds at most; a round times a block of calls of each in turn (default 50)
+  --rounds N            rounds at most; a round times a block of calls of each in turn (default 100)
   --budget SECONDS      of timing for each size and variant (default 1); at least 3 rounds are done
   --check, --no-check   verify results before and after timing (default) or not
   --autogroup-nice N    weight of this session beside others on the machine, e.g. -15; 0 afterwards

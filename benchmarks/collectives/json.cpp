@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
@@ -12,7 +14,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-Json to_json(Percentiles const& us) { return {{"p10", us.p10}, {"p50", us.p50}, {"p90", us.p90}}; }
+/// Six digits: more would be noise, and unreadable.
+double rounded(double value) {
+    char digits[32];
+    std::snprintf(digits, sizeof digits, "%.6g", value);
+    return std::strtod(digits, nullptr);
+}
+
+Json to_json(Percentiles const& us) {
+    return {{"p10", rounded(us.p10)}, {"p50", rounded(us.p50)}, {"p90", rounded(us.p90)}};
+}
 
 Percentiles percentiles_from(Json const& json) {
     return {json.at("p10"), json.at("p50"), json.at("p90")};
@@ -21,8 +32,8 @@ Percentiles percentiles_from(Json const& json) {
 Json peers_to_json(std::vector<PeerResult> const& peers) {
     Json all = Json::object();
     for (PeerResult const& peer : peers) {
-        Json one = {{"us", to_json(peer.us)}, {"ratio", peer.ratio}};
-        if (peer.fraction_of_link) one["fraction_of_link"] = *peer.fraction_of_link;
+        Json one = {{"us", to_json(peer.us)}, {"ratio", rounded(peer.ratio)}};
+        if (peer.fraction_of_link) one["fraction_of_link"] = rounded(*peer.fraction_of_link);
         all[peer.name] = one;
     }
     return all;
@@ -46,9 +57,10 @@ Json by_state_to_json(std::vector<StateResult> const& states) {
     for (StateResult const& state : states) {
         Json peers = Json::object();
         for (PeerResult const& peer : state.peers)
-            peers[peer.name] = {{"us", {{"p50", peer.us.p50}}}, {"ratio", peer.ratio}};
+            peers[peer.name] = {{"us", {{"p50", rounded(peer.us.p50)}}},
+                                {"ratio", rounded(peer.ratio)}};
         all[state.state] = {
-            {"rounds", state.rounds}, {"us", {{"p50", state.us}}}, {"peers", peers}};
+            {"rounds", state.rounds}, {"us", {{"p50", rounded(state.us)}}}, {"peers", peers}};
     }
     return all;
 }
@@ -75,15 +87,22 @@ Row from_json(Json const& json) {
 }  // namespace
 
 std::string to_json(Row const& row) {
-    Json json = {{"collective", row.collective}, {"bytes", row.bytes},
-                 {"ranks", row.ranks},           {"nodes", row.nodes},
-                 {"dtype", row.dtype},           {"op", row.op},
-                 {"algorithm", row.algorithm},   {"variant", row.variant},
-                 {"us", to_json(row.us)},        {"algbw_gbs", row.algbw_gbs},
-                 {"busbw_gbs", row.busbw_gbs},   {"correct", nullptr},
-                 {"state", row.state},           {"peers", peers_to_json(row.peers)}};
+    Json json = {{"collective", row.collective},
+                 {"bytes", row.bytes},
+                 {"ranks", row.ranks},
+                 {"nodes", row.nodes},
+                 {"dtype", row.dtype},
+                 {"op", row.op},
+                 {"algorithm", row.algorithm},
+                 {"variant", row.variant},
+                 {"us", to_json(row.us)},
+                 {"algbw_gbs", rounded(row.algbw_gbs)},
+                 {"busbw_gbs", rounded(row.busbw_gbs)},
+                 {"correct", nullptr},
+                 {"state", row.state},
+                 {"peers", peers_to_json(row.peers)}};
     if (row.wrong) json["correct"] = *row.wrong == 0;
-    if (row.fraction_of_link) json["fraction_of_link"] = *row.fraction_of_link;
+    if (row.fraction_of_link) json["fraction_of_link"] = rounded(*row.fraction_of_link);
     if (!row.by_state.empty()) json["by_state"] = by_state_to_json(row.by_state);
     return json.dump();
 }

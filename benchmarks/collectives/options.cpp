@@ -50,8 +50,8 @@ po::options_description described_flags() {
 
 [[noreturn]] void refuse_unknown(std::string const& flag) {
     Words names;
-    for (auto const& option : described_flags().options())
-        names.push_back("--" + option->long_name());
+    auto const flags = described_flags();
+    for (auto const& option : flags.options()) names.push_back("--" + option->long_name());
     throw UsageError(text("unknown flag ", flag, " (did you mean ", nearest(flag, names),
                           "?). --help lists all flags"));
 }

@@ -35,7 +35,7 @@ struct Options {
     int threads = 0;                ///< ranks as threads of this process; 0: as launched
 
     int warmup = 10;       ///< calls before timing
-    int rounds = 50;       ///< at most
+    int rounds = 100;      ///< at most
     double budget = 1;     ///< seconds of timing for each size
     double link_rate = 0;  ///< bits per second; 0: not given
     bool check = true;

@@ -3,13 +3,16 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <sinew/error.hpp>
 
+#include "benchmarks/support/sizes.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
@@ -65,6 +68,30 @@ std::string quoted(std::string const& words) {
     return result + "'";
 }
 
+std::string heading(std::vector<Row> const& rows) {
+    Row const& row = rows.front();
+    auto const same = [&](Row const& other) { return other.collective == row.collective; };
+    std::string const what =
+        std::all_of(rows.begin(), rows.end(), same) ? row.collective : "collectives";
+    return text(what, ", ", row.ranks, " ranks on ", row.nodes,
+                row.nodes == 1 ? " node" : " nodes");
+}
+
+/// Marks at sizes that were measured, at most ten of them, written as on the command line.
+std::string size_axis(std::vector<Row> const& rows) {
+    std::set<std::size_t> sizes;
+    for (Row const& row : rows)
+        if (row.bytes > 0) sizes.insert(row.bytes);
+    std::size_t const step = (sizes.size() + 9) / 10;
+    std::vector<std::string> marks;
+    std::size_t number = 0;
+    for (std::size_t const size : sizes)
+        if (number++ % step == 0) marks.push_back(text(quoted(format_size(size)), ' ', size));
+    return text("set xtics (", join(marks), ")\nset xrange [",
+                static_cast<double>(*sizes.begin()) / 1.5, ':',
+                static_cast<double>(*sizes.rbegin()) * 1.5, "]\n");
+}
+
 std::string panel(Curves const& curves, std::string const& name, std::string const& extra) {
     std::string data, command = extra;
     int number = 0;
@@ -96,30 +123,20 @@ void require_gnuplot() {
 std::string plot_script(std::vector<Row> const& rows, std::string const& path) {
     Panels const panels = curves(rows);
     bool const with_ratios = !panels.ratios.empty();
-    std::string script =
-        text("set terminal svg size 900,", with_ratios ? 900 : 500,
-             " background 'white'\nset output ", quoted(path),
-             "\nset datafile separator ' '\nset key left top noenhanced\nset grid\n"
-             "set logscale xy\nset format x '%.0b%B'\nset xlabel 'bytes'\n"
-             "set ylabel 'time (us)'\n");
-    if (rows.empty() || panels.times.empty())
-        return script + "set label 'nothing measured' at 1,1\n";
+    std::string script = text("set terminal svg size 900,", with_ratios ? 900 : 500,
+                              " background 'white'\nset output ", quoted(path), '\n');
+    if (panels.times.empty())
+        return script + "plot 0 title 'nothing that has a size was measured'\n";
+    script += "set key left top noenhanced\nset grid\n";
+    script += "set logscale x 2\nset logscale y\n" + size_axis(rows);
+    script += "set xlabel 'bytes'\nset ylabel 'time (us)'\n";
+    script += "set title " + quoted(heading(rows)) + " noenhanced\n";
     if (with_ratios) script += "set multiplot layout 2,1\n";
-    Row const& row = rows.front();
-    script += text("set title ",
-                   quoted(text(row.collective, ", ", row.dtype, ", ", row.ranks, " ranks on ",
-                               row.nodes, row.nodes == 1 ? " node" : " nodes")),
-                   " noenhanced\n");
     script += panel(panels.times, "time", "");
-    if (with_ratios) {
-        script +=
-            "unset title\nunset logscale y\nset yrange [0:*]\n"
-            "set ylabel 'their time / ours'\n";
-        script +=
-            panel(panels.ratios, "ratio", "1 with lines dashtype 2 linecolor 'black' notitle");
-        script += "unset multiplot\n";
-    }
-    return script;
+    if (!with_ratios) return script;
+    script += "unset title\nunset logscale y\nset yrange [0:*]\nset ylabel 'their time / ours'\n";
+    script += panel(panels.ratios, "ratio", "1 with lines dashtype 2 linecolor 'black' notitle");
+    return script + "unset multiplot\n";
 }
 
 void plot(std::vector<Row> const& rows, std::string const& path) {

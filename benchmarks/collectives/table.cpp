@@ -12,8 +12,8 @@ namespace sinew::bench {
 
 namespace {
 
-constexpr int size_width = 11, count_width = 11, type_width = 9, op_width = 12,
-              algorithm_width = 24, variant_width = 8, number_width = 10, wrong_width = 8,
+constexpr int size_width = 11, count_width = 11, type_width = 10, op_width = 12,
+              algorithm_width = 20, variant_width = 8, number_width = 10, wrong_width = 8,
               state_width = 15;
 
 std::string fixed(double value, int digits) {
@@ -63,9 +63,10 @@ void Table::print_head(Row const& row) {
     column(number_width, "(GB/s)");
     column(number_width, "(GB/s)");
     if (link_) column(number_width, "");
-    column(wrong_width, "");
+    if (!peers_.empty()) column(wrong_width, "");
     for (std::string const& peer : peers_) {
         column(peer_width(peer), "(us)");
+        if (&peer == &peers_.back()) break;  // no spaces at the end of the line
         column(number_width, "");
         if (link_) column(number_width, "");
     }

@@ -19,7 +19,8 @@ struct Measured {
 
 /// Times contenders in turns. Each round runs one block of calls of each, behind a barrier, every
 /// other round in reverse order, so that whatever changes on the machine changes for all alike. A
-/// block lasts about a millisecond, or one call.
+/// block lasts about a millisecond, or one call. An equal block that does not count goes before it:
+/// the contender before may have left the ranks on one core (those that sleep while they wait do).
 class Timing {
 public:
     /// `on_round(n)` is called before round n.

@@ -10,12 +10,15 @@
 #include <gloo/gather.h>
 #include <gloo/reduce.h>
 #include <gloo/rendezvous/context.h>
+#include <gloo/rendezvous/file_store.h>
 #include <gloo/scatter.h>
 #include <gloo/transport/tcp/device.h>
 
+#include <array>
+#include <cerrno>
+#include <filesystem>
 #include <sinew/error.hpp>
 
-#include "benchmarks/peers/exchange_store.hpp"
 #include "benchmarks/peers/gloo_reduction.hpp"
 #include "benchmarks/support/text.hpp"
 
@@ -106,6 +109,38 @@ std::function<void()> bind_alltoallv(Context const& context, Arguments const& a)
     return repeat(options, gloo::alltoallv);
 }
 
+/// A folder of rank 0's for all ranks of the node, which only this user can read; gone with it.
+/// Gloo's ranks write their addresses there. (Not over our communicator: in this version of Gloo the
+/// ranks do not ask for the same keys in the same order.)
+class MeetingPlace {
+public:
+    explicit MeetingPlace(Communicator& comm) : owner_(comm.rank() == 0) {
+        std::array<char, 256> path{};
+        if (owner_) {
+            std::string made =
+                (std::filesystem::temp_directory_path() / "sinew-gloo-XXXXXX").string();
+            if (made.size() < path.size() && ::mkdtemp(made.data()) != nullptr)
+                made.copy(path.data(), made.size());
+        }
+        comm.broadcast(path);
+        path_ = path.data();
+        if (path_.empty())
+            throw SystemError("no temporary folder for Gloo to meet in. Is TMPDIR writable?",
+                              EACCES);
+    }
+    MeetingPlace(MeetingPlace const&) = delete;
+    MeetingPlace& operator=(MeetingPlace const&) = delete;
+    ~MeetingPlace() {
+        std::error_code ignored;
+        if (owner_ && !path_.empty()) std::filesystem::remove_all(path_, ignored);
+    }
+    std::string const& path() const { return path_; }
+
+private:
+    bool owner_;
+    std::string path_;
+};
+
 class GlooPeer final : public Peer {
 public:
     GlooPeer(std::string name, Context context)
@@ -161,8 +196,10 @@ std::unique_ptr<Peer> make_gloo_peer(std::string const& name, Communicator& comm
     gloo::transport::tcp::attr loopback("127.0.0.1");
     auto device = gloo::transport::tcp::CreateDevice(loopback);
     auto const context = std::make_shared<gloo::rendezvous::Context>(comm.rank(), comm.size());
-    ExchangeStore store(comm);
+    MeetingPlace const place(comm);
+    gloo::rendezvous::FileStore store(place.path());
     context->connectFullMesh(store, device);
+    comm.barrier();  // all have met: the place may go
     return std::make_unique<GlooPeer>(name, context);
 }
 

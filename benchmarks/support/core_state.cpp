@@ -10,6 +10,7 @@
 #include <array>
 #include <bit>
 #include <chrono>
+#include <cmath>
 #include <limits>
 #include <random>
 #include <string>
@@ -25,7 +26,7 @@ using Clock = std::chrono::steady_clock;
 constexpr int batches = 3, trips_per_batch = 50;
 constexpr std::uint64_t steps = 2 * batches * trips_per_batch;
 constexpr std::size_t mapped_bytes = 4096;
-constexpr auto patience = std::chrono::milliseconds(100);
+constexpr auto patience = std::chrono::milliseconds(4);
 
 CoreState majority(std::vector<CoreState> const& rounds, std::size_t begin, std::size_t end) {
     std::array<int, 5> votes{};
@@ -75,6 +76,7 @@ std::string_view name(CoreState state) {
 }
 
 CoreState classify(double round_trip_ns) {
+    if (std::isinf(round_trip_ns)) return CoreState::unknown;
     return round_trip_ns < near_limit_ns ? CoreState::near : CoreState::far;
 }
 
@@ -149,7 +151,8 @@ CoreState CoreProbe::sample() {
 }
 
 // The best of three batches, so that an interrupt does not count. When rank 1 does not answer (it
-// has no core at the moment) rank 0 writes the last number: that ends the other side too.
+// has no core at the moment) rank 0 writes the last number: that ends the other side too. Without
+// one whole batch the answer is infinite.
 double CoreProbe::ping() {
     auto const deadline = Clock::now() + patience;
     double best = std::numeric_limits<double>::infinity();

@@ -17,13 +17,14 @@ enum class CoreState : std::uint8_t {
     near,            ///< round trip below 220 ns: one cache is behind both cores
     far,             ///< above
     oversubscribed,  ///< more ranks on a node than processors they may use; nothing to measure
-    unknown,         ///< ranks 0 and 1 do not share memory, or there is one rank
+    unknown,         ///< ranks 0 and 1 share no memory, or had no core each at the time
     mixed,           ///< both states were seen
 };
 
 inline constexpr double near_limit_ns = 220;
 
 std::string_view name(CoreState state);
+/// Infinite: nothing came back.
 CoreState classify(double round_trip_ns);
 
 /// Of one round, from what was seen before and after it.
@@ -38,7 +39,7 @@ public:
     explicit CoreProbe(Communicator& comm);
     ~CoreProbe();
 
-    /// The state now, on rank 0; the others get unknown. Takes about 50 us, never more than 0.2 s.
+    /// The state now, on rank 0; the others get unknown. Takes about 50 us, never more than 10 ms.
     CoreState sample();
 
 private:

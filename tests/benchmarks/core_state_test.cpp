@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <sinew/thread_ranks.hpp>
 
 namespace sinew::bench {
@@ -15,6 +16,7 @@ TEST(CoreStates, AreToldApartByTheRoundTrip) {
     EXPECT_EQ(classify(219.9), near);
     EXPECT_EQ(classify(220), far);
     EXPECT_EQ(classify(450), far);
+    EXPECT_EQ(classify(std::numeric_limits<double>::infinity()), unknown);
 }
 
 TEST(CoreStates, ARoundIsOfOneStateOrMixed) {
@@ -46,15 +48,14 @@ TEST(CoreProbe, AloneThereIsNothingToMeasure) {
     });
 }
 
-// Which state it is depends on the machine; that every sample ends, and has one, does not.
-TEST(CoreProbe, TwoRanksOfANodeHaveAState) {
+// Which state it is depends on the machine and on what else it does; that samples end does not.
+TEST(CoreProbe, EverySampleOfTwoRanksEnds) {
     run_thread_ranks(2, [](Communicator& comm) {
         CoreProbe probe(comm);
         for (int i = 0; i < 5; ++i) {
             CoreState const state = probe.sample();
             if (comm.rank() == 0) {
-                EXPECT_TRUE(state == near || state == far || state == oversubscribed)
-                    << name(state);
+                EXPECT_NE(state, mixed);
             }
             comm.barrier();
         }

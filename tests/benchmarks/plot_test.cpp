@@ -28,6 +28,7 @@ TEST(PlotScript, HasACurveForEachAlgorithmAndPeer) {
         plot_script({row(8, "ring"), row(8, "tree"), row(64, "ring"), row(64, "tree")}, "out.svg");
     EXPECT_THAT(script, HasSubstr("set output 'out.svg'"));
     EXPECT_THAT(script, HasSubstr("8 2\n64 2\n"));
+    EXPECT_THAT(script, HasSubstr("set xtics ('8' 8, '64' 64)"));
     EXPECT_THAT(script, HasSubstr("title 'sinew ring'"));
     EXPECT_THAT(script, HasSubstr("title 'sinew tree'"));
     EXPECT_THAT(script, HasSubstr("8 6\n64 6\nEOD"));  // the peer once, not once per algorithm
@@ -42,7 +43,7 @@ TEST(PlotScript, WithoutPeersThereAreNoRatios) {
     Row alone = row(8, "ring");
     alone.peers.clear();
     EXPECT_THAT(plot_script({alone}, "out.svg"), Not(HasSubstr("multiplot")));
-    EXPECT_THAT(plot_script({}, "out.svg"), HasSubstr("nothing measured"));
+    EXPECT_THAT(plot_script({}, "out.svg"), HasSubstr("nothing that has a size"));
 }
 
 }  // namespace
