@@ -6,9 +6,15 @@
 
 namespace sinew::collectives {
 
+/// What is known of the ranks before anything is measured.
+struct Setting {
+    bool across_nodes = false;  ///< some messages leave the node
+    bool crowded = false;       ///< some node has more ranks than cpus for them
+};
+
 /// Measures the model of these ranks: everyone exchanges with its neighbours on the ring, at the
-/// same time, at each size until 2 ms are spent on it. Collective; a few ms, and every rank gets the
-/// same model. `across_nodes`: whether some messages leave the node.
-Model calibrate(Channel& channel, bool across_nodes);
+/// same time, at each size up to those that take long. Collective; some 10 ms, more on slow links;
+/// every rank gets the same model.
+Model calibrate(Channel& channel, Setting const& setting);
 
 }  // namespace sinew::collectives

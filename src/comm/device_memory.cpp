@@ -2,8 +2,10 @@
 #include "src/comm/device_memory.hpp"
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 
 namespace sinew::detail {
@@ -16,10 +18,26 @@ constexpr int attribute_memory_type = 2;
 constexpr int attribute_is_managed = 8;
 constexpr unsigned device_type = 2;
 
+/// How many libraries this process has loaded so far.
+std::uint64_t loads() noexcept {
+    std::uint64_t count = 0;
+    ::dl_iterate_phdr(
+        [](::dl_phdr_info* info, std::size_t, void* result) {
+            *static_cast<std::uint64_t*>(result) = info->dlpi_adds;
+            return 1;  // the first entry knows
+        },
+        &count);
+    return count;
+}
+
 PointerAttribute loaded_driver() noexcept {
     static std::atomic<PointerAttribute> known{nullptr};
+    static std::atomic<std::uint64_t> looked_at{0};
     if (PointerAttribute const ask = known.load(std::memory_order_relaxed)) return ask;
-    // Not loaded yet is no answer for ever: look again at every call.
+    // Not loaded yet is no answer for ever; but dlopen searches the disk (20 us), so that it is asked
+    // again only when something has been loaded since.
+    std::uint64_t const now = loads();
+    if (looked_at.exchange(now, std::memory_order_relaxed) == now) return nullptr;
     void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
     if (library == nullptr) return nullptr;
     auto const ask = reinterpret_cast<PointerAttribute>(::dlsym(library, "cuPointerGetAttribute"));

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/join.hpp"
 
+#include <sched.h>
+
 #include <algorithm>
+#include <cctype>
 
 #include "collectives/calibrate.hpp"
 #include "src/base/env.hpp"
@@ -29,11 +32,34 @@ void share(Channel& channel, std::vector<Plain>& by_rank) {
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
 }
 
+/// By node, whether it has more ranks than cpus that any of them may use: each may be bound to its own.
+std::vector<char> crowded_nodes(Channel& channel, NodeLayout const& nodes) {
+    auto const size = static_cast<std::size_t>(channel.size());
+    std::vector<cpu_set_t> allowed(size);
+    auto& own = allowed[static_cast<std::size_t>(channel.rank())];
+    CPU_ZERO(&own);
+    ::sched_getaffinity(0, sizeof(own), &own);  // fails beyond 1024 cpus: then nobody is crowded
+    share(channel, allowed);
+    std::vector<char> crowded;
+    for (int node = 0; node < nodes.nodes(); ++node) {
+        cpu_set_t together;
+        CPU_ZERO(&together);
+        int ranks = 0;
+        for (std::size_t r = 0; r < size; ++r) {
+            if (nodes.node_of[r] != node) continue;
+            CPU_OR(&together, &together, &allowed[r]);
+            ++ranks;
+        }
+        crowded.push_back(CPU_COUNT(&together) > 0 && ranks > CPU_COUNT(&together) ? 1 : 0);
+    }
+    return crowded;
+}
+
 /// Names the conditions that a model was fitted under.
 std::string model_key(NodeLayout const& nodes, Transport const& transport, bool oversubscribed) {
     std::string host = nodes.hosts.front();
     std::replace_if(host.begin(), host.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; }, '_');
-    return text("1-", host, '-', transport.name(), '-', transport.size(), "ranks-", nodes.nodes(), "nodes",
+    return text("2-", host, '-', transport.name(), '-', transport.size(), "ranks-", nodes.nodes(), "nodes",
                 oversubscribed ? "-oversubscribed" : "");
 }
 
@@ -52,7 +78,7 @@ Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& tra
     else
         for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
     if (found.known) return found.model;
-    Model const model = collectives::calibrate(channel, nodes.nodes() > 1);
+    Model const model = collectives::calibrate(channel, {.across_nodes = nodes.nodes() > 1, .crowded = oversubscribed});
     if (channel.rank() == 0) save_model(key, model);
     return model;
 }
@@ -76,15 +102,11 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport, st
         watch.enter(Collective::allgather);
         share(channel, identities);
         nodes = make_node_layout(identities, self);
-        settings.oversubscribed = nodes.local_size > this_machine().allowed_cpus;
         // Every rank of every node must name the same model.
-        if (transport->name() == "mpi") {
-            std::vector<char> crowded(size);
-            crowded[static_cast<std::size_t>(self)] = settings.oversubscribed ? 1 : 0;
-            share(channel, crowded);
-            bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
-            model = find_model(channel, nodes, *transport, any);
-        }
+        std::vector<char> const crowded = crowded_nodes(channel, nodes);
+        settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
+        bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
+        if (transport->name() == "mpi") model = find_model(channel, nodes, *transport, any);
     }
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes), std::move(engine), model,
                                                settings);
