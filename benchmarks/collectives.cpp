@@ -111,6 +111,11 @@ int run_ranks(Communicator& comm, Options const& options) {
     }
     auto const output = make_output(comm, options);
     bool const first = comm.rank() == 0;
+    if (comm.size() == 1)
+        complain(
+            "one rank alone communicates with nobody. Start several by mpiexec -n N, or give "
+            "--threads N",
+            0);
     if (first) print_head(comm, std::string(comm.transport().name()));
     Sweep sweep(comm, options,
                 {.row =

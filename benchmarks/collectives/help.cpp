@@ -39,6 +39,8 @@ How long
   --rounds N            rounds at most; a round times a block of calls of each in turn (default 100)
   --budget SECONDS      of timing for each size and variant (default 1); at least 3 rounds are done
   --check, --no-check   verify results before and after timing (default) or not
+  --no-pin              leave it to the system where ranks run; else each rank's calling thread stays
+                        on a core of its own, if there are enough and the launcher bound none
   --autogroup-nice N    weight of this session beside others on the machine, e.g. -15; 0 afterwards
 
 What to print

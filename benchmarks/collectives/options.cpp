@@ -37,6 +37,7 @@ po::options_description described_flags() {
         ("budget", po::value<double>())
         ("check", "")
         ("no-check", "")
+        ("no-pin", "")
         ("autogroup-nice", po::value<int>())
         ("json", po::value<std::string>())
         ("plot", po::value<std::string>())
@@ -187,6 +188,7 @@ Options parse_options(Words const& arguments) {
         throw UsageError(
             "--merge with one file (needs two or more). Give ours first, then the others");
     options.check = !values.count("no-check");
+    options.pin = !values.count("no-pin");
     options.explain = values.count("explain") > 0;
     options.help = values.count("help") > 0;
     return options;

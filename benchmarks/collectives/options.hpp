@@ -39,6 +39,7 @@ struct Options {
     double budget = 1;     ///< seconds of timing for each size
     double link_rate = 0;  ///< bits per second; 0: not given
     bool check = true;
+    bool pin = true;
 
     std::string json = {};
     std::string plot = {};

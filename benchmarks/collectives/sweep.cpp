@@ -17,7 +17,9 @@ namespace sinew::bench {
 
 Sweep::Sweep(Communicator& comm, Options const& options, Listener listener)
     : comm_(comm), options_(options), listener_(std::move(listener)),
-      peers_(make_peers(options.peers, comm)), probe_(comm), progress_(comm.rank() == 0),
+      peers_(make_peers(options.peers, comm)), processors_(look_up_processors(comm)),
+      probe_(comm, processors_.oversubscribed),
+      pinned_(options.pin ? processors_.own : std::nullopt), progress_(comm.rank() == 0),
       timing_(comm, probe_, options, [this](int round) {
           progress_.show(text(doing_, ", round ", round + 1, " of at most ", options_.rounds));
       }) {}

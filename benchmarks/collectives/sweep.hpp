@@ -12,6 +12,7 @@
 #include "benchmarks/collectives/row.hpp"
 #include "benchmarks/collectives/timing.hpp"
 #include "benchmarks/peers/peer.hpp"
+#include "benchmarks/support/processors.hpp"
 #include "benchmarks/support/progress.hpp"
 
 namespace sinew::bench {
@@ -54,7 +55,9 @@ private:
     Options const& options_;
     Listener listener_;
     std::vector<std::unique_ptr<Peer>> peers_;
+    Processors processors_;
     CoreProbe probe_;
+    Pinned pinned_;  ///< last to begin: the threads of the peers stay free
     Progress progress_;
     std::string doing_;
     Timing timing_;

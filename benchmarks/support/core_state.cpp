@@ -2,13 +2,11 @@
 #include "benchmarks/support/core_state.hpp"
 
 #include <fcntl.h>
-#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <chrono>
 #include <cmath>
 #include <limits>
@@ -32,32 +30,6 @@ CoreState majority(std::vector<CoreState> const& rounds, std::size_t begin, std:
     std::array<int, 5> votes{};
     for (std::size_t i = begin; i < end; ++i) ++votes[static_cast<std::size_t>(rounds[i])];
     return static_cast<CoreState>(std::max_element(votes.begin(), votes.end()) - votes.begin());
-}
-
-/// The processors that the ranks of one node may use together, against the number of those ranks;
-/// together, because a launcher may have bound each rank to one of its own.
-bool oversubscribed(Communicator& comm) {
-    constexpr std::size_t words = sizeof(cpu_set_t) / sizeof(std::uint64_t);
-    std::array<std::uint64_t, words> mine{};
-    cpu_set_t allowed;
-    if (::sched_getaffinity(0, sizeof allowed, &allowed) == 0)
-        mine = std::bit_cast<std::array<std::uint64_t, words>>(allowed);
-    std::vector<std::uint64_t> all(words * static_cast<std::size_t>(comm.size()));
-    comm.allgather(mine, all);
-
-    NodeLayout const& layout = comm.nodes();
-    for (int node = 0; node < layout.nodes(); ++node) {
-        std::array<std::uint64_t, words> usable{};
-        int ranks = 0, processors = 0;
-        for (std::size_t rank = 0; rank < layout.node_of.size(); ++rank) {
-            if (layout.node_of[rank] != node) continue;
-            ++ranks;
-            for (std::size_t i = 0; i < words; ++i) usable[i] |= all[rank * words + i];
-        }
-        for (std::uint64_t const word : usable) processors += std::popcount(word);
-        if (processors > 0 && ranks > processors) return true;
-    }
-    return false;
 }
 
 void* map_and_close(int file) {
@@ -94,8 +66,8 @@ CoreState of_rounds(std::vector<CoreState> const& rounds) {
     return 4 * count >= 3 * rounds.size() ? state : CoreState::mixed;
 }
 
-CoreProbe::CoreProbe(Communicator& comm) : rank_(comm.rank()) {
-    if (oversubscribed(comm)) fixed_ = CoreState::oversubscribed;
+CoreProbe::CoreProbe(Communicator& comm, bool oversubscribed) : rank_(comm.rank()) {
+    if (oversubscribed) fixed_ = CoreState::oversubscribed;
     else if (comm.size() > 1 && comm.nodes().node_of[0] == comm.nodes().node_of[1])
         share_line(comm);
 }

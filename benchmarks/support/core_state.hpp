@@ -16,7 +16,7 @@ namespace sinew::bench {
 enum class CoreState : std::uint8_t {
     near,            ///< round trip below 220 ns: one cache is behind both cores
     far,             ///< above
-    oversubscribed,  ///< more ranks on a node than processors they may use; nothing to measure
+    oversubscribed,  ///< more ranks on a machine than processors; nothing to measure
     unknown,         ///< ranks 0 and 1 share no memory, or had no core each at the time
     mixed,           ///< both states were seen
 };
@@ -36,7 +36,7 @@ CoreState of_rounds(std::vector<CoreState> const& rounds);
 /// Measures the state between rounds. Construction and `sample` are collective.
 class CoreProbe {
 public:
-    explicit CoreProbe(Communicator& comm);
+    CoreProbe(Communicator& comm, bool oversubscribed);
     ~CoreProbe();
 
     /// The state now, on rank 0; the others get unknown. Takes about 50 us, never more than 10 ms.

@@ -50,9 +50,10 @@ TEST(Options, BothVariants) {
 }
 
 TEST(Options, NumbersAndFiles) {
-    Options const options = parse_options(
-        {"--ranks", "4", "--budget", "0.5", "--rounds=7", "--warmup", "0", "--link-rate", "200mbit",
-         "--autogroup-nice", "-15", "--json", "a.json", "--no-check", "--threads", "3"});
+    Options const options =
+        parse_options({"--ranks", "4", "--budget", "0.5", "--rounds=7", "--warmup", "0",
+                       "--link-rate", "200mbit", "--autogroup-nice", "-15", "--json", "a.json",
+                       "--no-check", "--no-pin", "--threads", "3"});
     EXPECT_EQ(options.ranks, 4);
     EXPECT_EQ(options.threads, 3);
     EXPECT_DOUBLE_EQ(options.budget, 0.5);
@@ -60,6 +61,7 @@ TEST(Options, NumbersAndFiles) {
     EXPECT_DOUBLE_EQ(options.link_rate, 200e6);
     EXPECT_EQ(options.autogroup_nice, -15);
     EXPECT_FALSE(options.check);
+    EXPECT_FALSE(options.pin);
 }
 
 TEST(Options, AnUnknownFlagNamesTheNearest) {
@@ -84,9 +86,10 @@ TEST(Options, AnImpossibleValueIsNamed) {
 TEST(Help, NamesEveryFlag) {
     std::string const help = help_text();
     for (char const* flag :
-         {"--op", "--sizes", "--dtype", "--redop", "--algorithm", "--variant", "--peer", "--ranks",
-          "--threads", "--warmup", "--rounds", "--budget", "--no-check", "--autogroup-nice",
-          "--json", "--plot", "--link-rate", "--explain", "--merge"})
+         {"--op",      "--sizes",  "--dtype",     "--redop",   "--algorithm",
+          "--variant", "--peer",   "--ranks",     "--threads", "--warmup",
+          "--rounds",  "--budget", "--no-check",  "--no-pin",  "--autogroup-nice",
+          "--json",    "--plot",   "--link-rate", "--explain", "--merge"})
         EXPECT_THAT(help, HasSubstr(flag));
 }
 
