@@ -24,7 +24,8 @@ inline constexpr int any_source = -1;
 /// Messages between two ranks with the same tag arrive in the order in which they were started
 /// (MPI's non-overtaking rule). Starting never blocks; completion is asked for with `test`, so that
 /// transfers overlap each other and the reduction. Implemented over MPI point-to-point and over
-/// memory between threads; the conformance suite in tests/transport is the contract.
+/// memory between threads; the conformance suite in tests/transport is the contract. Tickets must be
+/// done or cancelled before their transport is destroyed, which is local.
 class Transport {
 public:
     /// A transfer under way. Null after it has completed or was cancelled.
@@ -47,7 +48,7 @@ public:
     /// Largest tag that may be used; at least 32767.
     virtual int max_tag() const = 0;
 
-    /// The bytes must stay in place and unchanged until the ticket is done.
+    /// The bytes must stay in place and unchanged until the ticket is done. A null ticket: it is.
     virtual Ticket start_send(int to, int tag, std::span<std::byte const> bytes) = 0;
     /// `from` may be any_source. A message longer than `bytes` is a BackendError; a shorter one is
     /// reported by `received`.
