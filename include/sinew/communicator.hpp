@@ -52,7 +52,8 @@ public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorState> state);
     Communicator(Communicator&&) noexcept;
     Communicator& operator=(Communicator&&) noexcept;
-    /// Local. Pending requests stay valid; messages nobody received are dropped.
+    /// Local. Pending requests stay valid. Receive all messages first: over some MPI libraries one
+    /// that nobody received may turn up in a later communicator.
     ~Communicator();
 
     int rank() const noexcept;
@@ -147,7 +148,8 @@ public:
     // --- point to point: matched by rank and tag, in order; tags 0 .. max_tag() --------------
     int max_tag() const noexcept;
     void send(ConstBuffer data, int to, int tag = 0, CallOptions = {});
-    /// `from` may be any_source. A shorter message than `data` is fine, a longer one an error.
+    /// `from` may be any_source. A shorter message than `data` is fine, a longer one an error (Open MPI
+    /// 4.1 does not notice every such mistake).
     Received recv(Buffer data, int from, int tag = 0, CallOptions = {});
     Received sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag = 0, CallOptions = {});
     Request isend(ConstBuffer data, int to, int tag = 0, CallOptions = {});
