@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One rank of a job in which rank 1 goes wrong: failing_rank SCENARIO FOLDER. Every other rank goes
+// on calling until it is told, and writes what it was told to FOLDER/told.RANK. See
+// failure_mpi_test.cpp.
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sinew/error.hpp>
+#include <sinew/world.hpp>
+
+namespace {
+
+using namespace std::chrono_literals;
+namespace fs = std::filesystem;
+
+constexpr int at_fault = 1;
+constexpr int timeout_status = 3, peer_lost_status = 4, other_status = 5;
+
+fs::path folder;
+
+/// Written aside and renamed: whoever sees the file sees all of it.
+void write(std::string const& name, std::string const& text) {
+    fs::path const aside = folder / ("aside." + name);
+    std::ofstream(aside) << text << '\n';
+    fs::rename(aside, folder / name);
+}
+
+/// Files of shared memory that this process uses, one a line.
+std::string shared_memory() {
+    std::string names;
+    std::ifstream maps("/proc/self/maps");
+    for (std::string line; std::getline(maps, line);)
+        if (auto const at = line.find("/dev/shm/"); at != line.npos)
+            if (line.find("(deleted)") == line.npos) names += line.substr(at) + '\n';
+    return names;
+}
+
+void wait_until_the_others_are_told(int ranks) {
+    for (int rank = 0; rank < ranks; ++rank) {
+        if (rank == at_fault) continue;
+        for (int i = 0; i < 30000 && !fs::exists(folder / ("told." + std::to_string(rank))); ++i)
+            std::this_thread::sleep_for(1ms);
+    }
+}
+
+void go_wrong(std::string const& scenario, int ranks) {
+    if (scenario == "killed") ::raise(SIGKILL);
+    if (scenario == "stopped") ::raise(SIGSTOP);
+    if (scenario == "exits") std::exit(0);
+    if (scenario == "exits_at_once") ::_exit(0);
+    if (scenario == "sleeps") wait_until_the_others_are_told(ranks);
+    if (scenario == "throws") throw std::logic_error("of rank 1's own");
+}
+
+void work(sinew::World& world, std::string const& scenario) {
+    std::vector<float> small(100), large(500000);
+    for (int round = 0;; ++round) {
+        world.communicator().allreduce(small, sinew::sum);
+        world.communicator().allreduce(large, sinew::max);
+        if (world.rank() == at_fault && round == 20) go_wrong(scenario, world.size());
+    }
+}
+
+int take_part(std::string const& scenario) {
+    sinew::World world;
+    std::string const self = std::to_string(world.rank());
+    write("pid." + self, std::to_string(::getpid()));
+    write("shm." + self, shared_memory());
+    try {
+        work(world, scenario);
+        return other_status;
+    } catch (sinew::Timeout const& error) {
+        write("told." + self, std::string("Timeout: ") + error.what());
+        return timeout_status;
+    } catch (sinew::PeerLost const& error) {
+        write("told." + self, std::string("PeerLost: ") + error.what());
+        return peer_lost_status;
+    }
+}
+
+int run(std::string const& scenario) {
+    try {
+        return take_part(scenario);
+    } catch (std::logic_error const&) {
+        wait_until_the_others_are_told(4);  // it is not its death that they hear of
+        return other_status;
+    } catch (std::exception const& error) {
+        std::cerr << error.what() << '\n';
+        return other_status;
+    }
+}
+
+}  // namespace
+
+// The rank is a child of the process that the launcher started: whatever it is told, MPICH's kills
+// the others when one of its own dies by a signal. The parent notes how the rank ended.
+int main(int argc, char** argv) {
+    if (argc != 3) return 2;
+    folder = argv[2];
+    std::signal(SIGUSR1, SIG_IGN);  // MPICH's launcher sends it when a process has ended early
+    pid_t const child = ::fork();
+    if (child == 0) return run(argv[1]);
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    write("status." + std::to_string(child),
+          WIFEXITED(status) ? std::to_string(WEXITSTATUS(status)) : "signal");
+    return 0;
+}
