@@ -7,6 +7,7 @@
 #define HWY_TARGET_INCLUDE "collectives/kernels/arithmetic.cpp"
 #include <hwy/foreach_target.h>
 
+#include "collectives/kernels/halves_inl.hpp"
 #include "collectives/kernels/reduce_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
@@ -16,6 +17,10 @@ struct Sum : AsIs {
     template <class D, class V>
     static HWY_INLINE V next(D, V a, V b) {
         return hn::Add(a, b);
+    }
+    template <class D, class V>
+    static HWY_INLINE EvenOdd<V> next(D, EvenOdd<V> a, EvenOdd<V> b) {
+        return {hn::Add(a.even, b.even), hn::Add(a.odd, b.odd)};
     }
 };
 
@@ -39,6 +44,10 @@ struct Prod : AsIs {
         if constexpr (sizeof(hn::TFromD<D>) == 1) return multiply_bytes(d, a, b);
         else return hn::Mul(a, b);
     }
+    template <class D, class V>
+    static HWY_INLINE EvenOdd<V> next(D, EvenOdd<V> a, EvenOdd<V> b) {
+        return {hn::Mul(a.even, b.even), hn::Mul(a.odd, b.odd)};
+    }
     // The textbook product: infinities are not recovered from NaN as C's Annex G would.
     template <class D, class V>
     static HWY_INLINE ComplexVector<V> next(D, ComplexVector<V> a, ComplexVector<V> b) {
@@ -59,7 +68,7 @@ Kernel real_kernel(DataType::Kind type) {
     // clang-format off
     switch (type) {
         case Kind::f16: return reduce<F16, Op>;
-        case Kind::bf16: return reduce<BF16, Op>;
+        case Kind::bf16: return reduce<BF16Pairs, Op>;
         case Kind::f32: return reduce<Plain<float>, Op>;
         case Kind::f64: return reduce<Plain<double>, Op>;
         case Kind::i8:

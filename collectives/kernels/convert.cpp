@@ -11,7 +11,7 @@
 #define HWY_TARGET_INCLUDE "collectives/kernels/convert.cpp"
 #include <hwy/foreach_target.h>
 
-#include "collectives/kernels/lanes_inl.hpp"
+#include "collectives/kernels/halves_inl.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {

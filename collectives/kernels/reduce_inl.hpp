@@ -111,6 +111,16 @@ HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     Element::store(d, end, out + last);
 }
 
+// The same for a few vectors.
+template <class Element, class Op, class D, class Inputs>
+HWY_INLINE void short_sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
+    constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
+    auto const end = in.template combine<Element, Op>(d, bytes - step);
+    for (std::size_t offset = 0; offset < bytes - step; offset += step)
+        Element::store(d, in.template combine<Element, Op>(d, offset), out + offset);
+    Element::store(d, end, out + bytes - step);
+}
+
 template <class Element, class Op, class Inputs>
 HWY_INLINE void reduce_by_count(Byte* out, Inputs in, std::size_t count) {
     using Lane = typename Element::Lane;
@@ -120,7 +130,7 @@ HWY_INLINE void reduce_by_count(Byte* out, Inputs in, std::size_t count) {
     std::size_t const bytes = count * Element::bytes;
     if (count >= hn::MaxLanes(full)) return sweep<Element, Op>(full, out, in, bytes);
     if constexpr (hn::MaxLanes(block) < hn::MaxLanes(full))
-        if (count >= hn::MaxLanes(block)) return sweep<Element, Op>(block, out, in, bytes);
+        if (count >= hn::MaxLanes(block)) return short_sweep<Element, Op>(block, out, in, bytes);
     for (std::size_t offset = 0; offset < bytes; offset += Element::bytes)
         Element::store(one, in.template combine<Element, Op>(one, offset), out + offset);
 }

@@ -28,6 +28,9 @@ class Buffer {
 public:
     Buffer(Bytes const& content, std::size_t shift)
         : all_(shift + content.size() + fence, std::byte{0x5a}), shift_(shift) {
+        fill(content);
+    }
+    void fill(Bytes const& content) {
         if (!content.empty()) std::memcpy(data(), content.data(), content.size());
     }
     void* data() { return all_.data() + shift_; }
@@ -65,20 +68,22 @@ std::size_t difference(std::byte const* got, std::vector<T> const& expected, boo
 /// `difference` tells where what it is given is not as expected.
 void check_call(Reducer const& reducer, std::span<Bytes const> in, std::size_t count,
                 std::function<std::size_t(std::byte const*)> const& difference) {
+    Bytes const nothing(count * reducer.element_size());
     for (std::size_t const shift : {std::size_t{0}, std::size_t{1}}) {
+        std::vector<Buffer> buffers;
+        buffers.reserve(in.size() + 1);
+        std::vector<void const*> pointers;
+        for (std::size_t k = 0; k < in.size(); ++k)
+            pointers.push_back(buffers.emplace_back(in[k], shift * (2 * k + 1)).data());
+        buffers.emplace_back(nothing, shift * 3);
         for (std::size_t target = 0; target <= in.size(); ++target) {
-            std::vector<Buffer> buffers;
-            for (std::size_t k = 0; k < in.size(); ++k)
-                buffers.emplace_back(in[k], shift * (2 * k + 1));
-            buffers.emplace_back(Bytes(count * reducer.element_size()), shift * 3);
-            std::vector<void const*> pointers;
-            for (std::size_t k = 0; k < in.size(); ++k) pointers.push_back(buffers[k].data());
             Buffer& out = buffers[target];
             reducer.combine(out.data(), pointers, count);
             ASSERT_EQ(difference(out.content()), count)
                 << "is the first wrong element; " << in.size() << " inputs into " << target
                 << ", shift " << shift;
             ASSERT_TRUE(out.intact()) << "wrote past the end";
+            if (target < in.size()) out.fill(in[target]);
         }
     }
 }

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+// How 16-bit floats become vectors of f32 and back. Compiled once per instruction set.
+#if defined(SINEW_HALVES_INL) == defined(HWY_TARGET_TOGGLE)
+#ifdef SINEW_HALVES_INL
+#undef SINEW_HALVES_INL
+#else
+#define SINEW_HALVES_INL
+#endif
+
+#include <sinew/float16.hpp>
+
+#include "collectives/kernels/lanes_inl.hpp"
+
+// The portable targets have no half precision conversion that rounds and keeps NaN as ours does.
+#define SINEW_PORTABLE_F16 (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_ARCH_ARM_V7)
+
+HWY_BEFORE_NAMESPACE();
+namespace sinew::collectives::kernels::HWY_NAMESPACE {
+
+/// One vector of f32 lanes at a time. A signalling NaN may become a quiet one at the load.
+struct F16 {
+    using Lane = float;
+    static constexpr std::size_t bytes = 2;
+
+    template <class D>
+    static HWY_INLINE hn::Vec<D> load(D d, Byte const* p) {
+#if SINEW_PORTABLE_F16
+        HWY_ALIGN float lanes[hn::MaxLanes(D())];
+        for (float& lane : lanes) {
+            std::uint16_t bits;
+            std::memcpy(&bits, p, sizeof bits);
+            lane = detail::f16_bits_to_f32(bits);
+            p += sizeof bits;
+        }
+        return hn::Load(d, lanes);
+#else
+        hn::Rebind<hwy::float16_t, D> const half;
+        hn::Rebind<std::uint16_t, D> const bits;
+        return hn::PromoteTo(d, hn::BitCast(half, load_lanes(bits, p)));
+#endif
+    }
+
+    template <class D>
+    static HWY_INLINE void store(D d, hn::Vec<D> v, Byte* p) {
+#if SINEW_PORTABLE_F16
+        HWY_ALIGN float lanes[hn::MaxLanes(D())];
+        hn::Store(v, d, lanes);
+        for (float const lane : lanes) {
+            std::uint16_t const bits = detail::f32_to_f16_bits(lane);
+            std::memcpy(p, &bits, sizeof bits);
+            p += sizeof bits;
+        }
+#else
+        hn::Rebind<hwy::float16_t, D> const half;
+        hn::Rebind<std::uint16_t, D> const bits;
+        store_lanes(bits, hn::BitCast(bits, hn::DemoteTo(half, v)), p);
+        (void)d;
+#endif
+    }
+};
+
+/// The upper half of each lane becomes the lane rounded to nearest even; NaN stays NaN, quiet.
+template <class V>
+HWY_INLINE auto rounded_to_upper_half(V v) {
+    hn::RebindToUnsigned<hn::DFromV<V>> const word;
+    auto const bits = hn::BitCast(word, v);
+    // Up by half a unit, less one when the kept part is even.
+    auto const odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(word, 1u));
+    auto const sum = hn::Add(hn::Add(bits, hn::Set(word, 0x7fffu)), odd);
+    auto const quiet = hn::Or(bits, hn::Set(word, 0x00400000u));
+    return hn::IfThenElse(hn::RebindMask(word, hn::IsNaN(v)), quiet, sum);
+}
+
+/// As F16.
+struct BF16 {
+    using Lane = float;
+    static constexpr std::size_t bytes = 2;
+
+    template <class D>
+    static HWY_INLINE hn::Vec<D> load(D d, Byte const* p) {
+        hn::Rebind<std::uint16_t, D> const half;
+        hn::Rebind<std::uint32_t, D> const word;
+        return hn::BitCast(d, hn::ShiftLeft<16>(hn::PromoteTo(word, load_lanes(half, p))));
+    }
+    template <class D>
+    static HWY_INLINE void store(D, hn::Vec<D> v, Byte* p) {
+        hn::Rebind<std::uint16_t, D> const half;
+        hn::Rebind<std::int32_t, D> const word;  // narrowed with saturation, which needs a sign
+        auto const upper = hn::ShiftRight<16>(rounded_to_upper_half(v));
+        store_lanes(half, hn::DemoteTo(half, hn::BitCast(word, upper)), p);
+    }
+};
+
+template <class V>
+struct EvenOdd {
+    V even, odd;
+};
+
+/// bf16 as two vectors of f32, of the elements with even and with odd index: so that no lane has
+/// to cross a vector, which takes longer than the arithmetic.
+struct BF16Pairs {
+    using Lane = std::uint16_t;
+    static constexpr std::size_t bytes = 2;
+
+    template <class D>
+    static HWY_INLINE auto load(D d, Byte const* p) {
+        if constexpr (hn::MaxLanes(D()) == 1) {
+            hn::Rebind<float, D> const single;
+            auto const lane = BF16::load(single, p);
+            return EvenOdd<hn::Vec<hn::Rebind<float, D>>>{lane, lane};
+        } else {
+            hn::Repartition<std::uint32_t, D> const word;
+            hn::Repartition<float, D> const single;
+            auto const both = hn::BitCast(word, load_lanes(d, p));
+            auto const odd = hn::And(both, hn::Set(word, 0xffff0000u));
+            auto const even = hn::BitCast(single, hn::ShiftLeft<16>(both));
+            return EvenOdd<hn::Vec<hn::Repartition<float, D>>>{even, hn::BitCast(single, odd)};
+        }
+    }
+    template <class D, class V>
+    static HWY_INLINE void store(D d, EvenOdd<V> v, Byte* p) {
+        if constexpr (hn::MaxLanes(D()) == 1) {
+            BF16::store(hn::DFromV<V>(), v.even, p);
+        } else {
+            auto const even = hn::ShiftRight<16>(rounded_to_upper_half(v.even));
+            auto const odd = rounded_to_upper_half(v.odd);
+            store_lanes(d, hn::OddEven(hn::BitCast(d, odd), hn::BitCast(d, even)), p);
+        }
+    }
+};
+
+}  // namespace sinew::collectives::kernels::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#endif
