@@ -8,7 +8,7 @@
 namespace sinew::collectives::kernels {
 
 /// Instruction sets that the kernels were compiled for and this machine has, best first: "AVX3"
-/// (AVX-512), "AVX2", "NEON"; last always "SCALAR" or "EMU128", both portable C++.
+/// (AVX-512), "AVX2", "NEON"; "SCALAR" or "EMU128" is portable C++, where it may be needed.
 std::vector<std::string> targets();
 
 /// While it lives, new Reducers, widen, narrow and scale_by_ranks use this instruction set. For
