@@ -61,6 +61,10 @@ public:
     /// Whether a message waits to be received, without receiving it. `from` may be any_source.
     virtual std::optional<Received> probe(int from, int tag) = 0;
 
+    /// To be called when an operation has failed: messages may be on their way that nobody will
+    /// receive, and must not turn up in a transport that is made later.
+    virtual void abandon() noexcept {}
+
     /// Ranks known to have died, as far as the medium can tell. Cheap enough for every few ms.
     virtual std::vector<int> lost() = 0;
 

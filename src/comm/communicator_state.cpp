@@ -161,6 +161,7 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         reason = e.what();
     } catch (...) {
     }
+    transport_->abandon();
     watch_.give_up(reason);
 }
 

@@ -140,7 +140,7 @@ MpiTransport::~MpiTransport() {
     int finalized = 0;
     PMPI_Finalized(&finalized);
     // Both Open MPI and MPICH free without a word to the others.
-    if (finalized == 0 && !cancelled_) PMPI_Comm_free(&comm_);
+    if (finalized == 0 && !abandoned_) PMPI_Comm_free(&comm_);
 }
 
 Transport::Ticket MpiTransport::start_send(int to, int tag, std::span<std::byte const> bytes) {
@@ -195,7 +195,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
     int done = 0;
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (request == MPI_REQUEST_NULL) return;
-    cancelled_ = true;
+    abandoned_ = true;
     if (receive) {
         PMPI_Cancel(&request);
         // Completes at once, unless its message is coming in right now: then it takes as long as

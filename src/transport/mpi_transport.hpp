@@ -20,7 +20,7 @@ class ProcessWatch;
 ///
 /// MPI can take back a receive but not a send: cancel() leaves a send that has not finished to MPI,
 /// which may read its buffer until the receiver takes the message or the process ends. After any
-/// such cancellation the destructor keeps the communicator: a message that is still under way must
+/// cancellation, and after abandon(), the destructor keeps the communicator: a message that is still under way must
 /// not turn up in a later one that gets its number. (So it can with Open MPI 4.1 when a message was
 /// sent and never received: receive what was sent before letting a transport go.)
 ///
@@ -47,6 +47,7 @@ public:
     bool test(Ticket& ticket, Received* received) override;
     void cancel(Ticket& ticket) noexcept override;
     std::optional<Received> probe(int from, int tag) override;
+    void abandon() noexcept override { abandoned_ = true; }
     std::vector<int> lost() override;
     std::unique_ptr<Transport> split(std::span<int const> members) override;
 
@@ -71,7 +72,7 @@ private:
     int size_ = 0;
     int max_tag_ = 0;
     Threading threading_ = Threading::caller;
-    std::atomic<bool> cancelled_{false};
+    std::atomic<bool> abandoned_{false};  // the number of comm_ may not be used again
     std::shared_ptr<ProcessWatch const> watch_;
     std::vector<int> watch_rank_;  // this transport's ranks as the watch numbers them
 };

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
@@ -15,6 +16,9 @@
 #include <sinew/thread_ranks.hpp>
 
 #include "src/base/env.hpp"
+#if SINEW_TEST_OVER_MPI
+#include <sinew/mpi.hpp>
+#endif
 
 namespace sinew::tests {
 
@@ -63,6 +67,19 @@ void wait_until(Condition&& condition) {
         if (std::chrono::steady_clock::now() > end) throw std::runtime_error("waited in vain");
         std::this_thread::sleep_for(1ms);
     }
+}
+
+/// Runs `body` on `ranks` ranks: threads of their own, or, in a program that mpiexec started, those
+/// of them that there are.
+inline void on_ranks(int ranks, std::function<void(Communicator&)> const& body) {
+#if SINEW_TEST_OVER_MPI
+    Communicator world = mpi::communicator(MPI_COMM_WORLD);
+    if (world.rank() >= ranks) return world.split_none();
+    Communicator part = world.split(0);
+    body(part);
+#else
+    run_thread_ranks(ranks, body);
+#endif
 }
 
 /// An environment variable for as long as this lives.
