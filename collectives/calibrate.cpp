@@ -64,7 +64,8 @@ void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
         }
         int const repetitions = std::clamp(static_cast<int>(enough / last), 3, 100);
         double const time = typical_time(repetitions, setting.crowded, [&] {
-            channel.exchange(next, std::span(out).first(bytes), previous, std::span(in).first(bytes));
+            channel.exchange(next, std::span(out).first(bytes), previous,
+                             std::span(in).first(bytes));
         });
         model.seconds[i] = last = agreed(channel, time);
     }
@@ -79,10 +80,12 @@ void fit_stream(Channel& channel, Setting const& setting, Model& model) {
     // trip. Within a node each message costs a hand-over, so perhaps fewer and larger ones.
     constexpr Cut network{16384, 16};
     constexpr Cut memory[] = {{32768, 8}, {131072, 4}, {524288, 2}};
-    std::span<Cut const> const cuts = setting.across_nodes ? std::span(&network, 1) : std::span(memory);
+    std::span<Cut const> const cuts =
+        setting.across_nodes ? std::span(&network, 1) : std::span(memory);
 
     auto const others = static_cast<std::size_t>(channel.size() - 1);
-    std::size_t const bytes = model.exchange(65536) > enough ? std::size_t{256} << 10 : std::size_t{2} << 20;
+    std::size_t const bytes =
+        model.exchange(65536) > enough ? std::size_t{256} << 10 : std::size_t{2} << 20;
     std::size_t const block = bytes / others + 1;
     std::vector<std::byte> all(block * (others + 1));
     Arguments gather;
@@ -105,7 +108,8 @@ double time_reduction() {
     constexpr std::size_t count = 16384;
     std::vector<float> a(count, 1.0F), b(count, 2.0F);
     Reducer const add(sum, DataType::Kind::f32);
-    double const time = typical_time(5, false, [&] { add.combine(a.data(), a.data(), b.data(), count); });
+    double const time =
+        typical_time(5, false, [&] { add.combine(a.data(), a.data(), b.data(), count); });
     return time / static_cast<double>(count * sizeof(float));
 }
 

@@ -17,10 +17,10 @@ class Model;
 /// The order in which an algorithm combines the ranks. Two algorithms of one order give the same
 /// bits, so the tuner may choose freely between them where the order matters.
 enum class Order : std::uint8_t {
-    none,      ///< does not reduce
-    tree,      ///< neighbouring ranks first: ((0+1)+(2+3))+...
-    ring,      ///< around the ring, starting at a rank that depends on the element
-    linear,    ///< ((0+1)+2)+3...
+    none,    ///< does not reduce
+    tree,    ///< neighbouring ranks first: ((0+1)+(2+3))+...
+    ring,    ///< around the ring, starting at a rank that depends on the element
+    linear,  ///< ((0+1)+2)+3...
 };
 
 /// A choice to be made: what the cost and fitness of an algorithm depend on.

@@ -32,7 +32,8 @@ public:
     public:
         Transfer() = default;
         Transfer(Transfer&& other) noexcept
-            : channel_(other.channel_), ticket_(std::exchange(other.ticket_, {})), peer_(other.peer_) {}
+            : channel_(other.channel_), ticket_(std::exchange(other.ticket_, {})),
+              peer_(other.peer_) {}
         Transfer& operator=(Transfer&& other) noexcept {
             std::swap(channel_, other.channel_);
             std::swap(ticket_, other.ticket_);

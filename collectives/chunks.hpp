@@ -23,7 +23,8 @@ public:
     Range operator[](int index) const {
         int const wrapped = (index % parts_ + parts_) % parts_;
         std::size_t const i = static_cast<std::size_t>(wrapped);
-        return {(i * each_ + std::min(i, longer_)) * element_, (each_ + (i < longer_ ? 1 : 0)) * element_};
+        return {(i * each_ + std::min(i, longer_)) * element_,
+                (each_ + (i < longer_ ? 1 : 0)) * element_};
     }
     /// Bytes of the largest part.
     std::size_t largest() const { return (each_ + (longer_ > 0 ? 1 : 0)) * element_; }

@@ -28,7 +28,7 @@ public:
     std::string to_text() const;
     static Model from_text(std::string const& text);
 
-    std::array<double, sizes.size()> seconds{1e-6,  1e-6,  1.5e-6, 2e-6,   4e-6,
+    std::array<double, sizes.size()> seconds{1e-6, 1e-6,  1.5e-6, 2e-6,   4e-6,
                                              6e-6, 16e-6, 60e-6,  250e-6, 1e-3};
     double reduce_per_byte = 1e-10;
     double stream_per_byte = 2.5e-10;

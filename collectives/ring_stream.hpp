@@ -25,7 +25,8 @@ template <class Place>
 class RingStream {
 public:
     /// A receive may overwrite what was sent `reuse` segments before; 0: nothing that was sent.
-    RingStream(Channel& channel, Place& place, int steps, std::size_t segments, int window, std::size_t reuse)
+    RingStream(Channel& channel, Place& place, int steps, std::size_t segments, int window,
+               std::size_t reuse)
         : channel_(channel), place_(place), steps_(steps), segments_(segments),
           window_(static_cast<std::size_t>(window)), reuse_(reuse),
           total_(static_cast<std::size_t>(steps) * segments), receives_(window_), sends_(window_) {}
@@ -39,7 +40,8 @@ public:
             bool const went = finish_send();
             if (came || went) idle_polls = 0;
             else if (++idle_polls > channel_.spins())
-                channel_.idle(idle_polls - channel_.spins() - 1, received_ < posted_ ? previous_ : next_);
+                channel_.idle(idle_polls - channel_.spins() - 1,
+                              received_ < posted_ ? previous_ : next_);
         }
     }
 
@@ -50,15 +52,18 @@ private:
     int slot_of(std::size_t index) const { return static_cast<int>(index % window_); }
 
     void post_receives() {
-        while (posted_ < total_ && posted_ < received_ + window_ && (reuse_ == 0 || posted_ < sent_ + reuse_)) {
-            auto const bytes = place_.landing(step_of(posted_), posted_ % segments_, slot_of(posted_));
+        while (posted_ < total_ && posted_ < received_ + window_ &&
+               (reuse_ == 0 || posted_ < sent_ + reuse_)) {
+            auto const bytes =
+                place_.landing(step_of(posted_), posted_ % segments_, slot_of(posted_));
             receives_[posted_ % window_] = channel_.start_receive(previous_, bytes);
             ++posted_;
         }
     }
 
     void start_sends() {
-        while (started_ < total_ && started_ < sent_ + window_ && started_ < received_ + segments_) {
+        while (started_ < total_ && started_ < sent_ + window_ &&
+               started_ < received_ + segments_) {
             auto const bytes = place_.outgoing(step_of(started_), started_ % segments_);
             sends_[started_ % window_] = channel_.start_send(next_, bytes);
             ++started_;

@@ -30,9 +30,11 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
         std::size_t const colon = item.find(':');
         if (colon == item.npos)
-            throw UsageError(text("\"", item, "\" in \"", forced, "\" (expected collective:algorithm, such as allreduce:ring)"));
+            throw UsageError(text("\"", item, "\" in \"", forced,
+                                  "\" (expected collective:algorithm, such as allreduce:ring)"));
         Collective const collective = parse_collective(item.substr(0, colon), forced);
-        forced_[static_cast<std::size_t>(collective)] = &find_algorithm(collective, item.substr(colon + 1));
+        forced_[static_cast<std::size_t>(collective)] =
+            &find_algorithm(collective, item.substr(colon + 1));
     }
 }
 
@@ -41,7 +43,8 @@ Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool o
     if (forced_[which] != nullptr && forced_[which]->applies(shape)) return *forced_[which];
     // What applies depends on the ranks and on commuting alone, so that a bucket has one answer,
     // whichever of its sizes comes first.
-    auto& known = chosen_[which][(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)][std::bit_width(shape.bytes) % buckets];
+    auto& known = chosen_[which][(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
+                         [std::bit_width(shape.bytes) % buckets];
     if (known == nullptr) {
         Shape typical = shape;
         typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
@@ -54,14 +57,16 @@ Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool o
 Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
     auto const offers = [&](Order order) {
         auto const all = algorithms(collective);
-        return std::any_of(all.begin(), all.end(),
-                           [&](Algorithm const& a) { return a.order == order && a.applies(shape); });
+        return std::any_of(all.begin(), all.end(), [&](Algorithm const& a) {
+            return a.order == order && a.applies(shape);
+        });
     };
     if (shape.bytes >= ring_border_ && offers(Order::ring)) return Order::ring;
     return offers(Order::tree) ? Order::tree : Order::linear;
 }
 
-Algorithm const& Tuner::fastest(Collective collective, Shape const& shape, bool order_matters) const {
+Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
+                                bool order_matters) const {
     auto const all = algorithms(collective);
     // Two ranks have but one order: a + b.
     bool const restricted = order_matters && shape.ranks > 2;
@@ -80,8 +85,10 @@ Algorithm const& Tuner::fastest(Collective collective, Shape const& shape, bool 
 
 std::string Tuner::explain(Collective collective, int ranks) const {
     std::ostringstream out;
-    out << name(collective) << " on " << ranks << " ranks (f32 sum where it reduces); expected us per algorithm\n"
-        << std::setw(12) << "bytes" << "  choice";
+    out << name(collective) << " on " << ranks
+        << " ranks (f32 sum where it reduces); expected us per algorithm\n"
+        << std::setw(12) << "bytes"
+        << "  choice";
     for (Algorithm const& a : algorithms(collective)) out << "  " << a.name;
     out << '\n' << std::fixed << std::setprecision(1);
     for (std::size_t bytes = 8; bytes <= std::size_t{64} << 20; bytes *= 4) {
@@ -94,7 +101,8 @@ std::string Tuner::explain(Collective collective, int ranks) const {
         }
         out << '\n';
     }
-    for (Algorithm const& a : algorithms(collective)) out << "  " << a.name << ": " << a.suits << '\n';
+    for (Algorithm const& a : algorithms(collective))
+        out << "  " << a.name << ": " << a.suits << '\n';
     return out.str();
 }
 

@@ -16,7 +16,9 @@ public:
 
     std::size_t segments() const { return segments_.count(); }
 
-    std::span<std::byte const> outgoing(int step, std::size_t segment) const { return at(step, segment); }
+    std::span<std::byte const> outgoing(int step, std::size_t segment) const {
+        return at(step, segment);
+    }
     std::span<std::byte> landing(int step, std::size_t segment, int /*slot*/) const {
         return at(step + 1, segment);
     }
@@ -24,7 +26,8 @@ public:
 
 private:
     std::span<std::byte> at(int step, std::size_t segment) const {
-        Range const range = segments_.of(call_.blocks[((rank_ - step) % ranks_ + ranks_) % ranks_], segment);
+        Range const range =
+            segments_.of(call_.blocks[((rank_ - step) % ranks_ + ranks_) % ranks_], segment);
         return {call_.out + range.offset, range.bytes};
     }
 

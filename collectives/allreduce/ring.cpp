@@ -17,7 +17,8 @@ public:
         : call_(call), rank_(channel.rank()), reducing_(channel.size() - 1),
           chunks_(call.count, channel.size(), call.element),
           segments_(chunks_.largest(), call.segment, call.element),
-          slots_(call.scratch->take(segments_.bytes() * static_cast<std::size_t>(call.window)).data()) {}
+          slots_(call.scratch->take(segments_.bytes() * static_cast<std::size_t>(call.window))
+                     .data()) {}
 
     std::size_t segments() const { return segments_.count(); }
 
@@ -32,11 +33,14 @@ public:
     void arrived(int step, std::size_t segment, int slot) const {
         if (step >= reducing_) return;
         Range const range = segments_.of(chunks_[rank_ - step - 1], segment);
-        call_.combine(call_.out + range.offset, slot_at(slot), call_.in + range.offset, range.bytes);
+        call_.combine(call_.out + range.offset, slot_at(slot), call_.in + range.offset,
+                      range.bytes);
     }
 
 private:
-    std::byte* slot_at(int slot) const { return slots_ + static_cast<std::size_t>(slot) * segments_.bytes(); }
+    std::byte* slot_at(int slot) const {
+        return slots_ + static_cast<std::size_t>(slot) * segments_.bytes();
+    }
 
     Arguments const& call_;
     int rank_;

@@ -40,7 +40,9 @@ private:
     std::byte* take_block(Arguments const& call) const {
         return call.scratch->take(segments_.count() * segments_.bytes()).data();
     }
-    Range block(int step) const { return call_.blocks[((rank_ - 1 - step) % ranks_ + ranks_) % ranks_]; }
+    Range block(int step) const {
+        return call_.blocks[((rank_ - 1 - step) % ranks_ + ranks_) % ranks_];
+    }
     std::byte* partial(int step, std::size_t segment) const {
         return partial_[step % 2] + segment * segments_.bytes();
     }

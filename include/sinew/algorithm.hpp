@@ -9,8 +9,22 @@
 namespace sinew {
 
 enum class Collective : std::uint8_t {
-    allreduce, reduce_scatter, reduce_scatter_block, allgather, allgatherv, broadcast, reduce,
-    gather, gatherv, scatter, scatterv, alltoall, alltoallv, scan, exscan, barrier,
+    allreduce,
+    reduce_scatter,
+    reduce_scatter_block,
+    allgather,
+    allgatherv,
+    broadcast,
+    reduce,
+    gather,
+    gatherv,
+    scatter,
+    scatterv,
+    alltoall,
+    alltoallv,
+    scan,
+    exscan,
+    barrier,
 };
 inline constexpr int collectives_count = static_cast<int>(Collective::barrier) + 1;
 

@@ -16,7 +16,7 @@ using ElementOf = std::remove_cv_t<std::ranges::range_value_t<R>>;
 /// A contiguous range that outlives the call expression: an lvalue, or a view such as std::span.
 template <class R>
 concept Lasting = std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
-                  std::ranges::borrowed_range<R> && Element<ElementOf<R>>;
+    std::ranges::borrowed_range<R> && Element<ElementOf<R>>;
 }  // namespace detail
 
 /// Elements to read: pointer, count and type. Made from any contiguous range (vector, array, span)
@@ -42,10 +42,11 @@ struct Buffer {
     std::size_t count = 0;
     DataType type = DataType::Kind::u8;
 
-    Buffer(void* data_, std::size_t count_, DataType type_) : data(data_), count(count_), type(type_) {}
+    Buffer(void* data_, std::size_t count_, DataType type_)
+        : data(data_), count(count_), type(type_) {}
     template <detail::Lasting R>
-        requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
-    Buffer(R&& range)
+    requires(!std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>)
+        Buffer(R&& range)
         : data(std::ranges::data(range)), count(std::ranges::size(range)),
           type(data_type_of<detail::ElementOf<R>>()) {}
 

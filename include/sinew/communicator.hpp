@@ -76,7 +76,8 @@ public:
     void allreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     /// Rank r gets part r of the reduction; in place it lands at the front of `data`.
     void reduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
-    void reduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions = {});
+    void reduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op,
+                        CallOptions = {});
     void reduce_scatter_block(Buffer data, ReduceOp const& op, CallOptions = {});
     void reduce_scatter_block(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     /// In place, each rank's own part is already where it belongs.
@@ -110,7 +111,8 @@ public:
     Request iallreduce(Buffer data, ReduceOp const& op, CallOptions = {});
     Request iallreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     Request ireduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
-    Request ireduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions = {});
+    Request ireduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op,
+                            CallOptions = {});
     Request ireduce_scatter_block(Buffer data, ReduceOp const& op, CallOptions = {});
     Request ireduce_scatter_block(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     Request iallgather(Buffer data, CallOptions = {});

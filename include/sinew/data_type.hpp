@@ -26,9 +26,24 @@ struct ValueIndex {
 class DataType {
 public:
     enum class Kind : std::uint8_t {
-        f16, bf16, f32, f64, c64, c128,          // c64, c128: complex<float>, complex<double>
-        i8, i16, i32, i64, u8, u16, u32, u64,
-        f32_index, f64_index, i32_index, i64_index,
+        f16,
+        bf16,
+        f32,
+        f64,
+        c64,
+        c128,  // c64, c128: complex<float>, complex<double>
+        i8,
+        i16,
+        i32,
+        i64,
+        u8,
+        u16,
+        u32,
+        u64,
+        f32_index,
+        f64_index,
+        i32_index,
+        i64_index,
         opaque,
     };
     static constexpr int kinds = static_cast<int>(Kind::opaque) + 1;
@@ -47,14 +62,17 @@ public:
     /// f16, bf16, f32, f64 and the complex types: those whose sums depend on the order.
     constexpr bool is_floating() const { return kind_ <= Kind::c128; }
     constexpr bool is_integer() const { return kind_ >= Kind::i8 && kind_ <= Kind::u64; }
-    constexpr bool is_indexed() const { return kind_ >= Kind::f32_index && kind_ <= Kind::i64_index; }
+    constexpr bool is_indexed() const {
+        return kind_ >= Kind::f32_index && kind_ <= Kind::i64_index;
+    }
 
     friend constexpr bool operator==(DataType, DataType) = default;
 
 private:
     constexpr DataType(Kind kind, std::uint32_t size) : kind_(kind), size_(size) {}
     static constexpr std::uint32_t size_of(Kind kind) {
-        constexpr std::uint32_t sizes[] = {2, 2, 4, 8, 8, 16, 1, 2, 4, 8, 1, 2, 4, 8, 8, 16, 8, 16, 0};
+        constexpr std::uint32_t sizes[] = {2, 2, 4, 8, 8, 16, 1, 2,  4, 8,
+                                           1, 2, 4, 8, 8, 16, 8, 16, 0};
         return sizes[static_cast<int>(kind)];
     }
 

@@ -41,7 +41,8 @@ public:
 /// The operating system refused (errno).
 class SystemError : public Error {
 public:
-    SystemError(std::string const& what, int error_number) : Error(what), error_number_(error_number) {}
+    SystemError(std::string const& what, int error_number)
+        : Error(what), error_number_(error_number) {}
     int error_number() const noexcept { return error_number_; }
 
 private:

@@ -39,7 +39,8 @@ constexpr float f16_bits_to_f32(std::uint16_t bits) {
     std::uint32_t const exponent = (bits >> 10) & 0x1fu;
     std::uint32_t mantissa = bits & 0x3ffu;
     if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
-    if (exponent != 0) return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+    if (exponent != 0)
+        return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
     if (mantissa == 0) return std::bit_cast<float>(sign);
     std::uint32_t shifted = 113;  // subnormal: normalise
     while (!(mantissa & 0x400u)) {

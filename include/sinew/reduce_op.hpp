@@ -23,10 +23,18 @@ enum class Commutative : bool { no, yes };
 class ReduceOp {
 public:
     enum class Kind : std::uint8_t {
-        sum, prod, min, max,
-        logical_and, logical_or, logical_xor,
-        bit_and, bit_or, bit_xor,
-        minloc, maxloc,
+        sum,
+        prod,
+        min,
+        max,
+        logical_and,
+        logical_or,
+        logical_xor,
+        bit_and,
+        bit_or,
+        bit_xor,
+        minloc,
+        maxloc,
         average,
         user,
     };
@@ -35,7 +43,8 @@ public:
     /// out[i] = f(lower[i], higher[i]); `out` may be `lower` or `higher`.
     struct UserFunction {
         virtual ~UserFunction() = default;
-        virtual void apply(void* out, void const* lower, void const* higher, std::size_t count) const = 0;
+        virtual void apply(void* out, void const* lower, void const* higher,
+                           std::size_t count) const = 0;
     };
 
     constexpr explicit ReduceOp(Kind kind) : kind_(kind) {}
@@ -89,8 +98,10 @@ ReduceOp reduce_op(Function function, Commutative commutative = Commutative::yes
                    std::string name = "user") {
     struct Typed final : ReduceOp::UserFunction {
         explicit Typed(Function f) : function(std::move(f)) {}
-        void apply(void* out, void const* lower, void const* higher, std::size_t count) const override {
-            for (std::size_t i = 0; i < count; ++i) {  // memcpy: buffers of opaque bytes may be unaligned
+        void apply(void* out, void const* lower, void const* higher,
+                   std::size_t count) const override {
+            for (std::size_t i = 0; i < count;
+                 ++i) {  // memcpy: buffers of opaque bytes may be unaligned
                 T a, b;
                 std::memcpy(&a, static_cast<char const*>(lower) + i * sizeof(T), sizeof(T));
                 std::memcpy(&b, static_cast<char const*>(higher) + i * sizeof(T), sizeof(T));

@@ -27,7 +27,8 @@ struct Received {
 class Request {
 public:
     Request() = default;
-    explicit Request(std::shared_ptr<detail::Operation> operation) : operation_(std::move(operation)) {}
+    explicit Request(std::shared_ptr<detail::Operation> operation)
+        : operation_(std::move(operation)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&& other) noexcept;
     ~Request();

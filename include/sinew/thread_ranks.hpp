@@ -18,7 +18,8 @@ struct ThreadRanksOptions {
 ///
 /// Returns when every rank has returned. A rank that ends by an exception is lost to the others,
 /// whose operations end with PeerLost; the exception of the first rank to fail is rethrown here.
-void run_thread_ranks(ThreadRanksOptions const& options, std::function<void(Communicator&)> const& body);
+void run_thread_ranks(ThreadRanksOptions const& options,
+                      std::function<void(Communicator&)> const& body);
 
 inline void run_thread_ranks(int ranks, std::function<void(Communicator&)> const& body) {
     run_thread_ranks(ThreadRanksOptions{.ranks = ranks}, body);

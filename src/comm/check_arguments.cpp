@@ -35,18 +35,23 @@ private:
 
     template <class... Words>
     [[noreturn]] void refuse(Words const&... words) const {
-        throw UsageError(text("rank ", rank_, " of ", size_, " on ", host_, ": ", call_.text(), ": ", words...));
+        throw UsageError(
+            text("rank ", rank_, " of ", size_, " on ", host_, ": ", call_.text(), ": ", words...));
     }
 
     bool at_root() const { return rank_ == call_.root; }
     /// Whether this rank's `in` (`out`) counts.
-    bool reads() const { return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root(); }
+    bool reads() const {
+        return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
+    }
     bool writes() const {
         switch (call_.collective) {
             case C::reduce:
             case C::gather:
-            case C::gatherv: return at_root();
-            default: return true;
+            case C::gatherv:
+                return at_root();
+            default:
+                return true;
         }
     }
 
@@ -57,7 +62,8 @@ private:
 
     void buffer(char const* what, ConstBuffer const& b) const {
         if (what[0] == 'i' && !reads()) return;
-        if (b.data == nullptr && b.count > 0) refuse(what, " is null but has ", b.count, " elements");
+        if (b.data == nullptr && b.count > 0)
+            refuse(what, " is null but has ", b.count, " elements");
         if (b.type.size() == 0) refuse(what, " has elements of no bytes");
         if (b.count > PTRDIFF_MAX / b.type.size())
             refuse(what, " has ", b.count, " elements, more than can be addressed");
@@ -116,15 +122,16 @@ private:
 
     void parts(char const* what, Parts const& parts, std::size_t count) const {
         auto const n = static_cast<std::size_t>(size_);
-        if (parts.counts.size() != n) refuse(what, ": ", parts.counts.size(), " counts for ", n, " ranks");
+        if (parts.counts.size() != n)
+            refuse(what, ": ", parts.counts.size(), " counts for ", n, " ranks");
         if (!parts.offsets.empty() && parts.offsets.size() != n)
             refuse(what, ": ", parts.offsets.size(), " offsets for ", n, " ranks");
         std::size_t packed = 0;
         for (std::size_t r = 0; r < n; ++r) {
             std::size_t const offset = parts.offsets.empty() ? packed : parts.offsets[r];
             if (offset > count || parts.counts[r] > count - offset)
-                refuse(what, ": the part of rank ", r, " (", parts.counts[r], " elements from ", offset,
-                       " on) ends beyond the buffer's ", count);
+                refuse(what, ": the part of rank ", r, " (", parts.counts[r], " elements from ",
+                       offset, " on) ends beyond the buffer's ", count);
             packed += parts.counts[r];
         }
     }
@@ -134,21 +141,25 @@ private:
         switch (call_.collective) {
             case C::reduce_scatter:
                 parts("in", call_.parts, call_.in.count);
-                if (!call_.in_place) need("out", call_.out.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place)
+                    need("out", call_.out.count, own(call_.parts), "this rank's part");
                 break;
             case C::allgatherv:
                 parts("out", call_.parts, call_.out.count);
-                if (!call_.in_place) need("in", call_.in.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place)
+                    need("in", call_.in.count, own(call_.parts), "this rank's part");
                 break;
             case C::gatherv:
                 if (!at_root()) break;
                 parts("out", call_.parts, call_.out.count);
-                if (!call_.in_place) need("in", call_.in.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place)
+                    need("in", call_.in.count, own(call_.parts), "this rank's part");
                 break;
             case C::scatterv:
                 if (!at_root()) break;
                 parts("in", call_.parts, call_.in.count);
-                if (!call_.in_place) need("out", call_.out.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place)
+                    need("out", call_.out.count, own(call_.parts), "this rank's part");
                 break;
             default:  // alltoallv
                 parts("out", call_.parts, call_.out.count);

@@ -14,7 +14,8 @@ using C = Collective;
 namespace {
 
 Invocation in_place(C collective, Buffer data, CallOptions options) {
-    return {.collective = collective, .in = data, .out = data, .in_place = true, .options = options};
+    return {
+        .collective = collective, .in = data, .out = data, .in_place = true, .options = options};
 }
 
 Invocation between(C collective, ConstBuffer in, Buffer out, CallOptions options) {
@@ -44,7 +45,8 @@ Invocation exchanged(ConstBuffer in, Parts sent, Buffer out, Parts received, Cal
 
 }  // namespace
 
-Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state) : state_(std::move(state)) {}
+Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
+    : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
 Communicator& Communicator::operator=(Communicator&&) noexcept = default;
 Communicator::~Communicator() = default;
@@ -53,8 +55,12 @@ int Communicator::rank() const noexcept { return state_->transport().rank(); }
 int Communicator::size() const noexcept { return state_->transport().size(); }
 NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes(); }
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
-std::string Communicator::explain(Collective collective) const { return state_->tuner().explain(collective, size()); }
-int Communicator::max_tag() const noexcept { return state_->transport().max_tag() - detail::first_user_tag; }
+std::string Communicator::explain(Collective collective) const {
+    return state_->tuner().explain(collective, size());
+}
+int Communicator::max_tag() const noexcept {
+    return state_->transport().max_tag() - detail::first_user_tag;
+}
 
 Communicator Communicator::split(int color, int key) {
     if (color < 0)
@@ -113,8 +119,10 @@ Received Communicator::recv(Buffer data, int from, int tag, CallOptions options)
     return state_->run(Message{.in = data, .from = from, .tag = tag, .options = options});
 }
 
-Received Communicator::sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag, CallOptions options) {
-    return state_->run(Message{.out = out, .to = to, .in = in, .from = from, .tag = tag, .options = options});
+Received Communicator::sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag,
+                                CallOptions options) {
+    return state_->run(
+        Message{.out = out, .to = to, .in = in, .from = from, .tag = tag, .options = options});
 }
 
 Request Communicator::isend(ConstBuffer data, int to, int tag, CallOptions options) {

@@ -18,7 +18,9 @@ CommonSettings CommonSettings::from_environment() {
 
 std::string Message::text() const {
     std::string words;
-    if (out) words = sinew::text("send(", out->type.name(), " x ", out->count, ", to ", to, ", tag ", tag, ')');
+    if (out)
+        words = sinew::text("send(", out->type.name(), " x ", out->count, ", to ", to, ", tag ",
+                            tag, ')');
     if (out && in) words += " with ";
     if (in) {
         words += sinew::text("recv(", in->type.name(), " x ", in->count, ", from ");
@@ -33,7 +35,8 @@ struct CommunicatorState::Busy {
     Busy(CommunicatorState& state, Invocation const& call) : state_(state) {
         if (state_.busy_.exchange(true, std::memory_order_acquire))
             throw UsageError(text(state_.watch_.self_text(), ": ", call.text(),
-                                  ": another thread is inside a call of this communicator. Give each thread its own (dup)"));
+                                  ": another thread is inside a call of this communicator. Give "
+                                  "each thread its own (dup)"));
     }
     ~Busy() { state_.busy_.store(false, std::memory_order_release); }
     Busy(Busy const&) = delete;
@@ -43,10 +46,12 @@ private:
 };
 
 CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
-                                     std::shared_ptr<Engine> engine, collectives::Model const& model,
+                                     std::shared_ptr<Engine> engine,
+                                     collectives::Model const& model,
                                      CommonSettings const& settings)
-    : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)), settings_(settings),
-      tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms), watch_(*transport_, nodes_, watch_tag) {
+    : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
+      settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
+      watch_(*transport_, nodes_, watch_tag) {
     engine_->add(watch_);
 }
 
@@ -55,7 +60,8 @@ CommunicatorState::~CommunicatorState() { engine_->remove(watch_); }
 void CommunicatorState::run(Invocation const& call) {
     Busy const busy(*this, call);
     throw_if_lost();
-    check_arguments(call, transport_->rank(), transport_->size(), nodes_.host_of(transport_->rank()));
+    check_arguments(call, transport_->rank(), transport_->size(),
+                    nodes_.host_of(transport_->rank()));
     if (pending_.load(std::memory_order_acquire) == 0) {
         execute(call, nullptr);
         return;
@@ -66,7 +72,8 @@ void CommunicatorState::run(Invocation const& call) {
 
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
-    check_arguments(call, transport_->rank(), transport_->size(), nodes_.host_of(transport_->rank()));
+    check_arguments(call, transport_->rank(), transport_->size(),
+                    nodes_.host_of(transport_->rank()));
     engine_->check_room();
     auto owned = std::make_shared<OwnedInvocation>(call);
     auto operation = std::make_shared<Operation>(
@@ -127,11 +134,12 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r] == prints[0]) continue;
-        throw UsageError(text(watch_.self_text(), ": the ranks do not agree on collective #", sequence, ": ",
-                              watch_.rank_text(0), " called ", prints[0].text(), ", ",
-                              watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
-                              prints[r].algorithm != prints[0].algorithm ? " with another algorithm" : "",
-                              ". All ranks must make the same calls in the same order"));
+        throw UsageError(
+            text(watch_.self_text(), ": the ranks do not agree on collective #", sequence, ": ",
+                 watch_.rank_text(0), " called ", prints[0].text(), ", ",
+                 watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
+                 prints[r].algorithm != prints[0].algorithm ? " with another algorithm" : "",
+                 ". All ranks must make the same calls in the same order"));
     }
 }
 
@@ -159,8 +167,7 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         std::rethrow_exception(error);
     } catch (std::exception const& e) {
         reason = e.what();
-    } catch (...) {
-    }
+    } catch (...) {}
     transport_->abandon();
     watch_.give_up(reason);
 }

@@ -54,8 +54,9 @@ struct Message {
 /// thread or in a fiber of the engine, and remembers why it cannot go on once it cannot.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
-    CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes, std::shared_ptr<Engine> engine,
-                      collectives::Model const& model, CommonSettings const& settings);
+    CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
+                      std::shared_ptr<Engine> engine, collectives::Model const& model,
+                      CommonSettings const& settings);
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
     ~CommunicatorState();
@@ -81,7 +82,8 @@ private:
     struct Busy;
 
     void execute(Invocation const& call, Operation* operation);
-    void compare_fingerprints(collectives::Channel& channel, Invocation const& call, std::uint64_t sequence);
+    void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
+                              std::uint64_t sequence);
     Received transfer(Message const& message);
     void check_message(Message const& message) const;
     Waiting::Pace pace() const;

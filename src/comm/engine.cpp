@@ -73,8 +73,9 @@ void Engine::release(Engine* engine) {
 void Engine::check_room() {
     std::lock_guard const lock(mutex_);
     if (alive_ >= most_operations)
-        throw UsageError(text(alive_, " non-blocking operations are under way in this process (no more can "
-                                      "be). Wait for some of them first"));
+        throw UsageError(text(alive_,
+                              " non-blocking operations are under way in this process (no more can "
+                              "be). Wait for some of them first"));
 }
 
 void Engine::submit(std::shared_ptr<Operation> operation, void const* chain) {
@@ -122,7 +123,8 @@ void Engine::run() {
         {
             std::unique_lock lock(mutex_);
             if (running_.empty())
-                changed_.wait_for(lock, heartbeat, [&] { return stopping_ || !submitted_.empty(); });
+                changed_.wait_for(lock, heartbeat,
+                                  [&] { return stopping_ || !submitted_.empty(); });
             if (stopping_) return;
         }
         progressed_ = false;
@@ -149,7 +151,8 @@ void Engine::adopt() {
 
 bool Engine::is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const {
     if ((*which)->chain_ == nullptr) return true;
-    return std::none_of(running_.begin(), which, [&](auto const& other) { return other->chain_ == (*which)->chain_; });
+    return std::none_of(running_.begin(), which,
+                        [&](auto const& other) { return other->chain_ == (*which)->chain_; });
 }
 
 void Engine::round() {

@@ -114,9 +114,9 @@ private:
     std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::shared_ptr<Operation>> submitted_;  // guarded by mutex_
-    std::size_t alive_ = 0;                              // submitted and not ended; guarded by mutex_
-    bool stopping_ = false;                              // guarded by mutex_
-    bool orphaned_ = false;                              // of the engine's thread alone
+    std::size_t alive_ = 0;  // submitted and not ended; guarded by mutex_
+    bool stopping_ = false;  // guarded by mutex_
+    bool orphaned_ = false;  // of the engine's thread alone
     std::mutex watches_mutex_;
     std::vector<Watch*> watches_;
     std::list<std::shared_ptr<Operation>> running_;  // of the driving thread alone

@@ -52,9 +52,12 @@ void finish_switch([[maybe_unused]] void* fake_stack, [[maybe_unused]] void cons
 
 }  // namespace
 
-FiberStack::FiberStack() : guard_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))), bytes_(stack_bytes + guard_) {
-    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
-    if (memory_ == MAP_FAILED) throw SystemError("no memory for the stack of a non-blocking operation", errno);
+FiberStack::FiberStack()
+    : guard_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))), bytes_(stack_bytes + guard_) {
+    memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
+    if (memory_ == MAP_FAILED)
+        throw SystemError("no memory for the stack of a non-blocking operation", errno);
     ::mprotect(memory_, guard_, PROT_NONE);
 }
 
@@ -67,8 +70,8 @@ Fiber::Fiber(std::unique_ptr<FiberStack> stack, std::function<void()> body)
     self_.uc_stack.ss_size = stack_->size();
     self_.uc_link = nullptr;
     auto const address = reinterpret_cast<std::uintptr_t>(this);  // makecontext passes ints only
-    ::makecontext(&self_, reinterpret_cast<void (*)()>(&Fiber::enter), 2, static_cast<unsigned>(address),
-                  static_cast<unsigned>(address >> 32));
+    ::makecontext(&self_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
+                  static_cast<unsigned>(address), static_cast<unsigned>(address >> 32));
 #ifdef __SANITIZE_THREAD__
     tsan_self_ = __tsan_create_fiber(0);
 #endif

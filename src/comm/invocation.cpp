@@ -14,8 +14,10 @@ bool Invocation::reduces() const {
         case Collective::reduce_scatter_block:
         case Collective::reduce:
         case Collective::scan:
-        case Collective::exscan: return true;
-        default: return false;
+        case Collective::exscan:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -26,8 +28,10 @@ bool Invocation::has_root() const {
         case Collective::gather:
         case Collective::gatherv:
         case Collective::scatter:
-        case Collective::scatterv: return true;
-        default: return false;
+        case Collective::scatterv:
+            return true;
+        default:
+            return false;
     }
 }
 
@@ -37,15 +41,18 @@ bool Invocation::has_parts() const {
         case Collective::allgatherv:
         case Collective::gatherv:
         case Collective::scatterv:
-        case Collective::alltoallv: return true;
-        default: return false;
+        case Collective::alltoallv:
+            return true;
+        default:
+            return false;
     }
 }
 
 std::string Invocation::text() const {
     std::string what = sinew::text(name(collective), '(');
     if (collective != Collective::barrier)
-        what += sinew::text(in.type.name(), " x ", in.data != nullptr || in.count > 0 ? in.count : out.count);
+        what += sinew::text(in.type.name(), " x ",
+                            in.data != nullptr || in.count > 0 ? in.count : out.count);
     if (reduces()) what += ", " + op.name();
     if (has_root()) what += sinew::text(", root ", root);
     return what + ')';
@@ -53,7 +60,8 @@ std::string Invocation::text() const {
 
 namespace {
 
-std::span<std::size_t const> own(std::vector<std::size_t>& copy, std::span<std::size_t const> from) {
+std::span<std::size_t const> own(std::vector<std::size_t>& copy,
+                                 std::span<std::size_t const> from) {
     copy.assign(from.begin(), from.end());
     return copy;
 }
@@ -71,37 +79,43 @@ std::uint64_t common_count(Invocation const& call, int rank, int size) {
     std::size_t const part_of_whole = call.out.count / static_cast<std::size_t>(size);
     switch (call.collective) {
         case Collective::allgather:
-        case Collective::gather: return whole_in_place ? part_of_whole : call.in.count;
-        case Collective::scatter: return whole_in_place ? part_of_whole : call.out.count;
+        case Collective::gather:
+            return whole_in_place ? part_of_whole : call.in.count;
+        case Collective::scatter:
+            return whole_in_place ? part_of_whole : call.out.count;
         case Collective::gatherv:
         case Collective::scatterv:
         case Collective::alltoallv:
-        case Collective::barrier: return 0;
+        case Collective::barrier:
+            return 0;
         // The buffers may be larger than their parts, each rank's by its own offsets.
         case Collective::reduce_scatter:
         case Collective::allgatherv:
-            return std::accumulate(call.parts.counts.begin(), call.parts.counts.end(), std::uint64_t{0});
+            return std::accumulate(call.parts.counts.begin(), call.parts.counts.end(),
+                                   std::uint64_t{0});
         // One element count in, whatever each rank keeps of the result.
-        default: return call.in.count;
+        default:
+            return call.in.count;
     }
 }
 
 }  // namespace
 
-OwnedInvocation::OwnedInvocation(Invocation const& from) : call(from), algorithm_(from.options.algorithm) {
+OwnedInvocation::OwnedInvocation(Invocation const& from)
+    : call(from), algorithm_(from.options.algorithm) {
     call.parts = {own(counts_, from.parts.counts), own(offsets_, from.parts.offsets)};
     call.sent = {own(sent_counts_, from.sent.counts), own(sent_offsets_, from.sent.offsets)};
     call.options.algorithm = algorithm_;
 }
 
-Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int rank,
-                            int size) {
+Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int rank, int size) {
     Fingerprint print;
     print.sequence = sequence;
     print.collective = static_cast<std::uint8_t>(call.collective);
     if (call.collective != Collective::barrier) {
         // Of gather and reduce `out` counts on the root only, of scatter `in`.
-        bool const scatters = call.collective == Collective::scatter || call.collective == Collective::scatterv;
+        bool const scatters =
+            call.collective == Collective::scatter || call.collective == Collective::scatterv;
         DataType const data_type = scatters ? call.out.type : call.in.type;
         print.type = static_cast<std::uint8_t>(data_type.kind());
         print.type_size = static_cast<std::uint32_t>(data_type.size());

@@ -16,8 +16,9 @@ struct Invocation {
     bool in_place = false;
     ReduceOp op = sum;
     int root = 0;
-    Parts parts = Parts(std::span<std::size_t const>{});  ///< of the long buffer; alltoallv: of `out`
-    Parts sent = Parts(std::span<std::size_t const>{});   ///< alltoallv: of `in`
+    Parts parts =
+        Parts(std::span<std::size_t const>{});  ///< of the long buffer; alltoallv: of `out`
+    Parts sent = Parts(std::span<std::size_t const>{});  ///< alltoallv: of `in`
     CallOptions options = {};
 
     bool reduces() const;
@@ -45,8 +46,8 @@ void check_arguments(Invocation const& call, int rank, int size, std::string con
 /// What must be equal on all ranks. Sent as it is.
 struct Fingerprint {
     std::uint64_t sequence = 0;
-    std::uint64_t count = 0;   ///< elements, where all ranks must agree
-    std::uint64_t parts = 0;   ///< hash of counts that all ranks must agree on
+    std::uint64_t count = 0;  ///< elements, where all ranks must agree
+    std::uint64_t parts = 0;  ///< hash of counts that all ranks must agree on
     std::uint64_t algorithm = 0;
     std::uint32_t type_size = 0;
     std::int32_t root = 0;

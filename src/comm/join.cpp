@@ -58,12 +58,16 @@ std::vector<char> crowded_nodes(Channel& channel, NodeLayout const& nodes) {
 /// Names the conditions that a model was fitted under.
 std::string model_key(NodeLayout const& nodes, Transport const& transport, bool oversubscribed) {
     std::string host = nodes.hosts.front();
-    std::replace_if(host.begin(), host.end(), [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; }, '_');
-    return text("2-", host, '-', transport.name(), '-', transport.size(), "ranks-", nodes.nodes(), "nodes",
-                oversubscribed ? "-oversubscribed" : "");
+    std::replace_if(
+        host.begin(), host.end(),
+        [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; },
+        '_');
+    return text("2-", host, '-', transport.name(), '-', transport.size(), "ranks-", nodes.nodes(),
+                "nodes", oversubscribed ? "-oversubscribed" : "");
 }
 
-Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport, bool oversubscribed) {
+Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport,
+                 bool oversubscribed) {
     if (!env_flag("SINEW_CALIBRATE", true)) return {};
     std::string const key = model_key(nodes, transport, oversubscribed);
     // Rank 0's cache decides for all: the ranks must choose alike.
@@ -78,15 +82,17 @@ Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& tra
     else
         for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
     if (found.known) return found.model;
-    Model const model = collectives::calibrate(channel, {.across_nodes = nodes.nodes() > 1, .crowded = oversubscribed});
+    Model const model = collectives::calibrate(
+        channel, {.across_nodes = nodes.nodes() > 1, .crowded = oversubscribed});
     if (channel.rank() == 0) save_model(key, model);
     return model;
 }
 
 }  // namespace
 
-std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
-                                        NodeIdentity const& node, CommonSettings settings) {
+std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
+                                        std::shared_ptr<Engine> engine, NodeIdentity const& node,
+                                        CommonSettings settings) {
     auto const size = static_cast<std::size_t>(transport->size());
     int const self = transport->rank();
     std::vector<NodeIdentity> identities(size, NodeIdentity::named("?", "a host not known yet"));
@@ -96,8 +102,8 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport, st
     if (size > 1) {
         NodeLayout const unknown = nodes;
         Watch watch(*transport, unknown, watch_tag);
-        Waiting waiting(watch, *engine, nullptr, settings.timeout, {.spins = 100, .yields = 4000}, true,
-                        [] { return std::string("joining the world"); });
+        Waiting waiting(watch, *engine, nullptr, settings.timeout, {.spins = 100, .yields = 4000},
+                        true, [] { return std::string("joining the world"); });
         Channel channel(*transport, waiting, collective_tag);
         watch.enter(Collective::allgather);
         share(channel, identities);
@@ -108,8 +114,8 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport, st
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
         if (transport->name() == "mpi") model = find_model(channel, nodes, *transport, any);
     }
-    return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes), std::move(engine), model,
-                                               settings);
+    return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
+                                               std::move(engine), model, settings);
 }
 
 }  // namespace sinew::detail

@@ -12,7 +12,8 @@ namespace sinew::detail {
 
 /// Makes the first communicator over a transport: the ranks tell each other which node they are on,
 /// then fetch the machine's model from the cache or measure it. Collective; a few ms.
-std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport, std::shared_ptr<Engine> engine,
-                                        NodeIdentity const& node, CommonSettings settings);
+std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
+                                        std::shared_ptr<Engine> engine, NodeIdentity const& node,
+                                        CommonSettings settings);
 
 }  // namespace sinew::detail

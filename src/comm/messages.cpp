@@ -21,11 +21,13 @@ public:
     void start(Message const& message) {
         int const tag = message.tag + first_user_tag;
         if (message.in)
-            receiving = transport_.start_receive(message.from, tag,
-                                                 {static_cast<std::byte*>(message.in->data), message.in->bytes()});
+            receiving = transport_.start_receive(
+                message.from, tag,
+                {static_cast<std::byte*>(message.in->data), message.in->bytes()});
         if (message.out)
-            sending = transport_.start_send(message.to, tag,
-                                            {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
+            sending = transport_.start_send(
+                message.to, tag,
+                {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
     }
     /// True when both are done.
     bool test() {
@@ -57,11 +59,15 @@ void CommunicatorState::check_message(Message const& message) const {
     if (message.in && message.from != any_source && (message.from < 0 || message.from >= size))
         refuse("rank ", message.from, " is out of range (0 to ", size - 1, ", or any_source)");
     if (message.tag < 0 || message.tag > transport_->max_tag() - first_user_tag)
-        refuse("tag ", message.tag, " is out of range (0 to ", transport_->max_tag() - first_user_tag, ")");
-    if ((message.out && message.out->type.size() == 0) || (message.in && message.in->type.size() == 0))
+        refuse("tag ", message.tag, " is out of range (0 to ",
+               transport_->max_tag() - first_user_tag, ")");
+    if ((message.out && message.out->type.size() == 0) ||
+        (message.in && message.in->type.size() == 0))
         refuse("elements of no bytes cannot travel");
-    if (message.out && message.out->data == nullptr && message.out->count > 0) refuse("the buffer to send is null");
-    if (message.in && message.in->data == nullptr && message.in->count > 0) refuse("the buffer to receive is null");
+    if (message.out && message.out->data == nullptr && message.out->count > 0)
+        refuse("the buffer to send is null");
+    if (message.in && message.in->data == nullptr && message.in->count > 0)
+        refuse("the buffer to receive is null");
 }
 
 Received CommunicatorState::transfer(Message const& message) {
@@ -72,7 +78,8 @@ Received CommunicatorState::transfer(Message const& message) {
     int polls = 0;
     while (!tickets.test())
         if (++polls > waiting.spins())
-            waiting.idle(polls - waiting.spins() - 1, tickets.receiving ? message.from : message.to, 0, 0);
+            waiting.idle(polls - waiting.spins() - 1, tickets.receiving ? message.from : message.to,
+                         0, 0);
     return tickets.result(message);
 }
 
@@ -95,9 +102,10 @@ Request CommunicatorState::start(Message const& message) {
     auto tickets = std::make_shared<Tickets>(*transport_);
     tickets->start(message);
     auto operation = std::make_shared<Operation>(
-        engine_, timeout_of(message.options), [state = shared_from_this(), tickets, message](Operation& self) {
-            Waiting waiting(state->watch_, *state->engine_, &self, self.timeout(), state->pace(), false,
-                            [&] { return message.text(); });
+        engine_, timeout_of(message.options),
+        [state = shared_from_this(), tickets, message](Operation& self) {
+            Waiting waiting(state->watch_, *state->engine_, &self, self.timeout(), state->pace(),
+                            false, [&] { return message.text(); });
             try {
                 for (int round = 0; !tickets->test(); ++round)
                     waiting.idle(round, tickets->receiving ? message.from : message.to, 0, 0);

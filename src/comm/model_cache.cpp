@@ -20,7 +20,9 @@ std::optional<fs::path> folder() {
     return std::nullopt;
 }
 
-fs::path file_of(fs::path const& folder, std::string const& key) { return folder / ("model-" + key + ".txt"); }
+fs::path file_of(fs::path const& folder, std::string const& key) {
+    return folder / ("model-" + key + ".txt");
+}
 
 }  // namespace
 

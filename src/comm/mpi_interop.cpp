@@ -24,19 +24,34 @@ struct TypePair {
 std::vector<TypePair> const& type_table() {
     // MPI handles are not constants in every library: the table is made at first use.
     static std::vector<TypePair> const table{
-        {MPI_FLOAT, TypeKind::f32}, {MPI_DOUBLE, TypeKind::f64},
-        {MPI_C_FLOAT_COMPLEX, TypeKind::c64}, {MPI_C_DOUBLE_COMPLEX, TypeKind::c128},
-        {MPI_CXX_FLOAT_COMPLEX, TypeKind::c64}, {MPI_CXX_DOUBLE_COMPLEX, TypeKind::c128},
-        {MPI_INT8_T, TypeKind::i8}, {MPI_INT16_T, TypeKind::i16}, {MPI_INT32_T, TypeKind::i32},
-        {MPI_INT64_T, TypeKind::i64}, {MPI_UINT8_T, TypeKind::u8}, {MPI_UINT16_T, TypeKind::u16},
-        {MPI_UINT32_T, TypeKind::u32}, {MPI_UINT64_T, TypeKind::u64},
-        {MPI_SIGNED_CHAR, TypeKind::i8}, {MPI_CHAR, TypeKind::i8}, {MPI_SHORT, TypeKind::i16},
-        {MPI_INT, TypeKind::i32}, {MPI_LONG, sizeof(long) == 8 ? TypeKind::i64 : TypeKind::i32},
-        {MPI_LONG_LONG, TypeKind::i64}, {MPI_UNSIGNED_CHAR, TypeKind::u8}, {MPI_BYTE, TypeKind::u8},
-        {MPI_UNSIGNED_SHORT, TypeKind::u16}, {MPI_UNSIGNED, TypeKind::u32},
+        {MPI_FLOAT, TypeKind::f32},
+        {MPI_DOUBLE, TypeKind::f64},
+        {MPI_C_FLOAT_COMPLEX, TypeKind::c64},
+        {MPI_C_DOUBLE_COMPLEX, TypeKind::c128},
+        {MPI_CXX_FLOAT_COMPLEX, TypeKind::c64},
+        {MPI_CXX_DOUBLE_COMPLEX, TypeKind::c128},
+        {MPI_INT8_T, TypeKind::i8},
+        {MPI_INT16_T, TypeKind::i16},
+        {MPI_INT32_T, TypeKind::i32},
+        {MPI_INT64_T, TypeKind::i64},
+        {MPI_UINT8_T, TypeKind::u8},
+        {MPI_UINT16_T, TypeKind::u16},
+        {MPI_UINT32_T, TypeKind::u32},
+        {MPI_UINT64_T, TypeKind::u64},
+        {MPI_SIGNED_CHAR, TypeKind::i8},
+        {MPI_CHAR, TypeKind::i8},
+        {MPI_SHORT, TypeKind::i16},
+        {MPI_INT, TypeKind::i32},
+        {MPI_LONG, sizeof(long) == 8 ? TypeKind::i64 : TypeKind::i32},
+        {MPI_LONG_LONG, TypeKind::i64},
+        {MPI_UNSIGNED_CHAR, TypeKind::u8},
+        {MPI_BYTE, TypeKind::u8},
+        {MPI_UNSIGNED_SHORT, TypeKind::u16},
+        {MPI_UNSIGNED, TypeKind::u32},
         {MPI_UNSIGNED_LONG, sizeof(long) == 8 ? TypeKind::u64 : TypeKind::u32},
         {MPI_UNSIGNED_LONG_LONG, TypeKind::u64},
-        {MPI_FLOAT_INT, TypeKind::f32_index}, {MPI_DOUBLE_INT, TypeKind::f64_index},
+        {MPI_FLOAT_INT, TypeKind::f32_index},
+        {MPI_DOUBLE_INT, TypeKind::f64_index},
         {MPI_2INT, TypeKind::i32_index},
         {MPI_LONG_INT, sizeof(long) == 8 ? TypeKind::i64_index : TypeKind::i32_index}};
     return table;
@@ -49,10 +64,12 @@ struct OpPair {
 
 std::vector<OpPair> const& op_table() {
     static std::vector<OpPair> const table{
-        {MPI_SUM, OpKind::sum}, {MPI_PROD, OpKind::prod}, {MPI_MIN, OpKind::min}, {MPI_MAX, OpKind::max},
-        {MPI_LAND, OpKind::logical_and}, {MPI_LOR, OpKind::logical_or}, {MPI_LXOR, OpKind::logical_xor},
-        {MPI_BAND, OpKind::bit_and}, {MPI_BOR, OpKind::bit_or}, {MPI_BXOR, OpKind::bit_xor},
-        {MPI_MINLOC, OpKind::minloc}, {MPI_MAXLOC, OpKind::maxloc}};
+        {MPI_SUM, OpKind::sum},          {MPI_PROD, OpKind::prod},
+        {MPI_MIN, OpKind::min},          {MPI_MAX, OpKind::max},
+        {MPI_LAND, OpKind::logical_and}, {MPI_LOR, OpKind::logical_or},
+        {MPI_LXOR, OpKind::logical_xor}, {MPI_BAND, OpKind::bit_and},
+        {MPI_BOR, OpKind::bit_or},       {MPI_BXOR, OpKind::bit_xor},
+        {MPI_MINLOC, OpKind::minloc},    {MPI_MAXLOC, OpKind::maxloc}};
     return table;
 }
 
@@ -65,20 +82,25 @@ std::string name_of(MPI_Datatype type) {
 
 /// An operation of the application's, applied by MPI itself.
 struct MpiOperation final : ReduceOp::UserFunction {
-    MpiOperation(MPI_Op op_, MPI_Datatype type_, std::size_t size_) : op(op_), type(type_), size(size_) {}
+    MpiOperation(MPI_Op op_, MPI_Datatype type_, std::size_t size_)
+        : op(op_), type(type_), size(size_) {}
     void apply(void* out, void const* lower, void const* higher, std::size_t count) const override {
         // MPI_Reduce_local gives inout = in op inout: the lower operand is `in`.
         if (out == lower) {
-            std::vector<char> copy(static_cast<char const*>(lower), static_cast<char const*>(lower) + count * size);
+            std::vector<char> copy(static_cast<char const*>(lower),
+                                   static_cast<char const*>(lower) + count * size);
             return apply(out, copy.data(), higher, count);
         }
-        if (out != higher) std::copy_n(static_cast<char const*>(higher), count * size, static_cast<char*>(out));
+        if (out != higher)
+            std::copy_n(static_cast<char const*>(higher), count * size, static_cast<char*>(out));
         constexpr std::size_t most = 1 << 30;
         for (std::size_t done = 0; done < count; done += most) {
-            int const code = PMPI_Reduce_local(static_cast<char const*>(lower) + done * size,
-                                               static_cast<char*>(out) + done * size,
-                                               static_cast<int>(std::min(most, count - done)), type, op);
-            if (code != MPI_SUCCESS) throw BackendError("MPI_Reduce_local failed on a user-defined operation", code);
+            int const code =
+                PMPI_Reduce_local(static_cast<char const*>(lower) + done * size,
+                                  static_cast<char*>(out) + done * size,
+                                  static_cast<int>(std::min(most, count - done)), type, op);
+            if (code != MPI_SUCCESS)
+                throw BackendError("MPI_Reduce_local failed on a user-defined operation", code);
         }
     }
     MPI_Op op;
@@ -96,8 +118,11 @@ bool is_predefined(MPI_Datatype type, TypeKind* kind) {
 
 Communicator communicator(MPI_Comm comm) {
     if (!MpiLibrary::usable())
-        throw UsageError("sinew::mpi::communicator: MPI is not initialised, or finalised already. Call MPI_Init first");
-    if (comm == MPI_COMM_NULL) throw UsageError("sinew::mpi::communicator: the communicator is MPI_COMM_NULL");
+        throw UsageError(
+            "sinew::mpi::communicator: MPI is not initialised, or finalised already. Call MPI_Init "
+            "first");
+    if (comm == MPI_COMM_NULL)
+        throw UsageError("sinew::mpi::communicator: the communicator is MPI_COMM_NULL");
     auto transport = std::make_unique<MpiTransport>(comm);
     auto engine = detail::Engine::make(transport->threading());
     return Communicator(detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(),
@@ -105,7 +130,8 @@ Communicator communicator(MPI_Comm comm) {
 }
 
 MPI_Comm to_mpi(Communicator const& comm) {
-    if (auto const* const transport = dynamic_cast<MpiTransport const*>(&comm.transport())) return transport->native();
+    if (auto const* const transport = dynamic_cast<MpiTransport const*>(&comm.transport()))
+        return transport->native();
     throw Unavailable(text("this communicator runs over ", comm.transport().name(),
                            ", not over MPI. Start the program with mpirun"));
 }
@@ -113,13 +139,15 @@ MPI_Comm to_mpi(Communicator const& comm) {
 DataType data_type(MPI_Datatype type) {
     TypeKind kind{};
     if (is_predefined(type, &kind)) return kind;
-    throw UsageError(text(name_of(type), " has no counterpart (only predefined C types of fixed layout have)"));
+    throw UsageError(
+        text(name_of(type), " has no counterpart (only predefined C types of fixed layout have)"));
 }
 
 MPI_Datatype to_mpi(DataType type) {
     for (TypePair const& pair : type_table())
         if (pair.ours == type.kind()) return pair.mpi;
-    throw UsageError(text(type.name(), " has no MPI type. Send it as MPI_BYTE, or reduce it with sinew"));
+    throw UsageError(
+        text(type.name(), " has no MPI type. Send it as MPI_BYTE, or reduce it with sinew"));
 }
 
 ReduceOp reduce_op(MPI_Op op, MPI_Datatype type) {
@@ -127,7 +155,8 @@ ReduceOp reduce_op(MPI_Op op, MPI_Datatype type) {
         if (pair.mpi == op) return ReduceOp(pair.ours);
     int size = 0, commutes = 0;
     PMPI_Type_size(type, &size);
-    if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS) throw UsageError("the MPI operation is not a valid one");
+    if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS)
+        throw UsageError("the MPI operation is not a valid one");
     TypeKind kind{};
     auto const bytes = static_cast<std::uint32_t>(size);
     return {std::make_shared<MpiOperation>(op, type, bytes),

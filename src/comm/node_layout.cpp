@@ -30,7 +30,9 @@ NodeLayout number_nodes(int ranks, int self, KeyOf key_of, HostOf host_of) {
 }  // namespace
 
 NodeLayout make_node_layout(std::span<NodeIdentity const> by_rank, int self) {
-    auto const at = [&](int r) -> NodeIdentity const& { return by_rank[static_cast<std::size_t>(r)]; };
+    auto const at = [&](int r) -> NodeIdentity const& {
+        return by_rank[static_cast<std::size_t>(r)];
+    };
     return number_nodes<std::string>(
         static_cast<int>(by_rank.size()), self, [&](int r) { return at(r).key_text(); },
         [&](int r) { return at(r).host_text(); });

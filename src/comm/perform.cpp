@@ -23,10 +23,11 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
 
 class Performance {
 public:
-    Performance(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-                Invocation const& call, bool& under_way)
-        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), under_way_(under_way), rank_(channel.rank()),
-          size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
+    Performance(collectives::Channel& channel, collectives::Tuner& tuner,
+                collectives::Scratch& scratch, Invocation const& call, bool& under_way)
+        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), under_way_(under_way),
+          rank_(channel.rank()), size_(static_cast<std::size_t>(channel.size())),
+          element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
         args_.in = static_cast<std::byte const*>(call.in.data);
         args_.out = static_cast<std::byte*>(call.out.data);
@@ -52,7 +53,9 @@ public:
 
 private:
     bool at_root() const { return rank_ == call_.root; }
-    bool reads() const { return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root(); }
+    bool reads() const {
+        return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
+    }
     std::size_t bytes(std::size_t count) const { return count * element_; }
 
     void run_algorithm() {
@@ -66,17 +69,19 @@ private:
         if (call_.options.algorithm.empty())
             return tuner_.choose(call_.collective, shape_,
                                  call_.reduces() && call_.op.order_matters(call_.in.type));
-        collectives::Algorithm const& asked = collectives::find_algorithm(call_.collective, call_.options.algorithm);
+        collectives::Algorithm const& asked =
+            collectives::find_algorithm(call_.collective, call_.options.algorithm);
         if (!asked.applies(shape_))
-            throw UsageError(text("algorithm ", asked.name, " cannot do ", call_.text(), " on ", size_, " ranks (",
-                                  asked.suits, "). Leave the choice to sinew"));
+            throw UsageError(text("algorithm ", asked.name, " cannot do ", call_.text(), " on ",
+                                  size_, " ranks (", asked.suits, "). Leave the choice to sinew"));
         return asked;
     }
 
     Blocks cut(Parts const& parts, std::vector<std::size_t>& packed) const {
         if (!parts.offsets.empty()) return Blocks::listed(parts.counts, parts.offsets, element_);
         packed.resize(size_);
-        std::exclusive_scan(parts.counts.begin(), parts.counts.end(), packed.begin(), std::size_t{0});
+        std::exclusive_scan(parts.counts.begin(), parts.counts.end(), packed.begin(),
+                            std::size_t{0});
         return Blocks::listed(parts.counts, packed, element_);
     }
     void equal_blocks(std::size_t count_of_one) {
@@ -96,17 +101,28 @@ private:
             case C::allreduce:
             case C::reduce:
             case C::scan:
-            case C::exscan: whole(call_.in.count); break;
-            case C::broadcast: whole(call_.out.count); break;
-            case C::reduce_scatter_block: prepare_reduce_scatter_block(); break;
-            case C::reduce_scatter: prepare_reduce_scatter(); break;
+            case C::exscan:
+                whole(call_.in.count);
+                break;
+            case C::broadcast:
+                whole(call_.out.count);
+                break;
+            case C::reduce_scatter_block:
+                prepare_reduce_scatter_block();
+                break;
+            case C::reduce_scatter:
+                prepare_reduce_scatter();
+                break;
             case C::allgather:
                 equal_blocks(call_.in_place ? call_.out.count / size_ : call_.in.count);
                 place_own_block();
                 break;
-            case C::allgatherv: prepare_allgatherv(); break;
+            case C::allgatherv:
+                prepare_allgatherv();
+                break;
             case C::gather:
-                equal_blocks(call_.in_place && at_root() ? call_.out.count / size_ : call_.in.count);
+                equal_blocks(call_.in_place && at_root() ? call_.out.count / size_
+                                                         : call_.in.count);
                 if (at_root()) place_own_block();
                 break;
             case C::gatherv:
@@ -118,7 +134,8 @@ private:
                 }
                 break;
             case C::scatter:
-                equal_blocks(at_root() && call_.in_place ? call_.in.count / size_ : call_.out.count);
+                equal_blocks(at_root() && call_.in_place ? call_.in.count / size_
+                                                         : call_.out.count);
                 if (at_root()) take_own_block();
                 break;
             case C::scatterv:
@@ -129,9 +146,14 @@ private:
                     args_.count = call_.out.count;
                 }
                 break;
-            case C::alltoall: prepare_alltoall(); break;
-            case C::alltoallv: prepare_alltoallv(); break;
-            case C::barrier: break;
+            case C::alltoall:
+                prepare_alltoall();
+                break;
+            case C::alltoallv:
+                prepare_alltoallv();
+                break;
+            case C::barrier:
+                break;
         }
     }
 
@@ -166,14 +188,16 @@ private:
     }
 
     void sum_counts() {
-        shape_.count = std::accumulate(call_.parts.counts.begin(), call_.parts.counts.end(), std::size_t{0});
+        shape_.count =
+            std::accumulate(call_.parts.counts.begin(), call_.parts.counts.end(), std::size_t{0});
         shape_.bytes = bytes(shape_.count);
     }
     void place_own_block() {
         if (!call_.in_place) copy_bytes(own_out(), args_.in, call_.in.bytes());
     }
     void take_own_block() {
-        if (!call_.in_place) copy_bytes(args_.out, args_.in + args_.blocks[rank_].offset, args_.blocks[rank_].bytes);
+        if (!call_.in_place)
+            copy_bytes(args_.out, args_.in + args_.blocks[rank_].offset, args_.blocks[rank_].bytes);
     }
     void copy_input() {
         auto const room = scratch_.take(call_.in.bytes());
@@ -182,9 +206,11 @@ private:
     }
 
     void finish() {
-        bool const scatters = call_.collective == C::reduce_scatter || call_.collective == C::reduce_scatter_block;
+        bool const scatters =
+            call_.collective == C::reduce_scatter || call_.collective == C::reduce_scatter_block;
         if (scatters && call_.in_place)
-            copy_bytes(static_cast<std::byte*>(call_.out.data), args_.out, args_.blocks[rank_].bytes);
+            copy_bytes(static_cast<std::byte*>(call_.out.data), args_.out,
+                       args_.blocks[rank_].bytes);
         if (!call_.reduces() || call_.op.kind() != ReduceOp::Kind::average || !has_result()) return;
         std::size_t const count = scatters ? args_.blocks[rank_].bytes / element_ : args_.count;
         collectives::scale_by_ranks(call_.out.data, count, call_.out.type, averaged_ranks());
@@ -217,11 +243,12 @@ private:
 bool needs_wider(Invocation const& call) {
     if (!call.reduces() || !call.in.type.is_16_bit_float()) return false;
     auto const kind = call.op.kind();
-    return kind == ReduceOp::Kind::sum || kind == ReduceOp::Kind::prod || kind == ReduceOp::Kind::average;
+    return kind == ReduceOp::Kind::sum || kind == ReduceOp::Kind::prod ||
+           kind == ReduceOp::Kind::average;
 }
 
-void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-                   Invocation const& call, bool& under_way) {
+void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
+                   collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -237,7 +264,8 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, col
     Performance(channel, tuner, scratch, wide, under_way).run();
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
-    if (call.in_place && call.collective == C::reduce_scatter_block) results /= static_cast<std::size_t>(channel.size());
+    if (call.in_place && call.collective == C::reduce_scatter_block)
+        results /= static_cast<std::size_t>(channel.size());
     if (call.in_place && call.collective == C::reduce_scatter)
         results = call.parts.counts[static_cast<std::size_t>(channel.rank())];
     collectives::narrow(call.out.data, out, results, call.out.type);
@@ -245,8 +273,8 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner, col
 
 }  // namespace
 
-void perform(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-             Invocation const& call, bool& under_way) {
+void perform(collectives::Channel& channel, collectives::Tuner& tuner,
+             collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
     if (needs_wider(call)) perform_wider(channel, tuner, scratch, call, under_way);
     else Performance(channel, tuner, scratch, call, under_way).run();
 }

@@ -11,7 +11,7 @@ namespace sinew::detail {
 /// Carries out a checked invocation: buffers to what the algorithms take, choice of the algorithm,
 /// and what belongs to a collective but to no algorithm (own parts, averages, wider accumulators).
 /// Sets `under_way` before the first message: what is thrown from then on leaves the ranks apart.
-void perform(collectives::Channel& channel, collectives::Tuner& tuner, collectives::Scratch& scratch,
-             Invocation const& call, bool& under_way);
+void perform(collectives::Channel& channel, collectives::Tuner& tuner,
+             collectives::Scratch& scratch, Invocation const& call, bool& under_way);
 
 }  // namespace sinew::detail

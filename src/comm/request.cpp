@@ -40,9 +40,7 @@ bool Request::wait_for(std::chrono::nanoseconds limit) {
     return true;
 }
 
-void Request::finish() noexcept try {
-    wait();
-} catch (std::exception const& error) {
+void Request::finish() noexcept try { wait(); } catch (std::exception const& error) {
     log_warning(std::string("a request nobody waited for failed: ") + error.what());
 } catch (...) {
     log_warning("a request nobody waited for failed by an exception that is no std::exception");

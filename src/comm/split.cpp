@@ -28,7 +28,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(int color, int key) 
     });
     auto part = transport_->split(members);
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
-    return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_, tuner_.model(), settings_);
+    return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
+                                               tuner_.model(), settings_);
 }
 
 }  // namespace sinew::detail

@@ -43,8 +43,9 @@ void run_rank(ThreadHub& hub, int rank, ThreadRanksOptions const& options,
               std::function<void(Communicator&)> const& body, FirstFailure& failure) {
     std::shared_ptr<detail::CommunicatorState> state;
     try {
-        state = detail::join(std::make_unique<ThreadTransport>(hub, rank), detail::Engine::make(Threading::any),
-                             node_of(rank, options), detail::CommonSettings::from_environment());
+        state = detail::join(std::make_unique<ThreadTransport>(hub, rank),
+                             detail::Engine::make(Threading::any), node_of(rank, options),
+                             detail::CommonSettings::from_environment());
         Communicator communicator(state);
         body(communicator);
     } catch (std::exception const& error) {
@@ -60,7 +61,8 @@ void run_rank(ThreadHub& hub, int rank, ThreadRanksOptions const& options,
 
 }  // namespace
 
-void run_thread_ranks(ThreadRanksOptions const& options, std::function<void(Communicator&)> const& body) {
+void run_thread_ranks(ThreadRanksOptions const& options,
+                      std::function<void(Communicator&)> const& body) {
     if (options.ranks < 1)
         throw UsageError(text("run_thread_ranks: ", options.ranks, " ranks (must be at least 1)"));
     ThreadHub hub(options.ranks);

@@ -54,11 +54,13 @@ void Waiting::look_around(int peer, int step, int steps) {
     watch_.poll();
     auto const now = Clock::now();
     if (auto const trouble = watch_.trouble())
-        throw PeerLost(text(stopped(now, peer, step, steps), " (", *trouble, "). This communicator is lost"));
+        throw PeerLost(
+            text(stopped(now, peer, step, steps), " (", *trouble, "). This communicator is lost"));
     bool const expired = operation_ != nullptr ? operation_->expired(now) : now - start_ > timeout_;
     if (!expired) return;
     std::string const report = watch_.investigate(in_collective_, peer);
-    throw Timeout(text(stopped(now, peer, step, steps), " (", report, "). Are they alive? SINEW_TIMEOUT sets the deadline"));
+    throw Timeout(text(stopped(now, peer, step, steps), " (", report,
+                       "). Are they alive? SINEW_TIMEOUT sets the deadline"));
 }
 
 std::string Waiting::stopped(Clock::time_point now, int peer, int step, int steps) const {

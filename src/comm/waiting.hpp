@@ -22,8 +22,8 @@ public:
 
     /// `what`: the operation in words, called only when it failed. `operation`: the fiber it runs in,
     /// or null. `in_collective` as in Watch::investigate.
-    Waiting(Watch& watch, Engine& engine, Operation* operation, std::chrono::nanoseconds timeout, Pace pace,
-            bool in_collective, std::function<std::string()> what)
+    Waiting(Watch& watch, Engine& engine, Operation* operation, std::chrono::nanoseconds timeout,
+            Pace pace, bool in_collective, std::function<std::string()> what)
         : watch_(watch), engine_(engine), operation_(operation), timeout_(timeout), pace_(pace),
           in_collective_(in_collective), what_(std::move(what)) {}
 

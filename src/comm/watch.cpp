@@ -25,7 +25,8 @@ constexpr auto patience = 1s;
 }  // namespace
 
 Watch::Watch(Transport& transport, NodeLayout const& nodes, int tag)
-    : transport_(transport), nodes_(nodes), tag_(tag), answers_(static_cast<std::size_t>(transport.size())) {}
+    : transport_(transport), nodes_(nodes), tag_(tag),
+      answers_(static_cast<std::size_t>(transport.size())) {}
 
 Watch::~Watch() {
     for (Sending& sending : sending_) {
@@ -41,20 +42,23 @@ Standing Watch::standing() const noexcept {
     return {packed >> 8, static_cast<Collective>((packed >> 1) & 0x7f), (packed & 1) != 0};
 }
 
-std::string Watch::rank_text(int rank) const { return text("rank ", rank, " on ", nodes_.host_of(rank)); }
+std::string Watch::rank_text(int rank) const {
+    return text("rank ", rank, " on ", nodes_.host_of(rank));
+}
 
 std::string Watch::self_text() const {
-    return text("rank ", transport_.rank(), " of ", transport_.size(), " on ", nodes_.host_of(transport_.rank()));
+    return text("rank ", transport_.rank(), " of ", transport_.size(), " on ",
+                nodes_.host_of(transport_.rank()));
 }
 
 // A rank that cannot be sent to will not answer either: no more can be done, and the others count.
 void Watch::send(int to, Notice const& notice) noexcept try {
     Sending sending{{}, std::make_unique<Notice>(notice)};
     sending_.reserve(sending_.size() + 1);
-    sending.ticket = transport_.start_send(to, tag_, std::as_bytes(std::span(sending.notice.get(), 1)));
+    sending.ticket =
+        transport_.start_send(to, tag_, std::as_bytes(std::span(sending.notice.get(), 1)));
     sending_.push_back(std::move(sending));
-} catch (std::exception const&) {
-}
+} catch (std::exception const&) {}
 
 bool Watch::has_ended(Sending& sending) noexcept try {
     return transport_.test(sending.ticket);
@@ -80,7 +84,8 @@ void Watch::take_in(int from, Notice const& notice) {
             answers_[static_cast<std::size_t>(from)] = notice.standing;
             if (first_peer_ < 0) {
                 first_peer_ = from;
-                first_reason_.assign(notice.reason, ::strnlen(notice.reason, sizeof(notice.reason)));
+                first_reason_.assign(notice.reason,
+                                     ::strnlen(notice.reason, sizeof(notice.reason)));
             }
             break;
     }
@@ -110,7 +115,8 @@ void Watch::poll_locked() {
 std::optional<std::string> Watch::trouble() {
     std::unique_lock const lock(mutex_, std::try_to_lock);
     if (!lock.owns_lock()) return std::nullopt;
-    if (lost_since_ && Clock::now() - *lost_since_ > grace_of_the_dead) return rank_text(lost_.front()) + " has died";
+    if (lost_since_ && Clock::now() - *lost_since_ > grace_of_the_dead)
+        return rank_text(lost_.front()) + " has died";
     if (first_peer_ >= 0) return text(rank_text(first_peer_), " gave up: ", first_reason_);
     if (gave_up_) return "this rank gave up before: " + own_reason_;
     return std::nullopt;
@@ -160,7 +166,9 @@ std::string Watch::investigate(bool in_collective, int peer) {
     add("dead: ", dead);
     add("not arrived: ", late);
     add("no answer from ", silent);
-    return report.empty() ? (in_collective ? "all ranks arrived" : "the other side answers, but sent nothing") : report;
+    return report.empty()
+               ? (in_collective ? "all ranks arrived" : "the other side answers, but sent nothing")
+               : report;
 }
 
 void Watch::give_up(std::string const& reason) noexcept try {
@@ -173,7 +181,8 @@ void Watch::give_up(std::string const& reason) noexcept try {
     notice.standing = standing();
     reason.copy(notice.reason, sizeof(notice.reason) - 1);
     for (int r = 0; r < transport_.size(); ++r)
-        if (r != transport_.rank() && std::find(lost_.begin(), lost_.end(), r) == lost_.end()) send(r, notice);
+        if (r != transport_.rank() && std::find(lost_.begin(), lost_.end(), r) == lost_.end())
+            send(r, notice);
     // Push them out: nobody may call this communicator again.
     for (int i = 0; i < 20 && !sending_.empty(); ++i) {
         poll_locked();

@@ -37,11 +37,13 @@ public:
 
     /// This rank enters (leaves) a collective. The only calls on the fast path.
     std::uint64_t enter(Collective collective) noexcept {
-        standing_.store(++sequence_ << 8 | static_cast<std::uint64_t>(collective) << 1 | 1, std::memory_order_release);
+        standing_.store(++sequence_ << 8 | static_cast<std::uint64_t>(collective) << 1 | 1,
+                        std::memory_order_release);
         return sequence_;
     }
     void leave() noexcept {
-        standing_.store(standing_.load(std::memory_order_relaxed) & ~std::uint64_t{1}, std::memory_order_release);
+        standing_.store(standing_.load(std::memory_order_relaxed) & ~std::uint64_t{1},
+                        std::memory_order_release);
     }
 
     /// Takes in and answers what peers have sent. Skipped when another thread is at it.

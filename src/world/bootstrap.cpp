@@ -23,9 +23,10 @@ Bootstrap find_bootstrap([[maybe_unused]] int argc, [[maybe_unused]] char** argv
 #else
     // Going on would give as many worlds of one rank as there are processes.
     if (auto const variable = mpi_launcher_variable())
-        throw Unavailable(text("an MPI launcher started this process (", *variable,
-                               " is set), but this sinew was built without MPI. Build it with SINEW_WITH_MPI=ON, or "
-                               "start the program without a launcher"));
+        throw Unavailable(text(
+            "an MPI launcher started this process (", *variable,
+            " is set), but this sinew was built without MPI. Build it with SINEW_WITH_MPI=ON, or "
+            "start the program without a launcher"));
 #endif
     return alone_bootstrap();
 }

@@ -21,7 +21,8 @@ NodeIdentity NodeIdentity::named(std::string const& key, std::string const& host
 NodeIdentity NodeIdentity::mine() {
     if (auto const name = env("SINEW_NODE_NAME")) return named(*name, *name);
     std::array<char, 65> host{};
-    if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0') host = {'l', 'o', 'c', 'a', 'l'};
+    if (::gethostname(host.data(), host.size() - 1) != 0 || host[0] == '\0')
+        host = {'l', 'o', 'c', 'a', 'l'};
     std::string boot_id;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot_id);
     struct ::stat shm {};

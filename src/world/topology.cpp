@@ -45,7 +45,8 @@ bool ask_hwloc(Machine& machine) {
         machine.l2_bytes = cache_bytes(topology, HWLOC_OBJ_L2CACHE);
         machine.l3_bytes = cache_bytes(topology, HWLOC_OBJ_L3CACHE);
         unsigned const version = hwloc_get_api_version();
-        machine.source = text("hwloc ", version >> 16, '.', (version >> 8) & 0xff, '.', version & 0xff);
+        machine.source =
+            text("hwloc ", version >> 16, '.', (version >> 8) & 0xff, '.', version & 0xff);
     }
     hwloc_topology_destroy(topology);
     return loaded;
@@ -59,7 +60,9 @@ Machine look() {
     machine.host = NodeIdentity::mine().host_text();
     machine.allowed_cpus = allowed_cpus();
     if (ask_hwloc(machine)) return machine;
-    auto const of_system = [](int name) { return static_cast<std::size_t>(std::max(0L, ::sysconf(name))); };
+    auto const of_system = [](int name) {
+        return static_cast<std::size_t>(std::max(0L, ::sysconf(name)));
+    };
     machine.cores = static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));
     machine.l2_bytes = of_system(_SC_LEVEL2_CACHE_SIZE);
     machine.l3_bytes = of_system(_SC_LEVEL3_CACHE_SIZE);

@@ -46,7 +46,8 @@ public:
 
     void allreduce(ReduceOp const& op) {
         auto const in = mine(op, count_);
-        auto const wanted = filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, i); });
+        auto const wanted = filled<T>(
+            count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, i); });
         std::vector<T> out(count_);
         comm_.allreduce(in, out, op, options_);
         expect_same(out, wanted, label("allreduce", op));
@@ -65,7 +66,8 @@ public:
 
     void reduce(ReduceOp const& op, int root) {
         auto const in = mine(op, count_);
-        auto const wanted = filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, i); });
+        auto const wanted = filled<T>(
+            count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, i); });
         std::vector<T> out(rank_ == root ? count_ : 0);
         comm_.reduce(in, out, op, root, options_);
         if (rank_ == root) expect_same(out, wanted, label("reduce", op));
@@ -78,17 +80,22 @@ public:
         auto const in = mine(op, count_);
         std::vector<T> out(count_);
         comm_.scan(in, out, op, options_);
-        expect_same(out, filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, rank_, i); }),
-                    label("scan", op));
+        expect_same(
+            out,
+            filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, rank_, i); }),
+            label("scan", op));
         out = in;
         comm_.exscan(out, op, options_);
-        auto const before = filled<T>(
-            count_, [&](std::size_t i) { return rank_ == 0 ? in[i] : reduced<T>(op.kind(), 0, rank_ - 1, i); });
+        auto const before = filled<T>(count_, [&](std::size_t i) {
+            return rank_ == 0 ? in[i] : reduced<T>(op.kind(), 0, rank_ - 1, i);
+        });
         expect_same(out, before, label("exscan in place", op));
         out = in;
         comm_.iscan(out, op, options_).wait();
-        expect_same(out, filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, rank_, i); }),
-                    label("iscan in place", op));
+        expect_same(
+            out,
+            filled<T>(count_, [&](std::size_t i) { return reduced<T>(op.kind(), 0, rank_, i); }),
+            label("iscan in place", op));
         std::vector<T> untouched = in;
         comm_.iexscan(in, untouched, op, options_).wait();
         expect_same(untouched, before, label("iexscan", op));
@@ -137,7 +144,8 @@ public:
         expect_same(out, everyone(), label("allgather"));
         std::vector<T> data(count_ * n());
         auto const own = part_of(rank_, count_);
-        std::copy(own.begin(), own.end(), data.begin() + static_cast<std::ptrdiff_t>(count_) * rank_);
+        std::copy(own.begin(), own.end(),
+                  data.begin() + static_cast<std::ptrdiff_t>(count_) * rank_);
         comm_.iallgather(data, options_).wait();
         expect_same(data, everyone(), label("allgather in place"));
     }
@@ -150,14 +158,19 @@ public:
         expect_same(out, everyone(counts), label("allgatherv"));
         // Parts in reverse order, given by offsets, in place.
         std::vector<std::size_t> offsets(n());
-        for (std::size_t r = 0; r < n(); ++r) offsets[r] = total(counts) - before(counts, static_cast<int>(r)) - counts[r];
+        for (std::size_t r = 0; r < n(); ++r)
+            offsets[r] = total(counts) - before(counts, static_cast<int>(r)) - counts[r];
         std::vector<T> data(total(counts));
-        std::copy(own.begin(), own.end(), data.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(rank_)]));
+        std::copy(
+            own.begin(), own.end(),
+            data.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(rank_)]));
         comm_.iallgatherv(data, Parts(counts, offsets), options_).wait();
         for (int r = 0; r < size_; ++r) {
-            auto const at = data.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(r)]);
+            auto const at =
+                data.begin() + static_cast<std::ptrdiff_t>(offsets[static_cast<std::size_t>(r)]);
             std::size_t const length = counts[static_cast<std::size_t>(r)];
-            expect_same(std::vector<T>(at, at + static_cast<std::ptrdiff_t>(length)), part_of(r, length), label("allgatherv with offsets"));
+            expect_same(std::vector<T>(at, at + static_cast<std::ptrdiff_t>(length)),
+                        part_of(r, length), label("allgatherv with offsets"));
         }
     }
 
@@ -169,7 +182,8 @@ public:
         std::vector<T> data = own;
         if (rank_ == root) {
             data.assign(count_ * n(), T{});
-            std::copy(own.begin(), own.end(), data.begin() + static_cast<std::ptrdiff_t>(count_) * rank_);
+            std::copy(own.begin(), own.end(),
+                      data.begin() + static_cast<std::ptrdiff_t>(count_) * rank_);
         }
         comm_.igather(data, root, options_).wait();
         expect_same(data, rank_ == root ? everyone() : own, label("gather in place"));
@@ -220,14 +234,17 @@ public:
 
     void alltoallv() {
         // Rank s sends rank d count_ + s + 2 d elements.
-        auto const length = [&](int from, int to) { return count_ + static_cast<std::size_t>(from + 2 * to); };
+        auto const length = [&](int from, int to) {
+            return count_ + static_cast<std::size_t>(from + 2 * to);
+        };
         std::vector<std::size_t> sent(n()), received(n());
         for (int r = 0; r < size_; ++r) {
             sent[static_cast<std::size_t>(r)] = length(rank_, r);
             received[static_cast<std::size_t>(r)] = length(r, rank_);
         }
         auto const in = crossing([&](int to) { return cross(rank_, to, length(rank_, to)); });
-        auto const wanted = crossing([&](int from) { return cross(from, rank_, length(from, rank_)); });
+        auto const wanted =
+            crossing([&](int from) { return cross(from, rank_, length(from, rank_)); });
         std::vector<T> out(wanted.size());
         comm_.alltoallv(in, sent, out, received, options_);
         expect_same(out, wanted, label("alltoallv"));
@@ -245,13 +262,15 @@ private:
         return filled<T>(count, [&](std::size_t i) { return value<T>(op.kind(), rank_, i); });
     }
     std::vector<T> reduced_part(ReduceOp const& op, std::size_t from, std::size_t count) const {
-        return filled<T>(count, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, from + i); });
+        return filled<T>(
+            count, [&](std::size_t i) { return reduced<T>(op.kind(), 0, size_ - 1, from + i); });
     }
     std::vector<T> part_of(int rank, std::size_t count) const {
         return filled<T>(count, [&](std::size_t i) { return value<T>(plain, rank, i); });
     }
     std::vector<T> cross(int from, int to, std::size_t count) const {
-        return filled<T>(count, [&](std::size_t i) { return value<T>(plain, from * size_ + to, i); });
+        return filled<T>(count,
+                         [&](std::size_t i) { return value<T>(plain, from * size_ + to, i); });
     }
     template <class F>
     std::vector<T> crossing(F&& block) const {
@@ -281,10 +300,13 @@ private:
         return std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
     }
     std::string label(std::string const& call) const {
-        return call + "(" + data_type_of<T>().name() + " x " + std::to_string(count_) + ") on rank " +
-               std::to_string(rank_) + " of " + std::to_string(size_) + " " + std::string(options_.algorithm);
+        return call + "(" + data_type_of<T>().name() + " x " + std::to_string(count_) +
+               ") on rank " + std::to_string(rank_) + " of " + std::to_string(size_) + " " +
+               std::string(options_.algorithm);
     }
-    std::string label(std::string const& call, ReduceOp const& op) const { return label(call) + " " + op.name(); }
+    std::string label(std::string const& call, ReduceOp const& op) const {
+        return label(call) + " " + op.name();
+    }
 
     Communicator& comm_;
     int rank_;
@@ -293,9 +315,10 @@ private:
     CallOptions options_;
 };
 
-constexpr Kind predefined[] = {Kind::sum, Kind::prod, Kind::min, Kind::max, Kind::logical_and, Kind::logical_or,
-                               Kind::logical_xor, Kind::bit_and, Kind::bit_or, Kind::bit_xor, Kind::minloc,
-                               Kind::maxloc, Kind::average};
+constexpr Kind predefined[] = {
+    Kind::sum,        Kind::prod,        Kind::min,     Kind::max,    Kind::logical_and,
+    Kind::logical_or, Kind::logical_xor, Kind::bit_and, Kind::bit_or, Kind::bit_xor,
+    Kind::minloc,     Kind::maxloc,      Kind::average};
 
 void all_types_and_operations(Communicator& comm, std::size_t count) {
     for_each_type([&](auto tag) {
@@ -313,29 +336,60 @@ void all_algorithms(Communicator& comm, std::size_t count) {
         auto const collective = static_cast<Collective>(c);
         for (auto const& algorithm : collectives::algorithms(collective)) {
             Suite<float> suite(comm, count, {.algorithm = algorithm.name});
-            bool const root_matters = collective == Collective::gatherv || collective == Collective::scatterv;
+            bool const root_matters =
+                collective == Collective::gatherv || collective == Collective::scatterv;
             try {
                 switch (collective) {
-                    case Collective::allreduce: suite.allreduce(sum); break;
-                    case Collective::reduce: suite.reduce(sum, comm.size() - 1); break;
-                    case Collective::reduce_scatter: suite.reduce_scatter(sum); break;
-                    case Collective::reduce_scatter_block: suite.reduce_scatter_block(sum); break;
-                    case Collective::broadcast: suite.broadcast(comm.size() - 1); break;
-                    case Collective::allgather: suite.allgather(); break;
-                    case Collective::allgatherv: suite.allgatherv(); break;
-                    case Collective::gather: suite.gather(comm.size() - 1); break;
-                    case Collective::scatter: suite.scatter(comm.size() - 1); break;
-                    case Collective::gatherv: suite.gatherv(0); break;
-                    case Collective::scatterv: suite.scatterv(0); break;
-                    case Collective::alltoall: suite.alltoall(); break;
-                    case Collective::alltoallv: suite.alltoallv(); break;
+                    case Collective::allreduce:
+                        suite.allreduce(sum);
+                        break;
+                    case Collective::reduce:
+                        suite.reduce(sum, comm.size() - 1);
+                        break;
+                    case Collective::reduce_scatter:
+                        suite.reduce_scatter(sum);
+                        break;
+                    case Collective::reduce_scatter_block:
+                        suite.reduce_scatter_block(sum);
+                        break;
+                    case Collective::broadcast:
+                        suite.broadcast(comm.size() - 1);
+                        break;
+                    case Collective::allgather:
+                        suite.allgather();
+                        break;
+                    case Collective::allgatherv:
+                        suite.allgatherv();
+                        break;
+                    case Collective::gather:
+                        suite.gather(comm.size() - 1);
+                        break;
+                    case Collective::scatter:
+                        suite.scatter(comm.size() - 1);
+                        break;
+                    case Collective::gatherv:
+                        suite.gatherv(0);
+                        break;
+                    case Collective::scatterv:
+                        suite.scatterv(0);
+                        break;
+                    case Collective::alltoall:
+                        suite.alltoall();
+                        break;
+                    case Collective::alltoallv:
+                        suite.alltoallv();
+                        break;
                     case Collective::scan:
-                    case Collective::exscan: break;  // two collectives in one: below
-                    case Collective::barrier: comm.barrier({.algorithm = algorithm.name}); break;
+                    case Collective::exscan:
+                        break;  // two collectives in one: below
+                    case Collective::barrier:
+                        comm.barrier({.algorithm = algorithm.name});
+                        break;
                 }
             } catch (UsageError const& refusal) {
                 EXPECT_FALSE(root_matters) << refusal.what();
-                EXPECT_NE(std::string(refusal.what()).find("cannot do"), std::string::npos) << refusal.what();
+                EXPECT_NE(std::string(refusal.what()).find("cannot do"), std::string::npos)
+                    << refusal.what();
             }
         }
     }

@@ -14,8 +14,9 @@ TEST(CollectiveSuite, IsRightOverMpi) {
     run_collective_suite(world.communicator());
     long const failures = world.communicator().allreduce_value<long>(HasFailure() ? 1 : 0, sum);
     EXPECT_EQ(failures, 0) << failures << " ranks failed";
-    if (world.rank() == 0) std::cout << "collective suite over " << world.bootstrap() << " on " << world.size() << " ranks, "
-                                     << world.nodes().nodes() << " nodes\n";
+    if (world.rank() == 0)
+        std::cout << "collective suite over " << world.bootstrap() << " on " << world.size()
+                  << " ranks, " << world.nodes().nodes() << " nodes\n";
 }
 
 }  // namespace sinew::tests

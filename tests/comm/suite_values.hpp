@@ -26,10 +26,10 @@ void for_each_type(F&& f) {
     auto const each = [&](auto... tags) { (f(tags), ...); };
     each(TypeTag<float16>{}, TypeTag<bfloat16>{}, TypeTag<float>{}, TypeTag<double>{},
          TypeTag<std::complex<float>>{}, TypeTag<std::complex<double>>{}, TypeTag<std::int8_t>{},
-         TypeTag<std::int16_t>{}, TypeTag<std::int32_t>{}, TypeTag<std::int64_t>{}, TypeTag<std::uint8_t>{},
-         TypeTag<std::uint16_t>{}, TypeTag<std::uint32_t>{}, TypeTag<std::uint64_t>{},
-         TypeTag<ValueIndex<float>>{}, TypeTag<ValueIndex<double>>{}, TypeTag<ValueIndex<std::int32_t>>{},
-         TypeTag<ValueIndex<std::int64_t>>{});
+         TypeTag<std::int16_t>{}, TypeTag<std::int32_t>{}, TypeTag<std::int64_t>{},
+         TypeTag<std::uint8_t>{}, TypeTag<std::uint16_t>{}, TypeTag<std::uint32_t>{},
+         TypeTag<std::uint64_t>{}, TypeTag<ValueIndex<float>>{}, TypeTag<ValueIndex<double>>{},
+         TypeTag<ValueIndex<std::int32_t>>{}, TypeTag<ValueIndex<std::int64_t>>{});
 }
 
 template <class T>
@@ -54,7 +54,8 @@ T value(ReduceOp::Kind op, int rank, std::size_t index) {
         return element;
     } else if constexpr (is_complex<T>) {
         using Real = typename T::value_type;
-        if (op != ReduceOp::Kind::prod) return T(static_cast<Real>(mixed), static_cast<Real>(-mixed - 1));
+        if (op != ReduceOp::Kind::prod)
+            return T(static_cast<Real>(mixed), static_cast<Real>(-mixed - 1));
         T const turns[] = {T(1, 0), T(0, 1), T(-1, 0), T(0, -1), T(2, 0)};
         return turns[mixed];
     } else {
@@ -69,7 +70,8 @@ template <class T>
 T apply(ReduceOp::Kind op, T a, T b) {
     using K = ReduceOp::Kind;
     if constexpr (is_indexed<T>) {
-        bool const first = a.value == b.value ? a.index < b.index : (op == K::minloc) == (a.value < b.value);
+        bool const first =
+            a.value == b.value ? a.index < b.index : (op == K::minloc) == (a.value < b.value);
         return first ? a : b;
     } else {
         if (op == K::sum || op == K::average) return static_cast<T>(a + b);
@@ -95,7 +97,8 @@ template <class T>
 T reduced(ReduceOp::Kind op, int first, int last, std::size_t index) {
     if constexpr (is_half<T>) {
         float sum_ = value<T>(op, first, index);
-        for (int r = first + 1; r <= last; ++r) sum_ = apply<float>(op, sum_, value<T>(op, r, index));
+        for (int r = first + 1; r <= last; ++r)
+            sum_ = apply<float>(op, sum_, value<T>(op, r, index));
         if (op == ReduceOp::Kind::average) sum_ /= static_cast<float>(last - first + 1);
         return T(sum_);
     } else {
@@ -121,7 +124,8 @@ void expect_same(std::vector<T> const& got, std::vector<T> const& wanted, std::s
         if (same(got[i], wanted[i])) continue;
         std::size_t wrong = 0;
         for (std::size_t k = i; k < got.size(); ++k) wrong += same(got[k], wanted[k]) ? 0 : 1;
-        ADD_FAILURE() << what << ": " << wrong << " of " << got.size() << " elements wrong, the first at " << i;
+        ADD_FAILURE() << what << ": " << wrong << " of " << got.size()
+                      << " elements wrong, the first at " << i;
         return;
     }
 }

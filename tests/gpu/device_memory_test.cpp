@@ -15,9 +15,11 @@ namespace {
 constexpr std::size_t count = 1 << 16;
 
 [[noreturn]] void no_gpu(cudaError_t error) {
-    bool const required = std::string(std::getenv("SINEW_REQUIRE_GPU") ? std::getenv("SINEW_REQUIRE_GPU") : "") == "1";
-    std::cout << (required ? "FAIL" : "SKIP") << ": no CUDA device (error " << error << ": " << cudaGetErrorString(error)
-              << ")\n";
+    bool const required =
+        std::string(std::getenv("SINEW_REQUIRE_GPU") ? std::getenv("SINEW_REQUIRE_GPU") : "") ==
+        "1";
+    std::cout << (required ? "FAIL" : "SKIP") << ": no CUDA device (error " << error << ": "
+              << cudaGetErrorString(error) << ")\n";
     std::exit(required ? 1 : 77);
 }
 
@@ -40,12 +42,15 @@ bool expect(bool what, char const* text) {
 
 int main(int argc, char** argv) {
     int devices = 0;
-    if (auto const error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0) no_gpu(error);
+    if (auto const error = cudaGetDeviceCount(&devices); error != cudaSuccess || devices == 0)
+        no_gpu(error);
     float *device = nullptr, *managed = nullptr, *pinned = nullptr;
-    bool good = expect(cudaMalloc(reinterpret_cast<void**>(&device), count * sizeof(float)) == cudaSuccess &&
-                           cudaMallocManaged(reinterpret_cast<void**>(&managed), count * sizeof(float)) == cudaSuccess &&
-                           cudaMallocHost(reinterpret_cast<void**>(&pinned), count * sizeof(float)) == cudaSuccess,
-                       "memory of three kinds");
+    bool good = expect(
+        cudaMalloc(reinterpret_cast<void**>(&device), count * sizeof(float)) == cudaSuccess &&
+            cudaMallocManaged(reinterpret_cast<void**>(&managed), count * sizeof(float)) ==
+                cudaSuccess &&
+            cudaMallocHost(reinterpret_cast<void**>(&pinned), count * sizeof(float)) == cudaSuccess,
+        "memory of three kinds");
     if (!good) return 1;
     sinew::World world(argc, argv);
     good &= expect(is_refused(world.communicator(), device), "device memory is refused");

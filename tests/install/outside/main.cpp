@@ -9,5 +9,6 @@ int main(int argc, char** argv) {
     sinew::World world(argc, argv);
     std::vector<float> data(1000, 1);
     world.communicator().allreduce(data, sinew::sum);
-    std::cout << "sinew " << sinew::version() << ": sum " << data[0] << " of " << world.size() << '\n';
+    std::cout << "sinew " << sinew::version() << ": sum " << data[0] << " of " << world.size()
+              << '\n';
 }
