@@ -268,13 +268,24 @@ std::span<Algorithm const> algorithms(Collective collective) {
 }
 
 Algorithm const& find_algorithm(Collective collective, std::string_view name) {
-    std::string names;
-    for (Algorithm const& algorithm : algorithms(collective)) {
+    for (Algorithm const& algorithm : algorithms(collective))
         if (algorithm.name == name) return algorithm;
-        names += text(names.empty() ? "" : ", ", algorithm.name);
-    }
+    std::string names;
+    for (std::string_view const known : algorithm_names(collective))
+        names += text(names.empty() ? "" : ", ", known);
     throw UsageError(text("\"", name, "\" (is no algorithm of ", sinew::name(collective),
                           "). Choose one of: ", names));
 }
 
 }  // namespace sinew::collectives
+
+namespace sinew {
+
+std::vector<std::string_view> algorithm_names(Collective collective) {
+    std::vector<std::string_view> names;
+    for (auto const& algorithm : collectives::algorithms(collective))
+        names.push_back(algorithm.name);
+    return names;
+}
+
+}  // namespace sinew

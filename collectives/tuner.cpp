@@ -14,6 +14,10 @@ namespace sinew::collectives {
 
 namespace {
 
+/// Simpler algorithms come first in the catalogue; what comes later must promise this much less
+/// time, for the model is not that exact, and more steps are more occasions to wait.
+constexpr double worthwhile = 0.98;
+
 Collective parse_collective(std::string_view word, std::string_view setting) {
     for (int i = 0; i < collectives_count; ++i)
         if (name(static_cast<Collective>(i)) == word) return static_cast<Collective>(i);
@@ -39,18 +43,22 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
 }
 
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
-    auto const which = static_cast<std::size_t>(collective);
-    if (forced_[which] != nullptr && forced_[which]->applies(shape)) return *forced_[which];
     // What applies depends on the ranks and on commuting alone, so that a bucket has one answer,
     // whichever of its sizes comes first.
-    auto& known = chosen_[which][(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
+    auto& known = chosen_[static_cast<std::size_t>(collective)]
+                         [(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
                          [std::bit_width(shape.bytes) % buckets];
-    if (known == nullptr) {
-        Shape typical = shape;
-        typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
-        known = &fastest(collective, typical, order_matters);
-    }
+    if (known == nullptr) known = &choice(collective, shape, order_matters);
     return *known;
+}
+
+Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
+                               bool order_matters) const {
+    Algorithm const* const forced = forced_[static_cast<std::size_t>(collective)];
+    if (forced != nullptr && forced->applies(shape)) return *forced;
+    Shape typical = shape;
+    typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
+    return fastest(collective, typical, order_matters);
 }
 
 /// The order that a reduction of this shape is carried out in when it matters.
@@ -76,7 +84,7 @@ Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
     for (Algorithm const& candidate : all) {
         if (!candidate.applies(shape) || (restricted && candidate.order != order)) continue;
         double const seconds = candidate.seconds(shape, model_);
-        if (best != nullptr && seconds >= least) continue;
+        if (best != nullptr && seconds >= worthwhile * least) continue;
         best = &candidate;
         least = seconds;
     }
@@ -93,7 +101,7 @@ std::string Tuner::explain(Collective collective, int ranks) const {
     out << '\n' << std::fixed << std::setprecision(1);
     for (std::size_t bytes = 8; bytes <= std::size_t{64} << 20; bytes *= 4) {
         Shape const shape{.ranks = ranks, .bytes = bytes, .count = bytes / 4, .commutative = true};
-        out << std::setw(12) << bytes << "  " << fastest(collective, shape, true).name;
+        out << std::setw(12) << bytes << "  " << choice(collective, shape, true).name;
         for (Algorithm const& a : algorithms(collective)) {
             out << "  ";
             if (a.applies(shape)) out << a.seconds(shape, model_) * 1e6;

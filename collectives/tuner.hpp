@@ -28,6 +28,8 @@ public:
     Tuner(Model const& model, bool across_nodes, std::string_view forced);
 
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
+    /// What `choose` would answer; may be asked at any time, from any thread.
+    Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
     Model const& model() const { return model_; }
     /// A table of sizes, choices and expected times.
     std::string explain(Collective collective, int ranks) const;

@@ -6,7 +6,6 @@
 #include <set>
 #include <sinew/error.hpp>
 
-#include "benchmarks/collectives/algorithm_names.hpp"
 #include "benchmarks/collectives/bandwidth.hpp"
 #include "benchmarks/collectives/ours.hpp"
 #include "benchmarks/collectives/values.hpp"
@@ -30,7 +29,7 @@ std::vector<std::string> Sweep::algorithms(Collective collective) const {
         if (name != "all") {
             names.push_back(name);
         } else {
-            auto const all = algorithm_names(comm_.explain(collective));
+            auto const all = algorithm_names(collective);
             names.insert(names.end(), all.begin(), all.end());
         }
     }
@@ -138,6 +137,13 @@ double Sweep::fraction_of_link(Problem const& problem, double us) const {
     return bits / options_.link_rate / (us * 1e-6);
 }
 
+/// "auto:ring": what was asked for, and what the tuner made of it.
+std::string Sweep::used(std::string const& asked, Problem const& problem) const {
+    if (asked != "auto") return asked;
+    return text("auto:",
+                comm_.algorithm_for(problem.collective, problem.bytes(), problem.type, problem.op));
+}
+
 void Sweep::report(Problem const& problem, Variant variant,
                    std::vector<Contender> const& contenders, Measured const& measured) {
     std::vector<std::size_t> peers;
@@ -153,7 +159,7 @@ void Sweep::report(Problem const& problem, Variant variant,
                 .nodes = comm_.nodes().nodes(),
                 .dtype = problem.type.name(),
                 .op = reduces(problem.collective) ? problem.op.name() : "none",
-                .algorithm = names[i],
+                .algorithm = used(names[i], problem),
                 .variant = std::string(name(variant))};
         summarize(measured, i, peers, names, row);
         row.algbw_gbs = algorithm_bandwidth(row.bytes, row.us.p50);

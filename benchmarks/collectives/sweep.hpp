@@ -46,6 +46,7 @@ private:
     void measure(Problem const& problem, Variant variant);
     std::vector<Contender> contenders(Workload const& load);
     std::size_t wrong_after(Contender const& contender, Workload const& load);
+    std::string used(std::string const& asked, Problem const& problem) const;
     void report(Problem const& problem, Variant variant, std::vector<Contender> const& contenders,
                 Measured const& measured);
     double fraction_of_link(Problem const& problem, double us) const;

@@ -13,7 +13,7 @@ namespace sinew::bench {
 namespace {
 
 constexpr int size_width = 11, count_width = 11, type_width = 10, op_width = 12,
-              algorithm_width = 20, variant_width = 8, number_width = 10, wrong_width = 8,
+              algorithm_width = 25, variant_width = 8, number_width = 10, wrong_width = 8,
               state_width = 15;
 
 std::string fixed(double value, int digits) {

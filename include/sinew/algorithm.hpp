@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace sinew {
 
@@ -29,6 +30,9 @@ enum class Collective : std::uint8_t {
 inline constexpr int collectives_count = static_cast<int>(Collective::barrier) + 1;
 
 std::string_view name(Collective collective);
+
+/// All algorithms of a collective; any of them may be asked for by CallOptions::algorithm.
+std::vector<std::string_view> algorithm_names(Collective collective);
 
 /// What one call may ask for. Must be equal on all ranks.
 struct CallOptions {

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include <sinew/algorithm.hpp>
@@ -62,6 +63,10 @@ public:
     Transport& transport() const noexcept;
     /// Which algorithm each size of a collective would use and what the model expects, as text.
     std::string explain(Collective collective) const;
+    /// The algorithm that a call on `bytes` (of the whole vector) would use. `op`: where it reduces.
+    std::string_view algorithm_for(Collective collective, std::size_t bytes,
+                                   DataType type = DataType::Kind::f32,
+                                   ReduceOp const& op = sum) const;
 
     /// Ranks with equal `color` (>= 0) form a communicator, ordered by `key`, then by rank. Collective.
     Communicator split(int color, int key = 0);

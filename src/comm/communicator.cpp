@@ -4,6 +4,7 @@
 #include <sinew/error.hpp>
 
 #include "src/comm/communicator_state.hpp"
+#include "src/comm/perform.hpp"
 
 namespace sinew {
 
@@ -57,6 +58,13 @@ NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes();
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
 std::string Communicator::explain(Collective collective) const {
     return state_->tuner().explain(collective, size());
+}
+std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
+                                             DataType type, ReduceOp const& op) const {
+    return detail::expected_algorithm(
+               state_->tuner(), size(),
+               {.collective = collective, .in = {nullptr, bytes / type.size(), type}, .op = op})
+        .name;
 }
 int Communicator::max_tag() const noexcept {
     return state_->transport().max_tag() - detail::first_user_tag;

@@ -279,4 +279,17 @@ void perform(collectives::Channel& channel, collectives::Tuner& tuner,
     else Performance(channel, tuner, scratch, call, under_way).run();
 }
 
+collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
+                                                 Invocation const& call) {
+    // Where each rank knows its own sizes alone, the choice does not look at them.
+    bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
+                           call.collective == C::alltoallv || call.collective == C::barrier;
+    DataType const type = needs_wider(call) ? DataType(DataType::Kind::f32) : call.in.type;
+    Shape const shape{.ranks = ranks,
+                      .bytes = own_sizes ? 0 : call.in.count * type.size(),
+                      .count = own_sizes ? 0 : call.in.count,
+                      .commutative = !call.reduces() || call.op.commutative()};
+    return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
+}
+
 }  // namespace sinew::detail

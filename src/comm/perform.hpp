@@ -14,4 +14,8 @@ namespace sinew::detail {
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              collectives::Scratch& scratch, Invocation const& call, bool& under_way);
 
+/// What a call without a wish of its own would run, `call.in` being the whole vector.
+collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
+                                                 Invocation const& call);
+
 }  // namespace sinew::detail
