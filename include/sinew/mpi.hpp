@@ -24,7 +24,7 @@ DataType data_type(MPI_Datatype type);
 MPI_Datatype to_mpi(DataType type);
 
 /// An MPI operation to ours, for elements of `type`. One made by MPI_Op_create is applied through
-/// MPI_Reduce_local, and its buffers are DataType::opaque of the type's size unless `type` is
+/// MPI_Reduce_local, and its buffers are DataType::opaque of the type's extent unless `type` is
 /// predefined. To MPI: user-defined operations and `average` have no counterpart and are refused.
 ReduceOp reduce_op(MPI_Op op, MPI_Datatype type);
 MPI_Op to_mpi(ReduceOp const& op);

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sinew/mpi.hpp>
 
+#include <algorithm>
+#include <cstdint>
+
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
@@ -80,6 +83,17 @@ std::string name_of(MPI_Datatype type) {
     return length > 0 ? name : "an MPI type without a name";
 }
 
+/// From one element to the next: more than the type's size where it has gaps.
+std::uint32_t bytes_in_array(MPI_Datatype type) {
+    MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
+    PMPI_Type_get_extent(type, &low, &extent);
+    PMPI_Type_get_true_extent(type, &true_low, &true_extent);
+    if (true_low < 0 || extent < true_low + true_extent || extent > UINT32_MAX)
+        throw UsageError(text(name_of(type), " reaches beyond its extent of ", extent,
+                              " bytes. Give it that of the C++ type by MPI_Type_create_resized"));
+    return static_cast<std::uint32_t>(extent);
+}
+
 /// An operation of the application's, applied by MPI itself.
 struct MpiOperation final : ReduceOp::UserFunction {
     MpiOperation(MPI_Op op_, MPI_Datatype type_, std::size_t size_)
@@ -137,6 +151,7 @@ MPI_Comm to_mpi(Communicator const& comm) {
 }
 
 DataType data_type(MPI_Datatype type) {
+    if (type == MPI_DATATYPE_NULL) throw UsageError("the MPI type is MPI_DATATYPE_NULL");
     TypeKind kind{};
     if (is_predefined(type, &kind)) return kind;
     throw UsageError(
@@ -153,12 +168,14 @@ MPI_Datatype to_mpi(DataType type) {
 ReduceOp reduce_op(MPI_Op op, MPI_Datatype type) {
     for (OpPair const& pair : op_table())
         if (pair.mpi == op) return ReduceOp(pair.ours);
-    int size = 0, commutes = 0;
-    PMPI_Type_size(type, &size);
+    // Asked before MPI is: it would end the program.
+    if (op == MPI_OP_NULL) throw UsageError("the MPI operation is MPI_OP_NULL");
+    if (type == MPI_DATATYPE_NULL) throw UsageError("the MPI type is MPI_DATATYPE_NULL");
+    int commutes = 0;
     if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS)
         throw UsageError("the MPI operation is not a valid one");
     TypeKind kind{};
-    auto const bytes = static_cast<std::uint32_t>(size);
+    auto const bytes = bytes_in_array(type);
     return {std::make_shared<MpiOperation>(op, type, bytes),
             is_predefined(type, &kind) ? DataType(kind) : DataType::opaque(bytes),
             commutes != 0 ? Commutative::yes : Commutative::no, "MPI operation"};
