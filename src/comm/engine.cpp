@@ -144,24 +144,33 @@ void Engine::adopt() {
     std::lock_guard const lock(mutex_);
     for (auto& operation : submitted_) {
         progressed_ = true;
+        if (operation->chain_ != nullptr) {
+            auto const [chain, first] = waiting_.try_emplace(operation->chain_);
+            if (!first) {
+                chain->second.push_back(std::move(operation));
+                continue;
+            }
+        }
         running_.push_back(std::move(operation));
     }
     submitted_.clear();
 }
 
-bool Engine::is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const {
-    if ((*which)->chain_ == nullptr) return true;
-    return std::none_of(running_.begin(), which,
-                        [&](auto const& other) { return other->chain_ == (*which)->chain_; });
+std::shared_ptr<Operation> Engine::next_of_chain(void const* chain) {
+    auto const waiting = waiting_.find(chain);
+    if (waiting == waiting_.end()) return nullptr;
+    if (waiting->second.empty()) {
+        waiting_.erase(waiting);
+        return nullptr;
+    }
+    auto next = std::move(waiting->second.front());
+    waiting->second.pop_front();
+    return next;
 }
 
 void Engine::round() {
     adopt();
     for (auto it = running_.begin(); it != running_.end();) {
-        if (!is_head_of_chain(it)) {
-            ++it;
-            continue;
-        }
         if (!resume(**it)) {
             ++it;
             continue;
@@ -169,6 +178,7 @@ void Engine::round() {
         progressed_ = true;
         std::shared_ptr<Operation> const ended = std::move(*it);
         it = running_.erase(it);
+        if (auto next = next_of_chain(ended->chain_)) it = running_.insert(it, std::move(next));
         if (ended->fiber_) stacks_.push_back(ended->fiber_->take_stack());
         ended->body_ = nullptr;  // what it holds goes before anybody hears of the end
         ended->fiber_.reset();

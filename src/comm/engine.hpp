@@ -4,6 +4,7 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <deque>
 #include <exception>
 #include <functional>
 #include <list>
@@ -11,6 +12,7 @@
 #include <mutex>
 #include <optional>
 #include <thread>
+#include <unordered_map>
 #include <vector>
 
 #include <sinew/request.hpp>
@@ -108,7 +110,8 @@ private:
     bool resume(Operation& operation);
     void give_fiber(Operation& operation);
     void poll_watches();
-    bool is_head_of_chain(std::list<std::shared_ptr<Operation>>::const_iterator which) const;
+    /// Takes off the chain what comes after the operation that ended.
+    std::shared_ptr<Operation> next_of_chain(void const* chain);
 
     Threading threading_;
     std::mutex mutex_;
@@ -119,7 +122,9 @@ private:
     bool orphaned_ = false;  // of the engine's thread alone
     std::mutex watches_mutex_;
     std::vector<Watch*> watches_;
-    std::list<std::shared_ptr<Operation>> running_;  // of the driving thread alone
+    // Of the driving thread alone: what runs, and by chain what waits for one that does.
+    std::list<std::shared_ptr<Operation>> running_;
+    std::unordered_map<void const*, std::deque<std::shared_ptr<Operation>>> waiting_;
     std::vector<std::unique_ptr<FiberStack>> stacks_;
     bool progressed_ = false;
     bool driving_ = false;
