@@ -82,6 +82,20 @@ inline void on_ranks(int ranks, std::function<void(Communicator&)> const& body) 
 #endif
 }
 
+/// Counts the ranks that are through, so that the one at fault can outstay them.
+class Leaving {
+public:
+    explicit Leaving(int others) : others_(others) {}
+    void one_is_through() { ++through_; }
+    void wait_for_others() {
+        wait_until([&] { return through_ == others_; });
+    }
+
+private:
+    int others_;
+    std::atomic<int> through_{0};
+};
+
 /// An environment variable for as long as this lives.
 class Variable {
 public:

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+// Ranks, and operations of the caller's, that throw: what the others, threads here, get to see.
+#include "tests/comm/ranks.hpp"
+
+namespace sinew::tests {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+constexpr CallOptions soon{.timeout = 300ms};
+
+/// Runs `body` on rank 1 of `ranks`, which ends by an exception; the others call `call`, and the
+/// text of what they see goes to `check`. Gives the exception's text as run_thread_ranks tells it.
+std::string with_a_throwing_rank(int ranks, std::function<void(Communicator&)> const& call,
+                                 std::function<void(std::string const&)> const& check) {
+    return thrown_by<std::logic_error>([&] {
+        run_thread_ranks(ranks, [&](Communicator& comm) {
+            comm.barrier();
+            if (comm.rank() == 1) throw std::logic_error("of mine");
+            check(thrown_by<PeerLost>([&] { call(comm); }));
+        });
+    });
+}
+
+TEST(RankThatThrows, IsToldToTheOthersAndToTheCaller) {
+    auto const call = [](Communicator& comm) { comm.barrier(); };
+    auto const check = [](std::string const& what) {
+        EXPECT_THAT(what, AllOf(HasSubstr("barrier() #2 stopped"), HasSubstr("(rank 1 on "),
+                                HasSubstr("of mine")));
+    };
+    EXPECT_EQ(with_a_throwing_rank(4, call, check), "of mine");
+}
+
+TEST(RankThatThrows, EndsRequestsAndReceivesOfTheOthers) {
+    std::vector<std::vector<float>> data(4, std::vector<float>(100000));
+    with_a_throwing_rank(
+        4,
+        [&](Communicator& comm) {
+            auto& mine = data[static_cast<std::size_t>(comm.rank())];
+            Request const receive = comm.irecv(mine, any_source, 3, soon);
+            thrown_by<PeerLost>([&] { comm.recv(mine, 1, 4); });
+            comm.barrier();
+        },
+        [](std::string const& what) { EXPECT_THAT(what, HasSubstr("rank 1 on ")); });
+}
+
+TEST(RankThatThrows, EndsCommunicatorsItIsIn) {
+    thrown_by<std::logic_error>([&] {
+        run_thread_ranks(4, [](Communicator& comm) {
+            Communicator part = comm.split(comm.rank() % 2);
+            comm.barrier();
+            if (comm.rank() == 1) throw std::logic_error("of mine");
+            if (comm.rank() == 3)
+                EXPECT_THAT(thrown_by<PeerLost>([&] { part.barrier(); }),
+                            HasSubstr("rank 0 on "));  // as the part numbers its ranks
+            else EXPECT_EQ(part.allreduce_value(1, sum), 2);
+        });
+    });
+}
+
+/// An allreduce whose operation throws `error` on rank 1. The others must hear of it.
+template <class Thrown, class Call>
+void expect_operation_error_is_told(Thrown const& error, Call call) {
+    Leaving leaving(3);
+    run_thread_ranks(4, [&](Communicator& comm) {
+        auto const op = reduce_op<int>(
+            [&, self = comm.rank()](int a, int b) {
+                if (self == 1) throw error;
+                return a + b;
+            },
+            Commutative::no, "mine");
+        std::vector<int> data(10, 1);
+        if (comm.rank() == 1) {
+            EXPECT_THROW(call(comm, data, op), Thrown);
+            EXPECT_THROW(comm.barrier(), Thrown);
+            leaving.wait_for_others();
+        } else {
+            EXPECT_THAT(thrown_by<PeerLost>([&] {
+                            call(comm, data, op);
+                            comm.barrier();
+                        }),
+                        HasSubstr("rank 1 on "));
+            leaving.one_is_through();
+        }
+    });
+}
+
+constexpr auto blocking = [](Communicator& comm, std::vector<int>& data, ReduceOp const& op) {
+    comm.allreduce(data, op, {.algorithm = "recursive_doubling"});
+};
+constexpr auto waiting = [](Communicator& comm, std::vector<int>& data, ReduceOp const& op) {
+    comm.iallreduce(data, op, {.algorithm = "recursive_doubling"}).wait();
+};
+
+TEST(OperationThatThrows, LosesTheCommunicator) {
+    expect_operation_error_is_told(std::domain_error("in the operation"), blocking);
+    expect_operation_error_is_told(std::domain_error("in the operation"), waiting);
+}
+
+TEST(OperationThatThrows, LosesTheCommunicatorByAnythingThrown) {
+    expect_operation_error_is_told(42, blocking);
+    expect_operation_error_is_told(42, waiting);
+}
+
+// Not all that is thrown as UsageError comes before the first message.
+TEST(OperationThatThrows, LosesTheCommunicatorByAUsageError) {
+    expect_operation_error_is_told(UsageError("in the operation"), blocking);
+    expect_operation_error_is_told(UsageError("in the operation"), waiting);
+}
+
+TEST(OperationThatThrows, EndsInTheDestructorOfItsRequest) {
+    run_thread_ranks(2, [](Communicator& comm) {
+        auto const op = reduce_op<int>([](int, int) -> int { throw 42; });
+        std::vector<int> data(10, 1);
+        { Request const unwatched = comm.iallreduce(data, op); }
+        EXPECT_ANY_THROW(comm.barrier());
+    });
+}
+
+}  // namespace
+}  // namespace sinew::tests
