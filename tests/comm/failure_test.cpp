@@ -9,7 +9,6 @@ namespace sinew::tests {
 namespace {
 
 using testing::AllOf;
-using testing::AnyOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
