@@ -39,9 +39,7 @@ public:
             bool const came = finish_receive();
             bool const went = finish_send();
             if (came || went) idle_polls = 0;
-            else if (++idle_polls > channel_.spins())
-                channel_.idle(idle_polls - channel_.spins() - 1,
-                              received_ < posted_ ? previous_ : next_);
+            else if (++idle_polls > channel_.spins()) wait(idle_polls - channel_.spins() - 1);
         }
     }
 
@@ -70,9 +68,14 @@ private:
         }
     }
 
+    void wait(int round) {
+        bool const receiving = received_ < posted_;
+        channel_.step(step_of(receiving ? received_ : sent_) + 1, steps_);
+        channel_.idle(round, receiving ? previous_ : next_);
+    }
+
     bool finish_receive() {
         if (received_ == posted_ || !receives_[received_ % window_].test()) return false;
-        channel_.step(step_of(received_) + 1, steps_);
         place_.arrived(step_of(received_), received_ % segments_, slot_of(received_));
         ++received_;
         return true;

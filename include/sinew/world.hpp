@@ -14,7 +14,8 @@ namespace sinew {
 /// called MPI_Init itself, else it is alone: size 1, without touching MPI. One per process, made and
 /// destroyed by the same thread. Calls MPI_Init_thread (MPI_THREAD_MULTIPLE) and MPI_Finalize only
 /// if nobody did. Leaving waits for the others, bounded by the deadline, and never throws: after a
-/// failure it tells the others and leaves without them.
+/// failure it tells the others and leaves without them. Communicators split from it must be gone
+/// by then.
 class World {
 public:
     World();

@@ -62,8 +62,8 @@ std::string model_key(NodeLayout const& nodes, Transport const& transport, bool 
         host.begin(), host.end(),
         [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; },
         '_');
-    return text("2-", host, '-', transport.name(), '-', transport.size(), "ranks-", nodes.nodes(),
-                "nodes", oversubscribed ? "-oversubscribed" : "");
+    return text("2-", host, '-', transport.name(), '-', SINEW_MPI_VENDOR, '-', transport.size(),
+                "ranks-", nodes.nodes(), "nodes", oversubscribed ? "-oversubscribed" : "");
 }
 
 Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport,

@@ -46,7 +46,7 @@ World::~World() {
     // A launcher ends the whole job when one rank leaves early. Let the others say what they saw.
     if (!together) std::this_thread::sleep_for(1s);
     auto const leave = state_->bootstrap.leave;
-    state_.reset();  // no message and no thread of ours is under way after this
+    state_.reset();  // communicators split from it must be gone: MPI ends next
     if (together) leave();
 }
 
