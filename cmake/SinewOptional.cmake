@@ -95,12 +95,38 @@ macro(sinew_find_hwloc)
     endif()
 endmacro()
 
+# Its headers: the library itself is loaded at run time, where a program needs it.
+macro(sinew_find_pmix)
+    find_package(Pmix QUIET)
+    set(found ${Pmix_FOUND})
+    if(found)
+        set(about "PMIx ${Pmix_VERSION}")
+    endif()
+endmacro()
+
 # Only the runtime, linked statically: it tells device pointers from host pointers.
 macro(sinew_find_cuda)
     find_package(CUDAToolkit QUIET)
     if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)
         set(found TRUE)
         set(about "CUDA ${CUDAToolkit_VERSION}")
+    endif()
+endmacro()
+
+# A peer of the wire benchmark, never part of the library.
+macro(sinew_find_zmq)
+    find_path(ZMQ_INCLUDE_DIR zmq.h)
+    find_library(ZMQ_LIBRARY zmq)
+    mark_as_advanced(ZMQ_INCLUDE_DIR ZMQ_LIBRARY)
+    if(ZMQ_INCLUDE_DIR AND ZMQ_LIBRARY)
+        set(found TRUE)
+        set(about "${ZMQ_LIBRARY}")
+        if(NOT TARGET sinew::zmq)
+            add_library(sinew::zmq INTERFACE IMPORTED)
+            set_target_properties(sinew::zmq PROPERTIES
+                INTERFACE_INCLUDE_DIRECTORIES "${ZMQ_INCLUDE_DIR}"
+                INTERFACE_LINK_LIBRARIES "${ZMQ_LIBRARY}")
+        endif()
     endif()
 endmacro()
 

@@ -11,11 +11,15 @@ set(arrows
     "src/wire: src/base"
     "src/world: src/base src/transport src/wire"
     "src/comm: src/base src/transport src/wire src/world collectives"
+    "launchers/pmix: src/base"
+    "launchers/command_line: src/base launchers"
+    "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
+    "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks:"
     "examples:"
-    "tests: src collectives benchmarks examples")
+    "tests: src collectives launchers benchmarks examples")
 
 # Public headers that are above a layer, and so not for it: what they declare is made of it.
 set(public_above
@@ -29,12 +33,17 @@ set(public_above
 set(third_party
     "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
-    "hwloc(\\.h$|/): src/world/"
+    "hwloc(\\.h$|/): src/world/ launchers/"
+    "asio: src/wire/ benchmarks/"
+    "openssl/: src/wire/ tests/wire/"
+    "pmix: launchers/pmix/ src/world/pmix_ tests/launchers/pmix/"
+    "zmq: benchmarks/peers/"
+    "yaml-cpp/: launchers/"
     "cuda: tests/gpu/ collectives/nccl/ collectives/kernels/"
     "nccl\\.h$: collectives/nccl/"
     "gloo/: benchmarks/peers/"
-    "boost/: benchmarks/ examples/ tests/"
-    "nlohmann/: benchmarks/ examples/ tests/"
+    "boost/: launchers/ benchmarks/ examples/ tests/"
+    "nlohmann/: launchers/ benchmarks/ examples/ tests/"
     "(gtest|gmock)/: tests/")
 
 set(violations "")
@@ -106,7 +115,7 @@ macro(check_include)
 endmacro()
 
 set(folders "")
-foreach(folder include src collectives benchmarks examples tests)
+foreach(folder include src collectives launchers benchmarks examples tests)
     if(IS_DIRECTORY ${ROOT}/${folder})
         list(APPEND folders ${folder})
     endif()

@@ -40,11 +40,11 @@ void Sweep::run() {
     for (Collective const collective : options_.collectives) {
         for (DataType const type : options_.types) {
             for (ReduceOp const& op : options_.ops) {
-                if (reduces(collective) && !op.accepts(type))
+                if (is_reduction(collective) && !op.accepts(type))
                     listener_.note(text(name(collective), ": ", op.name(), " of ", type.name(),
                                         " left out (not defined)"));
                 else run_call(collective, type, op);
-                if (!reduces(collective)) break;  // the operation makes no difference
+                if (!is_reduction(collective)) break;  // the operation makes no difference
             }
             if (collective == Collective::barrier) break;
         }
@@ -158,7 +158,7 @@ void Sweep::report(Problem const& problem, Variant variant,
                 .ranks = comm_.size(),
                 .nodes = comm_.nodes().nodes(),
                 .dtype = problem.type.name(),
-                .op = reduces(problem.collective) ? problem.op.name() : "none",
+                .op = is_reduction(problem.collective) ? problem.op.name() : "none",
                 .algorithm = used(names[i], problem),
                 .variant = std::string(name(variant))};
         summarize(measured, i, peers, names, row);

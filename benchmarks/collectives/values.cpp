@@ -64,7 +64,7 @@ bool about_equal(DataType type, std::byte const* a, std::byte const* b) {
 }  // namespace
 
 Values::Values(Problem const& problem) : problem_(problem) {
-    if (!reduces(problem.collective)) return;
+    if (!is_reduction(problem.collective)) return;
     int const values = residues(problem);
     for (int residue = 0; residue < values; ++residue) {
         mine_.push_back(encode(problem.type, contribution(problem, problem.rank, residue, values)));
@@ -99,7 +99,7 @@ void Values::write_moved(std::byte* to, int rank, std::size_t count) const {
 void Values::prepare(Workload const& load) const {
     std::size_t const size = problem_.type.size();
     std::memset(load.out_bytes(), 0xa5, load.out().bytes());
-    if (!reduces(problem_.collective)) {
+    if (!is_reduction(problem_.collective)) {
         write_moved(load.in_bytes(), problem_.rank, problem_.in_count());
         if (problem_.collective == Collective::broadcast && problem_.is_root())
             write_moved(load.out_bytes(), problem_.rank, problem_.count);
@@ -116,7 +116,7 @@ bool Values::defined(Workload const& load) const {
 
 std::size_t Values::wrong(Workload const& load) const {
     if (!defined(load)) return 0;
-    return reduces(problem_.collective) ? wrong_reduced(load) : wrong_moved(load);
+    return is_reduction(problem_.collective) ? wrong_reduced(load) : wrong_moved(load);
 }
 
 std::size_t Values::wrong_reduced(Workload const& load) const {

@@ -40,34 +40,6 @@ bool uneven_parts(Collective collective) {
 
 }  // namespace
 
-bool reduces(Collective collective) {
-    switch (collective) {
-        case Collective::allreduce:
-        case Collective::reduce:
-        case Collective::reduce_scatter:
-        case Collective::reduce_scatter_block:
-        case Collective::scan:
-        case Collective::exscan:
-            return true;
-        default:
-            return false;
-    }
-}
-
-bool rooted(Collective collective) {
-    switch (collective) {
-        case Collective::broadcast:
-        case Collective::reduce:
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::scatterv:
-            return true;
-        default:
-            return false;
-    }
-}
-
 Problem Problem::of(Collective collective, DataType type, ReduceOp const& op, std::size_t bytes,
                     Communicator const& comm) {
     Problem problem{.collective = collective,

@@ -9,10 +9,6 @@
 
 namespace sinew::bench {
 
-bool reduces(Collective collective);
-/// Whether one rank is special: broadcast, reduce, gather(v), scatter(v). Here always rank 0.
-bool rooted(Collective collective);
-
 /// What one call asks for, on one rank. `count` is the total as nccl-tests defines it: the longest
 /// vector that a rank sends or receives, so of all ranks' parts where there are parts.
 struct Problem {

@@ -27,7 +27,8 @@ struct Call {
           count(static_cast<int>(load.problem().count)),
           in_count(static_cast<int>(load.problem().in_count())),
           part(static_cast<int>(load.problem().part())), type(mpi::to_mpi(load.problem().type)),
-          op(reduces(load.problem().collective) ? mpi::to_mpi(load.problem().op) : MPI_OP_NULL) {
+          op(is_reduction(load.problem().collective) ? mpi::to_mpi(load.problem().op)
+                                                     : MPI_OP_NULL) {
         int offset = 0, received = 0;
         for (std::size_t const elements : load.problem().parts) {
             counts.push_back(static_cast<int>(elements));

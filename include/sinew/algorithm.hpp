@@ -30,6 +30,10 @@ enum class Collective : std::uint8_t {
 inline constexpr int collectives_count = static_cast<int>(Collective::barrier) + 1;
 
 std::string_view name(Collective collective);
+/// Whether it combines what the ranks bring: allreduce, reduce, reduce_scatter, scan and their kin.
+bool is_reduction(Collective collective);
+/// Whether one rank is special: broadcast, reduce, gather(v), scatter(v).
+bool is_rooted(Collective collective);
 
 /// All algorithms of a collective; any of them may be asked for by CallOptions::algorithm.
 std::vector<std::string_view> algorithm_names(Collective collective);

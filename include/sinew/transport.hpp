@@ -23,8 +23,8 @@ inline constexpr int any_source = -1;
 ///
 /// Messages between two ranks with the same tag arrive in the order in which they were started
 /// (MPI's non-overtaking rule). Starting never blocks; completion is asked for with `test`, so that
-/// transfers overlap each other and the reduction. Implemented over MPI point-to-point and over
-/// memory between threads; the conformance suite in tests/transport is the contract. Tickets must be
+/// transfers overlap each other and the reduction. Implemented over MPI point-to-point, over
+/// sockets, and over memory between threads; the conformance suite in tests/transport is the contract. Tickets must be
 /// done or cancelled before their transport is destroyed, which is local.
 class Transport {
 public:

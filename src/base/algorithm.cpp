@@ -16,4 +16,32 @@ std::string_view name(Collective collective) {
     return names[static_cast<std::size_t>(collective)];
 }
 
+bool is_reduction(Collective collective) {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+        case Collective::reduce:
+        case Collective::scan:
+        case Collective::exscan:
+            return true;
+        default:
+            return false;
+    }
+}
+
+bool is_rooted(Collective collective) {
+    switch (collective) {
+        case Collective::broadcast:
+        case Collective::reduce:
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace sinew

@@ -29,9 +29,7 @@ bool env_flag(char const* name, bool fallback) {
         text(name, "=", *value, " (must be 0 or 1). Unset it for the default, ", fallback ? 1 : 0));
 }
 
-std::chrono::nanoseconds env_duration(char const* name, std::chrono::nanoseconds fallback) {
-    auto const value = env(name);
-    if (!value) return fallback;
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view value) {
     struct Unit {
         std::string_view name;
         double seconds;
@@ -39,13 +37,20 @@ std::chrono::nanoseconds env_duration(char const* name, std::chrono::nanoseconds
     constexpr std::array units{Unit{"", 1},   Unit{"s", 1},    Unit{"ms", 1e-3}, Unit{"us", 1e-6},
                                Unit{"m", 60}, Unit{"min", 60}, Unit{"h", 3600}};
     double number = 0;
-    char const* const end = value->data() + value->size();
-    auto const [rest, error] = std::from_chars(value->data(), end, number);
+    char const* const end = value.data() + value.size();
+    auto const [rest, error] = std::from_chars(value.data(), end, number);
     std::string_view const suffix(rest, static_cast<std::size_t>(end - rest));
     for (Unit const& unit : units)
-        if (error == std::errc{} && suffix == unit.name && number > 0 &&
+        if (error == std::errc{} && suffix == unit.name && number * unit.seconds >= 1e-9 &&
             number * unit.seconds < 1e9)
             return std::chrono::nanoseconds(static_cast<std::int64_t>(number * unit.seconds * 1e9));
+    return std::nullopt;
+}
+
+std::chrono::nanoseconds env_duration(char const* name, std::chrono::nanoseconds fallback) {
+    auto const value = env(name);
+    if (!value) return fallback;
+    if (auto const duration = parse_duration(*value)) return *duration;
     throw UsageError(
         text(name, "=", *value,
              " (must be a positive time such as 30s, 500ms or 5min). Unset it for the default, ",

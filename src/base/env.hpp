@@ -18,6 +18,9 @@ bool env_flag(char const* name, bool fallback);
 /// "30s", "500ms", "5min", "2h", "30" (seconds); positive. `fallback` when unset. Throws UsageError.
 std::chrono::nanoseconds env_duration(char const* name, std::chrono::nanoseconds fallback);
 
+/// "30s", "500ms", "5min", "2h", "30" (seconds); positive. Nothing when it is no such time.
+std::optional<std::chrono::nanoseconds> parse_duration(std::string_view text);
+
 /// "4096", "64K", "16M", "1G" (binary). Throws UsageError; `what` names the source of the text.
 std::size_t parse_bytes(std::string_view text, std::string_view what);
 

@@ -7,34 +7,6 @@
 
 namespace sinew::detail {
 
-bool Invocation::reduces() const {
-    switch (collective) {
-        case Collective::allreduce:
-        case Collective::reduce_scatter:
-        case Collective::reduce_scatter_block:
-        case Collective::reduce:
-        case Collective::scan:
-        case Collective::exscan:
-            return true;
-        default:
-            return false;
-    }
-}
-
-bool Invocation::has_root() const {
-    switch (collective) {
-        case Collective::broadcast:
-        case Collective::reduce:
-        case Collective::gather:
-        case Collective::gatherv:
-        case Collective::scatter:
-        case Collective::scatterv:
-            return true;
-        default:
-            return false;
-    }
-}
-
 bool Invocation::has_parts() const {
     switch (collective) {
         case Collective::reduce_scatter:

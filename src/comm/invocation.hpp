@@ -21,8 +21,8 @@ struct Invocation {
     Parts sent = Parts(std::span<std::size_t const>{});  ///< alltoallv: of `in`
     CallOptions options = {};
 
-    bool reduces() const;
-    bool has_root() const;
+    bool reduces() const { return is_reduction(collective); }
+    bool has_root() const { return is_rooted(collective); }
     bool has_parts() const;
     /// For messages: "broadcast(f32 x 10, root 3)".
     std::string text() const;

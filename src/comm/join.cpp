@@ -112,7 +112,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         std::vector<char> const crowded = crowded_nodes(channel, nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
-        if (transport->name() == "mpi") model = find_model(channel, nodes, *transport, any);
+        if (transport->name() != "threads") model = find_model(channel, nodes, *transport, any);
     }
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
                                                std::move(engine), model, settings);

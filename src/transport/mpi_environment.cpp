@@ -13,4 +13,6 @@ std::optional<std::string_view> mpi_launcher_variable() {
     return std::nullopt;
 }
 
+bool mpi_is_served() { return env("PMIX_RANK") || env("PMI_FD"); }
+
 }  // namespace sinew

@@ -3,6 +3,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/env.hpp"
 #include "src/base/text.hpp"
 #include "src/transport/mpi_environment.hpp"
 #include "src/transport/thread_transport.hpp"
@@ -12,22 +13,69 @@
 
 namespace sinew {
 
+namespace {
+
+/// For those that would go on alone: it would give as many worlds of one rank as there are processes.
+void refuse_to_be_alone(Medium medium) {
+    if (auto const variable = mpi_launcher_variable()) {
+        if (medium == Medium::socket)
+            throw Unavailable(text("a launcher started this process (", *variable,
+                                   " is set), but it serves no PMIx, which SINEW_TRANSPORT=socket "
+                                   "needs. Unset that, or start the program with sinew run"));
+        throw Unavailable(text(
+            "an MPI launcher started this process (", *variable,
+            " is set), but this sinew was built without MPI. Build it with SINEW_WITH_MPI=ON, or "
+            "start the program with sinew run, or without a launcher"));
+    }
+    auto const size = env("SINEW_SIZE");
+    if (size && *size != "1")
+        throw Unavailable(text("SINEW_SIZE=", *size,
+                               " says that there are other ranks, but nothing says how to reach "
+                               "them (SINEW_WORLD_FILE is not set). Start the program with sinew "
+                               "run, or unset SINEW_SIZE"));
+}
+
+}  // namespace
+
+Medium wanted_medium() {
+    auto const value = env("SINEW_TRANSPORT");
+    if (!value) return Medium::automatic;
+    if (*value == "socket") return Medium::socket;
+    if (*value == "mpi") return Medium::mpi;
+    throw UsageError(text("SINEW_TRANSPORT=", *value,
+                          " (must be socket or mpi). Unset it for the best that there is"));
+}
+
+bool started_by_pmix() { return env("PMIX_RANK") && env("PMIX_NAMESPACE"); }
+
+#if !SINEW_HAVE_PMIX
+Bootstrap pmix_bootstrap() {
+    throw Unavailable(
+        "a PMIx server started this process (PMIX_RANK is set), but this sinew was built without "
+        "PMIx and may not use MPI. Build it with SINEW_WITH_PMIX=ON, or start the program with "
+        "sinew run");
+}
+#endif
+
 Bootstrap alone_bootstrap() {
     ThreadHub hub(1);  // the transport outlives it
     return {.name = "alone", .transport = std::make_unique<ThreadTransport>(hub, 0)};
 }
 
 Bootstrap find_bootstrap([[maybe_unused]] int argc, [[maybe_unused]] char** argv) {
+    Medium const medium = wanted_medium();
+    if (started_by_agent()) return agent_bootstrap(argc, argv, medium);
 #if SINEW_HAVE_MPI
-    if (MpiLibrary::usable() || launched_by_mpi()) return mpi_bootstrap(argc, argv);
-#else
-    // Going on would give as many worlds of one rank as there are processes.
-    if (auto const variable = mpi_launcher_variable())
-        throw Unavailable(text(
-            "an MPI launcher started this process (", *variable,
-            " is set), but this sinew was built without MPI. Build it with SINEW_WITH_MPI=ON, or "
-            "start the program without a launcher"));
+    // MPI finds its ranks by the PMIx server itself.
+    bool const here = MpiLibrary::usable() || launched_by_mpi();
+    if (medium != Medium::socket && here) return mpi_bootstrap(argc, argv);
 #endif
+    if (medium == Medium::mpi)
+        throw Unavailable(
+            "SINEW_TRANSPORT=mpi, but there is no MPI here (not built in, or no launcher has "
+            "started this process). Start it with mpirun, or unset SINEW_TRANSPORT");
+    if (started_by_pmix()) return pmix_bootstrap();
+    refuse_to_be_alone(medium);
     return alone_bootstrap();
 }
 

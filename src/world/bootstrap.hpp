@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -17,13 +18,33 @@ struct Bootstrap {
     std::function<void()> leave = [] {};  ///< after a life without failures; collective
 };
 
-/// The first that finds something: MPI (initialised by the application, or a launcher's variables in
-/// the environment), else alone. Throws Unavailable when a launcher of several ranks is there, but
-/// not the library to answer it.
+/// How the ranks are to talk, by SINEW_TRANSPORT; `automatic` when it is not set.
+enum class Medium : std::uint8_t { automatic, socket, mpi };
+
+/// Throws UsageError for a value that SINEW_TRANSPORT cannot have.
+Medium wanted_medium();
+
+/// The first that finds something: an agent of `sinew run`, MPI (initialised by the application, or
+/// a launcher's variables in the environment), any PMIx server, else alone. With SINEW_TRANSPORT
+/// =socket a PMIx server comes before MPI. Throws Unavailable when a launcher of several ranks is
+/// there, but nothing to answer it: never goes on alone then.
 Bootstrap find_bootstrap(int argc, char** argv);
 
 Bootstrap alone_bootstrap();
 /// Built with MPI only.
 Bootstrap mpi_bootstrap(int argc, char** argv);
+
+/// Whether an agent of `sinew run` started this process.
+bool started_by_agent();
+/// The identity is the agent's. Over MPI if the agent serves this process MPI or the application has
+/// initialised it (MPI must agree with the agent then), else over the sockets that the agent passed
+/// on. Those serve one World per process.
+Bootstrap agent_bootstrap(int argc, char** argv, Medium medium);
+
+/// Whether a PMIx server (srun, mpirun of Open MPI, an agent) started this process.
+bool started_by_pmix();
+/// Over sockets of our own; the ranks tell each other their addresses by PMIx. Throws Unavailable
+/// when there is no libpmix. Collective over the job.
+Bootstrap pmix_bootstrap();
 
 }  // namespace sinew

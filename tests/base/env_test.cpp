@@ -74,11 +74,17 @@ TEST_F(Env, ReadsDurations) {
         EXPECT_EQ(env_duration(name, 7s), time) << text;
     }
     for (char const* wrong :
-         {"0", "-1s", "soon", "5 s", "5x", "inf", "nan", "1e300s", "s", "1h30m"}) {
+         {"0", "-1s", "soon", "5 s", "5x", "inf", "nan", "1e300s", "1e-20s", "s", "1h30m"}) {
         set(wrong);
         EXPECT_THAT(refusal([] { env_duration(name, 7s); }),
                     AllOf(HasSubstr(std::string(name) + "=" + wrong), HasSubstr("default, 7 s")));
     }
+}
+
+TEST(ParseDuration, GivesNothingForWhatIsNoTime) {
+    EXPECT_EQ(parse_duration("1.5ms"), 1500us);
+    EXPECT_EQ(parse_duration("0"), std::nullopt);
+    EXPECT_EQ(parse_duration(""), std::nullopt);
 }
 
 TEST_F(Env, ReadsSizes) {

@@ -34,6 +34,17 @@ run(${CMAKE_COMMAND} --build ${temp}/cmake)
 run(${temp}/cmake/outside)
 expect_greeting(find_package)
 
+# The command is where PATH will find it, and starts ranks.
+if(EXISTS ${prefix}/bin/sinew)
+    run(${prefix}/bin/sinew run -n 2 ${temp}/cmake/outside)
+    message(STATUS "sinew run: ${output}")
+    foreach(file share/man/man1/sinew.1 share/bash-completion/completions/sinew)
+        if(NOT EXISTS ${prefix}/${file})
+            message(FATAL_ERROR "install_test: ${file} is not installed")
+        endif()
+    endforeach()
+endif()
+
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
 run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${PKGCONFIG_DIR}
     ${PKG_CONFIG} --cflags --libs sinew)

@@ -92,6 +92,15 @@ links_have_their_rate() {
     is_the_links "two into one host" $((2 * 8 * 8000000 * 1000000 / (${EPOCHREALTIME/./} - begin)))
 }
 
+a_cut_host_is_cut_off() {
+    "$lab" cut --name "$name" h2
+    ! timeout 1 "$lab" exec --name "$name" h1 -- "$here/transfer.pl" fetch h2 7000 1000 >/dev/null 2>&1 ||
+        fail "h1 reaches h2, which is cut off"
+    fetch h1 h3 1000 >/dev/null || fail "h1 does not reach h3, after h2 was cut off"
+    "$lab" mend --name "$name" h2
+    within 5 fetch h1 h2 1000 >/dev/null || fail "h1 does not reach h2, whose link was mended"
+}
+
 down_leaves_nothing() {
     "$lab" exec --name "$name" h2 -- setsid sh -c "trap '' TERM; sleep $nap & wait" &
     disown
@@ -155,6 +164,7 @@ mistakes_are_named() {
 trap '"$lab" down --name "$name" 2>/dev/null || true' EXIT
 hosts_know_each_other
 links_have_their_rate
+a_cut_host_is_cut_off
 down_leaves_nothing
 run_gives_the_exit_code
 terminated_run_leaves_nothing

@@ -65,6 +65,15 @@ make_host() {
         echo "lab: no congestion control $congestion here; h$2 keeps the machine's." >&2
 }
 
+# link_of NAME host whole|cut: takes the port out of the bridge, where frames then end unseen.
+link_of() {
+    if [[ $3 == whole ]]; then
+        ip -n "$1-switch" link set "$2" master "$lab_bridge"
+    else
+        ip -n "$1-switch" link set "$2" nomaster
+    fi
+}
+
 shape() { tc -n "$1" qdisc add dev "$2" root tbf rate "$3" burst 128kb latency 50ms; }
 
 # Ends the processes, the namespaces and with them their links, and the state, in this order: what

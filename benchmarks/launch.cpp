@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// `sinew run` beside mpirun, in turns: how long until all ranks are past MPI_Init.
+#include <boost/program_options.hpp>
+#include <filesystem>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <sinew/error.hpp>
+#include <string>
+#include <vector>
+
+#include "benchmarks/launch/trial.hpp"
+#include "benchmarks/support/progress.hpp"
+#include "benchmarks/support/statistics.hpp"
+#include "benchmarks/support/text.hpp"
+
+namespace po = boost::program_options;
+
+namespace sinew::bench {
+namespace {
+
+constexpr char const* usage =
+    R"(launch [flags]: starts an MPI program of N ranks by `sinew run` and by mpirun, in turns.
+
+  --ranks LIST   how many ranks                                       (2,16,64)
+  --rounds N     starts by each, one after the other                  (9)
+  --json FILE    the medians as JSON
+
+init: from the launcher's start to the last rank past MPI_Init. total: to the launcher's end. cpu: of
+the launcher and all it started. In ms, medians; `ratio` compares the two starts of one round, median
+of the rounds: ours to mpirun's, < 1 is less.
+)";
+
+struct Row {
+    int ranks = 0;
+    std::vector<Trial> ours, peers;
+};
+
+std::vector<double> column(std::vector<Trial> const& trials, double Trial::*value) {
+    std::vector<double> found;
+    for (auto const& trial : trials) found.push_back(trial.*value);
+    return found;
+}
+
+struct Measure {
+    char const* name;
+    double Trial::*value;
+};
+constexpr Measure measures[] = {
+    {"init", &Trial::init}, {"total", &Trial::total}, {"cpu", &Trial::cpu}};
+
+void print(Row const& row) {
+    std::cout << std::setw(5) << row.ranks << std::fixed;
+    for (auto const& [name, value] : measures) {
+        auto const ours = column(row.ours, value), peers = column(row.peers, value);
+        std::cout << std::setprecision(0) << std::setw(9) << median(ours) * 1e3 << std::setw(9)
+                  << median(peers) * 1e3 << std::setprecision(2) << std::setw(7)
+                  << median(ratios(ours, peers));
+    }
+    std::cout << std::endl;
+}
+
+nlohmann::json json(Row const& row) {
+    nlohmann::json entry{{"ranks", row.ranks}, {"rounds", row.ours.size()}};
+    for (auto const& [name, value] : measures) {
+        auto const ours = column(row.ours, value), peers = column(row.peers, value);
+        entry[name] = {{"sinew_s", median(ours)},
+                       {"mpirun_s", median(peers)},
+                       {"ratio", median(ratios(ours, peers))}};
+    }
+    return entry;
+}
+
+Row measure(int ranks, int rounds, std::filesystem::path const& build) {
+    auto const program = (build / "bench/mpi_init_rank").string();
+    auto const count = std::to_string(ranks);
+    std::vector<std::string> const ours{(build / "bin/sinew").string(), "run", "-n", count,
+                                        program};
+    std::vector<std::string> const peer{SINEW_MPIEXEC, "--oversubscribe", "-n", count, program};
+    constexpr double limit = 180;
+    Row row{.ranks = ranks, .ours = {}, .peers = {}};
+    Progress progress(true);
+    for (int round = 0; round < rounds; ++round) {
+        progress.show(text(ranks, " ranks, round ", round + 1, " of ", rounds));
+        // Who comes first changes: what one leaves behind in caches is the other's gain.
+        for (int turn = 0; turn < 2; ++turn)
+            if ((turn + round) % 2 == 0) row.ours.push_back(run_trial(ours, ranks, limit));
+            else row.peers.push_back(run_trial(peer, ranks, limit));
+    }
+    return row;
+}
+
+int run(int argc, char** argv) {
+    std::string list, file;
+    int rounds = 0;
+    po::options_description flags;
+    flags.add_options()("help,h", "")("ranks", po::value(&list)->default_value("2,16,64"))(
+        "rounds", po::value(&rounds)->default_value(9))("json", po::value(&file));
+    po::variables_map values;
+    po::store(po::parse_command_line(argc, argv, flags), values);
+    po::notify(values);
+    if (values.contains("help")) {
+        std::cout << usage;
+        return 0;
+    }
+    // The launcher that was built with us, and mpirun as root too.
+    auto const build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
+    ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
+    std::cout
+        << "              init, ms                total, ms                  cpu, ms\n"
+           "ranks    sinew   mpirun  ratio    sinew   mpirun  ratio    sinew   mpirun  ratio\n";
+    nlohmann::json rows = nlohmann::json::array();
+    for (auto const& count : split(list, ',')) {
+        auto const row = measure(std::stoi(count), rounds, build);
+        print(row);
+        rows.push_back(json(row));
+    }
+    if (!file.empty()) std::ofstream(file) << rows.dump(2) << '\n';
+    return 0;
+}
+
+}  // namespace
+}  // namespace sinew::bench
+
+int main(int argc, char** argv) {
+    try {
+        return sinew::bench::run(argc, argv);
+    } catch (std::exception const& problem) {
+        std::cerr << "launch: " << problem.what() << '\n';
+        return 1;
+    }
+}

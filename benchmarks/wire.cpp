@@ -1,0 +1,242 @@
+// SPDX-License-Identifier: Apache-2.0
+// Our links beside libzmq, each with a process that sends back, in turns. --help says how to use it.
+#include <algorithm>
+#include <boost/program_options.hpp>
+#include <cerrno>
+#include <fstream>
+#include <iomanip>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <sinew/error.hpp>
+#include <string>
+#include <vector>
+
+#include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/statistics.hpp"
+#include "benchmarks/support/text.hpp"
+#include "benchmarks/wire/contestant.hpp"
+
+namespace po = boost::program_options;
+
+namespace sinew::bench {
+namespace {
+
+constexpr char const* usage =
+    R"(wire [flags]: messages between two processes, over our links and libzmq's sockets.
+
+  --rounds N    each contestant's turns, one after the other         (9)
+  --seconds S   length of one turn                                   (0.1)
+  --via WORD    unix, tcp or all                                     (all)
+  --json FILE   the medians as JSON
+  --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
+
+round trip: one message there and back, in us. pipelined: messages there and back per second, 64 in
+flight. `ratio` compares the two of one round, median of the rounds: ours to libzmq's. Over TCP we
+always encrypt (TLS 1.3, AES-128-GCM); libzmq is measured with CURVE, which does, and in the clear.
+)";
+
+struct Options {
+    int rounds = 9;
+    double seconds = 0.1;
+    std::string via = "all", json;
+    std::optional<int> autogroup_nice;
+    bool help = false;
+};
+
+/// What is measured: how long one message takes, and the goal for ours to libzmq's.
+struct Measure {
+    char const* name;
+    char const* unit;
+    std::size_t bytes;
+    long in_flight;
+    std::optional<double> goal;  ///< of the ratio: at most for times, at least for rates
+};
+
+constexpr Measure measures[] = {
+    {"64 B round trip", "us", 64, 1, 0.5},
+    {"64 KiB round trip", "us", 65536, 1, 0.5},
+    {"64 B pipelined", "1/s", 64, 64, 3.0},
+};
+
+bool is_rate(Measure const& measure) { return measure.in_flight > 1; }
+
+/// One contestant, and how many messages make a turn of the length asked for.
+struct Runner {
+    Contestant& contestant;
+    Measure const& measure;
+    long times = 1;
+
+    double seconds() const {
+        return measure.in_flight == 1
+                   ? contestant.round_trips(measure.bytes, times)
+                   : contestant.pipelined(measure.bytes, measure.in_flight, times);
+    }
+    void calibrate(double wanted) {
+        times = 64;  // which warms up, too
+        while (seconds() < wanted / 4) times *= 2;
+        times = std::max(64L, static_cast<long>(static_cast<double>(times) * wanted / seconds()));
+    }
+    double value() const {
+        double const each = seconds() / static_cast<double>(times);
+        return is_rate(measure) ? 1 / each : each * 1e6;
+    }
+};
+
+struct Result {
+    Measure const* measure;
+    std::string ours, theirs;
+    bool same_protection;
+    double our_value = 0, their_value = 0, ratio = 0;
+};
+
+Result compare(Contestant& ours, Contestant* theirs, Measure const& measure,
+               Options const& options) {
+    Runner mine{ours, measure};
+    mine.calibrate(options.seconds);
+    std::optional<Runner> other;
+    if (theirs != nullptr) other.emplace(Runner{*theirs, measure}).calibrate(options.seconds);
+    std::vector<double> our_values, their_values;
+    for (int round = 0; round < options.rounds; ++round) {
+        our_values.push_back(mine.value());
+        if (other) their_values.push_back(other->value());
+    }
+    Result result{&measure, ours.name() + (ours.encrypted() ? ", TLS" : ""), "", true};
+    result.our_value = median(our_values);
+    if (theirs == nullptr) return result;
+    result.theirs = theirs->name();
+    result.same_protection = ours.encrypted() == theirs->encrypted();
+    result.their_value = median(their_values);
+    result.ratio = median(ratios(our_values, their_values));
+    return result;
+}
+
+void print_header() {
+    std::cout << std::left << std::setw(20) << "" << std::setw(16) << "ours" << std::setw(20)
+              << "theirs" << std::right << std::setw(6) << "unit" << std::setw(12) << "ours"
+              << std::setw(12) << "theirs" << std::setw(8) << "ratio"
+              << "  goal" << std::endl;
+}
+
+void print(Result const& result) {
+    std::cout << std::left << std::setw(20) << result.measure->name << std::setw(16) << result.ours
+              << std::setw(20) << (result.theirs.empty() ? "absent" : result.theirs) << std::right
+              << std::setw(6) << result.measure->unit << std::fixed
+              << std::setprecision(is_rate(*result.measure) ? 0 : 1) << std::setw(12)
+              << result.our_value;
+    if (!result.theirs.empty()) {
+        bool const rate = is_rate(*result.measure);
+        std::cout << std::setw(12) << result.their_value << std::setprecision(2) << std::setw(8)
+                  << result.ratio;
+        // In the clear against encrypted is no fair race: shown, without a goal.
+        if (result.measure->goal && result.same_protection) {
+            double const goal = *result.measure->goal;
+            bool const met = rate ? result.ratio >= goal : result.ratio <= goal;
+            std::cout << std::setprecision(1) << (rate ? "  >= " : "  <= ") << goal
+                      << (met ? " met" : " MISSED");
+        } else if (!result.same_protection) {
+            std::cout << "  ours encrypted, theirs not";
+        }
+    }
+    std::cout << std::endl;
+}
+
+nlohmann::json as_json(std::vector<Result> const& results) {
+    auto rows = nlohmann::json::array();
+    for (auto const& result : results) {
+        nlohmann::json row{{"measure", result.measure->name},
+                           {"unit", result.measure->unit},
+                           {"ours", result.ours},
+                           {"our_value", result.our_value}};
+        if (!result.theirs.empty()) {
+            row["theirs"] = result.theirs;
+            row["their_value"] = result.their_value;
+            row["ratio"] = result.ratio;
+            row["same_protection"] = result.same_protection;
+        }
+        rows.push_back(std::move(row));
+    }
+    return {{"benchmark", "wire"}, {"libzmq", zmq_about()}, {"rows", std::move(rows)}};
+}
+
+Options parse(int argc, char** argv) {
+    Options options;
+    po::options_description flags;
+    // clang-format off
+    flags.add_options()
+        ("rounds", po::value(&options.rounds))
+        ("seconds", po::value(&options.seconds))
+        ("via", po::value(&options.via))
+        ("json", po::value(&options.json))
+        ("autogroup-nice", po::value<int>())
+        ("help,h", po::bool_switch(&options.help));
+    // clang-format on
+    try {
+        po::variables_map given;
+        po::store(po::parse_command_line(argc, argv, flags), given);
+        po::notify(given);
+        if (given.count("autogroup-nice"))
+            options.autogroup_nice = given["autogroup-nice"].as<int>();
+    } catch (po::error const& problem) {
+        throw UsageError(text(problem.what(), ". --help lists all flags"));
+    }
+    if (options.rounds < 1 || options.rounds > 100'000)
+        throw UsageError(text("--rounds ", options.rounds, " (must be 1 to 100000)"));
+    if (!(options.seconds > 0 && options.seconds <= 60))
+        throw UsageError(text("--seconds ", options.seconds, " (must be above 0, at most 60)"));
+    if (options.via != "unix" && options.via != "tcp" && options.via != "all")
+        throw UsageError(text("--via ", options.via, " (must be unix, tcp or all)"));
+    return options;
+}
+
+/// All measures over one way, against each form of libzmq that goes this way.
+void measure(Way way, std::vector<bool> const& curve, Options const& options,
+             std::vector<Result>& results) {
+    // Servers are forked before libzmq starts threads, and one after the other: never two pairs
+    // share the cores.
+    auto const ours = make_ours(way);
+    bool alone = true;
+    for (bool const protect : curve) {
+        auto const theirs = make_zmq(way, protect);
+        if (!theirs) continue;
+        alone = false;
+        for (auto const& each : measures)
+            print(results.emplace_back(compare(*ours, theirs.get(), each, options)));
+    }
+    if (!alone) return;
+    for (auto const& each : measures)
+        print(results.emplace_back(compare(*ours, nullptr, each, options)));
+}
+
+int run(int argc, char** argv) {
+    Options const options = parse(argc, argv);
+    if (options.help) {
+        std::cout << usage;
+        return 0;
+    }
+    AutogroupWeight const weight(options.autogroup_nice);  // before libzmq starts threads
+    if (!weight.problem().empty()) std::cerr << "wire: " << weight.problem() << std::endl;
+    std::cout << "# libzmq: " << zmq_about() << "; medians of " << options.rounds
+              << " rounds in turns" << std::endl;
+    print_header();
+    std::vector<Result> results;
+    if (options.via != "tcp") measure(Way::unix_socket, {false}, options, results);
+    if (options.via != "unix") measure(Way::tcp, {true, false}, options, results);
+    if (options.json.empty()) return 0;
+    std::ofstream file(options.json);
+    file << as_json(results).dump(2) << "\n";
+    if (!file.flush()) throw SystemError(text(options.json, ": cannot be written"), errno);
+    return 0;
+}
+
+}  // namespace
+}  // namespace sinew::bench
+
+int main(int argc, char** argv) {
+    try {
+        return sinew::bench::run(argc, argv);
+    } catch (std::exception const& problem) {
+        std::cerr << "wire: " << problem.what() << std::endl;
+        return 2;
+    }
+}

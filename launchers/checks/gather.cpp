@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Facts of this machine.
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+
+#include <sinew/version.hpp>
+
+#include "launchers/checks/facts.hpp"
+#include "launchers/command_output.hpp"
+#include "launchers/job_folder.hpp"
+#include "launchers/pmix/pmix_server.hpp"
+#include "src/base/text.hpp"
+#include "src/base/unique_fd.hpp"
+
+extern char** environ;
+
+namespace sinew::launch {
+
+namespace {
+
+using std::chrono::milliseconds;
+
+std::string first_line(std::string const& path) {
+    std::ifstream file(path);
+    std::string line;
+    std::getline(file, line);
+    return line;
+}
+
+Limit limit_of(__rlimit_resource_t resource) {
+    ::rlimit limit{};
+    if (::getrlimit(resource, &limit) != 0) return {};
+    auto const value = [](::rlim_t number) {
+        return number == RLIM_INFINITY ? std::nullopt : std::optional<std::uint64_t>(number);
+    };
+    return {value(limit.rlim_cur), value(limit.rlim_max)};
+}
+
+SharedMemory shared_memory() {
+    SharedMemory shm;
+    struct ::statvfs about {};
+    if (::statvfs("/dev/shm", &about) == 0) {
+        shm.total = about.f_blocks * about.f_frsize;
+        shm.free = about.f_bavail * about.f_frsize;
+    }
+    UniqueFd const file(::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    int const error = file ? ::posix_fallocate(file.get(), 0, 4096) : errno;
+    if (error != 0) shm.error = std::strerror(error);
+    return shm;
+}
+
+/// Versions are said by each implementation's own command.
+std::string version_of(std::string const& implementation, milliseconds timeout) {
+    struct Command {
+        std::string_view implementation, says;
+        std::vector<std::string> argv;
+    };
+    std::array const commands{
+        Command{"Open MPI", "Open MPI", {"mpirun.openmpi", "--version"}},
+        Command{"Open MPI", "Open MPI", {"mpirun", "--version"}},
+        Command{"MPICH", "MPICH", {"mpichversion"}},
+        Command{"MPICH", "HYDRA", {"mpiexec.mpich", "--version"}},
+    };
+    for (auto const& command : commands) {
+        if (command.implementation != implementation) continue;
+        auto const answer = command_output(command.argv, {.time = timeout});
+        if (answer.succeeded() && answer.out.find(command.says) != std::string::npos)
+            return version_in(answer.out);
+    }
+    return {};
+}
+
+std::vector<MpiLibrary> mpi(milliseconds timeout) {
+    // Not in the PATH of ordinary users.
+    for (auto const* const ldconfig : {"/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"}) {
+        auto const cache = command_output({ldconfig, "-p"}, {timeout, std::size_t{16} << 20});
+        if (!cache.succeeded()) continue;
+        auto libraries = mpi_libraries(cache.out);
+        for (auto& library : libraries)
+            library.version = version_of(library.implementation, timeout);
+        return libraries;
+    }
+    return {};
+}
+
+/// "pid (name) state parent ...": the name may hold anything.
+bool read_stat(std::string const& line, std::string& name, char& state, int& parent) {
+    auto const open = line.find('('), close = line.rfind(')');
+    if (open == std::string::npos || close == std::string::npos || close < open) return false;
+    name = line.substr(open + 1, close - open - 1);
+    std::istringstream rest(line.substr(close + 1));
+    return static_cast<bool>(rest >> state >> parent);
+}
+
+bool is_agent(std::string const& process) {
+    std::ifstream file(process + "/cmdline", std::ios::binary);
+    std::string program, word;
+    std::getline(file, program, '\0');
+    std::getline(file, word, '\0');
+    return word == "agent";
+}
+
+/// Agents whose parent has gone, and those that nobody reaps: init has them all.
+std::vector<StrayProcess> strays() {
+    std::vector<StrayProcess> found;
+    ::DIR* const processes = ::opendir("/proc");
+    if (processes == nullptr) return found;
+    while (auto const* const entry = ::readdir(processes)) {
+        std::string const process = text("/proc/", entry->d_name);
+        struct ::stat about {};
+        int const pid = std::atoi(entry->d_name);
+        if (pid <= 1 || ::stat(process.c_str(), &about) != 0 || about.st_uid != ::getuid())
+            continue;
+        std::string name;
+        char state = 0;
+        int parent = 0;
+        if (!read_stat(first_line(process + "/stat"), name, state, parent)) continue;
+        bool const zombie = state == 'Z';
+        if (name == "sinew" && parent == 1 && (zombie || is_agent(process)))
+            found.push_back({pid, zombie});
+    }
+    ::closedir(processes);
+    return found;
+}
+
+/// What a launcher tells its ranks; not OMPI_MCA_*, by which users set what they like.
+std::vector<std::string> inherited() {
+    std::vector<std::string> found;
+    for (char** variable = environ; *variable != nullptr; ++variable) {
+        std::string_view const whole(*variable);
+        for (auto const* const prefix : {"SLURM_", "PMI_", "PMIX_", "OMPI_COMM_WORLD_", "FLUX_JOB_",
+                                         "PBS_", "LSB_", "PALS_", "HYDI_"})
+            if (whole.starts_with(prefix)) found.emplace_back(whole.substr(0, whole.find('=')));
+    }
+    std::sort(found.begin(), found.end());
+    return found;
+}
+
+std::string host_name() {
+    std::array<char, 256> name{};
+    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
+}
+
+std::vector<wire::Interface> interfaces() {
+    try {
+        return wire::interfaces();
+    } catch (std::exception const&) {
+        return {};  // shows as loopback down, no network
+    }
+}
+
+}  // namespace
+
+Facts gather(GatherOptions const& options) {
+    Facts facts;
+    facts.own_name = host_name();
+    facts.own_version = std::string(version());
+    facts.own_addresses = look_up_name(facts.own_name, options.timeout);
+    facts.mpi = mpi(options.timeout);
+    facts.pmix = PmixServer::describe(facts.pmix_usable);
+    facts.shm = shared_memory();
+    facts.memlock = limit_of(RLIMIT_MEMLOCK);
+    facts.open_files = limit_of(RLIMIT_NOFILE);
+    facts.core_size = limit_of(RLIMIT_CORE);
+    facts.processes = limit_of(RLIMIT_NPROC);
+    facts.processors = processors();
+    facts.interfaces = interfaces();
+    facts.clock_source =
+        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource");
+    facts.congestion_control = first_line("/proc/sys/net/ipv4/tcp_congestion_control");
+    if (auto const scope = first_line("/proc/sys/kernel/yama/ptrace_scope"); !scope.empty())
+        facts.ptrace_scope = std::atoi(scope.c_str());
+    facts.stale_folders = stale_folders();
+    facts.strays = strays();
+    facts.inherited = inherited();
+    facts.hosts = gather_hosts(options);
+    return facts;
+}
+
+}  // namespace sinew::launch

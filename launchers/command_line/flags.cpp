@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/command_line/flags.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace sinew::launch {
+namespace {
+
+using Takes = Flag::Takes;
+using For = Flag::For;
+
+constexpr auto none = Takes::nothing;
+constexpr auto one = Takes::value;
+constexpr auto two = Takes::two_values;
+
+// In the order of the help.
+// clang-format off
+std::vector<Flag> const flags{
+    {"np", "-n -np -c --n --np", "COUNT", one, For::program, "run",
+     "how many ranks to start; default: all slots"},
+    {"npernode", "-N -npernode --npernode -ppn --ppn", "COUNT", one, For::job, "run",
+     "how many ranks on each node"},
+    {"nnodes", "--nnodes", "COUNT", one, For::job, "run",
+     "use the first COUNT hosts, ranks spread over all of them"},
+    {"x", "-x --x", "VAR[=VALUE]", one, For::program, "run",
+     "set VAR for the ranks; without a value, take mine; 'VAR*' takes all that begin so"},
+    {"env", "-env", "VAR VALUE", two, For::program, "run", "as -x VAR=VALUE"},
+    {"genv", "-genv", "VAR VALUE", two, For::job, "run", "as -x, for all programs of an MPMD job"},
+    {"genvlist", "-genvlist", "VAR,VAR", one, For::job, "run", "as -x VAR for each"},
+    {"env-file", "--env-file", "FILE", one, For::job, "run",
+     "lines VAR=VALUE, or VAR to take mine; # begins a comment"},
+    {"mca", "--mca -mca --gmca --omca", "KEY VALUE", two, For::job, "run",
+     "for Open MPI: sets OMPI_MCA_KEY=VALUE"},
+    {"pmixmca", "--pmixmca", "KEY VALUE", two, For::job, "run",
+     "for PMIx: sets PMIX_MCA_KEY=VALUE"},
+    {"wdir", "--wdir -wdir --wd -wd", "DIR", one, For::program, "run",
+     "working directory of the ranks; default: this one where it exists"},
+    {"mpi", "--mpi", "auto|pmix|pmi1|none", one, For::job, "run",
+     "what to offer the program; auto looks at what it is linked with"},
+    {"dry-run", "--dry-run --do-not-launch", "", none, For::job, "run",
+     "show who would run where, start nothing"},
+    {"timing", "--timing", "", none, For::job, "run", "show where the start-up time went"},
+    {"quiet", "-q --quiet", "", none, For::job, "run", "say nothing but errors"},
+    {"verbose", "-v -vv --verbose", "", none, For::job, "run", "say more; twice: much more"},
+    {"allow-run-as-root", "--allow-run-as-root", "", none, For::job, "run",
+     "accepted, has no effect: root may"},
+
+    {"hostfile", "--hostfile -hostfile --machinefile -machinefile -f", "FILE", one, For::job,
+     "hosts", "hosts, one on a line: 'node1 slots=4' or 'node1:4'"},
+    {"host", "-H --host -host -hosts --hosts", "HOST[:N],...", one, For::job, "hosts",
+     "hosts and slots; with a hostfile: which of its hosts"},
+    {"backend", "--backend", "NAME", one, For::job, "hosts",
+     "how to start agents: auto, local, ssh; sinew info lists them"},
+    {"launch-agent", "--launch-agent", "COMMAND", one, For::job, "hosts",
+     "start agents by this command, with {host} in it"},
+    {"fake-nodes", "--fake-nodes", "COUNT|S,S,...", one, For::job, "hosts",
+     "for tests: so many nodes on this host, or one for each number of slots"},
+    {"tree-fanout", "--tree-fanout", "K", one, For::job, "hosts",
+     "children of each agent in the control tree; default 32"},
+    {"root-address", "--root-address", "ADDRESS", one, For::job, "hosts",
+     "what agents dial to reach this command; default: found out"},
+
+    {"map-by", "--map-by -map-by", "HOW", one, For::job, "mapping",
+     "slot, node, core, socket, ppr:K:node; ':OVERSUBSCRIBE' may follow"},
+    {"rank-order", "--rank-order", "topology|index|hostfile", one, For::job, "mapping",
+     "order of the nodes in the ring; default: topology"},
+    {"oversubscribe", "--oversubscribe -oversubscribe --nooversubscribe", "", none, For::job,
+     "mapping", "allow (or refuse) more ranks than slots; default: only on one host"},
+    {"bind-to", "--bind-to -bind-to", "core|socket|package|none", one, For::job, "mapping",
+     "what each rank is bound to; default: to sockets where that helps"},
+    {"report-map", "--report-map --display-map --display-allocation", "", none, For::job,
+     "mapping", "show who runs where"},
+    {"report-bindings", "--report-bindings -report-bindings", "", none, For::job, "mapping",
+     "show what each rank is bound to"},
+    {"display", "--display", "map,bind", one, For::job, "mapping",
+     "map: --report-map; bind: --report-bindings"},
+
+    {"tag-output", "--tag-output -tag-output -l -prepend-rank", "", none, For::job, "output",
+     "begin each line with its rank"},
+    {"timestamp-output", "--timestamp-output -timestamp-output", "", none, For::job, "output",
+     "begin each line with the time (RFC 3339)"},
+    {"output-filename", "--output-filename -output-filename", "DIR", one, For::job, "output",
+     "also write the output of each rank to files in DIR"},
+    {"output", "--output", "LIST", one, For::job, "output",
+     "of tag, timestamp, json, plain, dir=DIR, by commas"},
+    {"stdin", "--stdin -stdin", "RANK|all|none", one, For::job, "output",
+     "who gets the standard input; default: rank 0"},
+
+    {"timeout", "--timeout -timeout", "TIME", one, For::job, "failures",
+     "stop the job after so long, with exit code 124; 0: never"},
+    {"start-timeout", "--start-timeout", "TIME", one, For::job, "failures",
+     "how long all nodes may take to report; default 1min"},
+    {"grace", "--grace", "TIME", one, For::job, "failures",
+     "between SIGTERM and SIGKILL; default 5s"},
+    {"max-restarts", "--max-restarts", "COUNT", one, For::job, "failures",
+     "start the whole job again up to so many times when a rank fails"},
+    {"no-kill", "--no-kill -disable-auto-cleanup --enable-recovery", "", none, For::job,
+     "failures", "let the other ranks go on when one fails"},
+
+    {"help", "-h --help", "[TOPIC]", Takes::maybe_value, For::job, "run", "show help"},
+    {"version", "-V --version", "", none, For::job, "run", "show the version"},
+};
+// clang-format on
+
+std::string_view without_dashes(std::string_view spelling) {
+    return spelling.substr(std::min(spelling.find_first_not_of('-'), spelling.size()));
+}
+
+/// Letters to insert, delete, replace, or swap with the next.
+std::size_t distance(std::string_view a, std::string_view b) {
+    std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
+    std::iota(above.begin(), above.end(), std::size_t{0});
+    for (std::size_t i = 1; i <= a.size(); ++i) {
+        row[0] = i;
+        for (std::size_t j = 1; j <= b.size(); ++j) {
+            bool const same = a[i - 1] == b[j - 1];
+            row[j] = std::min({above[j] + 1, row[j - 1] + 1, above[j - 1] + (same ? 0 : 1)});
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[j] = std::min(row[j], before[j - 2] + 1);
+        }
+        std::swap(before, above);
+        std::swap(above, row);
+    }
+    return above[b.size()];
+}
+
+}  // namespace
+
+std::vector<Flag> const& all_flags() { return flags; }
+
+std::vector<std::string_view> spellings(Flag const& flag) {
+    std::vector<std::string_view> words;
+    for (std::string_view rest = flag.spellings; !rest.empty();) {
+        std::size_t const end = std::min(rest.find(' '), rest.size());
+        words.push_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return words;
+}
+
+FoundFlag find_flag(std::string_view name) {
+    for (Flag const& flag : flags)
+        for (std::string_view const spelling : spellings(flag))
+            if (without_dashes(spelling) == name)
+                return {&flag, name == "nooversubscribe" ? "no" : name == "vv" ? "2" : "yes"};
+    return {};
+}
+
+Flag const* find_key(std::string_view key) {
+    auto const at =
+        std::find_if(flags.begin(), flags.end(), [&](Flag const& flag) { return flag.key == key; });
+    return at == flags.end() ? nullptr : &*at;
+}
+
+std::string_view nearest(std::string_view word, std::vector<std::string_view> const& names) {
+    // A third of the letters may differ; short words are too much alike for more than one.
+    std::size_t best = 1 + std::max<std::size_t>(1, word.size() / 3);
+    std::string_view found;
+    if (word.size() > 64) return found;
+    for (std::string_view const name : names) {
+        std::size_t const away = distance(word, name);
+        if (away < best && away < name.size()) {
+            best = away;
+            found = name;
+        }
+    }
+    return found;
+}
+
+std::string suggest_flag(std::string_view word) {
+    std::string_view const name = without_dashes(word);
+    std::vector<std::string_view> all, bare;
+    for (Flag const& flag : flags)
+        for (std::string_view const spelling : spellings(flag)) {
+            all.push_back(spelling);
+            bare.push_back(without_dashes(spelling));
+        }
+    std::string_view const like = nearest(name, bare);
+    auto const at = std::find(bare.begin(), bare.end(), like);
+    if (like.empty() || at == bare.end())
+        return ". 'sinew run --help' lists the flags; those of the program go after its name";
+    return ". Did you mean " + std::string(all[static_cast<std::size_t>(at - bare.begin())]) + "?";
+}
+
+}  // namespace sinew::launch

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/command_line/help.hpp"
+
+namespace sinew::launch {
+namespace {
+
+constexpr std::string_view run =
+    R"(usage: sinew run [flags] program [arguments] [: [flags] program [arguments]]...
+
+Starts a program as many ranks, on this host or on many, shows their output,
+and ends with the exit code of the rank that failed first. It needs no mpirun.
+
+  sinew run -n 4 ./program --its-own-flag     4 ranks on this host
+  sinew run -n 8 -H node1:4,node2:4 ./program 4 ranks on each of two hosts
+  sinew run --hostfile hosts ./program        as many as the file has slots
+  sinew run -n 1 ./server : -n 3 ./client     two programs, one job
+
+Flags come first; everything after the program's name is the program's. Flags
+of mpirun (Open MPI 4 and 5) and mpiexec (MPICH) mean what they mean there; one
+that sinew does not know is an error. One dash or two are alike: -np, --np.
+After a ':' there may be -n, -x, -env and --wdir, which are for that program.
+)";
+
+constexpr std::string_view hosts = R"(Where to run: this host, or those of --hostfile and -H.
+
+  # hosts: one on each line, in either dialect
+  node1 slots=4 max_slots=8       # Open MPI's
+  node2:4                         # MPICH's
+  alice@node3                     # as many slots as it has cores
+  [2001:db8::7]:2                 # IPv6 in brackets
+
+  sinew run --hostfile hosts ./program
+  sinew run -H node1:4,node2 ./program        4 slots there, 1 here
+
+A host that is named again adds its slots to the first; without a number it
+counts as one then. -H together with --hostfile chooses hosts of the file, in
+the order of -H; a number given by -H replaces that of the file.
+
+Each host needs sinew and ssh without a password (ssh node1 true must work).
+Agents then dial back: no other daemon, no shared folder. Other ways to reach
+a host go by a command, in which {host} is the host, {node} its number, and
+{command} what to run there (else it is appended):
+
+  sinew run --launch-agent 'rsh {host}' -H node1,node2 ./program
+  sinew run --launch-agent 'ip netns exec {host}' -H a,b ./program
+
+Several nodes can be played on one host, to test a program that tells them
+apart: --fake-nodes 2, or --fake-nodes 3,1,2 to give each its slots.
+'sinew doctor -H node1,node2' tells what is wrong with a host.
+)";
+
+constexpr std::string_view output =
+    R"(What the ranks write is shown as it comes, line by line: lines of different
+ranks are never mixed, and nothing is dropped. A reader that is slow slows the
+ranks down.
+
+  sinew run -n 2 --tag-output ./program        [1]<stdout>: hello
+  sinew run -n 2 --timestamp-output ./program  with the time, too
+  sinew run -n 2 --output-filename out ./program
+                        also to files: out/rank.0.stdout, out/rank.0.stderr...
+  sinew run -n 2 --output json ./program       one JSON object for each line,
+                        and at the end a table of how every rank ended
+  sinew run -n 4 --stdin all ./program < data  a copy for every rank
+
+Part of a line (a prompt) is shown after 100 ms. Rank 0 gets the standard
+input; it is not read while sinew runs in the background.
+)";
+
+constexpr std::string_view failures =
+    R"(When a rank fails, the others are stopped: SIGTERM, and SIGKILL after --grace.
+A line tells who was first: where, and why. sinew run ends with
+
+  0          all ranks ended well
+  1 to 123   the exit code of the rank that failed first
+  128+n      it was killed by signal n: 137 is SIGKILL, 139 a crash
+  124        --timeout has passed
+  125        sinew itself failed: a host, an agent, the connection to one
+  126, 127   the program cannot be executed, or is not there
+  2          the command line is wrong; nothing was started
+
+Ranks that failed only because they were told to stop are not the cause.
+TERM, INT, HUP, USR1, USR2, TSTP, CONT and WINCH go on to the ranks; a second
+INT (Ctrl-C) kills. Nothing stays behind, not even after kill -9.
+
+  sinew run --timeout 2h -n 8 ./program
+  sinew run --max-restarts 3 -n 8 ./train      the whole job again, up to 3
+                        times; SINEW_RESTART tells it which time this is
+  sinew run --no-kill -n 8 ./survivor          the other ranks go on
+
+Times are such as 500ms, 30s, 5min, 2h; a bare number is seconds.
+)";
+
+constexpr std::string_view mapping =
+    R"(Ranks fill the slots of one node after the other; those of a node have numbers
+in a row. A slot is a core unless hosts say otherwise. See who would go where:
+
+  sinew run -n 8 -H node1:4,node2:4 --dry-run ./program
+  sinew run -N 2 --hostfile hosts ./program    2 on each node
+  sinew run --nnodes 2 -n 8 ...                8 spread over the first 2 hosts
+  sinew run --map-by node -n 8 ...             0 here, 1 there, 2 here, ...
+  sinew run --map-by ppr:2:node ...            as -N 2
+  sinew run --bind-to core --report-bindings -n 4 ./program
+
+Nodes are put in a ring that crosses each boundary once: by region, zone,
+block and rack where agents know them, then by name, in which node2 comes
+before node10. The first host named stays first: rank 0 is there. --rank-order
+hostfile (or index) keeps the order in which hosts were named. Nodes that get
+no rank are left out.
+
+On one host there may be more ranks than slots; on several that takes
+--oversubscribe, and max_slots of a hostfile hold even so. Ranks that share a
+core yield to each other while they wait.
+
+Within a node, --bind-to places ranks: core, socket (package is the same word)
+or none. By default they are bound to sockets where there are several and
+ranks for each, else not at all. So --map-by core and socket mean slot.
+)";
+
+constexpr std::string_view environment = R"(Every rank gets, in several dialects:
+
+  SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
+  SINEW_NODE SINEW_NODES SINEW_NODE_NAME       number of its node, of all; name
+  SINEW_JOB_ID SINEW_JOB_FOLDER                removed with the job
+  SINEW_RESTART                                0, then 1 for the first restart
+  RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
+  OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE _NODE_RANK
+
+and what PMIx or PMI-1 need. Ranks on this host inherit all variables; those
+elsewhere PATH, LD_LIBRARY_PATH, PYTHONPATH, the families SINEW_ OMPI_MCA_
+PMIX_MCA_ MPIR_CVAR_ MPICH_ UCX_ FI_ NCCL_ OMP_ HWLOC_, and what -x names:
+
+  sinew run -x OMP_NUM_THREADS=2 -x HOME -x 'AWS_*' -n 4 ./program
+  sinew run --env-file job.env -n 4 ./program  # lines VAR=VALUE
+
+Settings. Each flag has a key, its long name: --tag-output is tag-output (-n is
+np, -N is npernode, -H is host, -x is x). It is taken from the first of
+
+  the flag                                     --tag-output
+  a variable SINEW_RUN_<KEY>                   SINEW_RUN_TAG_OUTPUT=yes
+  .sinewrc in this folder                      tag-output = yes
+  ~/.config/sinew/config                       the same
+
+Switches are yes or no; # begins a comment. An unknown key is an error. So is a
+file that others may write, as it may say which commands are run. -x, --mca and
+--env-file add up over all of these, variable by variable; where to run (-H,
+--hostfile, --fake-nodes) comes whole from the first that says any of it.
+
+SINEW_TIMEOUT and others without RUN are read by the library in the ranks.
+)";
+
+constexpr std::string_view examples = R"(On this host
+  sinew run -n 4 ./program
+  sinew run ./program                          one rank for each core
+  sinew run -n 4 python3 train.py --epochs 3
+
+On others
+  sinew run -n 8 -H node1:4,node2:4 ./program
+  sinew run -N 1 --hostfile hosts hostname
+  sinew run --hostfile hosts --dry-run ./program
+
+Looking closer
+  sinew run -n 4 --tag-output --timestamp-output ./program
+  sinew run -n 4 --report-map --report-bindings --bind-to core ./program
+  sinew run -n 4 --timing ./program
+  sinew run -n 4 -v gdb -batch -ex run -ex bt ./program
+
+Keeping it in bounds
+  sinew run --timeout 10min --grace 30s -n 4 ./program
+  sinew run --max-restarts 2 -n 4 ./train
+
+Testing what several nodes do, on one
+  sinew run --fake-nodes 2 -n 4 ./program      2 ranks on each of 2 nodes
+  sinew run --fake-nodes 3,1,2,4 ./program     10 ranks on 4 uneven ones
+
+Several programs
+  sinew run -n 1 -x ROLE=server ./a : -n 3 -x ROLE=client ./b
+
+Coming from mpirun or mpiexec
+  mpirun --oversubscribe -np 4 -x A ./p        sinew run -np 4 -x A ./p
+  mpirun --map-by ppr:2:node --display map ./p sinew run, the same flags
+  mpiexec -ppn 2 -f hosts -genv A 1 ./p        sinew run, the same flags
+)";
+
+}  // namespace
+
+std::vector<HelpTopic> const& help_topics() {
+    static std::vector<HelpTopic> const topics{
+        {"run", "the command, how many ranks, their variables", run},
+        {"hosts", "hostfiles, ssh and other ways to start agents", hosts},
+        {"mapping", "which rank goes where, and binding", mapping},
+        {"output", "tags, times, files, JSON, standard input", output},
+        {"failures", "exit codes, timeouts, signals, restarts", failures},
+        {"environment", "variables the ranks get; configuration files", environment},
+        {"examples", "to copy from", examples},
+    };
+    return topics;
+}
+
+}  // namespace sinew::launch

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launchers/job.hpp"
+
+namespace sinew::launch {
+
+enum class MapBy : std::uint8_t { slot, node };
+enum class RankOrder : std::uint8_t { topology, index, hostfile };
+enum class OutputFormat : std::uint8_t { plain, json };
+
+/// Everything `sinew run` was asked to do: by flags, SINEW_<KEY>, .sinewrc, in this order.
+struct RunOptions {
+    std::vector<App> apps;
+    std::vector<HostRequest> hosts;  ///< of --hostfile and -H; empty: this host
+    std::string backend = "auto";    ///< auto: local without hosts, else ssh
+    std::string launch_agent;        ///< --launch-agent template; see help hosts
+    int fake_nodes = 0;              ///< --fake-nodes N: N agents on this host (local backend)
+    std::vector<int> fake_slots;     ///< --fake-nodes 3,1,2: three of them with these slots
+    int tree_fanout = 32;
+
+    int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: not said
+    int nodes = 0;     ///< --nnodes; 0: not said
+    MapBy map_by = MapBy::slot;
+    RankOrder rank_order = RankOrder::topology;
+    std::optional<bool> oversubscribe;  ///< not said: allowed on a single host
+    BindTo bind_to = BindTo::automatic;
+    MpiSupport mpi = MpiSupport::automatic;
+
+    bool report_map = false, report_bindings = false, dry_run = false, timing = false;
+    bool tag_output = false, timestamp_output = false;
+    OutputFormat output = OutputFormat::plain;
+    std::string output_folder;   ///< --output-filename DIR; empty: none
+    std::string stdin_to = "0";  ///< "0", "3", "all", "none"
+    int verbosity = 0;           ///< -1 with -q, 1 with -v, 2 with -vv
+
+    std::optional<std::chrono::nanoseconds> timeout;
+    std::chrono::nanoseconds start_timeout = std::chrono::minutes(1);
+    std::chrono::nanoseconds grace = std::chrono::seconds(5);  ///< between TERM and KILL
+    int max_restarts = 0;
+    bool kill_on_failure = true;
+
+    std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
+    std::string root_address;  ///< --root-address: what agents are told to dial; empty: found out
+
+    std::optional<std::string> help;  ///< --help [topic]: show help_text(topic) and run nothing
+    bool version = false;             ///< --version: show it and run nothing
+    std::vector<std::string> notes;   ///< accepted without effect, and why; shown unless -q
+};
+
+}  // namespace sinew::launch

@@ -1,0 +1,183 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/command_line/settings.hpp"
+
+#include <algorithm>
+#include <array>
+#include <functional>
+#include <map>
+#include <optional>
+
+#include <sinew/error.hpp>
+
+#include "launchers/command_line/values.hpp"
+#include "src/base/env.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+constexpr int most_ranks = 1'000'000;
+constexpr int most_nodes = 100'000;
+
+bool to_flag(Setting const& setting) {
+    std::string const value = lower(setting.value);
+    for (char const* yes : {"1", "yes", "on", "true"})
+        if (value == yes) return true;
+    for (char const* no : {"0", "no", "off", "false"})
+        if (value == no) return false;
+    bad_value(setting, "yes or no");
+}
+
+int to_count(Setting const& setting, int least, int most) {
+    if (auto const number = parse_int(setting.value, least, most)) return *number;
+    bad_value(setting, text("a whole number from ", least, " to ", most));
+}
+
+std::chrono::nanoseconds to_time(Setting const& setting, bool zero) {
+    if (zero && (setting.value == "0" || setting.value == "0s")) return {};
+    if (auto const time = parse_duration(setting.value)) return *time;
+    bad_value(setting, std::string(zero ? "0 or " : "") + "a time such as 30s, 500ms or 5min");
+}
+
+/// One of "slot", "node", ...: its index.
+std::size_t to_choice(Setting const& setting, std::vector<std::string_view> const& choices) {
+    auto const at = std::find(choices.begin(), choices.end(), lower(setting.value));
+    if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
+    std::string list;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+        list += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + std::string(choices[i]);
+    bad_value(setting, list);
+}
+
+std::string to_words(Setting const& setting) {
+    if (setting.value.empty()) bad_value(setting, "something");
+    return setting.value;
+}
+
+void set_map_by(Draft& draft, Setting const& setting) {
+    // Where on its node a rank goes is --bind-to's; core and socket fill node after node, too.
+    std::size_t const how =
+        to_choice(setting, {"slot", "node", "core", "socket", "package", "ppr:K:node"});
+    draft.options.map_by = how == 1 ? MapBy::node : MapBy::slot;
+}
+
+void set_fake_nodes(Draft& draft, Setting const& setting) {
+    RunOptions& options = draft.options;
+    options.fake_slots.clear();
+    if (setting.value.find(',') == std::string::npos) {
+        options.fake_nodes = to_count(setting, 1, most_nodes);
+        return;
+    }
+    for (std::string const& part : split(setting.value, ',')) {
+        auto const slots = parse_int(part, 1, most_ranks);
+        if (!slots) bad_value(setting, "a number of nodes, or their slots such as 3,1,2");
+        options.fake_slots.push_back(*slots);
+    }
+    options.fake_nodes = static_cast<int>(options.fake_slots.size());
+}
+
+void set_stdin(Draft& draft, Setting const& setting) {
+    std::string const value = lower(setting.value);
+    auto const rank = parse_int(value, 0, most_ranks - 1);
+    if (!rank && value != "all" && value != "none") bad_value(setting, "a rank, all or none");
+    draft.options.stdin_to = rank ? std::to_string(*rank) : value;
+}
+
+void set_bind_to(Draft& draft, Setting const& setting) {
+    constexpr std::array which{BindTo::core, BindTo::socket, BindTo::socket, BindTo::none,
+                               BindTo::automatic};
+    draft.options.bind_to =
+        which[to_choice(setting, {"core", "socket", "package", "none", "auto"})];
+}
+
+void set_rank_order(Draft& draft, Setting const& setting) {
+    draft.options.rank_order =
+        static_cast<RankOrder>(to_choice(setting, {"topology", "index", "hostfile"}));
+}
+
+/// -v adds up; the last of -q and -v counts.
+void set_verbose(Draft& draft, Setting const& setting) {
+    int& level = draft.options.verbosity;
+    if (setting.value == "quiet") level = -1;
+    else if (setting.value == "2") level = 2;
+    else level = to_flag(setting) ? std::min(std::max(level, 0) + 1, 2) : 0;
+}
+
+void set_timeout(Draft& draft, Setting const& setting) {
+    auto const time = to_time(setting, true);
+    draft.options.timeout = time.count() == 0 ? std::nullopt : std::optional(time);
+}
+
+using Setter = std::function<void(Draft&, Setting const&)>;
+using Field = bool RunOptions::*;
+
+Setter flag(Field field) {
+    return [=](Draft& draft, Setting const& s) { draft.options.*field = to_flag(s); };
+}
+
+Setter number(int RunOptions::*field, int least, int most) {
+    return [=](Draft& draft, Setting const& s) { draft.options.*field = to_count(s, least, most); };
+}
+
+Setter words(std::string RunOptions::*field) {
+    return [=](Draft& draft, Setting const& s) { draft.options.*field = to_words(s); };
+}
+
+// clang-format off
+std::map<std::string_view, Setter> const setters{
+    {"np", [](Draft& d, Setting const& s) { d.ranks = to_count(s, 1, most_ranks); }},
+    {"npernode", number(&RunOptions::per_node, 1, most_ranks)},
+    {"nnodes", number(&RunOptions::nodes, 1, most_nodes)},
+    {"x", set_variable},
+    {"env", set_pair("")},
+    {"genv", set_pair("")},
+    {"genvlist", set_variable_list},
+    {"env-file", read_env_file},
+    {"mca", set_mca},
+    {"pmixmca", set_pair("PMIX_MCA_")},
+    {"wdir", [](Draft& d, Setting const& s) { d.wdir = to_words(s); }},
+    {"mpi", [](Draft& d, Setting const& s) {
+        d.options.mpi = static_cast<MpiSupport>(to_choice(s, {"auto", "pmix", "pmi1", "none"})); }},
+    {"dry-run", flag(&RunOptions::dry_run)},
+    {"timing", flag(&RunOptions::timing)},
+    {"verbose", set_verbose},
+    {"allow-run-as-root", [](Draft&, Setting const& s) { to_flag(s); }},
+    {"hostfile", [](Draft& d, Setting const& s) { to_words(s); d.hostfiles.push_back(s); }},
+    {"host", [](Draft& d, Setting const& s) { to_words(s); d.host_lists.push_back(s); }},
+    {"backend", words(&RunOptions::backend)},
+    {"launch-agent", words(&RunOptions::launch_agent)},
+    {"fake-nodes", set_fake_nodes},
+    {"tree-fanout", number(&RunOptions::tree_fanout, 2, 1024)},
+    {"root-address", words(&RunOptions::root_address)},
+    {"map-by", set_map_by},
+    {"rank-order", set_rank_order},
+    {"oversubscribe", [](Draft& d, Setting const& s) { d.options.oversubscribe = to_flag(s); }},
+    {"bind-to", set_bind_to},
+    {"report-map", flag(&RunOptions::report_map)},
+    {"report-bindings", flag(&RunOptions::report_bindings)},
+    {"tag-output", flag(&RunOptions::tag_output)},
+    {"timestamp-output", flag(&RunOptions::timestamp_output)},
+    {"output-filename", words(&RunOptions::output_folder)},
+    {"output", [](Draft& d, Setting const& s) {
+        d.options.output = static_cast<OutputFormat>(to_choice(s, {"plain", "json"})); }},
+    {"stdin", set_stdin},
+    {"timeout", set_timeout},
+    {"start-timeout", [](Draft& d, Setting const& s) { d.options.start_timeout = to_time(s, false); }},
+    {"grace", [](Draft& d, Setting const& s) { d.options.grace = to_time(s, true); }},
+    {"max-restarts", number(&RunOptions::max_restarts, 0, 1000)},
+    {"no-kill", [](Draft& d, Setting const& s) { d.options.kill_on_failure = !to_flag(s); }},
+    {"help", [](Draft& d, Setting const& s) { d.options.help = s.value; }},
+    {"version", flag(&RunOptions::version)},
+};
+// clang-format on
+
+}  // namespace
+
+void apply(Draft& draft, Setting const& setting) {
+    auto const at = setters.find(setting.key);
+    if (at == setters.end())
+        throw UsageError(text(setting.origin, " (nothing sets ", setting.key, ")"));
+    at->second(draft, setting);
+}
+
+}  // namespace sinew::launch

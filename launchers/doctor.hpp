@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "launchers/checks/check.hpp"
+
+namespace sinew::launch {
+
+/// `sinew doctor`: looks for what makes jobs fail or slow, here and on the hosts given. Every
+/// question has a deadline. 0: no error found; 1: some; 2: the command line is wrong.
+int doctor_main(std::vector<std::string> const& arguments, std::ostream& out, std::ostream& err);
+
+/// What one check had to say.
+struct Diagnosis {
+    Check check;
+    Findings findings;
+};
+std::vector<Diagnosis> diagnose(Facts const& facts);
+bool has_errors(std::vector<Diagnosis> const& diagnoses);
+void write_text(std::vector<Diagnosis> const& diagnoses, Facts const& facts, std::ostream& out);
+void write_json(std::vector<Diagnosis> const& diagnoses, Facts const& facts, std::ostream& out);
+
+}  // namespace sinew::launch

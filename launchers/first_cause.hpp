@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sinew::launch {
+
+/// Why a job ended as it did: collects what is reported, in the order of arrival, and tells the
+/// first cause from its consequences. One for each epoch. Pure.
+///
+/// The first cause is the first failure to arrive of something we had not told to end. Whoever
+/// fails after it was told to (`stopped`) is a victim, and no failure.
+class FirstCause {
+public:
+    struct Who {
+        int rank = -1;
+        std::string node;
+        pid_t pid = 0;  ///< 0: there was none
+    };
+    /// How a rank came to its end.
+    struct End {
+        int code = 0;
+        int signal = 0;           ///< 0: it exited with `code`
+        bool stopped = false;     ///< its agent had told it to end
+        bool unfinished = false;  ///< had called MPI_Init, and not MPI_Finalize
+        std::string detail = {};  ///< "the kernel ran out of memory"
+    };
+
+    void rank_ended(Who const& who, End const& end);
+    /// MPI_Abort. The end of the rank itself, which follows, adds nothing to it.
+    void rank_aborted(Who const& who, int status, std::string const& message);
+    /// `step` is what failed, "exec ./prog"; `error` its errno.
+    void rank_not_started(Who const& who, int error, std::string const& step);
+    void node_lost(std::string const& node, std::string const& why);
+    /// Anything else of ours: no agent on a host, refused ssh.
+    void launcher_failed(std::string const& why);
+    void timed_out(std::string const& limit);
+    /// The user told `sinew run` to end.
+    void interrupted(int signal);
+
+    bool failed() const { return first_ != nothing; }
+    std::size_t failures() const { return failures_; }
+    /// What `sinew run` ends with: 0, the code of the first cause or 128 + its signal; 124 timeout,
+    /// 125 launcher, 126 not executable, 127 not found.
+    int exit_code() const;
+    /// "rank 3 on node-b (pid 4711): killed by signal 9 (Killed), first of 2 failures". Empty when
+    /// nothing failed.
+    std::string summary() const;
+    /// Everything known, for people: by rank, then what belongs to none.
+    std::string table() const;
+    /// The same as one JSON object on one line.
+    std::string json() const;
+
+private:
+    enum class Kind { exited, signalled, aborted, not_started, lost, launcher, timeout, interrupt };
+    enum class Part { success, failure, victim };
+    struct Event {
+        Kind kind = Kind::exited;
+        Part part = Part::failure;
+        Who who;
+        int number = 0;  ///< code, signal, status or errno
+        bool unfinished = false;
+        std::string detail;
+    };
+    static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
+
+    void add(Event event);
+    void add_own(Kind kind, int number, std::string const& detail, std::string const& node = {});
+    static char const* name(Kind kind);
+    static std::string what(Event const& event);
+    static std::string where(Event const& event);
+    std::vector<std::size_t> by_rank() const;
+
+    std::vector<Event> events_;           ///< in the order of arrival
+    std::map<int, std::size_t> of_rank_;  ///< into events_
+    std::size_t first_ = nothing;
+    std::size_t failures_ = 0;
+};
+
+}  // namespace sinew::launch

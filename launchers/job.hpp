@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace sinew::launch {
+
+/// One program of the job: `prog1 args : -n 2 prog2 args` has two.
+struct App {
+    std::vector<std::string> argv;  ///< argv[0] is looked up in PATH on each node
+    int ranks = 0;                  ///< 0: as many as there are slots
+    std::string folder;  ///< working directory; empty: that of `sinew run`, if it is there
+    std::map<std::string, std::string> env;  ///< on top of the job's
+};
+
+/// One host as asked for (hostfile, -H); `host` is what ssh or the launch agent is told.
+struct HostRequest {
+    std::string host;
+    int slots = 0;      ///< 0: not said; the number of its cores then
+    int max_slots = 0;  ///< 0: no limit
+    friend bool operator==(HostRequest const&, HostRequest const&) = default;
+};
+
+/// Labels to sort by, nearest last; natural order within each. Empty ones sort alike.
+struct Place {
+    std::string region, zone, block, rack;
+};
+
+/// One node of the job: one agent.
+struct Node {
+    std::string name;  ///< unique; for messages, NODE_MAP, SINEW_NODE_NAME
+    std::string host;  ///< what the backend is told
+    int slots = 0;     ///< ranks it may take without oversubscription
+    int max_slots = 0;
+    int cores = 0;  ///< that its agent may use; 0: not known yet
+    Place place;
+};
+
+/// Where one rank runs.
+struct RankPlace {
+    int node = 0;        ///< index into JobMap::nodes
+    int local_rank = 0;  ///< among the ranks of its node
+    int app = 0;         ///< index into the apps
+    friend bool operator==(RankPlace const&, RankPlace const&) = default;
+};
+
+/// Who runs where. Ranks are numbered as they stand here; those of a node are consecutive unless
+/// --map-by says otherwise.
+struct JobMap {
+    std::vector<Node> nodes;  ///< in ring order
+    std::vector<RankPlace> ranks;
+    bool oversubscribed = false;  ///< some node has more ranks than cores
+
+    int size() const { return static_cast<int>(ranks.size()); }
+    std::vector<int> ranks_of(int node) const {
+        std::vector<int> found;
+        for (int rank = 0; rank < size(); ++rank)
+            if (ranks[rank].node == node) found.push_back(rank);
+        return found;
+    }
+};
+
+enum class BindTo : std::uint8_t { automatic, core, socket, none };
+enum class MpiSupport : std::uint8_t { automatic, pmix, pmi1, none };
+
+}  // namespace sinew::launch

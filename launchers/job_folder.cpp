@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/job_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <filesystem>
+#include <sinew/error.hpp>
+#include <string_view>
+
+#include "src/base/env.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<std::string> bases() {
+    if (auto const base = env("SINEW_TMPDIR")) return {*base};
+    std::vector<std::string> found{"/dev/shm"};
+    if (auto const base = env("TMPDIR")) found.push_back(*base);
+    found.emplace_back("/tmp");
+    return found;
+}
+
+std::string prefix() { return text("sinew-", ::getuid(), "-"); }
+
+UniqueFd lock(std::string const& folder, int flags) {
+    UniqueFd file(::open((folder + "/lock").c_str(), O_RDWR | O_CLOEXEC | flags, 0600));
+    if (file && ::flock(file.get(), LOCK_EX | LOCK_NB) != 0) return {};
+    return file;
+}
+
+// A folder is made and locked under a name of its own, and then gets its real one: so nobody can
+// take the lock of one that is just being made, and remove it.
+constexpr std::string_view unfinished = ".new";
+
+bool is_young(struct ::stat const& about) { return std::time(nullptr) - about.st_ctime < 10; }
+
+bool is_stale(fs::path const& folder) {
+    struct ::stat about {};
+    if (::lstat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
+    if (about.st_uid != ::getuid()) return false;
+    if (folder.extension() == unfinished && is_young(about)) return false;
+    if (::access((folder / "lock").c_str(), F_OK) != 0) return !is_young(about);
+    return static_cast<bool>(lock(folder, 0));
+}
+
+}  // namespace
+
+JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
+    int error = 0;
+    std::error_code ignored;
+    for (auto const& base : bases()) {
+        path_ = text(base, "/", prefix(), name);
+        auto const first = path_ + std::string(unfinished);
+        if (::mkdir(first.c_str(), 0700) == 0) {
+            lock_ = lock(first, O_CREAT);
+            if (lock_ && ::rename(first.c_str(), path_.c_str()) == 0) return;
+            error = errno;
+            fs::remove_all(first, ignored);
+            continue;
+        }
+        error = errno;
+    }
+    throw SystemError(text(path_, " cannot be made (", std::strerror(error),
+                           "). Name a folder on this node for sockets and shared memory by "
+                           "SINEW_TMPDIR"),
+                      error);
+}
+
+JobFolder::~JobFolder() {
+    if (lock_ && owner_ == ::getpid()) remove();
+}
+
+std::string JobFolder::below(std::string const& name) const {
+    std::string path = path_ + "/" + name;
+    if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
+        throw SystemError(text(path, " cannot be made (", std::strerror(errno), ")"), errno);
+    return path;
+}
+
+void JobFolder::remove() {
+    std::error_code ignored;
+    fs::remove_all(path_, ignored);
+}
+
+std::vector<std::string> stale_folders() {
+    std::vector<std::string> found;
+    for (auto const& base : bases()) {
+        std::error_code none;
+        for (auto const& entry : fs::directory_iterator(base, none))
+            if (entry.path().filename().string().starts_with(prefix()) && is_stale(entry.path()))
+                found.push_back(entry.path().string());
+    }
+    return found;
+}
+
+// A process that is killed closes its sockets and its lock one after the other, so that whoever
+// hears of its end may still find the lock: hence some patience.
+void remove_if_stale(std::string const& folder) {
+    std::error_code ignored;
+    for (int look = 0; look < 50 && fs::exists(folder, ignored); ++look) {
+        if (is_stale(folder)) fs::remove_all(folder, ignored);
+        else ::usleep(20'000);
+    }
+}
+
+std::vector<std::string> remove_stale_folders() {
+    auto found = stale_folders();
+    for (auto const& folder : found) {
+        std::error_code ignored;
+        fs::remove_all(folder, ignored);
+    }
+    return found;
+}
+
+}  // namespace sinew::launch

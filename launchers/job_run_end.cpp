@@ -1,0 +1,178 @@
+// SPDX-License-Identifier: Apache-2.0
+// How a job ends: by itself, by a failure, by a signal; and how it begins again.
+#include <unistd.h>
+
+#include <csignal>
+#include <utility>
+
+#include "launchers/exit_codes.hpp"
+#include "launchers/job_run.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+// What agents need beyond the grace period to report the ends of their ranks.
+constexpr auto report_time = std::chrono::seconds(10);
+constexpr auto farewell_time = std::chrono::seconds(10);
+constexpr auto arrival_time = std::chrono::seconds(2);
+
+}  // namespace
+
+void JobRun::on_signal(int number) {
+    switch (number) {
+        case SIGINT:
+        case SIGTERM:
+        case SIGHUP:
+        case SIGQUIT:
+            return interrupt(number);
+        case SIGTSTP: {
+            std::int32_t const stop = SIGTSTP;
+            root_->send(everyone, Kind::signal, {head_bytes(stop)});
+            // Once the message is out, as the shell expects of whom it has stopped.
+            timers_.push_back(loop_.after(std::chrono::milliseconds(50), [] { ::raise(SIGSTOP); }));
+            return;
+        }
+        default: {
+            std::int32_t const forwarded = number;
+            root_->send(everyone, Kind::signal, {head_bytes(forwarded)});
+        }
+    }
+}
+
+void JobRun::interrupt(int number) {
+    ++interrupts_;
+    causes_.interrupted(number);
+    if (interrupts_ >= 3) {
+        agents_->signal(SIGTERM);  // those that are stopped
+        ::_exit(128 + number);     // the others see us gone, and clean up
+    }
+    if (phase_ == Phase::starting || phase_ == Phase::finishing) return finish();
+    if (interrupts_ == 2) return stop({.signal = 0, .grace_ms = 0});
+    stop(gently(number));
+}
+
+Stop JobRun::gently(int signal) const {
+    using std::chrono::milliseconds;
+    return {.signal = signal,
+            .grace_ms = std::chrono::duration_cast<milliseconds>(options_.grace).count()};
+}
+
+void JobRun::failed() {
+    if (phase_ == Phase::starting) return finish();
+    if (phase_ == Phase::running) stop(gently(SIGTERM));
+}
+
+void JobRun::stop(Stop const& how) {
+    if (phase_ == Phase::finishing) return;
+    phase_ = Phase::stopping;
+    root_->send(everyone, Kind::stop, {bytes_of(encode(how))});
+    stop_timer_ = loop_.after(std::chrono::milliseconds(how.grace_ms) + report_time, [this] {
+        for (int const rank : std::exchange(alive_, {}))
+            causes_.node_lost(who(rank).node, text("the end of rank ", rank, " was not reported"));
+        epoch_over();
+    });
+    if (alive_.empty()) epoch_over();
+}
+
+void JobRun::on_lost(int node, std::string const& why) {
+    agents_->end(node);
+    if (phase_ == Phase::finishing) {
+        byes_.insert(node);
+        return finish_step();
+    }
+    causes_.node_lost(node_name(node), why);
+    for (int const rank : ranks_on(node)) alive_.erase(rank);
+    failed();
+    if (phase_ != Phase::starting && phase_ != Phase::finishing && alive_.empty()) epoch_over();
+}
+
+void JobRun::on_agent_ended(int node, AgentProcesses::End const& end) {
+    if (phase_ == Phase::finishing) return finish_step();
+    // Of one that had arrived its link tells, with more. One that ends well before the agent comes
+    // has sent it on its way (rsh -f and the like).
+    if (!end.awaited || (end.code == 0 && end.signal == 0)) return;
+    auto const how = end.signal != 0 ? text("was killed by signal ", end.signal)
+                                     : text("ended with code ", end.code);
+    auto const last = end.words.substr(0, end.words.find_last_not_of(". ") + 1);
+    causes_.launcher_failed(text("the agent for ", node_name(node), " (", backend_->name(), " to ",
+                                 nodes_[node].host, ") ", how, last.empty() ? "" : ": ", last, ". ",
+                                 backend_->explain(end.code, end.words)));
+    failed();
+}
+
+void JobRun::epoch_over() {
+    if (phase_ == Phase::finishing || phase_ == Phase::starting) return;
+    stop_timer_ = {};
+    timeline_.mark("ranks ended");
+    if (causes_.failed() && restart()) return;
+    finish();
+}
+
+// The whole job again, on the same nodes. A planned leave costs nothing of the budget.
+bool JobRun::restart() {
+    if (interrupts_ > 0 || options_.max_restarts == 0) return false;
+    if (!planned_ && failures_ >= options_.max_restarts) return false;
+    if (!planned_) ++failures_;
+    ++restarts_;
+    ++epoch_;
+    notice(text("sinew: ", causes_.summary(), "\nsinew: restart ", restarts_, " (",
+                planned_ ? "planned, " : "", failures_, " of ", options_.max_restarts,
+                " of the budget used)"),
+           0);
+    planned_ = false;
+    phase_ = Phase::starting;
+    for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
+        if (!root_->present(node)) start_agent(node);
+    expect_agents();
+    bool all = true;
+    for (int node = 0; node < static_cast<int>(nodes_.size()); ++node)
+        all = all && root_->present(node);
+    if (all) launch();
+    return true;
+}
+
+void JobRun::finish() {
+    if (phase_ == Phase::finishing) return;
+    phase_ = Phase::finishing;
+    root_->farewell();
+    root_->send(everyone, Kind::finish, {});
+    // Who is nearly there may come and be told the same; who hangs on the way cannot be told.
+    timers_.push_back(loop_.after(arrival_time, [this] { agents_->give_up_on_absent(); }));
+    finish_step();
+}
+
+// Everyone has said farewell, all output is written, all processes are gone: or time is up, which
+// begins anew with every sign of life.
+void JobRun::finish_step() {
+    bool waiting = agents_->running() || !writer_.idle();
+    for (int const node : root_->present_nodes()) waiting = waiting || !byes_.contains(node);
+    if (!waiting) return conclude();
+    finish_timer_ = loop_.after(farewell_time, [this] {
+        if (!writer_.idle() && !output_broken_) return finish_step();  // a slow reader may be slow
+        agents_->signal(SIGTERM);
+        finish_timer_ = loop_.after(std::chrono::seconds(2), [this] { conclude(); });
+    });
+}
+
+void JobRun::conclude() {
+    timeline_.mark("cleaned up");
+    finish_timer_ = {};
+    loop_.stop();
+}
+
+void JobRun::report() {
+    std::string words;
+    if (options_.timing) words += text("sinew: ", timeline_.text(), "\n");
+    if (options_.verbosity > 0) words += causes_.table();
+    bool const reader_gone = output_broken_ && code_ == 128 + SIGPIPE;
+    if (causes_.failed() && options_.verbosity >= 0 && !reader_gone)
+        words += text(
+            causes_.summary().starts_with("sinew run") ? "" : "sinew: ", causes_.summary(), "\n");
+    // The writer's thread has nothing left to do: no other lines can come in between.
+    if (!words.empty()) writer_.write(STDERR_FILENO, words, {});
+    if (options_.output == OutputFormat::json)
+        writer_.write(STDOUT_FILENO, causes_.json() + "\n", {});
+}
+
+}  // namespace sinew::launch

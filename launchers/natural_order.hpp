@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string_view>
+
+namespace sinew::launch {
+
+/// Less, equal, greater as -1, 0, 1, with runs of digits compared as numbers: node2 < node10.
+/// A total order: 0 only for equal texts; of numbers alike, more leading zeros come first.
+int compare_natural(std::string_view a, std::string_view b);
+
+struct NaturalLess {
+    bool operator()(std::string_view a, std::string_view b) const {
+        return compare_natural(a, b) < 0;
+    }
+};
+
+}  // namespace sinew::launch

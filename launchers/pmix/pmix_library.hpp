@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <pmix.h>
+#include <pmix_server.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+namespace sinew::launch {
+
+/// libpmix's functions, found at run time: programs that need no PMIx start without it.
+///
+/// Loaded once and never unloaded, since its threads and exit handlers may outlive its last user.
+struct PmixLibrary {
+    /// Throws Unavailable with the reason and the package's name.
+    static std::shared_ptr<PmixLibrary const> load();
+
+    decltype(&::PMIx_server_init) server_init = nullptr;
+    decltype(&::PMIx_server_finalize) server_finalize = nullptr;
+    decltype(&::PMIx_generate_regex) generate_regex = nullptr;
+    decltype(&::PMIx_generate_ppn) generate_ppn = nullptr;
+    decltype(&::PMIx_server_register_nspace) register_nspace = nullptr;
+    decltype(&::PMIx_server_deregister_nspace) deregister_nspace = nullptr;
+    decltype(&::PMIx_server_register_client) register_client = nullptr;
+    decltype(&::PMIx_server_setup_fork) setup_fork = nullptr;
+    decltype(&::PMIx_server_dmodex_request) dmodex_request = nullptr;
+    decltype(&::PMIx_server_generate_locality_string) locality_string = nullptr;
+    decltype(&::PMIx_Parse_cpuset_string) parse_cpuset = nullptr;
+    decltype(&::PMIx_Cpuset_destruct) destruct_cpuset = nullptr;
+    decltype(&::PMIx_Register_event_handler) register_event_handler = nullptr;
+    decltype(&::PMIx_Deregister_event_handler) deregister_event_handler = nullptr;
+    decltype(&::PMIx_Data_pack) pack = nullptr;
+    decltype(&::PMIx_Data_unpack) unpack = nullptr;
+    decltype(&::PMIx_Value_load) load_value = nullptr;
+    decltype(&::PMIx_Value_destruct) destruct_value = nullptr;
+    decltype(&::PMIx_Error_string) error_string = nullptr;
+    decltype(&::PMIx_Get_version) version = nullptr;
+
+    /// Throws BackendError "what failed (the library's words)" unless `status` is a success.
+    void check(pmix_status_t status, std::string const& what) const;
+    /// Starts something that ends in a callback, and waits for it. Throws Timeout after `limit`;
+    /// `keep` lives until the callback came, however late.
+    void wait_for(std::string const& what, std::shared_ptr<void> keep,
+                  std::function<pmix_status_t(pmix_op_cbfunc_t, void*)> const& start) const;
+    /// Runs `work` on the library's own thread, where alone some of its replies are safe.
+    void on_its_thread(std::function<void()> work) const;
+};
+
+/// How long a call of the library's may take that has nothing to wait for but itself.
+constexpr std::chrono::seconds pmix_patience{30};
+
+/// Calls `work` on a thread of its own and waits. Throws Timeout "`what` has not returned ...".
+pmix_status_t within_patience(std::string const& what, std::function<pmix_status_t()> work);
+
+}  // namespace sinew::launch

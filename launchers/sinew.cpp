@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// The `sinew` command: which verb, and what its failures look like.
+#include <iostream>
+#include <sinew/error.hpp>
+#include <string>
+#include <vector>
+
+#include "launchers/agent_main.hpp"
+#include "launchers/doctor.hpp"
+#include "launchers/exit_codes.hpp"
+#include "launchers/info.hpp"
+#include "launchers/run_main.hpp"
+
+namespace {
+
+using namespace sinew::launch;
+
+int perform(std::string const& verb, std::vector<std::string> const& arguments) {
+    if (verb == "run") return run_main(arguments);
+    if (verb == "agent") return agent_main(arguments);
+    if (verb == "info") return info_main(arguments, std::cout, std::cerr);
+    if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
+    return help_main(verb, arguments);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::string const verb = arguments.empty() ? "help" : arguments.front();
+    if (!arguments.empty()) arguments.erase(arguments.begin());
+    try {
+        return perform(verb, arguments);
+    } catch (sinew::UsageError const& problem) {
+        std::cerr << "sinew " << verb << ": " << problem.what() << '\n';
+        return exit_usage;
+    } catch (std::exception const& problem) {
+        std::cerr << "sinew " << verb << ": " << problem.what() << '\n';
+        return exit_launcher_failed;
+    }
+}

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/program_options.hpp>
+#include <string>
+#include <vector>
+
+namespace sinew::launch {
+
+/// Flags of the small commands (info, doctor). Throws UsageError naming the flag, with the nearest
+/// known one; words that are no flags are errors too.
+boost::program_options::variables_map parse_small(
+    std::vector<std::string> const& arguments,
+    boost::program_options::options_description const& flags, std::string const& command);
+
+}  // namespace sinew::launch

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include <sinew/transport.hpp>
+
+#include "src/transport/connector.hpp"
+#include "src/transport/socket_groups.hpp"
+#include "src/transport/socket_stream.hpp"
+
+namespace sinew::detail {
+
+/// What the SocketTransports of one job share in a rank: connections, groups, and the lock over all.
+/// Whoever asks for a transfer or a message moves everybody's along.
+class SocketEngine final : SocketStream::Reader {
+public:
+    using Group = SocketGroups::Group;
+
+    explicit SocketEngine(std::unique_ptr<Connector> connector);
+    SocketEngine(SocketEngine const&) = delete;
+    SocketEngine& operator=(SocketEngine const&) = delete;
+    /// Tells the peers that this rank leaves in order.
+    ~SocketEngine() override;
+
+    Group world();
+    Group split(SocketGroup& parent, std::vector<int> members);
+    void leave(SocketGroup& group);
+    int rank() const { return me_; }
+
+    // Peers are ranks of the job. A null Send: done already.
+    std::unique_ptr<Send> start_send(SocketGroup& group, int to, int tag,
+                                     std::span<std::byte const> bytes);
+    std::unique_ptr<Receive> start_receive(SocketGroup& group, int from, int tag,
+                                           std::span<std::byte> bytes);
+    /// Moves everything along, unless another thread is at it.
+    void progress();
+    void cancel(Transfer& transfer) noexcept;
+    std::optional<Transport::Received> probe(SocketGroup& group, int from, int tag);
+    std::vector<int> lost(SocketGroup const& group);
+
+private:
+    Sink arrived(SocketStream& stream, Frame const& frame) override;
+    void complete(SocketStream& stream, Sink const& sink) override;
+
+    // socket_matching.cpp
+    Sink take_message(SocketStream& stream, Frame const& frame);
+    void take_announcement(SocketStream& stream, Frame const& frame);
+    Sink take_data(SocketStream& stream, Frame const& frame);
+    void take_withdrawal(SocketStream& stream, Frame const& frame);
+    void match(SocketGroup& group, Receive& receive);
+    bool claim(Message& message, Receive& receive);
+    bool claim_copy(Message& message, Receive& receive);
+    void clear(SocketStream& stream, std::uint64_t id, Receive& receive);
+    void consume(SocketStream& stream, std::size_t bytes);
+    void answer_unwanted(Message& message);
+    void finish(Receive& receive);
+    bool send_to_self(SocketGroup& group, Send& send);
+    void cancel_receive(Receive& receive);
+    void cancel_send(Send& send);
+
+    SocketStream& stream(int rank) { return *streams_[static_cast<std::size_t>(rank)]; }
+    void post(SocketStream& stream, Frame::Kind kind, std::uint64_t id, std::uint64_t bytes = 0);
+    void want(SocketStream& stream);
+    void progress_locked();
+    void connect_some();
+    void serve(SocketStream& stream, std::uint32_t events);
+    void flush(SocketStream& stream);
+    void flush_posted();
+    void watch(SocketStream& stream, bool added);
+    void lose(SocketStream& stream, std::string const& why);
+    bool is_awaited(SocketGroup const& group, int rank);
+    void say_farewell() noexcept;
+
+    std::mutex mutex_;
+    std::unique_ptr<Connector> connector_;
+    int const me_;
+    UniqueFd epoll_;
+    std::vector<std::unique_ptr<SocketStream>> streams_;  // by rank; its own is never used
+    std::vector<bool> writable_wanted_;                   // as epoll knows it
+    std::vector<bool> died_;
+    std::vector<int> posted_;  // streams that have got frames since the last flush
+    SocketGroups groups_;
+};
+
+}  // namespace sinew::detail

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+
+#include <sinew/transport.hpp>
+
+#include "src/transport/connector.hpp"
+
+namespace sinew {
+
+namespace detail {
+class SocketEngine;
+struct SocketGroup;
+}  // namespace detail
+
+/// Transport over stream sockets between processes, one connection per pair of ranks, made when first
+/// used. Any thread; progress is made by those who ask (test, probe, lost), nobody else.
+///
+/// Messages up to 128 KiB are sent without asking, within a window of 4 MiB per peer that the
+/// receiver has not consumed; all others wait at the sender until the receive is there. So a peer
+/// holds at most that window in this rank's memory, and 100 bytes for each send under way. Bytes are
+/// written from the sender's buffer, and read straight into the receiver's if the receive came first.
+///
+/// A rank has died when its connection ends without farewell, or nobody listens at its address. A
+/// rank that left in order counts as lost to those who still wait for something from it.
+class SocketTransport final : public Transport {
+public:
+    /// Of all ranks of `connector`.
+    explicit SocketTransport(std::unique_ptr<Connector> connector);
+    ~SocketTransport() override;
+    SocketTransport(SocketTransport const&) = delete;
+    SocketTransport& operator=(SocketTransport const&) = delete;
+
+    int rank() const override { return rank_; }
+    int size() const override;
+    std::string_view name() const override { return "socket"; }
+    Threading threading() const override { return Threading::any; }
+    int max_tag() const override;
+
+    Ticket start_send(int to, int tag, std::span<std::byte const> bytes) override;
+    Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override;
+    bool test(Ticket& ticket, Received* received) override;
+    void cancel(Ticket& ticket) noexcept override;
+    std::optional<Received> probe(int from, int tag) override;
+    std::vector<int> lost() override;
+    /// Without a message: all members find the same name for the group by themselves.
+    std::unique_ptr<Transport> split(std::span<int const> members) override;
+
+private:
+    SocketTransport(std::shared_ptr<detail::SocketEngine> engine,
+                    std::shared_ptr<detail::SocketGroup> group);
+    void check(int peer, int tag, char const* verb) const;
+    int in_job(int rank) const;
+
+    std::shared_ptr<detail::SocketEngine> engine_;
+    std::shared_ptr<detail::SocketGroup> group_;
+    int rank_;
+};
+
+}  // namespace sinew

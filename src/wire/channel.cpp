@@ -1,0 +1,177 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/wire/channel.hpp"
+
+#include <poll.h>
+#include <sys/socket.h>
+
+#include <array>
+#include <new>
+#include <utility>
+
+namespace sinew::wire {
+
+Channel::Channel(Loop& loop, std::unique_ptr<Stream> stream, std::size_t max_frame)
+    : loop_(loop), stream_(std::move(stream)), reader_(max_frame) {}
+
+void Channel::start() {
+    readable_ = loop_.readable(stream_->fd(), [this] { read_some(); });
+}
+
+void Channel::pause() {
+    paused_ = true;
+    readable_ = {};
+}
+
+void Channel::resume() {
+    if (!paused_ || closed_) return;
+    paused_ = false;
+    resumed_ = true;
+    readable_ = loop_.readable(stream_->fd(), [this] { read_some(); });
+    defer();
+}
+
+void Channel::defer() {
+    if (std::exchange(deferred_, true)) return;
+    LoopAccess::at_turn_end(loop_, shared_from_this());
+}
+
+void Channel::turn_ended() {
+    deferred_ = false;
+    if (closed_) return;
+    if (std::exchange(resumed_, false)) {
+        // What was read along with the frame after which we paused; the kernel says nothing of it.
+        if (!deliver()) return;
+        if (stream_->buffered()) read_some();
+        if (closed_) return;
+    }
+    write_some();
+}
+
+void Channel::send(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts) {
+    if (closed_ || write_failed_) return;
+    queue_.append(encode(header));
+    for (auto const part : parts) queue_.append(part);
+    // While the kernel has no room, its telling so is what goes on with it.
+    if (!writable_) defer();
+}
+
+void Channel::flush() {
+    if (!closed_) write_some();
+}
+
+void Channel::shut_down_writing() { ::shutdown(stream_->fd(), SHUT_WR); }
+
+void Channel::close() {
+    if (std::exchange(closed_, true)) return;
+    user_ = nullptr;
+    readable_ = {};
+    writable_ = {};
+    queue_.clear();
+    // The descriptor goes with the stream, which may be in use further up the stack. No shutdown:
+    // it would reach the connection of the parent, if this is a process forked from it.
+}
+
+bool Channel::input_waiting() const {
+    pollfd waiting{stream_->fd(), POLLIN, 0};
+    return ::poll(&waiting, 1, 0) > 0;
+}
+
+void Channel::stop(ChannelUser::Stop why, std::string text) {
+    ChannelUser* const user = user_;
+    close();
+    if (user != nullptr) user->stopped(why, text);
+}
+
+// Whether a read that did not go well ends the channel; tells the user so.
+bool Channel::stop_by(Moved const& moved) {
+    switch (moved.status) {
+        case Moved::Status::ok:
+        case Moved::Status::again:
+        case Moved::Status::later:
+            return false;
+        case Moved::Status::end:
+            stop(ChannelUser::Stop::end, "end of file");
+            return true;
+        case Moved::Status::failed:
+            stop(ChannelUser::Stop::lost, stream_->problem());
+            return true;
+        case Moved::Status::denied:
+            stop(ChannelUser::Stop::denied, stream_->problem());
+            return true;
+    }
+    return false;
+}
+
+void Channel::read_some() {
+    auto const self = shared_from_this();  // the user may let go of us
+    do {
+        auto const room = this->room();
+        if (room.empty()) return stop(ChannelUser::Stop::violation, "a frame beyond our memory");
+        Moved const moved = stream_->read(room);
+        if (moved.bytes > 0) {
+            heard_ = true;
+            reader_.filled(moved.bytes);
+            if (!deliver()) return;
+        }
+        if (stop_by(moved)) return;
+        if (moved.bytes == 0) break;
+    } while (stream_->buffered());
+    // A handshake may have come to the point where what is queued can go.
+    if (!writable_ && (!queue_.empty() || stream_->unsent() > 0)) defer();
+}
+
+std::span<std::byte> Channel::room() {
+    try {
+        return reader_.room();
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
+}
+
+// Hands over the frames that are whole; false when nothing more is to be read now.
+bool Channel::deliver() {
+    while (auto const frame = reader_.next()) {
+        try {
+            if (user_ != nullptr) user_->frame(*frame);
+        } catch (...) {
+            // It ends the loop's run; in the next one the frames behind this one have their turn.
+            resumed_ = true;
+            if (!closed_) defer();
+            throw;
+        }
+        if (closed_ || paused_) return false;
+    }
+    if (reader_.problem().empty()) return true;
+    stop(ChannelUser::Stop::violation, reader_.problem());
+    return false;
+}
+
+void Channel::write_some() {
+    auto const self = shared_from_this();
+    bool moved_any = false;
+    for (;;) {
+        std::array<iovec, 64> blocks;
+        std::size_t const count = queue_.gather(blocks);
+        if (count == 0 && stream_->unsent() == 0 && moved_any) break;
+        Moved const moved = stream_->write({blocks.data(), count});
+        queue_.consume(moved.bytes);
+        moved_any = true;
+        if (moved.bytes > 0) spoke_ = true;
+        if (moved.status == Moved::Status::ok) continue;
+        if (moved.status == Moved::Status::again) {
+            if (!writable_) writable_ = loop_.writable(stream_->fd(), [this] { write_some(); });
+        } else if (moved.status != Moved::Status::later) {
+            // What the other end sent before it went is still to be read, and so is its end.
+            write_failed_ = true;
+            queue_.clear();
+            writable_ = {};
+            return;
+        }
+        if (user_ != nullptr) user_->sent();
+        return;
+    }
+    writable_ = {};
+    if (user_ != nullptr) user_->sent();
+}
+
+}  // namespace sinew::wire

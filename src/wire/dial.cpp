@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <asio/ip/tcp.hpp>
+#include <cerrno>
+#include <cstring>
+#include <iomanip>
+#include <new>
+#include <optional>
+#include <random>
+#include <sinew/error.hpp>
+#include <utility>
+#include <vector>
+
+#include "src/base/text.hpp"
+#include "src/wire/greeting.hpp"
+#include "src/wire/link.hpp"
+#include "src/wire/loop_access.hpp"
+#include "src/wire/sockets.hpp"
+
+namespace sinew::wire {
+namespace {
+
+constexpr Clock::duration first_pause = std::chrono::milliseconds(5);
+constexpr Clock::duration longest_pause = std::chrono::milliseconds(250);
+
+/// One call of `dial`: resolve, connect, greet; after a passing failure, all of it again.
+class Dial : public Loop::Handle::Body, public std::enable_shared_from_this<Dial> {
+public:
+    Dial(Loop& loop, Address const& address, Credentials const& credentials,
+         LinkOptions const& options, std::function<void(Dialled)> done)
+        : loop_(loop),
+          address_(address), hello_{protocol_version, Hello::mark_of(credentials.secret),
+                                    credentials.self, options.max_frame},
+          options_(options), done_(std::move(done)) {
+        if (address.family == Address::Family::tcp) tls_.emplace(Role::dialler, credentials.secret);
+    }
+
+    void start(Clock::duration patience) {
+        began_ = Clock::now();
+        patience_ = patience;
+        timer_ = loop_.after(Clock::duration::zero(), [this] { attempt(); });
+        over_ = loop_.after(patience, [this] { give_up(); });
+    }
+    void cancel() noexcept override {
+        done_ = nullptr;
+        stop();
+    }
+
+private:
+    void attempt();
+    void resolve();
+    void try_next();
+    void connect(SocketAddress const& where);
+    void connected();
+    void greeted(Greeting::Outcome outcome);
+    void failed(std::string why);
+    void give_up();
+    void finish(Dialled outcome);
+    void stop() noexcept;
+
+    Loop& loop_;
+    Address const address_;
+    Hello const hello_;
+    LinkOptions const options_;
+    std::function<void(Dialled)> done_;
+    std::optional<TlsContext> tls_;
+    std::unique_ptr<asio::ip::tcp::resolver> resolver_;
+    std::vector<SocketAddress> where_;  ///< still to be tried in this attempt
+    UniqueFd fd_;
+    std::shared_ptr<Greeting> greeting_;
+    Loop::Handle timer_, over_, writable_;
+    Clock::time_point began_{};
+    Clock::duration patience_{}, pause_ = first_pause;
+    std::string last_failure_ = "no answer";
+    // Thousands that wait for the same listener must not all come at the same time.
+    std::minstd_rand random_{std::random_device{}()};
+};
+
+void Dial::attempt() {
+    try {
+        where_.clear();
+        if (address_.family == Address::Family::unix_socket) {
+            where_.push_back(unix_address(address_.host));
+        } else if (auto const numeric = numeric_address(address_)) {
+            where_.push_back(*numeric);
+        } else {
+            return resolve();
+        }
+        try_next();
+    } catch (UsageError const& error) {
+        finish({nullptr, error.what()});
+    }
+}
+
+void Dial::resolve() {
+    if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(LoopAccess::io(loop_));
+    resolver_->async_resolve(
+        address_.host, std::to_string(address_.port),
+        [weak = weak_from_this()](asio::error_code const& error, auto const& results) {
+            auto const self = weak.lock();
+            if (!self || !self->done_) return;
+            // A name may be made known later: those of containers are.
+            if (error) return self->failed("unknown host: " + error.message());
+            for (auto const& result : results) {
+                SocketAddress where;
+                where.length = static_cast<socklen_t>(result.endpoint().size());
+                std::memcpy(&where.storage, result.endpoint().data(), where.length);
+                self->where_.push_back(where);
+            }
+            std::reverse(self->where_.begin(), self->where_.end());
+            self->try_next();
+        });
+}
+
+void Dial::try_next() {
+    if (where_.empty()) return failed("unknown host: it has no address");
+    SocketAddress const where = where_.back();
+    where_.pop_back();
+    try {
+        connect(where);
+    } catch (SystemError const& error) {  // out of descriptors, say: may pass
+        failed(error.what());
+    }
+}
+
+void Dial::connect(SocketAddress const& where) {
+    fd_ = new_socket(where.get()->sa_family);
+    if (tls_) set_tcp_options(fd_.get());
+    if (::connect(fd_.get(), where.get(), where.length) == 0) return connected();
+    if (errno != EINPROGRESS) return failed(std::strerror(errno));
+    writable_ = loop_.writable(fd_.get(), [this] {
+        auto const self = shared_from_this();
+        writable_ = {};
+        int error = 0;
+        socklen_t length = sizeof error;
+        ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+        if (error != 0) return failed(std::strerror(error));
+        connected();
+    });
+}
+
+void Dial::connected() {
+    try {
+        std::unique_ptr<Stream> stream;
+        if (tls_) {
+            stream = tls_->make_stream(std::move(fd_));
+        } else {
+            auto const problem = check_peer_user(fd_.get());
+            if (!problem.empty()) return finish({nullptr, address_.text() + ": " + problem});
+            stream = make_socket_stream(std::move(fd_));
+        }
+        greeting_ = std::make_shared<Greeting>(
+            Greeting::Setup{loop_, Role::dialler, hello_, options_}, std::move(stream),
+            [this](Greeting::Outcome outcome) { greeted(std::move(outcome)); });
+        greeting_->start();
+    } catch (std::bad_alloc const&) {
+        failed("out of memory");
+    }
+}
+
+void Dial::greeted(Greeting::Outcome outcome) {
+    auto const self = shared_from_this();
+    greeting_ = nullptr;
+    if (auto* const refusal = std::get_if<Refusal>(&outcome)) {
+        if (!refusal->final) return failed(refusal->text);
+        return finish({nullptr, address_.text() + ": " + refusal->text});
+    }
+    finish({make_link(loop_, std::get<Greeted>(std::move(outcome)), options_), {}});
+}
+
+void Dial::failed(std::string why) {
+    last_failure_ = std::move(why);
+    { UniqueFd const unused = std::move(fd_); }
+    // The other addresses of a name without a pause.
+    Clock::duration pause{};
+    if (where_.empty()) {
+        pause = pause_ / 2 + pause_ / 2 * (random_() % 256) / 256;
+        pause_ = std::min(2 * pause_, longest_pause);
+    }
+    bool const again = where_.empty();
+    timer_ = loop_.after(pause, [this, again] { again ? attempt() : try_next(); });
+}
+
+void Dial::give_up() {
+    auto const seconds = std::chrono::duration<double>(Clock::now() - began_).count();
+    finish({nullptr, text(address_.text(), ": not reached within ", std::setprecision(3), seconds,
+                          " s (", last_failure_, "). Does the other end run?")});
+}
+
+void Dial::stop() noexcept {
+    timer_ = {};
+    over_ = {};
+    writable_ = {};
+    if (resolver_) resolver_->cancel();
+    greeting_ = nullptr;
+    UniqueFd const unused = std::move(fd_);
+}
+
+void Dial::finish(Dialled outcome) {
+    auto const self = shared_from_this();
+    stop();
+    if (auto const done = std::exchange(done_, nullptr)) done(std::move(outcome));
+}
+
+}  // namespace
+
+Loop::Handle dial(Loop& loop, Address const& address, Credentials const& credentials,
+                  LinkOptions const& options, Clock::duration patience,
+                  std::function<void(Dialled)> done) {
+    auto body = std::make_shared<Dial>(loop, address, credentials, options, std::move(done));
+    body->start(patience);
+    return Loop::Handle(std::move(body));
+}
+
+}  // namespace sinew::wire

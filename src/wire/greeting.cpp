@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/wire/greeting.hpp"
+
+#include <openssl/crypto.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "src/base/text.hpp"
+
+namespace sinew::wire {
+namespace {
+
+std::string_view text_of(std::span<std::byte const> bytes) {
+    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
+}
+
+constexpr std::string_view wrong_secret = "the other end does not know this job's secret";
+
+}  // namespace
+
+Greeting::Greeting(Setup const& setup, std::unique_ptr<Stream> stream,
+                   std::function<void(Outcome)> done)
+    : loop_(setup.loop), role_(setup.role), own_(setup.own), options_(setup.options),
+      channel_(std::make_shared<Channel>(setup.loop, std::move(stream), greeting_limit)),
+      done_(std::move(done)) {}
+
+Greeting::~Greeting() {
+    if (channel_) channel_->close();
+}
+
+void Greeting::start() {
+    channel_->use(this);
+    channel_->start();
+    deadline_ = loop_.after(options_.handshake, [this] {
+        auto const seconds = std::chrono::duration<double>(options_.handshake).count();
+        finish(Refusal{text("no handshake within ", seconds, " s"), false});
+    });
+    if (role_ == Role::dialler) {
+        auto const hello = own_.encode();
+        channel_->send({static_cast<std::uint32_t>(hello.size()), frame_kind::hello, 0, 0},
+                       {std::as_bytes(std::span(hello))});
+    }
+}
+
+void Greeting::frame(Frame const& frame) {
+    auto const self = shared_from_this();
+    if (role_ == Role::dialler && frame.header.kind == frame_kind::refusal)
+        return finish(Refusal{printable(text_of(frame.payload)), true});
+    auto const theirs =
+        frame.header.kind == frame_kind::hello ? Hello::decode(frame.payload) : std::nullopt;
+    if (!theirs) return refuse("the other end's first frame is no hello");
+    if (theirs->version != protocol_version)
+        return refuse(text("the versions of the protocol differ (", theirs->version, " and ",
+                           protocol_version, "). Use the same sinew on all hosts"));
+    if (CRYPTO_memcmp(theirs->mark.data(), own_.mark.data(), own_.mark.size()) != 0)
+        return refuse(std::string(wrong_secret));
+    answer(*theirs);
+}
+
+void Greeting::answer(Hello const& theirs) {
+    if (role_ == Role::acceptor) {
+        auto const hello = own_.encode();
+        channel_->send({static_cast<std::uint32_t>(hello.size()), frame_kind::hello, 0, 0},
+                       {std::as_bytes(std::span(hello))});
+    }
+    // The link's user is to say first what it wants to be called for.
+    channel_->pause();
+    channel_->limit(options_.max_frame);
+    channel_->use(nullptr);
+    Greeted greeted{std::exchange(channel_, nullptr), theirs.self, theirs.max_frame};
+    finish(std::move(greeted));
+}
+
+// Says so to a dialler: it is to know that trying again is of no use.
+void Greeting::refuse(std::string const& text) {
+    if (role_ == Role::acceptor) {
+        channel_->send({static_cast<std::uint32_t>(text.size()), frame_kind::refusal, 0, 0},
+                       {std::as_bytes(std::span(text))});
+        channel_->flush();
+    }
+    finish(Refusal{text, true});
+}
+
+void Greeting::stopped(Stop why, std::string const& text) {
+    auto const self = shared_from_this();
+    switch (why) {
+        // A listener that goes away, or has too many unknown connections, closes: try again.
+        case Stop::end:
+            return finish(Refusal{"closed during the handshake", false});
+        case Stop::lost:
+            return finish(Refusal{text, false});
+        case Stop::denied:
+            return finish(Refusal{sinew::text(wrong_secret, " (", text, ")"), true});
+        case Stop::violation:
+            return finish(Refusal{"it sent " + text, true});
+    }
+}
+
+void Greeting::finish(Outcome outcome) {
+    auto const self = shared_from_this();
+    deadline_ = {};
+    if (channel_) channel_->close();
+    if (auto const done = std::exchange(done_, nullptr)) done(std::move(outcome));
+}
+
+}  // namespace sinew::wire

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/wire/link.hpp"
+
+#include <algorithm>
+#include <iomanip>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/wire/greeting.hpp"
+#include "src/wire/heartbeat.hpp"
+#include "src/wire/sockets.hpp"
+
+namespace sinew::wire {
+namespace {
+
+/// What is behind a link; shared, since the user may destroy the link within a callback.
+class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
+public:
+    Core(Loop& loop, Greeted greeted, LinkOptions const& options);
+
+    void on(Link::Callbacks callbacks);
+    Flow send(std::uint8_t kind, std::uint16_t stream,
+              std::initializer_list<std::span<std::byte const>> parts);
+    void close(Clock::duration patience);
+    void abandon();
+    Identity const& peer() const { return peer_; }
+    std::size_t queued() const { return ended_ ? 0 : channel_->queued(); }
+    std::string const& local() const { return local_; }
+    std::string const& remote() const { return remote_; }
+
+    void frame(Frame const& frame) override;
+    void stopped(Stop why, std::string const& text) override;
+    void sent() override;
+
+private:
+    void tick();
+    void end(LinkEnd::Cause cause, std::string const& text);
+
+    Loop& loop_;
+    std::shared_ptr<Channel> channel_;
+    Identity const peer_;
+    std::uint64_t const peer_limit_;
+    LinkOptions const options_;
+    std::string const local_, remote_;
+    Heartbeat heartbeat_;
+    std::shared_ptr<Link::Callbacks const> callbacks_;
+    Loop::Handle ticker_, patience_;
+    bool full_ = false;      ///< the user was told so
+    bool closing_ = false;   ///< by this end
+    bool farewell_ = false;  ///< ours is out
+    bool ended_ = false;
+};
+
+Core::Core(Loop& loop, Greeted greeted, LinkOptions const& options)
+    : loop_(loop), channel_(std::move(greeted.channel)), peer_(std::move(greeted.peer)),
+      peer_limit_(greeted.peer_limit), options_(options), local_(local_host(channel_->fd())),
+      remote_(peer_host(channel_->fd())), heartbeat_(options, Clock::now()) {
+    channel_->use(this);
+    if (heartbeat_.tick() > Clock::duration::zero())
+        ticker_ = loop_.every(heartbeat_.tick(), [this] { tick(); });
+}
+
+void Core::on(Link::Callbacks callbacks) {
+    // A former set may be running: its callers hold it.
+    callbacks_ = std::make_shared<Link::Callbacks const>(std::move(callbacks));
+    if (!ended_) channel_->resume();
+}
+
+Flow Core::send(std::uint8_t kind, std::uint16_t stream,
+                std::initializer_list<std::span<std::byte const>> parts) {
+    if (kind >= frame_kind::first_reserved)
+        throw UsageError(text("a message of kind ", +kind, " to ", peer_.name, " (must be below ",
+                              +frame_kind::first_reserved, "). The others are the link's own"));
+    std::size_t size = 0;
+    for (auto const part : parts) size += part.size();
+    if (size > peer_limit_ || size > UINT32_MAX)
+        throw UsageError(text("a message of ", size, " bytes to ", peer_.name, " (its limit is ",
+                              peer_limit_, "). Send it in several"));
+    if (ended_ || closing_) return Flow::go;
+    channel_->send({static_cast<std::uint32_t>(size), kind, 0, stream}, parts);
+    if (channel_->queued() <= options_.high_water) return Flow::go;
+    full_ = true;
+    return Flow::full;
+}
+
+void Core::close(Clock::duration patience) {
+    if (ended_ || std::exchange(closing_, true)) return;
+    channel_->send({0, frame_kind::farewell, 0, 0}, {});
+    channel_->resume();  // for the other end's farewell, if `on` was never called
+    patience_ = loop_.after(patience, [this] {
+        end(LinkEnd::Cause::closed, "closed by this end, which waited long enough");
+    });
+}
+
+void Core::abandon() {
+    ended_ = true;
+    ticker_ = {};
+    patience_ = {};
+    channel_->close();
+}
+
+void Core::frame(Frame const& frame) {
+    auto const self = shared_from_this();
+    auto const kind = frame.header.kind;
+    if (kind < frame_kind::first_reserved) {
+        if (closing_ || !callbacks_ || !callbacks_->message) return;
+        auto const callbacks = callbacks_;
+        callbacks->message({kind, frame.header.stream, frame.payload});
+    } else if (kind == frame_kind::farewell) {
+        end(LinkEnd::Cause::closed, closing_ ? "closed by both ends" : "closed by the other end");
+    } else if (kind != frame_kind::heartbeat) {
+        end(LinkEnd::Cause::violation, text("sent a frame of kind ", +kind, " out of turn"));
+    }
+}
+
+void Core::stopped(Stop why, std::string const& text) {
+    auto const self = shared_from_this();
+    // The other end closes without a farewell of its own when it has seen ours.
+    if (closing_ && farewell_ && why != Stop::violation)
+        return end(LinkEnd::Cause::closed, "closed by this end");
+    switch (why) {
+        case Stop::end:
+            return end(LinkEnd::Cause::lost, "connection lost (end of file)");
+        case Stop::lost:
+            return end(LinkEnd::Cause::lost, "connection lost (" + text + ")");
+        case Stop::denied:
+            return end(LinkEnd::Cause::violation, "broken TLS (" + text + ")");
+        case Stop::violation:
+            return end(LinkEnd::Cause::violation, "sent " + text);
+    }
+}
+
+void Core::sent() {
+    if (ended_) return;
+    auto const self = shared_from_this();
+    if (closing_ && channel_->queued() == 0 && !std::exchange(farewell_, true))
+        channel_->shut_down_writing();
+    if (!full_ || channel_->queued() >= std::max<std::size_t>(options_.low_water, 1)) return;
+    full_ = false;
+    auto const callbacks = callbacks_;
+    if (callbacks && callbacks->drained && !closing_) callbacks->drained();
+}
+
+void Core::tick() {
+    auto const self = shared_from_this();
+    auto const now = Clock::now();
+    // Unread bytes are a sign of life, too. Before `on`, nobody reads.
+    bool const heard = channel_->heard() || channel_->input_waiting() || !callbacks_;
+    auto const verdict = heartbeat_.judge(now, heard, loop_.lag());
+    if (verdict == Heartbeat::Verdict::dead) {
+        auto const silence = std::chrono::duration<double>(heartbeat_.silence(now)).count();
+        return end(LinkEnd::Cause::silent,
+                   text("no sign of life for ", std::fixed, std::setprecision(1), silence, " s"));
+    }
+    // Behind a queue a heartbeat says nothing that the queue does not.
+    if (heartbeat_.due(now, channel_->spoke()) && channel_->queued() == 0 && !closing_)
+        channel_->send({0, frame_kind::heartbeat, 0, 0}, {});
+    if (verdict == Heartbeat::Verdict::nothing_new) return;
+    auto const callbacks = callbacks_;
+    if (callbacks && callbacks->liveness)
+        callbacks->liveness(verdict == Heartbeat::Verdict::suspect ? Liveness::suspect
+                                                                   : Liveness::alive);
+}
+
+void Core::end(LinkEnd::Cause cause, std::string const& text) {
+    if (ended_) return;
+    auto const self = shared_from_this();
+    abandon();
+    auto const callbacks = callbacks_;
+    if (callbacks && callbacks->end) callbacks->end({cause, peer_, peer_.name + ": " + text});
+}
+
+/// The user's hold on a core.
+class CoreLink final : public Link {
+public:
+    explicit CoreLink(std::shared_ptr<Core> core) : core_(std::move(core)) {}
+    ~CoreLink() override { core_->abandon(); }
+    void on(Callbacks callbacks) override { core_->on(std::move(callbacks)); }
+    Flow send(std::uint8_t kind, std::uint16_t stream,
+              std::initializer_list<std::span<std::byte const>> parts) override {
+        return core_->send(kind, stream, parts);
+    }
+    void close(Clock::duration patience) override { core_->close(patience); }
+    Identity const& peer() const override { return core_->peer(); }
+    std::size_t queued() const override { return core_->queued(); }
+    std::string local_host() const override { return core_->local(); }
+    std::string peer_host() const override { return core_->remote(); }
+
+private:
+    std::shared_ptr<Core> core_;
+};
+
+}  // namespace
+
+std::unique_ptr<Link> make_link(Loop& loop, Greeted greeted, LinkOptions const& options) {
+    return std::make_unique<CoreLink>(std::make_shared<Core>(loop, std::move(greeted), options));
+}
+
+}  // namespace sinew::wire

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "src/wire/address.hpp"
+#include "src/wire/loop.hpp"
+#include "src/wire/secret.hpp"
+
+namespace sinew::wire {
+
+/// Who is at the other end. Sent in the first frame after authentication, fixed from then on.
+struct Identity {
+    std::uint32_t node = 0;   ///< index of the node in the job
+    std::uint32_t slot = 0;   ///< which process of that node; 0 is its agent
+    std::uint32_t epoch = 0;  ///< incarnation: a restarted process has a higher one
+    std::string name;         ///< for messages: "agent on node-b"
+};
+
+/// One message as it arrives; the bytes are valid during the call only.
+struct Message {
+    std::uint8_t kind = 0;     ///< the user's; 0 to 239
+    std::uint16_t stream = 0;  ///< the user's
+    std::span<std::byte const> payload;
+};
+
+/// Limits and times of a link. The defaults are those of an agent and its parent.
+struct LinkOptions {
+    std::size_t max_frame = std::size_t{256} << 20;  ///< larger ones from the peer end the link
+    std::size_t high_water = std::size_t{4} << 20;   ///< queued bytes above which `send` says full
+    std::size_t low_water = std::size_t{1} << 20;
+    Clock::duration heartbeat = std::chrono::seconds(1);  ///< sent when nothing else was; 0: never
+    Clock::duration suspect_after = std::chrono::seconds(3);
+    /// Silence after which the peer is dead; the observer's own lag is added. 0: never.
+    Clock::duration dead_after = std::chrono::seconds(6);
+    Clock::duration handshake = std::chrono::seconds(5);
+};
+
+enum class Liveness : std::uint8_t { alive, suspect };
+
+/// Why a link ended.
+struct LinkEnd {
+    enum class Cause : std::uint8_t {
+        closed,     ///< the peer closed it in order
+        lost,       ///< reset, or end of file without farewell: the process or its host is gone
+        silent,     ///< no sign of life for `dead_after`
+        violation,  ///< the peer broke the protocol (frame too long, garbage)
+    };
+    Cause cause = Cause::lost;
+    Identity peer;
+    std::string text;  ///< "agent on node-b: no sign of life for 6.2 s"
+};
+
+enum class Flow : std::uint8_t { go, full };
+
+/// An authenticated connection to one peer: whole messages, in order, both ways.
+///
+/// For the loop's thread only. Callbacks run on the loop, never within a call of the user's. Set
+/// them right after the link was handed over: nothing is delivered before the loop's next turn.
+/// Destroying it closes at once (what is queued may be lost); the callbacks are not called then.
+class Link {
+public:
+    struct Callbacks {
+        std::function<void(Message const&)> message;
+        /// Once; the link is dead then, and may be destroyed within the call.
+        std::function<void(LinkEnd const&)> end;
+        std::function<void(Liveness)> liveness = [](Liveness) {};
+        /// After `send` said full: below the low water mark again.
+        std::function<void()> drained = [] {};
+    };
+
+    virtual ~Link() = default;
+    virtual void on(Callbacks callbacks) = 0;
+    /// Queues a message made of these parts in a row. All that is queued in one turn of the loop
+    /// leaves in one system call. Nothing is refused: `full` asks the caller to wait for `drained`.
+    /// After the end it does nothing. Throws UsageError beyond the peer's frame limit (256 MiB).
+    virtual Flow send(std::uint8_t kind, std::uint16_t stream,
+                      std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// Sends what is queued and a farewell, then closes; `end` comes with cause `closed`. What takes
+    /// longer than `patience` is dropped.
+    virtual void close(Clock::duration patience = std::chrono::seconds(2)) = 0;
+    virtual Identity const& peer() const = 0;
+    virtual std::size_t queued() const = 0;
+    /// Both ends of the connection, as the kernel tells them: "10.0.0.3", empty for Unix sockets.
+    virtual std::string local_host() const = 0;
+    virtual std::string peer_host() const = 0;
+};
+
+/// What both ends must have in common, and who this one is.
+struct Credentials {
+    Secret secret;
+    Identity self;
+};
+
+/// Accepts peers that prove themselves: the same user on a Unix socket (SO_PEERCRED; its folder must
+/// be 0700), knowledge of the secret over TCP (TLS 1.3, external PSK). The rest is closed, counted,
+/// and reported at most once a second through log_warning.
+class Listener {
+public:
+    struct Options {
+        LinkOptions link;
+        std::size_t max_unauthenticated = 64;  ///< further ones wait in the kernel's queue
+    };
+    using Accepted = std::function<void(std::unique_ptr<Link>)>;
+
+    /// Port 0 takes a free one. Throws SystemError naming the address.
+    Listener(Loop& loop, Address const& address, Credentials credentials, Options options,
+             Accepted accepted);
+    Listener(Listener const&) = delete;
+    Listener& operator=(Listener const&) = delete;
+    /// Removes a Unix socket's file.
+    ~Listener();
+
+    /// As bound: with the real port.
+    Address const& address() const;
+    std::size_t refused() const;
+
+private:
+    struct State;
+    std::shared_ptr<State> state_;
+};
+
+/// The outcome of dialling: a link, or a reason.
+struct Dialled {
+    std::unique_ptr<Link> link;
+    std::string error;  ///< "tcp:10.0.0.3:4711: the other end does not know this job's secret"
+};
+
+/// Connects and authenticates, trying again while nobody listens yet (refused, no such file,
+/// unreachable), until `patience` is over. Wrong credentials are final. Destroying the handle gives
+/// up without a call.
+[[nodiscard]] Loop::Handle dial(Loop& loop, Address const& address, Credentials const& credentials,
+                                LinkOptions const& options, Clock::duration patience,
+                                std::function<void(Dialled)> done);
+
+}  // namespace sinew::wire

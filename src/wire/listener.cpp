@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <new>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/wire/greeting.hpp"
+#include "src/wire/link.hpp"
+#include "src/wire/sockets.hpp"
+
+namespace sinew::wire {
+namespace {
+
+// A connection that has said nothing for so long leaves its place when others wait for one.
+constexpr auto patience_with_the_silent = std::chrono::milliseconds(250);
+constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
+
+}  // namespace
+
+struct Listener::State : std::enable_shared_from_this<State> {
+    struct Pending {
+        std::uint64_t number;
+        std::shared_ptr<Greeting> greeting;
+    };
+
+    State(Loop& loop_, Address const& address_, Credentials const& credentials, Options options_,
+          Accepted accepted_)
+        : loop(loop_), address(address_), options(std::move(options_)),
+          accepted(std::move(accepted_)), hello{protocol_version,
+                                                Hello::mark_of(credentials.secret),
+                                                credentials.self, options.link.max_frame},
+          fd(listening_socket(address)) {
+        if (address.family == Address::Family::unix_socket) return;
+        tls.emplace(Role::acceptor, credentials.secret);
+        address.port = bound_port(fd.get());
+    }
+
+    void listen();
+    void accept_some();
+    bool accept_one();
+    bool make_room();
+    void greet(UniqueFd peer);
+    void greeted(std::uint64_t number, Greeting::Outcome outcome);
+    void refuse(std::string const& why);
+
+    Loop& loop;
+    Address address;
+    Options options;
+    Accepted accepted;
+    Hello hello;
+    UniqueFd fd;
+    std::optional<TlsContext> tls;
+    std::vector<Pending> unauthenticated;  ///< oldest first
+    std::uint64_t next_number = 0;
+    Loop::Handle readable, resumption;
+    std::size_t refused = 0, unreported = 0;
+    Clock::time_point reported{};
+};
+
+void Listener::State::listen() {
+    if (!readable) readable = loop.readable(fd.get(), [this] { accept_some(); });
+    resumption = {};
+}
+
+void Listener::State::accept_some() {
+    auto const self = shared_from_this();  // the user may destroy the listener when called
+    for (int i = 0; i < 64 && readable; ++i) {
+        if (unauthenticated.size() >= options.max_unauthenticated && !make_room()) {
+            // The others wait in the kernel's queue. Whoever leaves makes us listen again.
+            readable = {};
+            resumption = loop.after(patience_with_the_silent, [this] { listen(); });
+            return;
+        }
+        if (!accept_one()) return;
+    }
+}
+
+// Of those that have said nothing, the oldest has had the most time to; it may try again. Otherwise
+// idle connections would keep everybody out for the length of a handshake's deadline.
+bool Listener::State::make_room() {
+    auto const late = Clock::now() - patience_with_the_silent;
+    auto const found =
+        std::find_if(unauthenticated.begin(), unauthenticated.end(), [&](Pending const& each) {
+            return each.greeting->began() <= late && each.greeting->silent();
+        });
+    if (found == unauthenticated.end()) return false;
+    unauthenticated.erase(found);
+    refuse("said nothing while others waited");
+    return true;
+}
+
+// False: nobody is there, or there are no descriptors.
+bool Listener::State::accept_one() {
+    UniqueFd peer(::accept4(fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (peer) {
+        greet(std::move(peer));
+        return true;
+    }
+    int const error = errno;
+    if (error == EAGAIN || error == EWOULDBLOCK) return false;
+    if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
+        // It stays readable: asking again at once would take all of a core.
+        readable = {};
+        resumption = loop.after(pause_without_descriptors, [this] { listen(); });
+        refuse(std::strerror(error));
+        return false;
+    }
+    return true;  // that connection is gone already
+}
+
+void Listener::State::greet(UniqueFd peer) {
+    try {
+        std::unique_ptr<Stream> stream;
+        if (tls) {
+            set_tcp_options(peer.get());
+            stream = tls->make_stream(std::move(peer));
+        } else {
+            auto const problem = check_peer_user(peer.get());
+            if (!problem.empty()) return refuse(problem);
+            stream = make_socket_stream(std::move(peer));
+        }
+        auto const number = next_number++;
+        auto greeting = std::make_shared<Greeting>(
+            Greeting::Setup{loop, Role::acceptor, hello, options.link}, std::move(stream),
+            [this, number](Greeting::Outcome outcome) { greeted(number, std::move(outcome)); });
+        unauthenticated.push_back({number, greeting});
+        greeting->start();
+    } catch (std::bad_alloc const&) {
+        refuse("out of memory");
+    }
+}
+
+void Listener::State::greeted(std::uint64_t number, Greeting::Outcome outcome) {
+    auto const self = shared_from_this();
+    std::erase_if(unauthenticated, [&](Pending const& each) { return each.number == number; });
+    if (resumption && unauthenticated.size() < options.max_unauthenticated) listen();
+    if (auto* const refusal = std::get_if<Refusal>(&outcome)) return refuse(refusal->text);
+    accepted(make_link(loop, std::get<Greeted>(std::move(outcome)), options.link));
+}
+
+// Once a second at most: who can connect must not be able to fill a log.
+void Listener::State::refuse(std::string const& why) {
+    ++refused;
+    ++unreported;
+    auto const now = Clock::now();
+    if (now - reported < std::chrono::seconds(1)) return;
+    log_warning(
+        text(address.text(), ": ", unreported, " connection(s) refused, the last because: ", why));
+    reported = now;
+    unreported = 0;
+}
+
+Listener::Listener(Loop& loop, Address const& address, Credentials credentials, Options options,
+                   Accepted accepted)
+    : state_(std::make_shared<State>(loop, address, credentials, std::move(options),
+                                     std::move(accepted))) {
+    state_->listen();
+}
+
+Listener::~Listener() {
+    // The state may be in use further up the stack: let go of what it holds.
+    state_->readable = {};
+    state_->resumption = {};
+    state_->unauthenticated.clear();
+    { UniqueFd const listening = std::move(state_->fd); }
+    if (state_->address.family == Address::Family::unix_socket)
+        ::unlink(state_->address.host.c_str());
+}
+
+Address const& Listener::address() const { return state_->address; }
+std::size_t Listener::refused() const { return state_->refused; }
+
+}  // namespace sinew::wire

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "src/base/unique_fd.hpp"
+#include "src/wire/loop_access.hpp"
+
+namespace sinew::wire {
+
+/// The descriptors that a loop watches, level-triggered.
+///
+/// An epoll set of its own, of which asio sees one descriptor. asio's stream_descriptor would set
+/// O_NONBLOCK on descriptors that are not ours (a terminal shared with the user's shell), does not
+/// take one descriptor twice, and costs a system call for each that was ready.
+class Poller {
+public:
+    enum class Direction : std::uint8_t { read, write };
+    class Watch;
+
+    Poller();
+    Poller(Poller const&) = delete;
+    Poller& operator=(Poller const&) = delete;
+
+    int fd() const { return set_.get(); }
+    /// Throws SystemError for what is no open descriptor.
+    std::shared_ptr<Watch> add(int fd, Direction direction, std::function<void()> work);
+    /// Runs the callbacks of all that is ready now; does not wait.
+    void dispatch();
+    /// Something is watched that the kernel does not poll (a file, /dev/null): always ready.
+    bool always_ready() const { return unpolled_ != 0; }
+
+private:
+    struct Entry {
+        std::vector<Watch*> watches;
+        std::uint32_t events = 0;
+        bool polled = true;
+    };
+    void update(int fd, Entry& entry);
+    void remove(Watch& watch) noexcept;
+    void collect(Entry const& entry, std::uint32_t events);
+
+    UniqueFd set_;
+    std::unordered_map<int, Entry> entries_;
+    std::vector<std::shared_ptr<Watch>> batch_;
+    std::size_t unpolled_ = 0;  ///< entries
+};
+
+/// One callback for one direction of one descriptor.
+class Poller::Watch : public Loop::Handle::Body, public std::enable_shared_from_this<Watch> {
+public:
+    Watch(Poller& poller, int fd, Direction direction, std::function<void()> work)
+        : work_(std::move(work)), poller_(&poller), fd_(fd), direction_(direction) {}
+    ~Watch() override { cancel(); }
+    void cancel() noexcept override {
+        if (poller_ != nullptr) std::exchange(poller_, nullptr)->remove(*this);
+    }
+
+private:
+    friend class Poller;
+    std::function<void()> work_;
+    Poller* poller_;  ///< null: cancelled
+    int fd_;
+    Direction direction_;
+};
+
+}  // namespace sinew::wire

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace sinew::wire {
+
+/// The 256 bits that the members of a job share. Overwritten when it goes. Belongs into inherited
+/// descriptors and files of mode 0600; never into arguments, environments or logs.
+class Secret {
+public:
+    /// From the kernel's generator.
+    static Secret random();
+    /// 64 hexadecimal digits. Throws UsageError, which does not repeat them.
+    static Secret from_hex(std::string_view digits);
+
+    Secret(Secret const&) = default;
+    Secret& operator=(Secret const&) = default;
+    ~Secret();
+
+    std::string hex() const;
+    /// HMAC-SHA-256 of `label` under this secret: a key for one purpose ("wire psk", "data plane 3"),
+    /// from which this one cannot be found.
+    Secret derive(std::string_view label) const;
+    std::span<std::byte const, 32> bytes() const { return bytes_; }
+
+private:
+    Secret() = default;
+    std::array<std::byte, 32> bytes_{};
+};
+
+}  // namespace sinew::wire

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/wire/send_queue.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sinew::wire {
+namespace {
+
+constexpr std::size_t usual_block = std::size_t{64} << 10;
+
+}  // namespace
+
+void SendQueue::add_block(std::size_t wanted) {
+    if (wanted <= usual_block && spare_.bytes) {
+        spare_.begin = spare_.end = 0;
+        blocks_.push_back(std::exchange(spare_, Block{}));
+        return;
+    }
+    std::size_t const capacity = std::max(wanted, usual_block);
+    blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(capacity), capacity, 0, 0});
+}
+
+void SendQueue::append(std::span<std::byte const> bytes) {
+    size_ += bytes.size();
+    while (!bytes.empty()) {
+        if (blocks_.empty() || blocks_.back().end == blocks_.back().capacity)
+            add_block(bytes.size());
+        Block& block = blocks_.back();
+        std::size_t const part = std::min(bytes.size(), block.capacity - block.end);
+        std::memcpy(block.bytes.get() + block.end, bytes.data(), part);
+        block.end += part;
+        bytes = bytes.subspan(part);
+    }
+}
+
+std::size_t SendQueue::gather(std::span<iovec> blocks) const {
+    std::size_t count = 0;
+    for (Block const& block : blocks_) {
+        if (count == blocks.size()) break;
+        blocks[count++] = {block.bytes.get() + block.begin, block.end - block.begin};
+    }
+    return count;
+}
+
+void SendQueue::drop_front() {
+    if (blocks_.front().capacity == usual_block) spare_ = std::move(blocks_.front());
+    blocks_.pop_front();
+}
+
+void SendQueue::consume(std::size_t bytes) {
+    size_ -= bytes;
+    while (bytes > 0) {
+        Block& block = blocks_.front();
+        std::size_t const part = std::min(bytes, block.end - block.begin);
+        block.begin += part;
+        bytes -= part;
+        if (block.begin == block.end) drop_front();
+    }
+}
+
+void SendQueue::clear() {
+    blocks_.clear();
+    size_ = 0;
+}
+
+}  // namespace sinew::wire

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `sinew run` reads the header of whatever it is told to start: it ends, within bounds, and says
+// nothing that is not in the file.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "launchers/elf.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    using sinew::launch::Elf;
+    auto const elf = sinew::launch::read_elf([&](std::uint64_t offset, std::span<std::byte> into) {
+        if (offset > size || into.size() > size - offset) return false;
+        if (!into.empty()) std::memcpy(into.data(), data + offset, into.size());
+        return true;
+    });
+    if (elf.kind != Elf::Kind::dynamic && elf.kind != Elf::Kind::malformed &&
+        !(elf.needed.empty() && elf.interpreter.empty()))
+        std::abort();
+    for (auto const& name : elf.needed)
+        if (name.size() > size) std::abort();
+    return 0;
+}

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <set>
+#include <string>
+#include <vector>
+
+namespace sinew::testing_support {
+
+/// Expects, when it goes out of scope, that nothing remains of the jobs that were run meanwhile: no
+/// process (orphans become children of the test, which is a subreaper), no folder that nobody holds,
+/// no socket without its folder, no segment or session directory of an MPI. Other jobs may run at
+/// the same time: what somebody uses is not a leak. It gives things a bounded time to go.
+class LeakCheck {
+public:
+    LeakCheck();
+    LeakCheck(LeakCheck const&) = delete;
+    LeakCheck& operator=(LeakCheck const&) = delete;
+    ~LeakCheck();
+    /// Both halves of an agent were killed: the next `sinew run` is what removes the folders.
+    void folders_may_stay() { folders_may_stay_ = true; }
+
+private:
+    std::set<std::string> before_;
+    bool folders_may_stay_ = false;
+};
+
+/// Folders of jobs of this user that nobody holds locked.
+std::vector<std::string> unheld_folders();
+
+/// Every test in these programs looks for leaks.
+class RunTest : public testing::Test {
+protected:
+    LeakCheck leaks;
+};
+
+}  // namespace sinew::testing_support

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Signals to `sinew run`: passed on, or the end of the job; Ctrl-C, Ctrl-Z.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "src/base/text.hpp"
+#include "tests/launchers/run/launched.hpp"
+#include "tests/launchers/run/leak_check.hpp"
+#include "tests/launchers/run/processes.hpp"
+#include "tests/launchers/run/programs.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using testing::HasSubstr;
+
+class Signals : public RunTest {};
+
+Words two_nodes(Words const& verb) {
+    Words words{"--fake-nodes", "2", "-n", "3", rank_program()};
+    words.insert(words.end(), verb.begin(), verb.end());
+    return words;
+}
+
+TEST_F(Signals, ArePassedOn) {
+    Launched job(two_nodes({"signals"}));
+    ASSERT_TRUE(job.says("ready", 3));
+    for (int const number : {SIGUSR1, SIGUSR2, SIGWINCH, SIGCONT}) {
+        job.signal(number);
+        EXPECT_TRUE(job.says(text("got ", number, "\n"), 3));
+    }
+    job.signal(SIGTERM);
+    auto const ended = job.wait();
+    EXPECT_EQ(count_of(ended.out, text("got ", SIGTERM, "\n")), 3U);
+    EXPECT_EQ(ended.code, 128 + SIGTERM);
+    EXPECT_THAT(ended.err, HasSubstr("told to end by signal 15"));
+}
+
+class EndingSignals : public RunTest, public testing::WithParamInterface<int> {};
+
+TEST_P(EndingSignals, ReachTheRanksAsTheyAre) {
+    Launched job(two_nodes({"signals"}));
+    ASSERT_TRUE(job.says("ready", 3));
+    job.signal(GetParam());
+    auto const ended = job.wait();
+    EXPECT_EQ(count_of(ended.out, text("got ", GetParam(), "\n")), 3U);
+    EXPECT_EQ(ended.code, 128 + GetParam());
+}
+
+INSTANTIATE_TEST_SUITE_P(Each, EndingSignals, testing::Values(SIGTERM, SIGINT, SIGHUP));
+
+TEST_F(Signals, SecondInterruptKills) {
+    Launched job({"--grace", "100s", "-n", "2", rank_program(), "ignore", "2", "15"});
+    ASSERT_TRUE(job.says("ready", 2));
+    job.signal(SIGINT);
+    EXPECT_FALSE(job.ends_within(Seconds(1)));
+    job.signal(SIGINT);
+    auto const ended = job.wait(Seconds(15));
+    EXPECT_EQ(ended.code, 128 + SIGINT);
+}
+
+TEST_F(Signals, ThirdInterruptNeedsNobody) {
+    Launched job({"--fake-nodes", "2", "-n", "2", rank_program(), "ignore", "2", "15"});
+    ASSERT_TRUE(job.says("ready", 2));
+    auto const agents = job.agents(2);
+    for (auto const& agent : agents) ::kill(agent.worker, SIGSTOP);
+    for (int time = 0; time < 3; ++time) {
+        job.signal(SIGINT);
+        ::usleep(200'000);  // two that wait together are one
+    }
+    EXPECT_TRUE(job.ends_within(Seconds(5)));
+    for (auto const& agent : agents) ::kill(agent.worker, SIGCONT);
+    EXPECT_EQ(job.wait().code, 128 + SIGINT);
+}
+
+TEST_F(Signals, GraceIsGiven) {
+    // Ranks that ignore TERM have --grace, and no more.
+    Launched job({"--grace", "1500ms", "-n", "2", rank_program(), "ignore", "15"});
+    ASSERT_TRUE(job.says("ready", 2));
+    job.signal(SIGTERM);
+    EXPECT_FALSE(job.ends_within(Seconds(1))) << "they are not killed before";
+    EXPECT_EQ(job.wait(Seconds(15)).code, 128 + SIGTERM);
+    // One that uses it to clean up has the time.
+    Launched tidy(
+        {"--grace", "20s", "-n", "1", "sh", "-c",
+         "trap 'sleep 1; echo tidied; exit 0' TERM; echo ready; while :; do sleep 0.1; done"});
+    ASSERT_TRUE(tidy.says("ready"));
+    tidy.signal(SIGTERM);
+    EXPECT_THAT(tidy.wait().out, HasSubstr("tidied"));
+}
+
+char state_of(pid_t pid) { return process_info(pid).state; }
+
+TEST_F(Signals, StopAndContinueReachTheRanks) {
+    Launched job({"--fake-nodes", "2", "-n", "2", "sh", "-c", "echo ready; sleep 2; echo done"});
+    ASSERT_TRUE(job.says("ready", 2));
+    pid_t const first = job.rank(0), second = job.rank(1);
+    job.signal(SIGTSTP);
+    EXPECT_TRUE(eventually([&] { return state_of(job.pid()) == 'T'; })) << "sinew run stops";
+    EXPECT_TRUE(eventually([&] { return state_of(first) == 'T' && state_of(second) == 'T'; }));
+    ::usleep(3'000'000);  // longer than links are patient with those who say nothing
+    job.signal(SIGCONT);
+    EXPECT_TRUE(eventually([&] { return state_of(first) != 'T' && state_of(second) != 'T'; }));
+    auto const ended = job.wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(count_of(ended.out, "done"), 2U);
+}
+
+TEST_F(Signals, LongStopOfSinewRunIsNotDeath) {
+    Launched job({"--fake-nodes", "2", "-n", "2", "sh", "-c", "echo ready; sleep 1; echo done"});
+    ASSERT_TRUE(job.says("ready", 2));
+    job.signal(SIGSTOP);  // that cannot be passed on: the ranks go on
+    ::usleep(12'000'000);
+    job.signal(SIGCONT);
+    auto const ended = job.wait();
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(count_of(ended.out, "done"), 2U);
+}
+
+TEST_F(Signals, StoppedRanksEndToo) {
+    Launched job({"-n", "2", rank_program(), "ignore", "1"});
+    ASSERT_TRUE(job.says("ready", 2));
+    ::kill(job.rank(1), SIGSTOP);
+    job.signal(SIGTERM);
+    EXPECT_EQ(job.wait(Seconds(15)).code, 128 + SIGTERM);
+}
+
+TEST_F(Signals, WhileAgentsStartEndTheJob) {
+    // An agent that never comes.
+    Launched job({"--launch-agent", "sh -c 'sleep 100'", "-H", "localhost", "-n", "1", "true"});
+    ASSERT_TRUE(eventually([&] { return !descendants_of(job.pid()).empty(); }));
+    job.signal(SIGINT);
+    EXPECT_EQ(job.wait(Seconds(20)).code, 128 + SIGINT);
+}
+
+}  // namespace
+}  // namespace sinew::testing_support

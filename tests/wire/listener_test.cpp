@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <sinew/error.hpp>
+#include <vector>
+
+#include "src/wire/frame.hpp"
+#include "src/wire/greeting.hpp"
+#include "src/wire/sockets.hpp"
+#include "tests/wire/door.hpp"
+#include "tests/wire/support.hpp"
+
+namespace sinew::wire {
+namespace {
+
+using namespace std::chrono_literals;
+using test::bytes;
+using test::Door;
+using test::run_until;
+using testing::HasSubstr;
+
+constexpr auto unix_socket = Address::Family::unix_socket;
+constexpr auto tcp = Address::Family::tcp;
+
+/// Everything until the other end closes; a reset counts as that.
+std::string read_all(int fd) {
+    std::string all;
+    char buffer[4096];
+    for (;;) {
+        ssize_t const got = ::read(fd, buffer, sizeof buffer);
+        if (got <= 0) return all;
+        all.append(buffer, static_cast<std::size_t>(got));
+    }
+}
+
+class ListenerTest : public testing::TestWithParam<Address::Family> {};
+
+TEST_P(ListenerTest, TellsADiallerThatItsSecretIsWrong) {
+    Door door(GetParam());
+    auto const error = door.dial_with(Secret::random());
+    EXPECT_THAT(error, HasSubstr(door.listener->address().text() +
+                                 ": the other end does not know this job's secret"));
+    EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() == 1; }));
+    EXPECT_EQ(door.end.link, nullptr);
+    EXPECT_EQ(door.dial_with(door.secret), "");  // and serves the right one
+}
+
+TEST_P(ListenerTest, ClosesOnGarbage) {
+    Door door(GetParam());
+    for (std::string const& garbage :
+         {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), std::string(100'000, '\xff'),
+          std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + std::string(600, '\0'),
+          std::string("\xff\xff\xff\x7f\xf0\x00\x00\x00 a long frame", 21)}) {
+        UniqueFd const stranger = door.knock();
+        auto const before = door.listener->refused();
+        ::fcntl(stranger.get(), F_SETFL, O_NONBLOCK);
+        (void)!::send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
+        EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() > before; }));
+        ::fcntl(stranger.get(), F_SETFL, 0);
+        EXPECT_LT(read_all(stranger.get()).size(), 200u);  // an alert at most
+    }
+    EXPECT_EQ(door.dial_with(door.secret), "");
+}
+
+TEST_P(ListenerTest, ClosesOnSilence) {
+    Listener::Options options;
+    options.link.handshake = 100ms;
+    Door door(GetParam(), options);
+    UniqueFd const stranger = door.knock();
+    EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() == 1; }));
+    EXPECT_EQ(read_all(stranger.get()), "");
+}
+
+TEST_P(ListenerTest, LetsItsOwnInPastAThousandIdleConnections) {
+    Door door(GetParam());
+    int const before = test::open_descriptors();
+    int ready[2];
+    ASSERT_EQ(::pipe2(ready, O_CLOEXEC), 0);
+    testing_support::Child idle([&] {
+        rlimit limit{};
+        ::getrlimit(RLIMIT_NOFILE, &limit);
+        limit.rlim_cur = limit.rlim_max;
+        ::setrlimit(RLIMIT_NOFILE, &limit);
+        std::vector<UniqueFd> many;
+        for (int i = 0; i < 1000; ++i) {
+            many.push_back(door.knock());
+            if (i == 300) (void)!::write(ready[1], "x", 1);  // more than have a place
+        }
+        ::pause();
+        return 0;
+    });
+    char byte;
+    ASSERT_EQ(::read(ready[0], &byte, 1), 1);
+    int most = 0;
+    auto const count =
+        door.loop.every(10ms, [&] { most = std::max(most, test::open_descriptors()); });
+    EXPECT_EQ(door.dial_with(door.secret), "");
+    test::run_for(door.loop, 200ms);
+    EXPECT_LE(most, before + 64 + 10);
+    ::close(ready[0]);
+    ::close(ready[1]);
+}
+
+TEST_P(ListenerTest, RestsWhenThereAreNoDescriptors) {
+    Door door(GetParam());
+    std::vector<UniqueFd> strangers;
+    for (int i = 0; i < 3; ++i) strangers.push_back(door.knock());
+    rlimit former{};
+    ::getrlimit(RLIMIT_NOFILE, &former);
+    rlimit none = former;
+    none.rlim_cur = static_cast<rlim_t>(test::open_descriptors());  // all in use
+    while (true) {
+        int const fd = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (fd < 0) break;
+        bool const last = static_cast<rlim_t>(fd) + 1 >= none.rlim_cur;
+        strangers.emplace_back(fd);
+        if (last) break;
+    }
+    ::setrlimit(RLIMIT_NOFILE, &none);
+    auto const clock_before = ::clock();
+    test::run_for(door.loop, 500ms);
+    auto const busy = ::clock() - clock_before;
+    ::setrlimit(RLIMIT_NOFILE, &former);
+    EXPECT_GT(door.listener->refused(), 0u);
+    EXPECT_LT(busy, CLOCKS_PER_SEC / 4);  // it does not ask again and again
+    EXPECT_EQ(door.dial_with(door.secret), "");
+}
+
+TEST_P(ListenerTest, MayBeDestroyedWhenItHasAccepted) {
+    test::PrivateFolder folder;
+    Loop loop;
+    Secret const secret = Secret::random();
+    std::unique_ptr<Link> accepted, dialled;
+    std::unique_ptr<Listener> listener;
+    listener = std::make_unique<Listener>(loop, test::address_of(GetParam(), folder),
+                                          Credentials{secret, {}}, Listener::Options{},
+                                          [&](std::unique_ptr<Link> link) {
+                                              accepted = std::move(link);
+                                              listener.reset();
+                                          });
+    auto const handle = dial(loop, listener->address(), {secret, {}}, {}, 30s,
+                             [&](Dialled result) { dialled = std::move(result.link); });
+    EXPECT_TRUE(run_until(loop, [&] { return accepted && dialled; }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, ListenerTest, testing::Values(unix_socket, tcp),
+                         [](auto const& each) { return each.param == tcp ? "tcp" : "unix"; });
+
+TEST(UnixListener, WantsAFolderOfItsOwn) {
+    test::PrivateFolder folder;
+    Loop loop;
+    ::chmod(folder.path().c_str(), 0750);
+    try {
+        Listener const listener(loop, folder.socket(), {Secret::random(), {}}, {}, {});
+        ADD_FAILURE();
+    } catch (UsageError const& error) {
+        EXPECT_THAT(error.what(), HasSubstr("mode 750 (must be 700)"));
+    }
+    if (::geteuid() != 0) return;
+    ::chmod(folder.path().c_str(), 0700);
+    ASSERT_EQ(::chown(folder.path().c_str(), 12345, 12345), 0);
+    EXPECT_THROW(Listener(loop, folder.socket(), {Secret::random(), {}}, {}, {}), UsageError);
+}
+
+TEST(UnixListener, RemovesItsFileAndReplacesOneThatIsAbandoned) {
+    test::PrivateFolder folder;
+    Loop loop;
+    auto const path = folder.socket().host;
+    { UniqueFd const abandoned = listening_socket(folder.socket()); }
+    ASSERT_TRUE(std::filesystem::exists(path));
+    {
+        Listener const listener(loop, folder.socket(), {Secret::random(), {}}, {}, {});
+        EXPECT_THROW(Listener(loop, folder.socket(), {Secret::random(), {}}, {}, {}), SystemError);
+        EXPECT_TRUE(std::filesystem::exists(path));  // the first one's
+    }
+    EXPECT_FALSE(std::filesystem::exists(path));
+}
+
+TEST(UnixListener, NamesAPathThatIsTooLong) {
+    Loop loop;
+    auto const address = Address::unix_socket("/tmp/" + std::string(120, 'x'));
+    EXPECT_THROW(Listener(loop, address, {Secret::random(), {}}, {}, {}), UsageError);
+}
+
+TEST(UnixListener, TellsAnotherVersionSo) {
+    Door door(unix_socket);
+    UniqueFd const stranger = door.knock();
+    Hello hello{2, Hello::mark_of(door.secret), {}, 0};
+    auto const text = hello.encode();
+    auto const header = encode({static_cast<std::uint32_t>(text.size()), frame_kind::hello, 0, 0});
+    ASSERT_EQ(::write(stranger.get(), header.data(), header.size()), 8);
+    ASSERT_EQ(::write(stranger.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+    EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() == 1; }));
+    EXPECT_THAT(read_all(stranger.get()), HasSubstr("versions of the protocol differ (2 and 1)"));
+}
+
+TEST(TcpListener, NamesAnAddressThatIsTaken) {
+    Door door(tcp);
+    try {
+        Listener const second(door.loop, door.listener->address(), {Secret::random(), {}}, {}, {});
+        ADD_FAILURE();
+    } catch (SystemError const& error) {
+        EXPECT_THAT(error.what(), HasSubstr(door.listener->address().text()));
+    }
+}
+
+}  // namespace
+}  // namespace sinew::wire
