@@ -122,7 +122,7 @@ void Agent::finish() {
 
 // Output first, then the farewells of those below, then ours.
 void Agent::finish_step() {
-    if (job_) job_->drain();
+    if (job_) job_->wind_up();
     if ((job_ && job_->has_output()) || !children_.empty() || !parent_) return;
     job_.reset();
     up(Kind::bye, {});

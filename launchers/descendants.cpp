@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <fstream>
@@ -47,32 +48,38 @@ std::multimap<pid_t, pid_t> living_children() {
     return found;
 }
 
-}  // namespace
-
-std::vector<pid_t> descendants(pid_t except) {
+// As /proc has them now: who forks while it is read may be missing with its child.
+std::vector<pid_t> descendants() {
     auto const children = living_children();
     std::vector<pid_t> found{::getpid()};
     for (std::size_t next = 0; next < found.size(); ++next) {
         auto const [first, last] = children.equal_range(found[next]);
-        for (auto child = first; child != last; ++child)
-            if (child->second != except) found.push_back(child->second);
+        for (auto child = first; child != last; ++child) found.push_back(child->second);
     }
     found.erase(found.begin());
     return found;
 }
 
-std::size_t kill_descendants(pid_t except) {
-    std::size_t left = 0;
+// False: there is no child, not even a dead one. That none is living cannot be read off /proc, which
+// is no snapshot; but orphans below us are our children from their parents' end on.
+bool reap_children() {
+    for (;;) {
+        pid_t const pid = ::waitpid(-1, nullptr, WNOHANG);
+        if (pid == 0) return true;
+        if (pid < 0 && errno != EINTR) return false;
+    }
+}
+
+}  // namespace
+
+std::size_t kill_descendants() {
     for (int round = 0; round < 500; ++round) {
-        auto const found = descendants(except);
-        left = found.size();
-        for (pid_t const pid : found) ::kill(pid, SIGKILL);
-        for (pid_t const pid : found) ::waitpid(pid, nullptr, WNOHANG);
-        if (left == 0) break;
+        for (pid_t const pid : descendants()) ::kill(pid, SIGKILL);
+        if (!reap_children()) return 0;
         timespec const nap{.tv_sec = 0, .tv_nsec = round < 20 ? 1'000'000 : 10'000'000};
         ::nanosleep(&nap, nullptr);
     }
-    return left;
+    return descendants().size();
 }
 
 void reap_adopted(std::vector<pid_t> const& ours) {

@@ -7,13 +7,10 @@
 
 namespace sinew::launch {
 
-/// The children of this process and theirs, as /proc has them now; those of `except` left out.
-std::vector<pid_t> descendants(pid_t except = 0);
-
-/// Kills all descendants, and those that turn up meanwhile, until there are none; reaps what are our
-/// children. Ours is to be the nearest subreaper, or they escape. Gives up after some seconds, when
-/// one cannot be killed (uninterruptible sleep), and returns how many are left.
-std::size_t kill_descendants(pid_t except = 0);
+/// Kills all descendants of this process, and those that turn up meanwhile, until it has no child,
+/// living or dead: all are reaped. It is to be a subreaper, or they escape. Gives up after some
+/// seconds, when one cannot be killed (uninterruptible sleep), and returns how many are left.
+std::size_t kill_descendants();
 
 /// Reaps children that have ended, other than these: adopted ones, whose parents ended before them.
 void reap_adopted(std::vector<pid_t> const& ours);

@@ -84,10 +84,15 @@ bool LocalRank::read_some(int index) {
                           LineAssembler::Clock::now(), give);
         return true;
     }
-    stream.lines.finish(give);
+    close_stream(index);
+    return false;
+}
+
+void LocalRank::close_stream(int index) {
+    auto& stream = streams_[index];
+    stream.lines.finish([&](LineAssembler::Piece piece) { callbacks_.output(index + 1, piece); });
     stream.watch = {};
     stream.from = {};
-    return false;
 }
 
 void LocalRank::schedule_flush() {
@@ -112,10 +117,20 @@ void LocalRank::schedule_flush() {
     });
 }
 
-void LocalRank::drain() {
+void LocalRank::read_all() {
     for (int index = 0; index < 2; ++index)
         while (reading_ && streams_[index].from && read_some(index)) {}
     schedule_flush();
+}
+
+void LocalRank::wind_up() {
+    pid_ = 0;
+    ended_watch_ = {};
+    running_ = false;
+    end_input();
+    read_all();
+    for (int index = 0; index < 2; ++index)
+        if (reading_ && streams_[index].from) close_stream(index);
 }
 
 // Left unreaped until the end: as long as the zombie holds the number, no other process group can
@@ -128,7 +143,7 @@ void LocalRank::on_ended() {
     ended_watch_ = {};
     running_ = false;
     end_input();
-    drain();
+    read_all();
     End const end{.code = info.si_code == CLD_EXITED ? info.si_status : 0,
                   .signal = info.si_code == CLD_EXITED ? 0 : info.si_status};
     callbacks_.ended(end);

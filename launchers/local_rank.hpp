@@ -45,10 +45,11 @@ public:
     /// To the whole process group, also after the process itself has ended.
     void signal(int number) const;
     void reading(bool on);
-    /// Whether somebody could still write to it.
     bool has_output() const { return streams_[0].from || streams_[1].from; }
-    /// Reads what is there now; for the end, when nobody is left who could write.
-    void drain();
+    /// For the end, when all it had started has been killed and reaped: takes what is left in the
+    /// pipes and closes them, whoever outside the job may hold the other ends; later, where reading
+    /// is off now. Its number is not used any more.
+    void wind_up();
     /// Empty: the end.
     void input(std::string bytes);
 
@@ -60,6 +61,8 @@ private:
     };
     void on_readable(int index);
     bool read_some(int index);
+    void read_all();
+    void close_stream(int index);
     void schedule_flush();
     void on_ended();
     void write_input();

@@ -53,8 +53,8 @@ public:
     std::vector<pid_t> pids() const;
     /// Whether output may still come that nobody has taken yet.
     bool has_output() const;
-    /// All ranks have ended, and whoever they left behind: takes what is left in the pipes.
-    void drain();
+    /// All ranks have been reaped, and whoever they left behind: takes what is left in the pipes.
+    void wind_up();
 
 private:
     struct Program {

@@ -117,9 +117,8 @@ bool NodeJob::has_output() const {
                                          [](auto const& rank) { return rank->has_output(); });
 }
 
-void NodeJob::drain() {
-    kill_now();  // what the ranks have left behind in their groups
-    for (auto const& rank : ranks_) rank->drain();
+void NodeJob::wind_up() {
+    for (auto const& rank : ranks_) rank->wind_up();
 }
 
 }  // namespace sinew::launch

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The whole job again; and what ranks leave running behind them.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <unistd.h>
 
 #include <csignal>
 
@@ -109,6 +111,20 @@ TEST_P(Leftovers, GoWhenAllIsKilled) {
     ASSERT_TRUE(job.says("left", 2));
     job.signal(SIGKILL);
     job.wait();
+}
+
+// Given away through a socket, say, to a server that goes on for ever.
+TEST_F(RunTest, EndsThoughAStrangerHoldsARanksStream) {
+    Launched job({"-n", "1", rank_program(), "until_restart"});
+    ASSERT_TRUE(job.says("ready"));
+    pid_t const rank = job.rank(0);
+    int const held = ::open(text("/proc/", rank, "/fd/1").c_str(), O_WRONLY | O_CLOEXEC);
+    ASSERT_GE(held, 0);
+    ::kill(rank, SIGKILL);
+    auto const ended = job.wait();
+    ::close(held);
+    EXPECT_EQ(ended.code, 137);
+    EXPECT_LT(ended.seconds.count(), 9) << "the stranger's end of the pipe was waited for";
 }
 
 INSTANTIATE_TEST_SUITE_P(Ways, Leftovers, testing::Values("group", "session", "daemon"),
