@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "launchers/fence.hpp"
-#include "launchers/job_folder.hpp"
+#include "src/base/job_folder.hpp"
 #include "launchers/node_job.hpp"
 #include "launchers/protocol.hpp"
 #include "src/wire/link.hpp"

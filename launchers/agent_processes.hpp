@@ -9,7 +9,7 @@
 
 #include "launchers/backend.hpp"
 #include "launchers/lines.hpp"
-#include "launchers/spawn.hpp"
+#include "src/base/spawn.hpp"
 #include "src/wire/loop.hpp"
 
 namespace sinew::launch {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <string>
 
-#include "launchers/job_folder.hpp"
+#include "src/base/job_folder.hpp"
 
 namespace sinew::launch {
 

@@ -12,7 +12,7 @@
 #include "launchers/command_line/options.hpp"
 #include "launchers/first_cause.hpp"
 #include "launchers/input_source.hpp"
-#include "launchers/job_folder.hpp"
+#include "src/base/job_folder.hpp"
 #include "launchers/names.hpp"
 #include "launchers/output_printer.hpp"
 #include "launchers/output_writer.hpp"

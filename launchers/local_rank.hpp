@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "launchers/lines.hpp"
-#include "launchers/spawn.hpp"
+#include "src/base/spawn.hpp"
 #include "src/wire/loop.hpp"
 
 namespace sinew::launch {

@@ -221,7 +221,8 @@ SpawnRequest NodeJob::request_for(int rank) {
     request.folder = app.folder;
     if (request.folder.empty() && std::filesystem::is_directory(launch_.folder))
         request.folder = launch_.folder;  // on another host it need not exist
-    request.cpus = cpusets_[place.local_rank];
+    if (auto const& cpus = cpusets_[place.local_rank]; !cpus.empty())
+        request.cpus = to_cpu_set(cpus);
     return request;
 }
 

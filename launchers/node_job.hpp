@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "launchers/fence.hpp"
-#include "launchers/job_folder.hpp"
+#include "src/base/job_folder.hpp"
 #include "launchers/local_rank.hpp"
 #include "launchers/mpi_service.hpp"
 #include "launchers/oom.hpp"

@@ -6,7 +6,7 @@
 
 #include "src/base/unique_fd.hpp"
 
-namespace sinew::launch {
+namespace sinew {
 
 /// The one folder of a job on a node: sockets, PMIx stores, shared-memory segments, session
 /// directories. In memory (/dev/shm) where that is possible, mode 0700, locked as long as its owner
@@ -40,4 +40,4 @@ void remove_if_stale(std::string const& folder);
 /// Those that nobody holds any more.
 std::vector<std::string> stale_folders();
 
-}  // namespace sinew::launch
+}  // namespace sinew

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sched.h>
 #include <sys/types.h>
 
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "src/base/unique_fd.hpp"
 
-namespace sinew::launch {
+namespace sinew {
 
 /// A program to start, in a process group of its own.
 struct SpawnRequest {
@@ -17,7 +19,7 @@ struct SpawnRequest {
     std::vector<std::string> argv;
     std::vector<std::string> env;     ///< "NAME=value", all of it
     std::string folder;               ///< working directory; empty: ours
-    std::string cpus;                 ///< "0-3,8": bound to these; empty: not bound
+    std::optional<cpu_set_t> cpus;    ///< bound to these
     int in = -1, out = -1, err = -1;  ///< -1: /dev/null for `in`, ours for the others
     std::vector<int> keep;            ///< further descriptors to inherit, under their numbers
     int death_signal = 0;             ///< that it gets when the calling thread ends; 0: none
@@ -40,4 +42,4 @@ std::pair<UniqueFd, UniqueFd> make_pipe();
 /// Takes the status of a child that has ended; false if it has not.
 bool reap(pid_t pid, int& status);
 
-}  // namespace sinew::launch
+}  // namespace sinew

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/spawn.hpp"
+#include "src/base/spawn.hpp"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -14,10 +14,9 @@
 #include <cstring>
 #include <sinew/error.hpp>
 
-#include "launchers/binding.hpp"
 #include "src/base/text.hpp"
 
-namespace sinew::launch {
+namespace sinew {
 namespace {
 
 std::vector<char*> pointers(std::vector<std::string> const& words) {
@@ -31,8 +30,6 @@ std::vector<char*> pointers(std::vector<std::string> const& words) {
 struct Plan {
     SpawnRequest const& request;
     std::vector<char*> argv, env;
-    bool bound;
-    cpu_set_t cpus;
     pid_t parent;
     int null;
     // Written by the child, which shares our memory.
@@ -75,7 +72,7 @@ bool prepare(Plan& plan) {
         if (::prctl(PR_SET_PDEATHSIG, plan.request.death_signal) != 0) return fail(plan, "prctl");
         if (::getppid() != plan.parent) ::_exit(1);  // it was too late to ask
     }
-    if (plan.bound && ::sched_setaffinity(0, sizeof plan.cpus, &plan.cpus) != 0)
+    if (plan.request.cpus && ::sched_setaffinity(0, sizeof(cpu_set_t), &*plan.request.cpus) != 0)
         return fail(plan, "bind to its cores");
     if (!plan.request.folder.empty() && ::chdir(plan.request.folder.c_str()) != 0)
         return fail(plan, "chdir to");
@@ -98,11 +95,8 @@ Spawned spawn(SpawnRequest const& request) {
     Plan plan{.request = request,
               .argv = pointers(request.argv),
               .env = pointers(request.env),
-              .bound = !request.cpus.empty(),
-              .cpus = {},
               .parent = ::getpid(),
               .null = null.get()};
-    if (plan.bound) plan.cpus = to_cpu_set(request.cpus);
 
     // No handler of ours may run in the child while it shares our memory.
     sigset_t all, before;
@@ -150,4 +144,4 @@ bool reap(pid_t pid, int& status) {
     return found == pid;
 }
 
-}  // namespace sinew::launch
+}  // namespace sinew

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/job_folder.hpp"
+#include "src/base/job_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>
@@ -16,7 +16,7 @@
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
 
-namespace sinew::launch {
+namespace sinew {
 namespace {
 
 namespace fs = std::filesystem;
@@ -121,4 +121,4 @@ std::vector<std::string> remove_stale_folders() {
     return found;
 }
 
-}  // namespace sinew::launch
+}  // namespace sinew
