@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <span>
+#include <type_traits>
+
+#include <sinew/error.hpp>
+
+namespace sinew {
+
+/// Bytes that are no value of the type they are decoded as: cut short, or they claim more than is
+/// there. Nothing was allocated beyond what the bytes could hold.
+class DecodeError : public Error {
+public:
+    using Error::Error;
+};
+
+/// Encoded values in a row; grows.
+class Writer {
+public:
+    void write(void const* bytes, std::size_t size) {
+        if (capacity_ - size_ < size) grow(size);
+        std::memcpy(bytes_.get() + size_, bytes, size);
+        size_ += size;
+    }
+    std::span<std::byte const> bytes() const { return {bytes_.get(), size_}; }
+    std::size_t size() const { return size_; }
+    /// Keeps the memory.
+    void clear() { size_ = 0; }
+    /// Takes back what was written after the first `size` bytes.
+    void truncate(std::size_t size) { size_ = size; }
+
+private:
+    void grow(std::size_t wanted);
+    std::unique_ptr<std::byte[]> bytes_;
+    std::size_t size_ = 0, capacity_ = 0;
+};
+
+/// Reads encoded values, in order, from bytes that somebody else keeps.
+class Reader {
+public:
+    explicit Reader(std::span<std::byte const> bytes) : bytes_(bytes) {}
+    void read(void* into, std::size_t size) { std::memcpy(into, take(size).data(), size); }
+    /// The next bytes, in place. Throws DecodeError when there are fewer.
+    std::span<std::byte const> take(std::size_t size) {
+        if (size > bytes_.size()) cut_short(size);
+        auto const taken = bytes_.first(size);
+        bytes_ = bytes_.subspan(size);
+        return taken;
+    }
+    std::size_t left() const { return bytes_.size(); }
+    /// A number of elements, as written before them. Throws DecodeError when so many, of at least
+    /// `least` bytes each, cannot be in what is left: ask before allocating.
+    std::size_t count(std::size_t least = 1);
+
+private:
+    [[noreturn]] void cut_short(std::size_t wanted) const;
+    std::span<std::byte const> bytes_;
+};
+
+/// Types that say themselves how they travel:
+///   void encode_to(Writer&) const;    static T decode_from(Reader&);
+/// Handles of queues and pipes do.
+template <class T>
+concept EncodesItself = requires(T const& value, Writer& writer, Reader& reader) {
+    value.encode_to(writer);
+    { T::decode_from(reader) } -> std::same_as<T>;
+};
+
+}  // namespace sinew

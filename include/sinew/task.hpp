@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sinew/codec.hpp>
+
+namespace sinew {
+
+/// A function named at compile time: `Process p(sinew::task<consume>, queue)`.
+template <auto F>
+struct Task {};
+template <auto F>
+inline constexpr Task<F> task{};
+
+namespace detail {
+
+/// The name of a task between processes of one program: the index of the module (executable or
+/// shared library) that holds its trampoline, and the trampoline's distance from the module's base.
+/// The same under address space randomisation; unique by construction; looked up in the table of
+/// registered tasks, never jumped to.
+struct TaskId {
+    std::uint64_t value = 0;  ///< module index << 48 | offset
+    friend bool operator==(TaskId, TaskId) = default;
+};
+
+/// What can be called from another process: one for each function and list of arguments that the
+/// program mentions, linked into the table before main() begins.
+struct TaskEntry {
+    /// Decodes the arguments, calls, and encodes the result; lets exceptions through.
+    using Run = void (*)(void* function, Reader& arguments, Writer& result);
+    /// Makes the function object of its encoded state; null for functions without state.
+    using Make = std::shared_ptr<void> (*)(Reader& state);
+
+    TaskEntry(Run run, Make make, char const* name);
+    Run run;
+    Make make;
+    char const* name;  ///< of the function, for people: demangled by task_name()
+    TaskEntry* next;
+};
+
+TaskId id_of(TaskEntry const& entry);
+/// Null: no such task in this program.
+TaskEntry const* find_task(TaskId id);
+/// "simulate(Config, int)".
+std::string task_name(TaskEntry const& entry);
+
+/// Whether two processes run the same program: the build-ids of all modules that hold tasks (of the
+/// executable where it has none: its SHA-256), the number and a digest of the tasks, and the
+/// machine's byte order and word sizes.
+struct ProgramIdentity {
+    std::string
+        text;  ///< to be compared, and shown: "build 70766e…, 14 tasks, little endian 64 bit"
+    friend bool operator==(ProgramIdentity const&, ProgramIdentity const&) = default;
+};
+ProgramIdentity const& program_identity();
+
+}  // namespace detail
+}  // namespace sinew

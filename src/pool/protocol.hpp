@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include <sinew/codec.hpp>
+#include <sinew/remote_error.hpp>
+
+#include "src/process/runtime.hpp"
+
+namespace sinew::pool {
+
+// What the master of a pool and a worker say to each other, as codec values; the frames are
+// wire's. Payloads above `large` travel in pieces over the bulk link, before the message that
+// refers to them: Piece frames of one transfer, in order, then the message with `transfer` set.
+
+constexpr std::size_t large = std::size_t{64} << 10;
+constexpr std::size_t piece_size = std::size_t{1} << 20;
+
+enum class Kind : std::uint8_t {
+    // to the worker
+    function = process::kinds::child,  ///< FunctionHead, state: before the first batch of a job
+    tasks,      ///< TasksHead, arguments of the tasks in a row (unless in a transfer)
+    revoke,     ///< BatchHead
+    stop_task,  ///< BatchHead: ask the running task to stop
+    forget,     ///< JobHead: no more batches of this job
+    release,    ///< leave when done
+    fenced,     ///< what you say does not count any more: end
+    // to the master
+    ready,    ///< ReadyHead
+    refused,  ///< text: another program, or the initializer failed (an ErrorRecord's text)
+    results,  ///< ResultsHead, errors, results in a row (unless in a transfer)
+    revoked,  ///< RevokedHead
+    worn,     ///< over its limit of memory: replace me
+    // both ways, on the bulk link
+    piece,  ///< PieceHead, bytes
+};
+
+struct FunctionHead {
+    std::uint64_t job;
+    std::uint64_t task_id;                       ///< detail::TaskId
+    std::uint64_t soft_limit_ns, hard_limit_ns;  ///< of one task; 0: none
+};
+struct TasksHead {
+    std::uint64_t job, batch;
+    std::uint64_t first;  ///< index of the first task
+    std::uint32_t count;
+    std::uint32_t attempt;
+    std::uint64_t transfer;  ///< 0: the arguments follow
+};
+struct BatchHead {
+    std::uint64_t batch;
+};
+struct JobHead {
+    std::uint64_t job;
+};
+struct ReadyHead {
+    std::uint64_t pid;
+};
+/// Results of the tasks `from` .. `done`-1 (offsets in the batch). Those that threw have no result;
+/// behind the head come `thrown` times: u32 offset, ErrorRecord (codec); then the results of the
+/// others, in order.
+struct ResultsHead {
+    std::uint64_t batch;
+    std::uint32_t from, done;
+    std::uint32_t thrown;
+    std::uint32_t reserved;
+    std::uint64_t busy_ns;
+    std::uint64_t transfer;  ///< 0: errors and results follow
+};
+struct RevokedHead {
+    std::uint64_t batch;
+    std::uint32_t kept;
+    std::uint32_t reserved;
+};
+struct PieceHead {
+    std::uint64_t transfer;
+    std::uint64_t total;  ///< bytes of the whole transfer
+};
+
+/// What a worker is told at its start (ChildSpec::message), by codec.
+struct WorkerStart {
+    std::string program;            ///< detail::program_identity().text of the master
+    std::uint64_t initializer = 0;  ///< detail::TaskId; 0: none
+    std::string initializer_arguments;
+    std::uint64_t max_rss_bytes = 0;  ///< 0: no limit
+    std::uint64_t heartbeat_ms = 250;
+    std::uint64_t lease_ms =
+        5000;  ///< without a sign of life from the master for so long, it ends itself
+    void encode_to(Writer& writer) const;
+    static WorkerStart decode_from(Reader& reader);
+};
+
+/// StatusPage::running: the batch (lower 32 bits of its id) and the offset of the task being run.
+constexpr std::uint64_t nothing_running = ~std::uint64_t{0};
+constexpr std::uint64_t running_word(std::uint64_t batch, std::uint32_t offset) {
+    return batch << 32 | offset;
+}
+/// StatusPage::verdict: why a worker ended itself.
+enum class Verdict : std::uint64_t { none, hard_limit, lease_over, memory_limit };
+
+}  // namespace sinew::pool

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+#include <sys/types.h>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/process/runtime.hpp"
+
+namespace sinew::process {
+
+/// How a child ended.
+struct ChildEnd {
+    int code = 0;                ///< of its exit
+    int signal = 0;              ///< that killed it; 0: it exited
+    bool out_of_memory = false;  ///< by the kernel's out-of-memory killer, as its cgroup tells
+    std::string log;             ///< the last lines of its standard error, up to 4 KiB
+    /// "killed by signal 9 (Killed)", "exited with code 3".
+    std::string text() const;
+};
+
+/// A word that outlives its writer: shared memory that a child writes and its parent reads after the
+/// child's death. Which of its tasks it is at, and whether it ended itself, and why.
+struct StatusPage {
+    std::atomic<std::uint64_t> running;  ///< the worker's to define; all bits set: nothing
+    std::atomic<std::uint64_t> verdict;  ///< 0: none; the worker's to define
+};
+
+struct ChildSpec {
+    std::string role;  ///< "process", "pool worker": which function of the child's table it runs
+    std::string name;  ///< for people and for ps: "sinew pool worker 3"
+    std::vector<std::byte> message;  ///< what its role needs to begin
+    std::optional<cpu_set_t> cpus;
+    std::vector<std::string> env;  ///< "NAME=value" beside or instead of ours
+};
+
+/// A process running this same executable, linked to us by two inherited socket pairs: `control`
+/// for all that must be quick, `bulk` for large payloads. It dies with us, whatever happens to us.
+class Child {
+public:
+    struct Callbacks {
+        std::function<void(wire::Message const&)> control, bulk;
+        /// After `drained` of the bulk link.
+        std::function<void()> bulk_drained = [] {};
+        /// Silent for a while, though it lives; and back again.
+        std::function<void(wire::Liveness)> liveness = [](wire::Liveness) {};
+        /// Last: it has been reaped, and all it had sent has been delivered.
+        std::function<void(ChildEnd const&)> ended;
+    };
+    virtual ~Child() = default;  ///< kills it without a call
+    virtual void on(Callbacks callbacks) = 0;
+    virtual pid_t pid() const = 0;
+    virtual wire::Link& control() = 0;
+    virtual wire::Link& bulk() = 0;
+    virtual StatusPage const& status() const = 0;
+    /// To the process itself.
+    virtual void signal(int number) = 0;
+    /// Readable when it has ended. Stays the child's.
+    virtual int sentinel() const = 0;
+};
+
+/// Starts it: exec of /proc/self/exe on the runtime's thread (so that the parent-death signal means
+/// the process), environment with SINEW_CHILD naming the inherited descriptors, the family's secret
+/// and `message` in the first frame of the control link. With the guard held. Throws SystemError,
+/// and UsageError when sinew::init() was not called in main (a child would run the whole program).
+std::unique_ptr<Child> start_child(ChildSpec const& spec);
+
+}  // namespace sinew::process

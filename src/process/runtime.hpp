@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "src/wire/link.hpp"
+#include "src/wire/loop.hpp"
+#include "src/wire/secret.hpp"
+
+namespace sinew::process {
+
+/// Another process of the family, over one authenticated link that all who talk to it share. Use it
+/// with the runtime's guard held.
+class Peer {
+public:
+    virtual ~Peer() = default;
+    /// Goes out when the link is up, in order. Nothing happens after the peer was lost. Kinds: see
+    /// Service. `full`: wait for `drained` of the service before sending much more.
+    virtual wire::Flow send(std::uint8_t kind,
+                            std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// Sends now what is queued, rather than at the end of the loop's turn.
+    virtual void flush() = 0;
+    virtual bool lost() const = 0;
+    /// For messages: "pid 4711 on node-b".
+    virtual std::string const& name() const = 0;
+};
+
+/// Who answers to messages of these kinds, whoever dialled whom. Called with the guard held.
+struct Service {
+    std::uint8_t first_kind, last_kind;
+    std::function<void(std::shared_ptr<Peer> const&, wire::Message const&)> message;
+    /// Of every peer, once; `why` as the link tells it, or why it could not be reached.
+    std::function<void(std::shared_ptr<Peer> const&, std::string const& why)> lost;
+    std::function<void(std::shared_ptr<Peer> const&)> drained = [](auto const&) {};
+};
+
+/// Kinds of messages between processes of a family (0 to 239).
+namespace kinds {
+constexpr std::uint8_t queue = 10, queue_last = 29;
+constexpr std::uint8_t pipe = 30, pipe_last = 39;
+constexpr std::uint8_t share = 40, share_last = 49;
+constexpr std::uint8_t supervisor = 50, supervisor_last = 69;
+constexpr std::uint8_t child = 70, child_last = 109;  ///< between parent and child (see Nursery)
+constexpr std::uint8_t manager = 110, manager_last = 149;
+}  // namespace kinds
+
+/// What there is once in a process that has children or handles: a thread that runs the loop, the
+/// secret of the family (all processes that descend from one another by sinew, and those joined to
+/// them over a communicator), a private folder, the address where others of the family reach it.
+///
+/// Made on first use, ends at exit. Everything is used with `guard` held, from any thread; callbacks
+/// come with it held, on the loop's thread. After fork() a child has none: its use throws UsageError.
+class Runtime {
+public:
+    static Runtime& instance();
+    /// In a process that a family member has started: before the first use of `instance`.
+    static void join_family(wire::Secret const& secret, std::string name);
+
+    Runtime(Runtime const&) = delete;
+    std::mutex& guard();
+    wire::Loop& loop();
+    wire::Secret const& secret() const;
+    /// "pid 4711 on node-b": how others shall call this process.
+    std::string const& name() const;
+    /// Processes with equal words here can use each other's Unix sockets and files in memory: the
+    /// machine's boot id and the mount namespace.
+    std::string const& host() const;
+    /// Private (0700), in memory where possible; removed at exit, or by the next sinew here after a
+    /// SIGKILL.
+    std::string const& folder();
+
+    /// Where this process listens, as wire::Address takes it. From the first call on it listens on a
+    /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called.
+    std::vector<std::string> addresses();
+    /// Throws SystemError. `host`: the address others reach this node under; empty: the first that
+    /// is not loopback.
+    void listen_on_network(std::string const& host = "");
+
+    void serve(Service service);
+    /// The process that listens there; connected when first used, kept. `host` is that process's.
+    std::shared_ptr<Peer> peer(std::string const& host, std::vector<std::string> const& addresses);
+
+private:
+    Runtime();
+    ~Runtime();
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace sinew::process
