@@ -48,15 +48,23 @@ void Channel::turn_ended() {
 }
 
 void Channel::send(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts) {
+    append(header, parts);
+    defer_writing();
+}
+
+void Channel::append(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts) {
     if (closed_ || write_failed_) return;
     queue_.append(encode(header));
     for (auto const part : parts) queue_.append(part);
-    // While the kernel has no room, its telling so is what goes on with it.
-    if (!writable_) defer();
+}
+
+// While the kernel has no room, its telling so is what goes on with it.
+void Channel::defer_writing() {
+    if (!closed_ && !write_failed_ && !writable_) defer();
 }
 
 void Channel::flush() {
-    if (!closed_) write_some();
+    if (!closed_ && !write_failed_ && !writable_) push();
 }
 
 void Channel::shut_down_writing() { ::shutdown(stream_->fd(), SHUT_WR); }
@@ -148,6 +156,12 @@ bool Channel::deliver() {
 
 void Channel::write_some() {
     auto const self = shared_from_this();
+    push();
+    if (!write_failed_ && user_ != nullptr) user_->sent();
+}
+
+// As much as the kernel takes; it will tell when there is room for the rest.
+void Channel::push() {
     bool moved_any = false;
     for (;;) {
         std::array<iovec, 64> blocks;
@@ -165,13 +179,10 @@ void Channel::write_some() {
             write_failed_ = true;
             queue_.clear();
             writable_ = {};
-            return;
         }
-        if (user_ != nullptr) user_->sent();
         return;
     }
     writable_ = {};
-    if (user_ != nullptr) user_->sent();
 }
 
 }  // namespace sinew::wire

@@ -48,8 +48,13 @@ public:
     void limit(std::size_t max_frame) { reader_.limit(max_frame); }
     /// Sent at the end of the loop's turn.
     void send(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts);
-    /// Sends at once what can be sent.
+    /// The halves of `send`: only queues; sends what is queued at the end of the turn.
+    void append(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts);
+    void defer_writing();
+    /// Sends at once what can be sent; the user is told nothing of it.
     void flush();
+    /// `turn_ended` will come, and tell the user what has been sent.
+    void defer();
     /// No more will be sent: the other end sees the end of the stream.
     void shut_down_writing();
     void close();
@@ -70,7 +75,7 @@ private:
     std::span<std::byte> room();
     bool deliver();
     void write_some();
-    void defer();
+    void push();
     void stop(ChannelUser::Stop why, std::string text);
     bool stop_by(Moved const& moved);
 

@@ -98,7 +98,9 @@ void Dial::resolve() {
     if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(LoopAccess::io(loop_));
     resolver_->async_resolve(
         address_.host, std::to_string(address_.port),
-        [weak = weak_from_this()](asio::error_code const& error, auto const& results) {
+        [&loop = loop_, weak = weak_from_this()](asio::error_code const& error,
+                                                 auto const& results) {
+            auto const held = LoopAccess::enter(loop);
             auto const self = weak.lock();
             if (!self || !self->done_) return;
             // A name may be made known later: those of containers are.

@@ -20,8 +20,11 @@ public:
     Core(Loop& loop, Greeted greeted, LinkOptions const& options);
 
     void on(Link::Callbacks callbacks);
+    /// When what is sent goes to the kernel.
+    enum class When : std::uint8_t { turn_end, now };
     Flow send(std::uint8_t kind, std::uint16_t stream,
-              std::initializer_list<std::span<std::byte const>> parts);
+              std::initializer_list<std::span<std::byte const>> parts, When when);
+    void flush();
     void close(Clock::duration patience);
     void abandon();
     Identity const& peer() const { return peer_; }
@@ -68,7 +71,7 @@ void Core::on(Link::Callbacks callbacks) {
 }
 
 Flow Core::send(std::uint8_t kind, std::uint16_t stream,
-                std::initializer_list<std::span<std::byte const>> parts) {
+                std::initializer_list<std::span<std::byte const>> parts, When when) {
     if (kind >= frame_kind::first_reserved)
         throw UsageError(text("a message of kind ", +kind, " to ", peer_.name, " (must be below ",
                               +frame_kind::first_reserved, "). The others are the link's own"));
@@ -78,10 +81,17 @@ Flow Core::send(std::uint8_t kind, std::uint16_t stream,
         throw UsageError(text("a message of ", size, " bytes to ", peer_.name, " (its limit is ",
                               peer_limit_, "). Send it in several"));
     if (ended_ || closing_) return Flow::go;
-    channel_->send({static_cast<std::uint32_t>(size), kind, 0, stream}, parts);
+    channel_->append({static_cast<std::uint32_t>(size), kind, 0, stream}, parts);
+    when == When::now ? flush() : channel_->defer_writing();
     if (channel_->queued() <= options_.high_water) return Flow::go;
     full_ = true;
     return Flow::full;
+}
+
+void Core::flush() {
+    if (ended_) return;
+    channel_->flush();
+    if (full_ || closing_) channel_->defer();  // `sent` may have something to tell
 }
 
 void Core::close(Clock::duration patience) {
@@ -179,8 +189,13 @@ public:
     void on(Callbacks callbacks) override { core_->on(std::move(callbacks)); }
     Flow send(std::uint8_t kind, std::uint16_t stream,
               std::initializer_list<std::span<std::byte const>> parts) override {
-        return core_->send(kind, stream, parts);
+        return core_->send(kind, stream, parts, Core::When::turn_end);
     }
+    Flow send_now(std::uint8_t kind, std::uint16_t stream,
+                  std::initializer_list<std::span<std::byte const>> parts) override {
+        return core_->send(kind, stream, parts, Core::When::now);
+    }
+    void flush() override { core_->flush(); }
     void close(Clock::duration patience) override { core_->close(patience); }
     Identity const& peer() const override { return core_->peer(); }
     std::size_t queued() const override { return core_->queued(); }

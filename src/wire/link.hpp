@@ -62,7 +62,7 @@ enum class Flow : std::uint8_t { go, full };
 
 /// An authenticated connection to one peer: whole messages, in order, both ways.
 ///
-/// For the loop's thread only. Callbacks run on the loop, never within a call of the user's. Set
+/// For the loop's thread (or who holds the loop's guard) only. Callbacks run on the loop, never within a call of the user's. Set
 /// them right after the link was handed over: nothing is delivered before the loop's next turn.
 /// Destroying it closes at once (what is queued may be lost); the callbacks are not called then.
 class Link {
@@ -83,6 +83,12 @@ public:
     /// After the end it does nothing. Throws UsageError beyond the peer's frame limit (256 MiB).
     virtual Flow send(std::uint8_t kind, std::uint16_t stream,
                       std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// Hands the kernel what is queued, as far as it takes it, instead of at the end of the turn: for
+    /// threads beside the loop's. Calls nothing back; a `drained` that is due comes later.
+    virtual void flush() = 0;
+    /// `send` and `flush` in one, which does not wake the loop.
+    virtual Flow send_now(std::uint8_t kind, std::uint16_t stream,
+                          std::initializer_list<std::span<std::byte const>> parts) = 0;
     /// Sends what is queued and a farewell, then closes; `end` comes with cause `closed`. What takes
     /// longer than `patience` is dropped.
     virtual void close(Clock::duration patience = std::chrono::seconds(2)) = 0;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <mutex>
 
 namespace sinew::wire {
 
@@ -17,6 +18,10 @@ using Clock = std::chrono::steady_clock;
 /// What is registered holds until its handle is destroyed; a handle may be destroyed within its own
 /// callback, and is to be destroyed before its loop. A callback that throws ends `run`, which
 /// rethrows. Over asio, which stays out of sight.
+///
+/// With a guard, "the loop's own thread" reads "whoever holds the guard": each callback runs with it
+/// held, the wait for events without. Then any thread that holds it may use the loop and what is
+/// built on it (links, listeners, dialling, handles), beside the one that runs it.
 class Loop {
 public:
     /// Ends what it stands for when destroyed. Empty after having been moved from.
@@ -35,6 +40,8 @@ public:
     };
 
     Loop();
+    /// It must outlive the loop. `run` is called without holding it; callbacks must not release it.
+    explicit Loop(std::mutex& guard);
     Loop(Loop const&) = delete;
     Loop& operator=(Loop const&) = delete;
     ~Loop();

@@ -3,6 +3,7 @@
 
 #include <asio/io_context.hpp>
 #include <memory>
+#include <mutex>
 
 #include "src/wire/loop.hpp"
 
@@ -27,6 +28,8 @@ protected:
 /// What only the sources of this folder may do with a loop.
 struct LoopAccess {
     static asio::io_context& io(Loop& loop);
+    /// For handlers of that context: the guard, held, or nothing where there is none.
+    static std::unique_lock<std::mutex> enter(Loop& loop);
     static void at_turn_end(Loop& loop, std::shared_ptr<TurnEnd> work);
 };
 

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <mutex>
+
+#include "src/wire/lag_meter.hpp"
+
+namespace sinew::wire {
+
+/// What all callbacks of one loop have in common.
+struct Surroundings {
+    std::mutex* guard = nullptr;  ///< null: the loop is for one thread
+    LagMeter lag;
+
+    std::unique_lock<std::mutex> enter() const {
+        return guard == nullptr ? std::unique_lock<std::mutex>()
+                                : std::unique_lock<std::mutex>(*guard);
+    }
+};
+
+/// While it lives, a callback runs: the guard is held, and the meter knows how long the callback
+/// keeps the others waiting. Waiting for the guard is part of that.
+class Watched {
+public:
+    explicit Watched(Surroundings& here) : Watched(here, Clock::now()) {}
+    ~Watched() { lag_.end(Clock::now()); }
+    Watched(Watched const&) = delete;
+    Watched& operator=(Watched const&) = delete;
+
+private:
+    Watched(Surroundings& here, Clock::time_point now) : held_(here.enter()), lag_(here.lag) {
+        lag_.begin(now);
+    }
+
+    std::unique_lock<std::mutex> held_;  // first: given up after the meter was told
+    LagMeter& lag_;
+};
+
+}  // namespace sinew::wire
