@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/error.hpp>
+#include <sinew/pool_sinks.hpp>
+#include <sinew/remote_error.hpp>
+
+#include "src/base/text.hpp"
+
+namespace sinew::detail {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+Clock::time_point after(std::chrono::nanoseconds limit) {
+    auto const now = Clock::now();
+    return limit >= Clock::time_point::max() - now ? Clock::time_point::max() : now + limit;
+}
+
+}  // namespace
+
+void WaitableSink::attach(std::shared_ptr<PoolMaster> master, std::uint64_t job) {
+    master_ = std::move(master);
+    job_ = job;
+}
+
+void WaitableSink::wait() {
+    // The pool's failure detectors see to it that every job ends.
+    wait_for(std::chrono::nanoseconds::max());
+}
+
+bool WaitableSink::wait_for(std::chrono::nanoseconds limit) {
+    std::unique_lock lock(master_->guard());
+    return master_->wait(lock, changed_, after(limit), [this] { return ended_; });
+}
+
+bool WaitableSink::ready() {
+    std::lock_guard const lock(master_->guard());
+    return ended_;
+}
+
+bool WaitableSink::successful() {
+    std::lock_guard const lock(master_->guard());
+    if (!ended_) throw UsageError("successful() of tasks under way. Call wait() first");
+    return !error_ && !dropped_;
+}
+
+void WaitableSink::cancel() { master_->cancel(job_); }
+
+void WaitableSink::when_ended(std::function<void()> work) {
+    {
+        std::lock_guard const lock(master_->guard());
+        if (!ended_) return callbacks_.push_back(std::move(work));
+    }
+    master_->later(std::move(work));
+}
+
+std::exception_ptr WaitableSink::error() {
+    std::lock_guard const lock(master_->guard());
+    if (!error_ && dropped_)
+        return std::make_exception_ptr(Cancelled("the task was cancelled, or its pool ended"));
+    return error_;
+}
+
+void WaitableSink::throw_timeout(std::chrono::nanoseconds limit) const {
+    throw Timeout(
+        text("no result after ", seconds(limit), " s; the task goes on. Wait again, or cancel()"));
+}
+
+void WaitableSink::throw_move_only() {
+    throw UsageError("the value cannot be copied. Take it: std::move(result).get()");
+}
+
+void WaitableSink::check_value() {
+    if (!ready()) throw UsageError("the value of tasks under way. Call wait() first");
+    if (auto const problem = error()) std::rethrow_exception(problem);
+}
+
+void WaitableSink::failed(std::uint64_t index, std::exception_ptr error) {
+    if (error_ && failing_ <= index) return;
+    error_ = std::move(error);
+    failing_ = index;
+}
+
+void WaitableSink::dropped(std::uint64_t, std::uint64_t) { dropped_ = true; }
+
+void WaitableSink::ended() {
+    ended_ = true;
+    changed_.notify_all();
+    for (auto& work : std::exchange(callbacks_, {})) master_->later(std::move(work));
+}
+
+}  // namespace sinew::detail
