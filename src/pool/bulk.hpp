@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <span>
+
+#include "src/wire/link.hpp"
+
+namespace sinew::pool {
+
+/// Large payloads on their way out, in pieces, as fast as the link takes them.
+class BulkSender {
+public:
+    /// Sends one piece: its head and its bytes.
+    using Send = std::function<wire::Flow(std::span<std::byte const> head,
+                                          std::span<std::byte const> bytes)>;
+    explicit BulkSender(Send send) : send_(std::move(send)) {}
+    void add(std::uint64_t id, std::span<std::byte const> bytes, std::shared_ptr<void const> keep);
+    /// The link has room again.
+    void go_on();
+
+private:
+    struct Transfer {
+        std::uint64_t id;
+        std::span<std::byte const> left;
+        std::uint64_t total;
+        std::shared_ptr<void const> keep;
+    };
+    Send send_;
+    std::deque<Transfer> waiting_;
+    bool full_ = false;
+};
+
+/// Large payloads on their way in. Memory is taken as bytes arrive, not as they are announced.
+class BulkReceiver {
+public:
+    /// False: no piece of ours, or more than was announced.
+    bool piece(std::span<std::byte const> frame);
+    /// Calls `work` with the whole, now or when the last piece has come.
+    void when_complete(std::uint64_t id, std::function<void(std::span<std::byte const>)> work);
+
+private:
+    struct Transfer;
+    void finish_if_complete(std::uint64_t id);
+    std::deque<std::pair<std::uint64_t, std::shared_ptr<Transfer>>> transfers_;
+    Transfer& transfer(std::uint64_t id);
+};
+
+}  // namespace sinew::pool

@@ -1,0 +1,62 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "src/pool/core_events.hpp"
+#include "src/pool/protocol.hpp"
+#include "src/process/nursery.hpp"
+
+namespace sinew::pool {
+
+/// How a worker ended, and what it was at.
+struct WorkerEnd {
+    process::ChildEnd process;
+    Verdict verdict = Verdict::none;
+    bool status_known = true;
+    std::uint64_t running = nothing_running;  ///< its status word
+};
+
+/// A worker process as the master sees it, wherever it runs. With the runtime's guard held.
+class WorkerPort {
+public:
+    struct Callbacks {
+        /// Control messages, and results that came by transfer, put together again.
+        std::function<void(Kind, std::span<std::byte const>)> message;
+        std::function<void(bool suspect)> liveness;
+        /// Last: it is dead for certain (or its host's lease is over), and was delivered to the end.
+        std::function<void(WorkerEnd const&)> ended;
+    };
+    virtual ~WorkerPort() = default;  ///< kills it, without a call
+    virtual void on(Callbacks callbacks) = 0;
+    virtual void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// A payload in pieces, beside the rest; `keep` holds the bytes until they are out.
+    virtual void transfer(std::uint64_t id, std::span<std::byte const> bytes,
+                          std::shared_ptr<void const> keep) = 0;
+    virtual void flush() = 0;
+    /// By SIGKILL; `ended` follows.
+    virtual void kill() = 0;
+    /// "pid 4711 on node-b"
+    virtual std::string const& name() const = 0;
+};
+
+/// Where workers are started.
+class Places {
+public:
+    virtual ~Places() = default;
+    /// With the guard held, on the loop's thread. Throws Error when it cannot be started.
+    virtual std::unique_ptr<WorkerPort> start(std::uint32_t slot, WorkerStart const& start) = 0;
+    /// Usable cores in all.
+    virtual int cores() const = 0;
+};
+
+/// Children of this process.
+std::unique_ptr<Places> make_local_places();
+
+}  // namespace sinew::pool
