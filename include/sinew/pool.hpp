@@ -2,7 +2,6 @@
 #pragma once
 
 #include <chrono>
-#include <memory>
 
 #include <sinew/pool_calls.hpp>
 #include <sinew/pool_options.hpp>
@@ -10,6 +9,9 @@
 namespace sinew {
 
 class Communicator;
+namespace pool {
+class Master;
+}
 
 /// Processes that execute tasks, and lose none: a worker may die at any moment, of anything.
 ///
@@ -60,8 +62,7 @@ public:
     void join();
 
 private:
-    struct State;
-    std::unique_ptr<State> state_;
+    pool::Master& own() const;
     int exceptions_;  ///< on their way when this was made
 };
 

@@ -174,6 +174,7 @@ public:
 
 protected:
     detail::PoolMaster& master() const { return *master_; }
+    std::shared_ptr<detail::PoolMaster> const& shared_master() const { return master_; }
 
 private:
     enum class Order : std::uint8_t { input, completion };

@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sinew/pool_job.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/pool/callback_thread.hpp"
+#include "src/pool/core.hpp"
+#include "src/pool/event_log.hpp"
+#include "src/pool/job_record.hpp"
+#include "src/pool/worker_port.hpp"
+#include "src/process/runtime.hpp"
+
+namespace sinew::pool {
+
+/// A pool without its types: brings events to the core, and carries out what it decides.
+///
+/// Everything happens under the runtime's guard, in the caller's thread or on the runtime's loop: a
+/// task leaves for its worker in the call that submitted it.
+class Master final : public detail::PoolMaster, public std::enable_shared_from_this<Master> {
+public:
+    Master(PoolOptions const& options, std::unique_ptr<Places> places);
+    ~Master() override;
+
+    std::mutex& guard() override { return runtime_.guard(); }
+    std::uint64_t new_job() override;
+    void submit(detail::JobSpec spec) override;
+    void grow(std::uint64_t job, std::shared_ptr<detail::ArgumentBlock> more,
+              bool complete) override;
+    void cancel(std::uint64_t job) override;
+    void later(std::function<void()> work) override;
+    bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+              std::chrono::steady_clock::time_point deadline,
+              std::function<bool()> const& done) override;
+
+    void start_workers();
+    bool wait_until_workers_up(std::chrono::nanoseconds limit);
+    void resize(Workers workers);
+    void close();
+    void terminate();
+    /// Until all workers have gone; and the callbacks have been called, unless from one of them.
+    void join();
+    PoolStats stats();
+
+private:
+    struct Batch {
+        BatchId id;
+        JobId job;
+        std::uint64_t first;
+        std::uint32_t count;
+    };
+    /// One life of a worker.
+    struct Worker {
+        WorkerId id;
+        std::unique_ptr<WorkerPort> port;
+        std::deque<Batch> batches;
+        std::set<JobId> knows;  ///< whose function it was told
+        bool ready = false, killed = false, released = false, dirty = false;
+    };
+    /// What came with the results that are being accepted.
+    struct Arrived {
+        Batch const* batch;
+        ResultsHead head;
+        std::vector<std::pair<std::uint32_t, ErrorRecord>> errors;  ///< by offset
+        Reader values;
+    };
+
+    void step(Event const& event);
+    void perform(Action const& action);
+    void arm_timer();
+    void flush_all();
+    Worker* find(WorkerId id);
+
+    // One per kind of action.
+    void act(StartWorker const& action);
+    void act(SendBatch const& action);
+    void act(Revoke const& action);
+    void act(AskToStop const& action);
+    void act(Accept const& action);
+    void act(Fail const& action);
+    void act(Drop const& action);
+    void act(JobEnded const& action);
+    void act(KillWorker const& action);
+    void act(ReleaseWorker const& action);
+    void act(Fenced const& action);
+    void act(Broken const& action);
+    void act(Retried const& action);
+    void act(Ended const& action);
+
+    void start(WorkerId id);
+    void tell_function(Worker& worker, JobRecord& job);
+    void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
+    void on_ready(Worker& worker);
+    void on_results(Worker& worker, std::span<std::byte const> body);
+    void on_revoked(Worker& worker, std::span<std::byte const> body);
+    void on_ended(WorkerId id, WorkerEnd const& end);
+    pool::WorkerDied death_of(Worker const& worker, WorkerEnd const& end) const;
+    Thrown thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const;
+    std::exception_ptr error_of(JobRecord const& job, Fail const& action) const;
+    void show_progress();
+    void show_line();
+    void log(std::string const& what, std::initializer_list<EventLog::Field> fields);
+
+    process::Runtime& runtime_;
+    PoolOptions options_;
+    std::unique_ptr<Places> places_;
+    Core core_;
+    EventLog events_;
+    std::unordered_map<JobId, JobRecord> jobs_;
+    std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
+    std::vector<Worker*> dirty_;
+    std::vector<Action> actions_;
+    std::deque<Event> pending_;
+    bool stepping_ = false;
+    Arrived* arrived_ = nullptr;
+    Time due_ = Time::max();
+    wire::Loop::Handle timer_, progress_timer_;
+    JobId next_job_ = 1;
+    std::uint64_t next_transfer_ = 1;
+    std::string broken_;
+    bool closed_ = false, ended_ = false, warned_ = false, line_shown_ = false;
+    Duration busy_{};
+    Time began_{};                     ///< the work that progress is shown of
+    CoreStats before_;                 ///< as it was then
+    std::condition_variable changed_;  ///< workers came up, or went, or the pool broke
+    CallbackThread callbacks_;
+};
+
+}  // namespace sinew::pool

@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the core has decided, carried out.
+#include <algorithm>
+#include <array>
+#include <sinew/remote_error.hpp>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/pool/master.hpp"
+
+namespace sinew::pool {
+namespace {
+
+template <class Head>
+std::span<std::byte const> bytes_of(Head const& head) {
+    return std::as_bytes(std::span(&head, 1));
+}
+
+std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
+
+}  // namespace
+
+Master::Worker* Master::find(WorkerId id) {
+    auto const found = workers_.find(key_of(id));
+    return found == workers_.end() ? nullptr : found->second.get();
+}
+
+// On the loop's thread: a child's parent-death signal is bound to the thread that starts it.
+void Master::act(StartWorker const& action) {
+    auto worker = std::make_unique<Worker>();
+    worker->id = action.worker;
+    workers_.emplace(key_of(action.worker), std::move(worker));
+    runtime_.loop().post([weak = weak_from_this(), id = action.worker] {
+        if (auto const self = weak.lock()) self->start(id);
+    });
+}
+
+void Master::start(WorkerId id) {
+    auto* const worker = find(id);
+    if (worker == nullptr) return;
+    if (worker->killed) {  // meanwhile
+        workers_.erase(key_of(id));
+        return step(WorkerDied{.worker = id, .cause = WorkerDied::Cause::planned});
+    }
+    WorkerStart start;
+    start.program = detail::program_identity().text;
+    if (auto const* entry = options_.initializer.entry()) {
+        start.initializer = detail::id_of(*entry).value;
+        start.initializer_arguments = options_.initializer.arguments();
+    }
+    start.max_rss_bytes = options_.max_rss_per_worker;
+    try {
+        worker->port = places_->start(id.slot, start);
+    } catch (Error const& problem) {
+        workers_.erase(key_of(id));
+        return step(StartFailed{id, problem.what()});
+    }
+    log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->port->name()}});
+    worker->port->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
+                      .liveness =
+                          [this, id](bool suspect) {
+                              if (suspect) step(WorkerSuspect{id});
+                              else step(WorkerAlive{id});
+                          },
+                      .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
+}
+
+void Master::tell_function(Worker& worker, JobRecord& job) {
+    auto const& spec = job.spec();
+    FunctionHead const head{
+        .job = spec.job,
+        .task_id = detail::id_of(*spec.function).value,
+        .soft_limit_ns = static_cast<std::uint64_t>(spec.options.soft_limit.count()),
+        .hard_limit_ns = static_cast<std::uint64_t>(spec.options.hard_limit.count())};
+    worker.port->send(Kind::function, {bytes_of(head), spec.state.bytes()});
+}
+
+void Master::act(SendBatch const& action) {
+    auto* const worker = find(action.worker);
+    auto const found = jobs_.find(action.job);
+    if (worker == nullptr || !worker->port || found == jobs_.end()) return;
+    auto& job = found->second;
+    if (worker->knows.insert(action.job).second) tell_function(*worker, job);
+    worker->batches.push_back({action.batch, action.job, action.first, action.count});
+    auto const arguments = job.arguments(action.first, action.count);
+    TasksHead head{.job = action.job,
+                   .batch = action.batch,
+                   .first = action.first,
+                   .count = action.count,
+                   .attempt = action.attempt,
+                   .transfer = 0};
+    if (arguments.size <= large && arguments.parts.size() == 1) {
+        worker->port->send(Kind::tasks, {bytes_of(head), arguments.parts.front()});
+    } else if (arguments.size <= large) {
+        Writer whole;
+        for (auto const part : arguments.parts) whole.write(part.data(), part.size());
+        worker->port->send(Kind::tasks, {bytes_of(head), whole.bytes()});
+    } else if (arguments.parts.size() == 1) {
+        head.transfer = next_transfer_++;
+        worker->port->transfer(head.transfer, arguments.parts.front(), arguments.keep.front());
+        worker->port->send(Kind::tasks, {bytes_of(head)});
+    } else {
+        auto const whole = std::make_shared<Writer>();
+        for (auto const part : arguments.parts) whole->write(part.data(), part.size());
+        head.transfer = next_transfer_++;
+        worker->port->transfer(head.transfer, whole->bytes(), whole);
+        worker->port->send(Kind::tasks, {bytes_of(head)});
+    }
+    if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+}
+
+void Master::act(Revoke const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
+        BatchHead const head{action.batch};
+        worker->port->send(Kind::revoke, {bytes_of(head)});
+        if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+    }
+}
+
+void Master::act(AskToStop const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
+        BatchHead const head{action.batch};
+        worker->port->send(Kind::stop_task, {bytes_of(head)});
+        if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+    }
+}
+
+// The results of the message at hand: runs of values between the tasks that threw.
+void Master::act(Accept const& action) {
+    auto& job = jobs_.at(action.job);
+    auto const end = action.first + action.count;
+    auto first = action.first;
+    auto const give = [&](std::uint64_t until) {
+        if (until == first) return;
+        job.sink().results(first, static_cast<std::uint32_t>(until - first), arrived_->values);
+        job.ended(first, until - first);
+    };
+    for (auto const& [offset, error] : arrived_->errors) {
+        auto const index = arrived_->batch->first + offset;
+        if (index < first || index >= end) continue;
+        give(index);
+        first = index + 1;
+    }
+    give(end);
+}
+
+std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action) const {
+    if (action.reason == Fail::Reason::thrown) {
+        auto const offset = static_cast<std::uint32_t>(action.index - arrived_->batch->first);
+        for (auto const& [at, error] : arrived_->errors)
+            if (at == offset) return detail::revive(error);
+    }
+    ErrorRecord record;
+    record.type = "sinew::WorkerDied";
+    record.function = detail::task_name(*job.spec().function);
+    record.task = action.index;
+    record.attempt = action.attempts;
+    record.what = action.reason == Fail::Reason::maybe_executed
+                      ? text("the worker died (", action.why,
+                             ") when it may have begun; at most once was asked for")
+                      : text("the worker died: ", action.why);
+    auto const cause =
+        action.reason == Fail::Reason::memory    ? sinew::WorkerDied::Cause::out_of_memory
+        : action.reason == Fail::Reason::timeout ? sinew::WorkerDied::Cause::time_limit
+                                                 : sinew::WorkerDied::Cause::crash;
+    return std::make_exception_ptr(
+        sinew::WorkerDied(std::move(record), cause, action.reason == Fail::Reason::maybe_executed));
+}
+
+void Master::act(Fail const& action) {
+    auto& job = jobs_.at(action.job);
+    job.sink().failed(action.index, error_of(job, action));
+    job.ended(action.index, 1);
+    log("task_failed", {{"job", action.job},
+                        {"function", detail::task_name(*job.spec().function)},
+                        {"task", action.index},
+                        {"attempts", std::uint64_t{action.attempts}},
+                        {"why", action.why}});
+}
+
+void Master::act(Drop const& action) {
+    auto& job = jobs_.at(action.job);
+    if (broken_.empty()) {
+        job.sink().dropped(action.first, action.count);
+    } else {
+        auto const error = std::make_exception_ptr(PoolBroken(broken_));
+        for (std::uint64_t i = 0; i < action.count; ++i) job.sink().failed(action.first + i, error);
+    }
+    job.ended(action.first, action.count);
+}
+
+void Master::act(JobEnded const& action) {
+    auto const found = jobs_.find(action.job);
+    if (found == jobs_.end()) return;
+    log("job_ended", {{"job", action.job},
+                      {"function", detail::task_name(*found->second.spec().function)},
+                      {"tasks", found->second.count()}});
+    found->second.sink().ended();
+    jobs_.erase(found);
+    JobHead const head{action.job};
+    for (auto const& [key, worker] : workers_)
+        if (worker->knows.erase(action.job) != 0 && worker->port)
+            worker->port->send(Kind::forget, {bytes_of(head)});  // with whatever comes next
+    if (jobs_.empty()) show_progress();
+}
+
+void Master::act(KillWorker const& action) {
+    auto* const worker = find(action.worker);
+    if (worker == nullptr) return;
+    worker->killed = true;
+    log("worker_killed", {{"slot", std::uint64_t{action.worker.slot}}, {"why", action.why}});
+    if (worker->port) worker->port->kill();
+}
+
+void Master::act(ReleaseWorker const& action) {
+    auto* const worker = find(action.worker);
+    if (worker == nullptr) return;
+    worker->released = true;
+    if (!worker->port) return act(KillWorker{action.worker, "it is not needed"});
+    worker->port->send(Kind::release, {});
+    if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+}
+
+void Master::act(Fenced const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->port)
+        worker->port->send(Kind::fenced, {});
+}
+
+void Master::act(Broken const& action) {
+    log("broken", {{"why", action.why}});
+    changed_.notify_all();
+}
+
+void Master::act(Retried const& action) {
+    auto const found = jobs_.find(action.job);
+    auto const name = found == jobs_.end() ? "" : detail::task_name(*found->second.spec().function);
+    log("task_retried", {{"job", action.job},
+                         {"function", name},
+                         {"task", action.index},
+                         {"attempt", std::uint64_t{action.attempts}},
+                         {"why", action.why}});
+    if (std::exchange(warned_, true)) return;
+    log_warning(text("pool: ", name, ", task ", action.index, " is executed again (", action.why,
+                     "). Tasks that must not be: TaskOptions::at_most_once. Further "
+                     "ones are counted in stats()"));
+}
+
+void Master::act(Ended const&) {
+    ended_ = true;
+    log("ended", {});
+    changed_.notify_all();
+}
+
+void Master::log(std::string const& what, std::initializer_list<EventLog::Field> fields) {
+    if (events_.on()) events_.write(what, fields);
+}
+
+}  // namespace sinew::pool

@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <exception>
+#include <sinew/pool.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/pool/master.hpp"
+
+namespace sinew {
+
+namespace {
+
+PoolOptions with_workers(PoolOptions options, Workers workers) {
+    options.workers = workers;
+    return options;
+}
+
+std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
+    return std::make_shared<pool::Master>(options, pool::make_local_places());
+}
+
+}  // namespace
+
+Pool::Pool(PoolOptions options)
+    : PoolCalls(local_master(options), {}), exceptions_(std::uncaught_exceptions()) {}
+
+Pool::Pool(Workers workers, PoolOptions options)
+    : Pool(with_workers(std::move(options), workers)) {}
+
+Pool::~Pool() {
+    try {
+        if (std::uncaught_exceptions() > exceptions_) terminate();
+        else close();
+        join();
+    } catch (std::exception const& problem) {
+        log_warning(text("a pool did not end in order: ", problem.what()));
+    }
+}
+
+pool::Master& Pool::own() const { return static_cast<pool::Master&>(master()); }
+
+PoolCalls Pool::with(TaskOptions options) const { return {shared_master(), options}; }
+void Pool::start_workers() { own().start_workers(); }
+bool Pool::wait_until_workers_up(std::chrono::nanoseconds limit) {
+    return own().wait_until_workers_up(limit);
+}
+void Pool::resize(Workers workers) { own().resize(workers); }
+PoolStats Pool::stats() const { return own().stats(); }
+void Pool::close() { own().close(); }
+void Pool::terminate() { own().terminate(); }
+void Pool::join() { own().join(); }
+
+}  // namespace sinew
