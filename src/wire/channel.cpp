@@ -138,6 +138,7 @@ std::span<std::byte> Channel::room() {
 
 // Hands over the frames that are whole; false when nothing more is to be read now.
 bool Channel::deliver() {
+    auto const kept = user_ == nullptr ? nullptr : user_->keep();
     while (auto const frame = reader_.next()) {
         try {
             if (user_ != nullptr) user_->frame(*frame);

@@ -17,6 +17,8 @@ namespace sinew::wire {
 /// Whom a channel tells. May close the channel, or be replaced, within any of these calls.
 class ChannelUser {
 public:
+    /// Keeps the user while frames are delivered to it: once for all that have arrived.
+    virtual std::shared_ptr<void> keep() = 0;
     enum class Stop : std::uint8_t {
         end,        ///< the other end has closed
         lost,       ///< the connection is gone

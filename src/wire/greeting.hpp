@@ -47,6 +47,7 @@ public:
     /// Nothing has come from the other end yet.
     bool silent() const { return !heard_ && !(heard_ = channel_->heard()); }
 
+    std::shared_ptr<void> keep() override { return shared_from_this(); }
     void frame(Frame const& frame) override;
     void stopped(Stop why, std::string const& text) override;
 

@@ -5,6 +5,7 @@
 #include <iomanip>
 #include <sinew/error.hpp>
 #include <utility>
+#include <vector>
 
 #include "src/base/text.hpp"
 #include "src/wire/greeting.hpp"
@@ -32,11 +33,13 @@ public:
     std::string const& local() const { return local_; }
     std::string const& remote() const { return remote_; }
 
+    std::shared_ptr<void> keep() override { return shared_from_this(); }
     void frame(Frame const& frame) override;
     void stopped(Stop why, std::string const& text) override;
     void sent() override;
 
 private:
+    class Delivering;
     void tick();
     void end(LinkEnd::Cause cause, std::string const& text);
 
@@ -48,11 +51,28 @@ private:
     std::string const local_, remote_;
     Heartbeat heartbeat_;
     std::shared_ptr<Link::Callbacks const> callbacks_;
+    std::vector<std::shared_ptr<Link::Callbacks const>> former_;  ///< one of them is running
+    int delivering_ = 0;
     Loop::Handle ticker_, patience_;
     bool full_ = false;      ///< the user was told so
     bool closing_ = false;   ///< by this end
     bool farewell_ = false;  ///< ours is out
     bool ended_ = false;
+};
+
+/// While it lives, a message callback runs, and must not be destroyed. Holding it by a count of its
+/// own would cost each message two atomic operations.
+class Core::Delivering {
+public:
+    explicit Delivering(Core& core) : core_(core) { ++core_.delivering_; }
+    ~Delivering() {
+        if (--core_.delivering_ == 0 && !core_.former_.empty()) core_.former_.clear();
+    }
+    Delivering(Delivering const&) = delete;
+    Delivering& operator=(Delivering const&) = delete;
+
+private:
+    Core& core_;
 };
 
 Core::Core(Loop& loop, Greeted greeted, LinkOptions const& options)
@@ -65,7 +85,8 @@ Core::Core(Loop& loop, Greeted greeted, LinkOptions const& options)
 }
 
 void Core::on(Link::Callbacks callbacks) {
-    // A former set may be running: its callers hold it.
+    // A former set may be running: its callers hold it, but for those that deliver.
+    if (delivering_ > 0) former_.push_back(callbacks_);
     callbacks_ = std::make_shared<Link::Callbacks const>(std::move(callbacks));
     if (!ended_) channel_->resume();
 }
@@ -111,12 +132,11 @@ void Core::abandon() {
 }
 
 void Core::frame(Frame const& frame) {
-    auto const self = shared_from_this();
     auto const kind = frame.header.kind;
     if (kind < frame_kind::first_reserved) {
         if (closing_ || !callbacks_ || !callbacks_->message) return;
-        auto const callbacks = callbacks_;
-        callbacks->message({kind, frame.header.stream, frame.payload});
+        Delivering const delivering(*this);
+        callbacks_->message({kind, frame.header.stream, frame.payload});
     } else if (kind == frame_kind::farewell) {
         end(LinkEnd::Cause::closed, closing_ ? "closed by both ends" : "closed by the other end");
     } else if (kind != frame_kind::heartbeat) {

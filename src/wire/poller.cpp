@@ -88,7 +88,7 @@ void Poller::collect(Entry const& entry, std::uint32_t events) {
     }
 }
 
-void Poller::dispatch() {
+bool Poller::dispatch() {
     std::array<epoll_event, 128> ready;
     int const count = ::epoll_wait(set_.get(), ready.data(), static_cast<int>(ready.size()), 0);
     for (int i = 0; i < count; ++i) {
@@ -110,6 +110,7 @@ void Poller::dispatch() {
     }
     batch.clear();
     if (batch_.empty()) batch_.swap(batch);  // keeps the memory
+    return count > 0;
 }
 
 }  // namespace sinew::wire

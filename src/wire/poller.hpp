@@ -29,8 +29,8 @@ public:
     int fd() const { return set_.get(); }
     /// Throws SystemError for what is no open descriptor.
     std::shared_ptr<Watch> add(int fd, Direction direction, std::function<void()> work);
-    /// Runs the callbacks of all that is ready now; does not wait.
-    void dispatch();
+    /// Runs the callbacks of all that is ready now; does not wait. False: nothing was.
+    bool dispatch();
     /// Something is watched that the kernel does not poll (a file, /dev/null): always ready.
     bool always_ready() const { return unpolled_ != 0; }
 

@@ -24,16 +24,19 @@ class Watched {
 public:
     explicit Watched(Surroundings& here) : Watched(here, Clock::now()) {}
     ~Watched() { lag_.end(Clock::now()); }
+    Clock::time_point began() const { return began_; }
     Watched(Watched const&) = delete;
     Watched& operator=(Watched const&) = delete;
 
 private:
-    Watched(Surroundings& here, Clock::time_point now) : held_(here.enter()), lag_(here.lag) {
+    Watched(Surroundings& here, Clock::time_point now)
+        : held_(here.enter()), lag_(here.lag), began_(now) {
         lag_.begin(now);
     }
 
     std::unique_lock<std::mutex> held_;  // first: given up after the meter was told
     LagMeter& lag_;
+    Clock::time_point began_;
 };
 
 }  // namespace sinew::wire
