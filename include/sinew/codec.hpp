@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -23,6 +24,7 @@ public:
 class Writer {
 public:
     void write(void const* bytes, std::size_t size) {
+        if (size == 0) return;  // there may be no memory yet
         if (capacity_ - size_ < size) grow(size);
         std::memcpy(bytes_.get() + size_, bytes, size);
         size_ += size;
@@ -31,7 +33,7 @@ public:
     std::size_t size() const { return size_; }
     /// Keeps the memory.
     void clear() { size_ = 0; }
-    /// Takes back what was written after the first `size` bytes.
+    /// Takes back what was written after the first `size` bytes, of which there are so many.
     void truncate(std::size_t size) { size_ = size; }
 
 private:
@@ -44,7 +46,9 @@ private:
 class Reader {
 public:
     explicit Reader(std::span<std::byte const> bytes) : bytes_(bytes) {}
-    void read(void* into, std::size_t size) { std::memcpy(into, take(size).data(), size); }
+    void read(void* into, std::size_t size) {
+        if (size > 0) std::memcpy(into, take(size).data(), size);
+    }
     /// The next bytes, in place. Throws DecodeError when there are fewer.
     std::span<std::byte const> take(std::size_t size) {
         if (size > bytes_.size()) cut_short(size);

@@ -20,8 +20,10 @@ struct ErrorRecord {
     struct Cause {
         std::string type, what;
     };
-    std::string type, what;     ///< "std::out_of_range"; of what is no std::exception, "unknown"
+    std::string type, what;     ///< "std::out_of_range"; what() of no std::exception: "unknown"
     std::vector<Cause> causes;  ///< nested exceptions (std::throw_with_nested), outermost first
+    std::string category;       ///< of an exception with a code: "generic", "system", ...
+    std::int32_t code = 0;      ///< errno for SystemError, the library's own for BackendError
     std::string function;       ///< of the task
     std::string host;
     pid_t pid = 0;
@@ -93,7 +95,8 @@ public:
 };
 
 namespace detail {
-/// Of the exception that is being handled, or of `error`; function, task and attempt left open.
+/// Of `error`, or of the exception that is being handled where it is null; function, task and
+/// attempt left open. An exception that came from another process keeps what its record says.
 ErrorRecord describe(std::exception_ptr const& error);
 /// The same std type where it is known (those of <stdexcept>, <new>, <system_error>, <filesystem>,
 /// <future>, <ios>, <typeinfo>, sinew's own, and registered ones), else TaskError.

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <bit>
+
+#include <sinew/encoder.hpp>
+
+namespace sinew::detail {
+
+/// Reads one value and all that it is made of.
+class Decoder {
+public:
+    explicit Decoder(Reader& reader) : reader_(reader) {}
+
+    template <class T>
+    T get() {
+        constexpr Travel how = MustTravel<T>::how;
+        if constexpr (how == Travel::itself) return T::decode_from(reader_);
+        else if constexpr (how == Travel::flag) return get_flag();
+        else if constexpr (how == Travel::plain) return get_plain<T>();
+        else if constexpr (how == Travel::container) return get_container<T>();
+        else if constexpr (how == Travel::product) return get_product(std::type_identity<T>());
+        else if constexpr (how == Travel::optional)
+            return get_flag() ? T(get<typename T::value_type>()) : T();
+        else if constexpr (how == Travel::variant)
+            return get_variant<T>(std::make_index_sequence<std::variant_size_v<T>>());
+        else if constexpr (how == Travel::cereal && !std::is_default_constructible_v<T>) {
+            std::unique_ptr<T> const value(cereal::access::construct<T>());  // its friend may
+            get_into(*value);
+            return std::move(*value);
+        } else if constexpr (how == Travel::cereal || how == Travel::array) {
+            T value = T();
+            get_into(value);
+            return value;
+        }
+    }
+
+    template <class T>
+    void get_into(T& value) {
+        constexpr Travel how = MustTravel<T>::how;
+        if constexpr (how == Travel::plain) {
+            reader_.read(std::addressof(value), sizeof value);
+        } else if constexpr (how == Travel::array) {
+            for (auto& element : value) get_into(element);
+        } else if constexpr (how == Travel::cereal) {
+            if (!archive_) archive_.emplace(*this, reader_);
+            archive_->InArchive::Base::operator()(value);
+        } else if constexpr (how != Travel::address && how != Travel::nowise) {
+            value = get<T>();
+        }
+    }
+
+private:
+    template <class T>
+    T get_plain() {
+        if constexpr (std::is_default_constructible_v<T>) {
+            T value;
+            reader_.read(std::addressof(value), sizeof value);
+            return value;
+        } else {
+            std::array<std::byte, sizeof(T)> bytes;
+            reader_.read(bytes.data(), bytes.size());
+            return std::bit_cast<T>(bytes);
+        }
+    }
+    bool get_flag() {
+        auto const flag = get_plain<std::uint8_t>();
+        if (flag > 1) throw DecodeError("cannot decode a bool (its byte is neither 0 nor 1)");
+        return flag == 1;
+    }
+    template <class C>
+    C get_container() {
+        constexpr std::size_t least = least_size<Element<C>>();
+        std::size_t const count = reader_.count(least), before = reader_.left();
+        C container;
+        if constexpr (in_a_row<C> && std::is_default_constructible_v<Element<C>>) {
+            container.resize(count);
+            reader_.read(container.data(), count * least);
+        } else {
+            if constexpr (requires { container.reserve(count); }) container.reserve(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                if constexpr (requires { container.emplace_back(get<Element<C>>()); })
+                    container.emplace_back(get<Element<C>>());
+                else container.emplace_hint(container.end(), get<Element<C>>());
+            }
+            std::size_t const taken = before - reader_.left();
+            if (taken < count * least) reader_.take(count * least - taken);
+        }
+        return container;
+    }
+    template <class A, class B>
+    std::pair<A, B> get_product(std::type_identity<std::pair<A, B>>) {
+        return std::pair<A, B>{get<A>(), get<B>()};
+    }
+    template <class... T>
+    std::tuple<T...> get_product(std::type_identity<std::tuple<T...>>) {
+        return std::tuple<T...>{get<T>()...};  // braces: in this order
+    }
+    template <class V, std::size_t... I>
+    V get_variant(std::index_sequence<I...>) {
+        auto const index = get_plain<std::uint16_t>();
+        std::optional<V> value;
+        auto const take = [&]<std::size_t N>(std::integral_constant<std::size_t, N> which) {
+            if (index == N)
+                value.emplace(std::in_place_index<N>, get<std::variant_alternative_t<N, V>>());
+            return index == which;
+        };
+        if (!(take(std::integral_constant<std::size_t, I>()) || ...))
+            throw DecodeError("cannot decode a std::variant (it has no such alternative)");
+        return std::move(*value);
+    }
+
+    Reader& reader_;
+    std::optional<InArchive> archive_;
+};
+
+template <class T>
+void InArchive::get(T& value) {
+    if constexpr (travel<T>() == Travel::cereal || travel<T>() == Travel::nowise)
+        Base::operator()(value);
+    else decoder_.get_into(value);
+}
+
+}  // namespace sinew::detail
