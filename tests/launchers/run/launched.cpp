@@ -18,7 +18,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "tests/launchers/run/processes.hpp"
+#include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -250,15 +250,6 @@ void Launched::close_input() { close_fd(in_); }
 Ended run(Words const& arguments, Launched::Setting setting, Seconds limit) {
     Launched job(arguments, std::move(setting));
     return job.wait(limit);
-}
-
-bool eventually(std::function<bool()> const& holds, Seconds limit) {
-    auto const until = Clock::now() + limit;
-    while (!holds()) {
-        if (Clock::now() > until) return false;
-        std::this_thread::sleep_for(nap);
-    }
-    return true;
 }
 
 std::size_t count_of(std::string const& text, std::string const& word) {

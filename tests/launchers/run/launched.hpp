@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <gtest/gtest.h>
 #include <sys/types.h>
 
 #include <chrono>
@@ -11,10 +12,11 @@
 #include <thread>
 #include <vector>
 
+#include "tests/support/leak_check.hpp"
+
 namespace sinew::testing_support {
 
 using Words = std::vector<std::string>;
-using Seconds = std::chrono::duration<double>;
 
 /// How a `sinew run` ended.
 struct Ended {
@@ -88,12 +90,16 @@ private:
 /// `sinew run arguments...` to its end.
 Ended run(Words const& arguments, Launched::Setting setting = {}, Seconds limit = Seconds(40));
 
-/// Until `holds()`; false when it does not within the limit.
-bool eventually(std::function<bool()> const& holds, Seconds limit = Seconds(15));
 /// How many times `word` occurs.
 std::size_t count_of(std::string const& text, std::string const& word);
 Words lines_of(std::string const& text);
 /// A number from the environment of the tests.
 long setting(char const* name, long otherwise);
+
+/// Every test in these programs looks for leaks.
+class RunTest : public testing::Test {
+protected:
+    LeakCheck leaks;
+};
 
 }  // namespace sinew::testing_support

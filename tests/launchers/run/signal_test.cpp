@@ -8,9 +8,9 @@
 
 #include "src/base/text.hpp"
 #include "tests/launchers/run/launched.hpp"
-#include "tests/launchers/run/leak_check.hpp"
-#include "tests/launchers/run/processes.hpp"
 #include "tests/launchers/run/programs.hpp"
+#include "tests/support/leak_check.hpp"
+#include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/launchers/run/processes.hpp"
+#include "tests/support/processes.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <gtest/gtest.h>
-
+#include <chrono>
+#include <functional>
 #include <set>
 #include <string>
 #include <vector>
@@ -27,13 +27,11 @@ private:
     bool folders_may_stay_ = false;
 };
 
+using Seconds = std::chrono::duration<double>;
+/// Until `holds()`; false when it does not within the limit.
+bool eventually(std::function<bool()> const& holds, Seconds limit = Seconds(15));
+
 /// Folders of jobs of this user that nobody holds locked.
 std::vector<std::string> unheld_folders();
-
-/// Every test in these programs looks for leaks.
-class RunTest : public testing::Test {
-protected:
-    LeakCheck leaks;
-};
 
 }  // namespace sinew::testing_support

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tests/launchers/run/leak_check.hpp"
+#include "tests/support/leak_check.hpp"
 
+#include <gtest/gtest.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -10,10 +11,10 @@
 #include <csignal>
 #include <filesystem>
 #include <sstream>
+#include <thread>
 
 #include "src/base/text.hpp"
-#include "tests/launchers/run/launched.hpp"
-#include "tests/launchers/run/processes.hpp"
+#include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -101,6 +102,15 @@ std::string in_lines(std::vector<std::string> const& words) {
 }
 
 }  // namespace
+
+bool eventually(std::function<bool()> const& holds, Seconds limit) {
+    auto const until = std::chrono::steady_clock::now() + limit;
+    while (!holds()) {
+        if (std::chrono::steady_clock::now() > until) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    }
+    return true;
+}
 
 std::vector<std::string> unheld_folders() {
     std::vector<std::string> found;
