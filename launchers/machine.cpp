@@ -12,6 +12,7 @@
 #include <sinew/error.hpp>
 
 #include "launchers/hwloc_topology.hpp"
+#include "src/base/cgroup.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

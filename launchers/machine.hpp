@@ -34,10 +34,6 @@ Processors processors();
 /// Unavailable without hwloc, UsageError if it is not understood.
 Processors synthetic_processors(std::string const& description);
 
-/// The least quota from this process's cgroup up to the root, version 2 or 1 of cgroups. `root` is
-/// where the file systems are: "" but in tests.
-std::optional<double> cgroup_quota(std::string const& root = "");
-
 /// "0-3,8" of sorted numbers, and back; throws UsageError with the text.
 std::string cpu_list(std::vector<int> const& cpus);
 std::vector<int> parse_cpu_list(std::string const& text);

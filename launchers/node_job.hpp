@@ -9,13 +9,13 @@
 #include <vector>
 
 #include "launchers/fence.hpp"
-#include "src/base/job_folder.hpp"
 #include "launchers/local_rank.hpp"
 #include "launchers/mpi_service.hpp"
-#include "launchers/oom.hpp"
 #include "launchers/protocol.hpp"
 #include "launchers/rank_environment.hpp"
 #include "launchers/rank_listeners.hpp"
+#include "src/base/job_folder.hpp"
+#include "src/base/oom.hpp"
 #include "src/wire/loop.hpp"
 
 namespace sinew::launch {

@@ -60,8 +60,9 @@ constexpr std::uint8_t manager = 110, manager_last = 149;
 class Runtime {
 public:
     static Runtime& instance();
-    /// In a process that a family member has started: before the first use of `instance`.
-    static void join_family(wire::Secret const& secret, std::string name);
+    /// In a process that a family member has started: before the first use of `instance`. `folder`:
+    /// where this process makes its private one, which goes with it at the latest; empty: anywhere.
+    static void join_family(wire::Secret const& secret, std::string name, std::string folder = "");
 
     Runtime(Runtime const&) = delete;
     std::mutex& guard();
@@ -75,6 +76,8 @@ public:
     /// Private (0700), in memory where possible; removed at exit, or by the next sinew here after a
     /// SIGKILL.
     std::string const& folder();
+    /// Of the family's first process: where the others make theirs.
+    std::string const& family_folder();
 
     /// Where this process listens, as wire::Address takes it. From the first call on it listens on a
     /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called.
@@ -86,6 +89,13 @@ public:
     void serve(Service service);
     /// The process that listens there; connected when first used, kept. `host` is that process's.
     std::shared_ptr<Peer> peer(std::string const& host, std::vector<std::string> const& addresses);
+
+    /// To be called, on the loop's thread, when the program ends by exit() or by leaving main: the
+    /// loop turns until all have called their `done`, for a few seconds at most. Afterwards no
+    /// callback comes any more: wake here whoever waits for one.
+    void at_end(std::function<void(std::function<void()> done)> work);
+    /// The program is ending, or has ended as far as this is concerned.
+    bool ending() const;
 
 private:
     Runtime();

@@ -8,6 +8,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/cgroup.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

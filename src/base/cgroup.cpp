@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/base/cgroup.hpp"
+
 #include <algorithm>
 #include <fstream>
 #include <sstream>
 #include <string_view>
 
-#include "launchers/machine.hpp"
-
-namespace sinew::launch {
+namespace sinew {
 
 namespace {
 
@@ -83,4 +83,4 @@ std::optional<double> cgroup_quota(std::string const& root) {
     return quota;
 }
 
-}  // namespace sinew::launch
+}  // namespace sinew

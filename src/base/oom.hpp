@@ -3,10 +3,10 @@
 
 #include <cstdint>
 
-namespace sinew::launch {
+namespace sinew {
 
 /// How many processes the kernel has killed in this process's cgroup (version 2) for want of memory,
 /// so far; 0 where that cannot be told.
 std::uint64_t oom_kills();
 
-}  // namespace sinew::launch
+}  // namespace sinew

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/oom.hpp"
+#include "src/base/oom.hpp"
 
 #include <fstream>
 #include <string>
 
-namespace sinew::launch {
+namespace sinew {
 
 std::uint64_t oom_kills() {
     std::string line;
@@ -19,4 +19,4 @@ std::uint64_t oom_kills() {
     return 0;
 }
 
-}  // namespace sinew::launch
+}  // namespace sinew

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/peers.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/base/unique_fd.hpp"
+
+namespace sinew::process {
+namespace {
+
+constexpr auto patience = std::chrono::seconds(10);
+
+// Whose private folder it is has died, or is about to be gone.
+bool owner_is_gone(std::string const& socket) {
+    auto const folder = std::filesystem::path(socket).parent_path();
+    UniqueFd const lock(::open((folder / "lock").c_str(), O_RDWR | O_CLOEXEC));
+    return lock && ::flock(lock.get(), LOCK_SH | LOCK_NB) == 0;
+}
+
+}  // namespace
+
+wire::LinkOptions peer_options(bool same_host) {
+    wire::LinkOptions options{.max_frame = (std::size_t{1} << 30) + (std::size_t{1} << 20)};
+    if (same_host) {
+        options.heartbeat = {};
+        options.suspect_after = {};
+        options.dead_after = {};
+    }
+    return options;
+}
+
+/// One of them: a link, or what is to become one.
+class Peers::LinkedPeer final : public Peer, public std::enable_shared_from_this<LinkedPeer> {
+public:
+    LinkedPeer(Peers& peers, std::string name) : peers_(peers), name_(std::move(name)) {}
+
+    wire::Flow send(std::uint8_t kind,
+                    std::initializer_list<std::span<std::byte const>> parts) override;
+    void flush() override {
+        if (link_) link_->flush();
+    }
+    bool lost() const override { return lost_; }
+    std::string const& name() const override { return name_; }
+
+    void dial(std::vector<wire::Address> addresses);
+    void connected(std::unique_ptr<wire::Link> link);
+
+private:
+    struct Waiting {
+        std::uint8_t kind;
+        std::vector<std::byte> bytes;
+    };
+    void try_next(std::string const& why);
+    void end(std::string const& why);
+
+    Peers& peers_;
+    std::string name_;
+    std::unique_ptr<wire::Link> link_;
+    std::vector<wire::Address> addresses_;  ///< still to be tried, the next one last
+    wire::Loop::Handle dialling_;
+    std::vector<Waiting> waiting_;
+    std::size_t waiting_bytes_ = 0;
+    bool full_ = false;  ///< somebody was told so before there was a link
+    bool lost_ = false;
+};
+
+wire::Flow Peers::LinkedPeer::send(std::uint8_t kind,
+                                   std::initializer_list<std::span<std::byte const>> parts) {
+    if (lost_) return wire::Flow::go;
+    if (link_) return link_->send(kind, 0, parts);
+    Waiting message{kind, {}};
+    for (auto const part : parts)
+        message.bytes.insert(message.bytes.end(), part.begin(), part.end());
+    waiting_bytes_ += message.bytes.size();
+    waiting_.push_back(std::move(message));
+    if (waiting_bytes_ <= peer_options(true).high_water) return wire::Flow::go;
+    full_ = true;
+    return wire::Flow::full;
+}
+
+void Peers::LinkedPeer::dial(std::vector<wire::Address> addresses) {
+    addresses_ = std::move(addresses);
+    // Not at once: the caller is to have the peer before the services hear of its loss.
+    dialling_ = peers_.loop_.after({}, [this] {
+        auto const self = shared_from_this();
+        try_next(text(name_, " has ended, or is not to be reached from this host"));
+    });
+}
+
+void Peers::LinkedPeer::try_next(std::string const& why) {
+    dialling_ = {};
+    if (addresses_.empty()) return end(why);
+    auto const address = std::move(addresses_.back());
+    addresses_.pop_back();
+    bool const same_host = address.family == wire::Address::Family::unix_socket;
+    dialling_ = wire::dial(peers_.loop_, address, peers_.credentials_, peer_options(same_host),
+                           patience, [this](wire::Dialled dialled) {
+                               auto const self = shared_from_this();
+                               if (dialled.link) connected(std::move(dialled.link));
+                               else try_next(dialled.error);
+                           });
+}
+
+void Peers::LinkedPeer::connected(std::unique_ptr<wire::Link> link) {
+    dialling_ = {};
+    link_ = std::move(link);
+    name_ = link_->peer().name;
+    link_->on(
+        {.message =
+             [this](wire::Message const& message) { peers_.deliver(shared_from_this(), message); },
+         .end = [this](wire::LinkEnd const& end_) { end(end_.text); },
+         .drained = [this] { peers_.tell_drained(shared_from_this()); }});
+    auto flow = wire::Flow::go;
+    for (auto const& message : std::exchange(waiting_, {}))
+        flow = link_->send(message.kind, 0, {message.bytes});
+    waiting_bytes_ = 0;
+    if (std::exchange(full_, false) && flow == wire::Flow::go)
+        peers_.tell_drained(shared_from_this());
+}
+
+void Peers::LinkedPeer::end(std::string const& why) {
+    auto const self = shared_from_this();
+    lost_ = true;
+    link_ = nullptr;
+    waiting_.clear();
+    peers_.forget(self, why);
+}
+
+Peers::Peers(wire::Loop& loop, wire::Credentials credentials, std::string host)
+    : loop_(loop), credentials_(std::move(credentials)), host_(std::move(host)) {}
+
+Peers::~Peers() = default;
+
+void Peers::add(std::unique_ptr<wire::Link> link) {
+    auto peer = std::make_shared<LinkedPeer>(*this, "");
+    accepted_.insert(peer);
+    peer->connected(std::move(link));
+}
+
+std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
+                                          std::vector<std::string> const& addresses) {
+    if (addresses.empty())
+        throw UsageError("a process without addresses (none given). Take them from addresses()");
+    auto& peer = dialled_[addresses.front()];
+    if (!peer) {
+        peer = std::make_shared<LinkedPeer>(*this, text("process at ", addresses.front()));
+        peer->dial(usable(host, addresses));
+    }
+    return peer;
+}
+
+std::vector<wire::Address> Peers::usable(std::string const& host,
+                                         std::vector<std::string> const& addresses) const {
+    std::vector<wire::Address> found;
+    for (auto const& word : addresses) {
+        auto address = wire::Address::parse(word);
+        if (address.family == wire::Address::Family::tcp) {
+            found.insert(found.begin(), std::move(address));
+        } else if (host == host_ && ::access(address.host.c_str(), F_OK) == 0 &&
+                   !owner_is_gone(address.host)) {
+            found.push_back(std::move(address));
+        }
+    }
+    return found;
+}
+
+void Peers::deliver(std::shared_ptr<LinkedPeer> const& peer, wire::Message const& message) {
+    for (std::size_t i = 0; i < services_.size(); ++i) {
+        auto const& service = services_[i];
+        if (message.kind >= service.first_kind && message.kind <= service.last_kind)
+            return service.message(peer, message);
+    }
+    if (unknown_kinds_.insert(message.kind).second)
+        log_warning(text(peer->name(), " sent a message of kind ", +message.kind,
+                         ", which nothing in this process takes"));
+}
+
+void Peers::tell_drained(std::shared_ptr<LinkedPeer> const& peer) {
+    for (std::size_t i = 0; i < services_.size(); ++i) services_[i].drained(peer);
+}
+
+void Peers::forget(std::shared_ptr<LinkedPeer> const& peer, std::string const& why) {
+    accepted_.erase(peer);
+    std::erase_if(dialled_, [&](auto const& each) { return each.second == peer; });
+    for (std::size_t i = 0; i < services_.size(); ++i) services_[i].lost(peer, why);
+}
+
+}  // namespace sinew::process

@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/runtime.hpp"
+
+#include <pthread.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <filesystem>
+#include <fstream>
+#include <sinew/error.hpp>
+#include <thread>
+#include <utility>
+
+#include "src/base/env.hpp"
+#include "src/base/job_folder.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/process/peers.hpp"
+
+namespace sinew::process {
+namespace {
+
+constexpr auto patience_at_end = std::chrono::seconds(5);
+
+/// What a process of a family gets from the one that started it.
+struct Family {
+    std::optional<wire::Secret> secret;
+    std::string name, folder;
+};
+Family& family() {
+    static Family mine;
+    return mine;
+}
+
+// Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
+// parent's.
+std::atomic<bool> forked{false};
+
+std::string host_name() {
+    if (auto const name = env("SINEW_NODE_NAME")) return *name;
+    std::array<char, 65> name{};
+    ::gethostname(name.data(), name.size() - 1);
+    return name[0] == '\0' ? "localhost" : name.data();
+}
+
+std::string own_name() {
+    auto const place = text("pid ", ::getpid(), " on ", host_name());
+    return family().name.empty() ? place : text(family().name, " (", place, ")");
+}
+
+// Where the kernel hides its boot id, names of hosts must do.
+std::string own_host() {
+    std::string boot;
+    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+    std::error_code none;
+    auto const mounts = std::filesystem::read_symlink("/proc/self/ns/mnt", none).string();
+    return text(boot.empty() ? host_name() : boot, ' ', mounts);
+}
+
+std::string unique_word() { return wire::Secret::random().hex().substr(0, 16); }
+
+/// The private folder of a process: in that of the family's first process, or its own.
+class PrivateFolder {
+public:
+    PrivateFolder() {
+        auto const name = text("proc-", ::getpid(), "-", unique_word());
+        if (family().folder.empty()) {
+            own_.emplace(name);
+            path_ = own_->path();
+            return;
+        }
+        path_ = text(family().folder, "/", name);
+        if (::mkdir(path_.c_str(), 0700) != 0)
+            throw SystemError(text(path_, " cannot be made (", std::strerror(errno),
+                                   "). Has the process that started this one ended?"),
+                              errno);
+    }
+    PrivateFolder(PrivateFolder const&) = delete;
+    ~PrivateFolder() {
+        std::error_code ignored;
+        if (!own_) std::filesystem::remove_all(path_, ignored);
+    }
+    std::string const& path() const { return path_; }
+
+private:
+    std::optional<JobFolder> own_;
+    std::string path_;
+};
+
+}  // namespace
+
+struct Runtime::State {
+    State()
+        : secret(family().secret ? *family().secret : wire::Secret::random()), name(own_name()),
+          host(own_host()), peers(loop, {secret, {.name = name}}, host) {}
+
+    void run();
+    /// `host`: how others shall call it, where they cannot use the address itself.
+    void listen(wire::Address const& address, std::string const& host = "");
+    void begin_end();
+    void end_at_exit();
+
+    std::mutex guard;
+    wire::Loop loop{guard};
+    wire::Secret const secret;
+    std::string const name, host;
+    std::optional<PrivateFolder> folder;
+    std::vector<std::unique_ptr<wire::Listener>> listeners;
+    std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
+    Peers peers;
+    std::vector<std::function<void(std::function<void()>)>> at_end;
+    std::atomic<bool> ending{false};
+
+    std::mutex end_mutex;
+    std::condition_variable end_changed;
+    std::size_t unfinished = 0;  ///< of `at_end`
+    bool begun_to_end = false, left = false;
+    std::thread thread;
+};
+
+void Runtime::State::run() {
+    for (bool again = true; again;) {
+        try {
+            loop.run();
+            again = false;
+        } catch (std::exception const& error) {
+            log_warning(text("in the thread that serves ", name, ": ", error.what()));
+        }
+    }
+    std::lock_guard const lock(end_mutex);
+    left = true;
+    end_changed.notify_all();
+}
+
+void Runtime::State::listen(wire::Address const& address, std::string const& host) {
+    bool const same_host = address.family == wire::Address::Family::unix_socket;
+    listeners.push_back(std::make_unique<wire::Listener>(
+        loop, address, wire::Credentials{secret, {.name = name}},
+        wire::Listener::Options{.link = peer_options(same_host)},
+        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link)); }));
+    auto bound = listeners.back()->address();
+    if (!host.empty()) bound.host = host;
+    addresses.push_back(bound.text());
+}
+
+// With the guard held.
+void Runtime::State::begin_end() {
+    ending = true;
+    auto const works = std::exchange(at_end, {});
+    {
+        std::lock_guard const lock(end_mutex);
+        unfinished = works.size();
+        begun_to_end = true;
+        end_changed.notify_all();
+    }
+    for (auto const& work : works)
+        work([this] {
+            std::lock_guard const lock(end_mutex);
+            --unfinished;
+            end_changed.notify_all();
+        });
+}
+
+// In whichever thread calls exit(). Nothing of this object is destroyed: other threads may still
+// be using it.
+void Runtime::State::end_at_exit() {
+    if (forked) return;
+    if (std::this_thread::get_id() == thread.get_id()) {
+        begin_end();  // within a callback: the guard is held, and no other will come
+    } else {
+        loop.post([this] { begin_end(); });
+        std::unique_lock lock(end_mutex);
+        end_changed.wait_for(lock, patience_at_end,
+                             [this] { return begun_to_end && unfinished == 0; });
+        loop.stop();
+        // Does not come to it when a callback is stuck.
+        if (end_changed.wait_for(lock, patience_at_end, [this] { return left; })) {
+            lock.unlock();
+            thread.join();
+            listeners.clear();
+        }
+    }
+    folder.reset();
+}
+
+Runtime::Runtime() : state_(std::make_unique<State>()) {
+    sigset_t all, before;
+    ::sigfillset(&all);
+    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    state_->thread = std::thread([state = state_.get()] { state->run(); });
+    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
+}
+
+Runtime::~Runtime() = default;
+
+Runtime& Runtime::instance() {
+    if (forked)
+        throw UsageError(text("pid ", ::getpid(),
+                              " was forked from a process that uses sinew's queues, processes or "
+                              "pools (it has copies of their sockets, and no thread). Start it by "
+                              "sinew::Process, or exec a program after fork"));
+    static Runtime* const runtime = new Runtime;  // for ever: threads may outlive main
+    [[maybe_unused]] static int const registered =
+        std::atexit([] { runtime->state_->end_at_exit(); });
+    return *runtime;
+}
+
+void Runtime::join_family(wire::Secret const& secret, std::string name, std::string folder) {
+    family().secret = secret;
+    family().name = std::move(name);
+    family().folder = std::move(folder);
+}
+
+std::mutex& Runtime::guard() { return state_->guard; }
+wire::Loop& Runtime::loop() { return state_->loop; }
+wire::Secret const& Runtime::secret() const { return state_->secret; }
+std::string const& Runtime::name() const { return state_->name; }
+std::string const& Runtime::host() const { return state_->host; }
+bool Runtime::ending() const { return state_->ending; }
+
+std::string const& Runtime::folder() {
+    if (!state_->folder) state_->folder.emplace();
+    return state_->folder->path();
+}
+
+std::string const& Runtime::family_folder() {
+    return family().folder.empty() ? folder() : family().folder;
+}
+
+std::vector<std::string> Runtime::addresses() {
+    if (state_->listeners.empty()) state_->listen(wire::Address::unix_socket(folder() + "/peers"));
+    return state_->addresses;
+}
+
+void Runtime::listen_on_network(std::string const& host) {
+    addresses();
+    auto const interfaces = wire::interfaces();  // loopback last
+    if (interfaces.empty())
+        throw SystemError("no network interface is up (not even loopback). See ip link",
+                          ENETUNREACH);
+    auto const wanted = host.empty() ? interfaces.front().address : host;
+    bool const ours = std::any_of(interfaces.begin(), interfaces.end(),
+                                  [&](auto const& each) { return each.address == wanted; });
+    // A name, or the outer address of a translated network.
+    if (ours) state_->listen(wire::Address::tcp(wanted, 0));
+    else state_->listen(wire::Address::tcp("0.0.0.0", 0), wanted);
+}
+
+void Runtime::serve(Service service) { state_->peers.serve(std::move(service)); }
+
+std::shared_ptr<Peer> Runtime::peer(std::string const& host,
+                                    std::vector<std::string> const& addresses) {
+    return state_->peers.find_or_dial(host, addresses);
+}
+
+void Runtime::at_end(std::function<void(std::function<void()> done)> work) {
+    state_->at_end.push_back(std::move(work));
+}
+
+}  // namespace sinew::process
