@@ -122,6 +122,8 @@ struct WorkerDied {
 struct WorkerWorn {
     WorkerId worker;
 };
+/// Workers are started at the first job; with this, now.
+struct Begin {};
 struct Resize {
     std::uint32_t min_workers, max_workers;
 };
@@ -133,6 +135,6 @@ struct Tick {};
 
 using Event = std::variant<JobSubmitted, JobGrows, JobCancelled, WorkerReady, StartFailed, Results,
                            Revoked, WorkerSuspect, WorkerAlive, WorkerDied, WorkerWorn, Resize,
-                           Close, Terminate, Tick>;
+                           Begin, Close, Terminate, Tick>;
 
 }  // namespace sinew::pool

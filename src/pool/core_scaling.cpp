@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <cmath>
+
+#include "src/pool/core_state.hpp"
+
+namespace sinew::pool {
+
+void Core::State::on(Begin const&) { opened = true; }
+
+void Core::State::on(WorkerWorn const& e) {
+    auto* const worker = speaker(e.worker);
+    if (worker == nullptr || !worker->usable() || worker->worn) return;
+    worker->worn = true;
+    worn.push_back(e.worker);
+}
+
+void Core::State::on(Resize const& e) {
+    opened = true;
+    settings.max_workers = std::max(e.max_workers, 1U);
+    settings.min_workers = std::min(e.min_workers, settings.max_workers);
+    // Of too many, those go first that are least use: not ready, then idle, then busy.
+    auto const shrink = [this](auto const& which, auto const& how) {
+        for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker)
+            if (counted > settings.max_workers && which(*worker)) how(*worker);
+    };
+    shrink([](Worker const& w) { return w.phase == Worker::Phase::starting; },
+           [this](Worker& w) { kill(w, "the pool was made smaller"); });
+    shrink([](Worker const& w) { return w.usable() && w.batches.empty(); },
+           [this](Worker& w) { drain(w); });
+    shrink([](Worker const& w) { return w.usable(); }, [this](Worker& w) { drain(w); });
+    for (auto& worker : workers)
+        if (worker.usable() && worker.batches.empty()) idle(worker);
+}
+
+void Core::State::on(Close const&) { closing = true; }
+
+void Core::State::on(Terminate const&) {
+    closing = true;
+    drop_everything();
+    for (auto& worker : workers) kill(worker, "the pool was terminated");
+}
+
+/// How many workers there should be. Work that is under way counts too: who waits behind long
+/// tasks wants workers beside those that have them. A task of which nothing is known is taken to
+/// be worth a worker: it may be long, and a worker too many costs less than one too few.
+std::uint32_t Core::State::target() const {
+    auto const least = jobs.empty() ? settings.min_workers : std::max(settings.min_workers, 1U);
+    if (least >= settings.max_workers) return settings.max_workers;
+    auto const per_worker =
+        static_cast<double>(std::max<Duration::rep>(settings.drain_target.count(), 1));
+    auto const wanted = std::ceil(work_ns / per_worker) + static_cast<double>(unknown_work);
+    return static_cast<std::uint32_t>(
+        std::clamp(wanted, static_cast<double>(least), static_cast<double>(settings.max_workers)));
+}
+
+void Core::State::scale() {
+    if (!opened || broken || (closing && jobs.empty())) return;
+    replace_worn();
+    auto const wanted = target() + (worn.empty() ? 0 : 1);
+    // One slot more while somebody leaves, so that the successor is there first.
+    bool const extra = !worn.empty() || draining > 0;
+    auto const most = settings.max_workers + (extra ? 1 : 0);
+    while (counted < wanted && stats.workers < most && now >= start_after) start_worker();
+}
+
+/// Whoever is worn works until there is a worker more than wanted.
+void Core::State::replace_worn() {
+    while (!worn.empty()) {
+        auto* const worker = find(worn.front());
+        bool const there = worker != nullptr && worker->usable();
+        if (there && usable <= target()) return;
+        worn.pop_front();
+        if (there) drain(*worker);
+    }
+}
+
+void Core::State::idle_overdue(Worker& worker) {
+    worker.idle_timer = false;
+    if (!worker.usable() || !worker.batches.empty()) return;  // looked at again when it idles
+    if (settings.min_workers == settings.max_workers) return;
+    auto when = std::max(worker.idle_since, last_start) + settings.idle_grace;
+    if (when <= now && counted > target()) return drain(worker);
+    if (when <= now) when = now + settings.idle_grace;
+    worker.idle_timer = true;
+    timers.push({when, Timer::Kind::idle, worker.slot, worker.epoch});
+}
+
+void Core::State::end_if_empty() {
+    if (ended_all || !closing || !jobs.empty()) return;
+    if (!let_go) {
+        let_go = true;
+        for (auto& worker : workers) {
+            if (worker.phase == Worker::Phase::starting) kill(worker, "the pool was closed");
+            drain(worker);
+        }
+    }
+    if (stats.workers > 0) return;
+    ended_all = true;
+    emit(Ended{});
+}
+
+}  // namespace sinew::pool
