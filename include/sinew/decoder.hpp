@@ -70,18 +70,18 @@ private:
     }
     template <class C>
     C get_container() {
-        constexpr std::size_t least = least_size<Element<C>>();
+        constexpr std::size_t least = least_size<Held<C>>();
         std::size_t const count = reader_.count(least), before = reader_.left();
         C container;
-        if constexpr (in_a_row<C> && std::is_default_constructible_v<Element<C>>) {
+        if constexpr (in_a_row<C> && std::is_default_constructible_v<Held<C>>) {
             container.resize(count);
             reader_.read(container.data(), count * least);
         } else {
             if constexpr (requires { container.reserve(count); }) container.reserve(count);
             for (std::size_t i = 0; i < count; ++i) {
-                if constexpr (requires { container.emplace_back(get<Element<C>>()); })
-                    container.emplace_back(get<Element<C>>());
-                else container.emplace_hint(container.end(), get<Element<C>>());
+                if constexpr (requires { container.emplace_back(get<Held<C>>()); })
+                    container.emplace_back(get<Held<C>>());
+                else container.emplace_hint(container.end(), get<Held<C>>());
             }
             std::size_t const taken = before - reader_.left();
             if (taken < count * least) reader_.take(count * least - taken);

@@ -50,7 +50,7 @@ template <class C>
 inline constexpr bool in_a_row = requires(C& c) {
     c.data();
 }
-&&travel<Element<C>>() == Travel::plain;
+&&travel<Held<C>>() == Travel::plain;
 
 /// Writes one value and all that it is made of.
 class Encoder {
@@ -87,12 +87,12 @@ private:
         auto const count = static_cast<std::uint64_t>(container.size());
         put(count);
         if constexpr (in_a_row<C>) {
-            writer_.write(container.data(), count * sizeof(Element<C>));
+            writer_.write(container.data(), count * sizeof(Held<C>));
         } else {
             std::size_t const begin = writer_.size();
             for (auto const& element : container) put(element);
             // Types that write nothing: the reader believes only in elements that take space.
-            std::size_t const least = count * least_size<Element<C>>();
+            std::size_t const least = count * least_size<Held<C>>();
             for (std::byte const padding{}; writer_.size() - begin < least;)
                 writer_.write(&padding, 1);
         }

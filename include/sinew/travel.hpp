@@ -96,14 +96,14 @@ inline constexpr Travel std_travel<T> = Travel::address;
 
 /// What a container holds, without the const of a map's keys.
 template <class T>
-struct ElementOf {
+struct HeldOf {
     using type = T;
 };
 template <class Key, class Value>
-struct ElementOf<std::pair<Key const, Value>> {
+struct HeldOf<std::pair<Key const, Value>> {
     using type = std::pair<Key, Value>;
 };
 template <class Container>
-using Element = typename ElementOf<typename Container::value_type>::type;
+using Held = typename HeldOf<typename Container::value_type>::type;
 
 }  // namespace sinew::detail
