@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <thread>
+
+#include "benchmarks/pool/ours.hpp"
+
+namespace sinew::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::milliseconds;
+
+class Floor final : public Contestant {
+public:
+    explicit Floor(std::function<double(std::uint64_t)> cost) : cost_(std::move(cost)) {}
+    double cost(std::uint64_t size) override { return cost_(size); }
+
+private:
+    std::function<double(std::uint64_t)> cost_;
+};
+
+/// Threads that take one sleep after the other off a shared counter: what no pool can be faster than.
+double list_schedule(int workers, std::uint64_t size, bool skewed) {
+    std::atomic<std::uint64_t> next = 0;
+    auto const work = [&] {
+        for (std::uint64_t i = next++; i < size; i = next++)
+            std::this_thread::sleep_for(milliseconds(skewed && i == size / 2 ? 100 : 1));
+    };
+    auto const begin = Clock::now();
+    std::vector<std::thread> threads;
+    for (int i = 1; i < workers; ++i) threads.emplace_back(work);
+    work();
+    for (auto& each : threads) each.join();
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
+}  // namespace
+
+std::unique_ptr<Contestant> make_floor(std::string_view name, Case const& what, int workers) {
+    if (name == "nanosleep" || (name == "ideal" && what.name == "skew"))
+        return std::make_unique<Floor>([workers, skewed = what.name == "skew"](std::uint64_t size) {
+            return list_schedule(workers, size, skewed);
+        });
+    if (name == "ideal")  // as if 1 ms were 1 ms, which no sleep is
+        return std::make_unique<Floor>(
+            [workers](std::uint64_t size) { return static_cast<double>(size) * 1e-3 / workers; });
+    if (name == "goal")
+        return std::make_unique<Floor>(
+            [](std::uint64_t size) { return static_cast<double>(size) * 200; });
+    if (name == "no-kills") return make_kill_case(workers, false);
+    if (name == "10-workers") return make_master_case(10, false);
+    return nullptr;
+}
+
+}  // namespace sinew::bench

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/pool/options.hpp"
+
+#include <boost/program_options.hpp>
+#include <charconv>
+#include <iomanip>
+#include <sinew/error.hpp>
+#include <sstream>
+
+#include "benchmarks/support/text.hpp"
+
+namespace po = boost::program_options;
+
+namespace sinew::bench {
+
+namespace {
+
+constexpr char const* usage =
+    R"(pool [flags]: sinew's Pool, queues and pipes beside what Python has, each in turns on this machine.
+
+  --cases LIST   names out of the list below, or all                 (all)
+  --workers LIST how many workers                                    (2,4)
+  --peers LIST   multiprocessing, mpi4py, dask; all, or none         (all)
+  --rounds N     turns of each, one after the other                  (7)
+  --seconds S    length of a turn, where the case does not fix it    (0.5)
+  --json FILE    a line of JSON for each row of the table
+  --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
+
+Examples:  pool --cases noop-map,apply --workers 2 --peers multiprocessing
+           pool --rounds 15 --json pool.json
+
+Values are medians of the rounds. `ratio` is the median over the rounds of ours to theirs in the same
+round; above 1 we are better, be it a rate or a time. Everybody has as many workers, ready before
+the clock starts; peers do as much as fills their turn, so that a slow one need not do what a fast
+one does. multiprocessing maps in its default chunks, mpi4py in chunks of the same size (its default
+is slower by far). Floors: `nanosleep` and `ideal` (skew) are as many threads that take sleeps off a
+shared counter; `ideal` (fiber) is 1 s, as if a sleep of 1 ms took 1 ms; `no-kills` is the same pool
+left in peace; `10-workers` the same master with fewer; `goal` a number of bytes.
+
+Cases (workers, where the case fixes them):
+)";
+
+int parse_workers(std::string const& word) {
+    int count = 0;
+    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
+    if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > 1024)
+        throw UsageError(text("--workers ", word, " (must be numbers from 1 to 1024, as 2,4)"));
+    return count;
+}
+
+void check(PoolBenchOptions const& options) {
+    if (options.rounds < 1 || options.rounds > 100'000)
+        throw UsageError(text("--rounds ", options.rounds, " (must be 1 to 100000)"));
+    if (!(options.seconds > 0 && options.seconds <= 60))
+        throw UsageError(text("--seconds ", options.seconds, " (must be above 0, at most 60)"));
+}
+
+}  // namespace
+
+PoolBenchOptions parse_pool_options(int argc, char** argv) {
+    PoolBenchOptions options;
+    std::string cases = "all", workers = "2,4", peers = "all";
+    po::options_description flags;
+    // clang-format off
+    flags.add_options()
+        ("cases", po::value(&cases))
+        ("workers", po::value(&workers))
+        ("peers", po::value(&peers))
+        ("rounds", po::value(&options.rounds))
+        ("seconds", po::value(&options.seconds))
+        ("json", po::value(&options.json))
+        ("autogroup-nice", po::value<int>())
+        ("help,h", po::bool_switch(&options.help));
+    // clang-format on
+    try {
+        po::variables_map given;
+        po::store(po::parse_command_line(argc, argv, flags), given);
+        po::notify(given);
+        if (given.count("autogroup-nice"))
+            options.autogroup_nice = given["autogroup-nice"].as<int>();
+    } catch (po::error const& problem) {
+        throw UsageError(text(problem.what(), ". --help lists all flags"));
+    }
+    options.cases = parse_cases(cases);
+    options.peers = parse_peers(peers);
+    for (auto const& word : split(workers, ',')) options.workers.push_back(parse_workers(word));
+    check(options);
+    return options;
+}
+
+std::string pool_help() {
+    std::ostringstream out;
+    out << usage;
+    for (auto const& each : all_cases()) {
+        out << "  " << std::left << std::setw(16) << each.name << each.what << ", " << each.unit;
+        if (each.workers > 0) out << " (" << each.workers << ")";
+        out << '\n';
+    }
+    return std::move(out).str();
+}
+
+}  // namespace sinew::bench

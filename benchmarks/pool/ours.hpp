@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+
+#include "benchmarks/pool/contestant.hpp"
+
+namespace sinew::bench {
+
+class Stopwatch {
+public:
+    double seconds() const {
+        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+    }
+
+private:
+    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+/// The parts of make_ours.
+std::unique_ptr<Contestant> make_pool_case(Case const& what, int workers);
+std::unique_ptr<Contestant> make_kill_case(int workers, bool kill);
+std::unique_ptr<Contestant> make_queue_case();
+std::unique_ptr<Contestant> make_pipe_case();
+std::unique_ptr<Contestant> make_master_case(int workers, bool bytes);
+
+}  // namespace sinew::bench

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "benchmarks/pool/cases.hpp"
+
+namespace sinew::bench {
+
+/// Beside one rival.
+struct Comparison {
+    std::string rival;
+    double value = 0, ratio = 0;  ///< medians; ratio > 1: we are better
+    double goal = 0;              ///< 0: none
+    bool met() const { return ratio >= goal; }
+};
+
+struct Row {
+    Case what;
+    int workers = 0;
+    double value = 0;  ///< ours, median
+    std::vector<Comparison> beside;
+    std::string note;
+};
+
+/// "29.1M", "41.0k", "17.2".
+std::string short_number(double value);
+
+void print_header(std::ostream& out);
+void print(std::ostream& out, Row const& row);
+/// One line: {"case","workers","value","unit","peers":{NAME:{"value","ratio","goal"?}},"note"?}
+std::string json_line(Row const& row);
+
+}  // namespace sinew::bench

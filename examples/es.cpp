@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Evolution strategies, updated in two ways in one run: by a master that gathers all returns through
+// a Pool and sums all noise itself, and by ranks that exchange (member, return) and sum a share each,
+// then one another's by a ring allreduce. sinew run -n 4 ./es, or mpirun, or ./es alone.
+#include <algorithm>
+#include <array>
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <iostream>
+#include <numeric>
+#include <ranges>
+#include <sinew/sinew.hpp>
+#include <vector>
+
+namespace {
+
+struct Setting {
+    std::uint32_t population = 2048, weights = 1000, iterations = 60, steps = 50;
+    int workers = 0;
+    double sigma = 0.1, rate = 0.5;
+};
+
+std::uint64_t scramble(std::uint64_t x) {  // splitmix64
+    x += 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return x ^ (x >> 31);
+}
+
+/// Normal random numbers, the same in every process; a member's noise is a stretch of it.
+std::vector<float> const& noise_table() {
+    static std::vector<float> const table = [] {
+        std::vector<float> numbers(1 << 20);
+        for (std::size_t i = 0; i < numbers.size(); ++i) {
+            double const u = static_cast<double>((scramble(2 * i) >> 11) + 1) * 0x1p-53;
+            double const v = static_cast<double>(scramble(2 * i + 1) >> 11) * 0x1p-53;
+            numbers[i] = static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(6.2831853 * v));
+        }
+        return numbers;
+    }();
+    return table;
+}
+
+void fill_noise_table() { noise_table(); }
+
+/// Members come in pairs with opposite noise: what the two have in common cancels out.
+struct Noise {
+    float const* values;
+    float sign;
+};
+Noise noise_of(std::uint32_t iteration, std::uint32_t member, std::size_t weights) {
+    auto const& table = noise_table();
+    auto const number = std::uint64_t{iteration} << 32 | member / 2;
+    auto const offset = scramble(number) % (table.size() - weights);
+    return {table.data() + offset, member % 2 == 0 ? 1.0F : -1.0F};
+}
+
+/// An episode of a fixed number of steps: every weight has a best value, and each step costs what the
+/// weights are away from it. The return is at most 0.
+float episode(std::vector<float> const& weights, std::uint32_t steps) {
+    double cost = 0;
+    for (std::uint32_t step = 0; step < steps; ++step) {
+        float here = 0;
+        for (std::size_t i = 0; i < weights.size(); ++i) {
+            float const best = (i + step) % 2 == 0 ? 1.0F : -1.0F;
+            float const off = weights[i] * (step % 2 == 0 ? 1.0F : -1.0F) - best;
+            here += off * off;
+        }
+        cost += here;
+    }
+    return static_cast<float>(-cost / steps / static_cast<double>(weights.size()));
+}
+
+/// The task: it travels with the weights once per iteration and worker, not once per member.
+struct Rollout {
+    std::vector<float> weights;
+    std::uint32_t iteration = 0, steps = 0;
+    float sigma = 0;
+
+    float operator()(std::uint32_t member) const {
+        auto const noise = noise_of(iteration, member, weights.size());
+        std::vector<float> tried(weights);
+        for (std::size_t i = 0; i < tried.size(); ++i)
+            tried[i] += sigma * noise.sign * noise.values[i];
+        return episode(tried, steps);
+    }
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(weights, iteration, steps, sigma);
+    }
+};
+
+/// Ranks instead of returns, from -0.5 for the worst to 0.5: outliers cannot lead astray.
+std::vector<float> shape(std::vector<float> const& returns) {
+    std::vector<std::uint32_t> order(returns.size());
+    std::iota(order.begin(), order.end(), 0U);
+    std::ranges::sort(order, {}, [&](std::uint32_t member) {
+        return std::pair(returns[member], member);  // ties in the same order everywhere
+    });
+    std::vector<float> shaped(returns.size());
+    for (std::size_t place = 0; place < order.size(); ++place)
+        shaped[order[place]] =
+            static_cast<float>(place) / static_cast<float>(order.size() - 1) - 0.5F;
+    return shaped;
+}
+
+/// The members' noise, each by its shaped return.
+std::vector<float> summed(std::vector<float> const& shaped, std::uint32_t first, std::uint32_t last,
+                          std::uint32_t iteration, std::size_t weights) {
+    std::vector<float> sum(weights);
+    for (std::uint32_t member = first; member < last; ++member) {
+        auto const noise = noise_of(iteration, member, weights);
+        float const factor = noise.sign * shaped[member];
+        for (std::size_t i = 0; i < weights; ++i) sum[i] += factor * noise.values[i];
+    }
+    return sum;
+}
+
+void step_along(std::vector<float>& weights, std::vector<float> const& sum,
+                Setting const& setting) {
+    double const factor = setting.rate / (setting.population * setting.sigma);
+    for (std::size_t i = 0; i < weights.size(); ++i)
+        weights[i] += static_cast<float>(factor) * sum[i];
+}
+
+struct Outcome {
+    double seconds = 0;
+    float start = 0, end = 0;  ///< returns of the weights themselves
+};
+
+/// Calls `returns(rollout)` and `update(shaped, iteration)`, which gives the sum over all members.
+template <class Returns, class Sum>
+Outcome evolve(Setting const& setting, Returns const& returns, Sum const& sum) {
+    Rollout rollout{std::vector<float>(setting.weights), 0, setting.steps,
+                    static_cast<float>(setting.sigma)};
+    Outcome outcome;
+    outcome.start = episode(rollout.weights, setting.steps);
+    auto const begin = std::chrono::steady_clock::now();
+    for (; rollout.iteration < setting.iterations; ++rollout.iteration)
+        step_along(rollout.weights, sum(shape(returns(rollout)), rollout.iteration), setting);
+    outcome.seconds =
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    outcome.end = episode(rollout.weights, setting.steps);
+    return outcome;
+}
+
+/// The master's way: tasks bring the returns, and it sums up alone. The other ranks only serve.
+Outcome by_pool(sinew::Communicator& comm, Setting const& setting) {
+    sinew::PoolOptions options;
+    options.workers = setting.workers > 0 ? setting.workers : comm.size();
+    options.initializer = sinew::initializer<fill_noise_table>();
+    options.progress = sinew::Progress::off;
+    sinew::Pool pool(comm, options);
+    if (comm.rank() != 0) return {};
+    pool.wait_until_workers_up();
+    auto const members = std::views::iota(0U, setting.population);
+    return evolve(
+        setting, [&](Rollout const& rollout) { return pool.map(rollout, members); },
+        [&](std::vector<float> const& shaped, std::uint32_t iteration) {
+            return summed(shaped, 0, setting.population, iteration, setting.weights);
+        });
+}
+
+/// The ranks' way: each tries its share of the members and sums their noise.
+Outcome by_ranks(sinew::Communicator& comm, Setting const& setting) {
+    auto const size = static_cast<std::uint32_t>(comm.size());
+    auto const rank = static_cast<std::uint32_t>(comm.rank());
+    auto const begin_of = [&](std::uint64_t of) {
+        return static_cast<std::uint32_t>(setting.population * of / size);
+    };
+    std::uint32_t const first = begin_of(rank), last = begin_of(rank + 1);
+    std::vector<std::size_t> counts;
+    for (std::uint32_t each = 0; each < size; ++each)
+        counts.push_back(begin_of(each + 1) - begin_of(each));
+    comm.barrier();
+    return evolve(
+        setting,
+        [&](Rollout const& rollout) {
+            std::vector<float> returns(setting.population);
+            for (std::uint32_t member = first; member < last; ++member)
+                returns[member] = rollout(member);
+            comm.allgatherv(returns, counts);
+            return returns;
+        },
+        [&](std::vector<float> const& shaped, std::uint32_t iteration) {
+            auto sum = summed(shaped, first, last, iteration, setting.weights);
+            comm.allreduce(sum, sinew::sum, {.algorithm = "ring"});
+            return sum;
+        });
+}
+
+void print(char const* way, Outcome const& outcome) {
+    std::cout << way << outcome.seconds << " s, return from " << outcome.start << " to "
+              << outcome.end << '\n';
+}
+
+bool converged(Outcome const& outcome) { return outcome.end > outcome.start / 10; }
+
+/// False: one of the ways did not get there.
+bool compare(sinew::Communicator& comm, Setting const& setting) {
+    fill_noise_table();
+    auto const pool = by_pool(comm, setting);
+    auto const ranks = by_ranks(comm, setting);
+    if (comm.rank() != 0) return true;
+    std::cout << setting.population << " members, " << setting.weights << " weights, "
+              << setting.iterations << " iterations; " << comm.size() << " ranks\n";
+    print("pool, central gather:  ", pool);
+    print("ranks, ring allreduce: ", ranks);
+    std::cout << "the ranks take " << ranks.seconds / pool.seconds << " of the pool's time\n";
+    if (converged(pool) && converged(ranks)) return true;
+    std::cerr << "es: no convergence (the return must rise to a tenth of where it began). Try more "
+                 "--iterations.\n";
+    return false;
+}
+
+/// False: only help was asked for.
+bool parse(int argc, char** argv, Setting& setting) {
+    namespace po = boost::program_options;
+    po::options_description flags("Evolution strategies: a Pool beside ranks with allreduce");
+    auto add = flags.add_options();
+    add("population", po::value(&setting.population)->default_value(setting.population), "members");
+    add("weights", po::value(&setting.weights)->default_value(setting.weights), "to be learnt");
+    add("iterations", po::value(&setting.iterations)->default_value(setting.iterations), "updates");
+    add("steps", po::value(&setting.steps)->default_value(setting.steps), "in an episode");
+    add("workers", po::value(&setting.workers), "of the pool; without: as many as ranks");
+    add("help", "print this");
+    po::variables_map given;
+    po::store(po::parse_command_line(argc, argv, flags), given);
+    po::notify(given);
+    if (given.count("help")) std::cout << flags;
+    if (setting.population < 2 || setting.weights < 1 || setting.weights > 1 << 19 ||
+        setting.steps < 1)
+        throw sinew::UsageError(
+            "--population must be 2 or more, --steps and --weights 1 or more, "
+            "--weights at most 524288");
+    return !given.count("help");
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sinew::init(argc, argv);  // first: workers run this same program, and do not get past this
+    try {
+        Setting setting;
+        if (!parse(argc, argv, setting)) return 0;
+        sinew::World world(argc, argv);
+        return compare(world.communicator(), setting) ? 0 : 1;
+    } catch (std::exception const& error) {
+        std::cerr << "es: " << error.what() << '\n';
+        return 1;
+    }
+}

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Pi by throwing darts, a task for each dart: ./pool_pi --workers 4 --samples 1000000
+#include <boost/program_options.hpp>
+#include <chrono>
+#include <cstdint>
+#include <iostream>
+#include <ranges>
+#include <sinew/sinew.hpp>
+
+namespace {
+
+/// A number in [0, 1) for each input, as good as random (splitmix64).
+double random_number(std::uint64_t x) {
+    x += 0x9e3779b97f4a7c15U;
+    x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
+    x = (x ^ (x >> 27)) * 0x94d049bb133111ebU;
+    return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
+}
+
+/// The task: whether the dart of this number hits the quarter of a circle.
+bool inside(std::uint64_t dart) {
+    double const x = random_number(2 * dart), y = random_number(2 * dart + 1);
+    return x * x + y * y < 1;
+}
+
+void estimate(int workers, std::uint64_t samples) {
+    sinew::Pool pool(workers);
+    auto const begin = std::chrono::steady_clock::now();
+    std::uint64_t hits = 0;
+    for (bool const hit : pool.map<inside>(std::views::iota(std::uint64_t{0}, samples)))
+        hits += hit ? 1 : 0;
+    std::chrono::duration<double> const time = std::chrono::steady_clock::now() - begin;
+
+    auto const stats = pool.stats();
+    std::cout << "pi is about " << 4.0 * static_cast<double>(hits) / static_cast<double>(samples)
+              << '\n'
+              << stats.done << " tasks done by " << stats.workers << " workers in " << time.count()
+              << " s, starting them included; " << stats.retried << " begun again, " << stats.failed
+              << " failed, " << stats.deaths << " workers lost\n";
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sinew::init(argc, argv);  // first: workers run this same program, and do not get past this
+
+    namespace po = boost::program_options;
+    int workers = 4;
+    std::uint64_t samples = 1'000'000;
+    po::options_description flags("Pi by throwing darts, a task for each dart");
+    flags.add_options()("workers", po::value(&workers)->default_value(workers), "processes")(
+        "samples", po::value(&samples)->default_value(samples), "darts")("help", "print this");
+    try {
+        po::variables_map given;
+        po::store(po::parse_command_line(argc, argv, flags), given);
+        po::notify(given);
+        if (given.count("help")) std::cout << flags;
+        else estimate(workers, samples);
+    } catch (std::exception const& error) {
+        std::cerr << "pool_pi: " << error.what() << '\n';
+        return 1;
+    }
+}
