@@ -37,7 +37,7 @@ public:
     void truncate(std::size_t size) { size_ = size; }
 
 private:
-    void grow(std::size_t wanted);
+    [[gnu::cold]] void grow(std::size_t wanted);
     std::unique_ptr<std::byte[]> bytes_;
     std::size_t size_ = 0, capacity_ = 0;
 };
@@ -62,7 +62,7 @@ public:
     std::size_t count(std::size_t least = 1);
 
 private:
-    [[noreturn]] void cut_short(std::size_t wanted) const;
+    [[noreturn, gnu::cold]] void cut_short(std::size_t wanted) const;
     std::span<std::byte const> bytes_;
 };
 

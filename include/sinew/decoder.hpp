@@ -7,6 +7,19 @@
 
 namespace sinew::detail {
 
+template <class T>
+T decode_plain(Reader& reader) {
+    if constexpr (std::is_default_constructible_v<T>) {
+        T value;
+        reader.read(std::addressof(value), sizeof value);
+        return value;
+    } else {
+        std::array<std::byte, sizeof(T)> bytes;
+        reader.read(bytes.data(), bytes.size());
+        return std::bit_cast<T>(bytes);
+    }
+}
+
 /// Reads one value and all that it is made of.
 class Decoder {
 public:
@@ -17,7 +30,7 @@ public:
         constexpr Travel how = MustTravel<T>::how;
         if constexpr (how == Travel::itself) return T::decode_from(reader_);
         else if constexpr (how == Travel::flag) return get_flag();
-        else if constexpr (how == Travel::plain) return get_plain<T>();
+        else if constexpr (how == Travel::plain) return decode_plain<T>(reader_);
         else if constexpr (how == Travel::container) return get_container<T>();
         else if constexpr (how == Travel::product) return get_product(std::type_identity<T>());
         else if constexpr (how == Travel::optional)
@@ -51,20 +64,8 @@ public:
     }
 
 private:
-    template <class T>
-    T get_plain() {
-        if constexpr (std::is_default_constructible_v<T>) {
-            T value;
-            reader_.read(std::addressof(value), sizeof value);
-            return value;
-        } else {
-            std::array<std::byte, sizeof(T)> bytes;
-            reader_.read(bytes.data(), bytes.size());
-            return std::bit_cast<T>(bytes);
-        }
-    }
     bool get_flag() {
-        auto const flag = get_plain<std::uint8_t>();
+        auto const flag = decode_plain<std::uint8_t>(reader_);
         if (flag > 1) throw DecodeError("cannot decode a bool (its byte is neither 0 nor 1)");
         return flag == 1;
     }
@@ -98,7 +99,7 @@ private:
     }
     template <class V, std::size_t... I>
     V get_variant(std::index_sequence<I...>) {
-        auto const index = get_plain<std::uint16_t>();
+        auto const index = decode_plain<std::uint16_t>(reader_);
         std::optional<V> value;
         auto const take = [&]<std::size_t N>(std::integral_constant<std::size_t, N> which) {
             if (index == N)

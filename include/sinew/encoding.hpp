@@ -17,14 +17,14 @@ namespace sinew {
 /// within a class that is copied by its bytes nobody sees them: do not.
 template <class T>
 void encode(Writer& writer, T const& value) {
-    if constexpr (detail::MustTravel<T>::how != detail::Travel::plain) {
+    if constexpr (detail::MustTravel<T>::how == detail::Travel::plain) {
+        writer.write(std::addressof(value), sizeof value);
+    } else {
         try {
             detail::Encoder(writer).put(value);
         } catch (cereal::Exception const& error) {  // a polymorphic type that it does not know
             throw UsageError(std::string("cannot encode a value: ") + error.what());
         }
-    } else {
-        detail::Encoder(writer).put(value);
     }
 }
 
@@ -33,7 +33,7 @@ void encode(Writer& writer, T const& value) {
 template <class T>
 T decode(Reader& reader) {
     if constexpr (detail::MustTravel<T>::how == detail::Travel::plain) {
-        return detail::Decoder(reader).get<T>();
+        return detail::decode_plain<T>(reader);
     } else {
         try {
             return detail::Decoder(reader).get<T>();
