@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/pool/worker_attendant.hpp"
+#include "src/pool/worker_batch.hpp"
+#include "src/pool/worker_executor.hpp"
+#include "src/pool/worker_messages.hpp"
+#include "src/pool/worker_seat.hpp"
+#include "src/pool/worker_transfers.hpp"
+#include "src/process/child.hpp"
+#include "src/wire/adopt.hpp"
+
+namespace sinew::pool {
+
+/// A worker of a pool: takes what its master sends, executes it in the thread that calls `run`.
+class Worker {
+public:
+    Worker(process::ChildStart& start, WorkerStart told);
+    Worker(Worker const&) = delete;
+    ~Worker();
+    /// The exit code.
+    int run();
+
+private:
+    // worker.cpp: the main thread
+    std::string problem_at_start();
+    std::string initialize();
+    int refuse(std::string const& why);
+    Batch* next_batch();
+    void finish(Batch& batch);
+    bool all_done();
+    void close_links();
+    /// Asks with the guard held.
+    void drive_until(std::function<bool()> const& condition);
+
+    // worker_results.cpp: the main thread, too
+    void send(Report const& report);
+    std::uint64_t send_pieces(Bytes errors, Bytes results);
+
+    // worker_incoming.cpp: whoever drives the loop, with the guard held
+    void adopt_links(process::ChildStart& start);
+    void take(wire::Message const& message);
+    void take_piece(wire::Message const& message);
+    void ended(wire::LinkEnd const& end);
+    void told(FunctionTold const& function);
+    void told(TasksTold const& tasks);
+    void told(RevokeTold const& revoke);
+    void told(StopTaskTold const& stop);
+    void told(ForgetTold const& forget);
+    void told(ReleaseTold const& release);
+    void told(FencedTold const& fenced);
+    void drop(Batch const& batch);
+    /// Ends the process: nothing that the master says makes sense any more.
+    [[noreturn]] void give_up(std::string const& why);
+
+    std::string const name_;
+    WorkerStart const told_;
+    process::StatusPage& page_;
+
+    std::mutex guard_;
+    wire::Loop loop_{guard_};
+    Seat seat_{loop_};
+    CurrentTask current_{page_};
+    Executor executor_;
+
+    // with the guard held
+    std::unique_ptr<wire::Link> control_, bulk_;
+    std::unordered_map<std::uint64_t, std::shared_ptr<WorkerJob>> jobs_;
+    std::deque<std::unique_ptr<Batch>> batches_;         ///< in order of arrival
+    std::vector<std::shared_ptr<WorkerJob>> forgotten_;  ///< to be destroyed by the main thread
+    Transfers transfers_;
+    std::string unusable_;  ///< why the master cannot use us; empty: it can
+    std::uint64_t last_transfer_ = 0;
+    bool control_full_ = false, bulk_full_ = false;
+    bool released_ = false;
+    bool leaving_ = false;  ///< an end of a link is what we wait for
+    int links_ = 2;         ///< that have not ended
+
+    std::optional<Attendant> attendant_;
+};
+
+}  // namespace sinew::pool

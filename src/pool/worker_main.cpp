@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pool/worker_main.hpp"
+
+#include <exception>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/pool/worker.hpp"
+
+namespace sinew::pool {
+
+int worker_main(process::ChildStart& start) {
+    try {
+        Reader reader(start.message);
+        auto told = WorkerStart::decode_from(reader);
+        return Worker(start, std::move(told)).run();
+    } catch (std::exception const& error) {
+        log_warning(text(start.name, ": ", error.what()));
+        return 1;
+    }
+}
+
+}  // namespace sinew::pool

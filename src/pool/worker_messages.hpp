@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <variant>
+
+#include "src/pool/protocol.hpp"
+
+namespace sinew::pool {
+
+using Bytes = std::span<std::byte const>;
+
+// What a master says, taken apart; the bytes are those of the message.
+struct FunctionTold {
+    FunctionHead head;
+    Bytes state;
+};
+struct TasksTold {
+    TasksHead head;
+    Bytes arguments;
+};
+struct RevokeTold {
+    std::uint64_t batch;
+};
+struct StopTaskTold {
+    std::uint64_t batch;
+};
+struct ForgetTold {
+    std::uint64_t job;
+};
+struct ReleaseTold {};
+struct FencedTold {};
+using Told = std::variant<FunctionTold, TasksTold, RevokeTold, StopTaskTold, ForgetTold,
+                          ReleaseTold, FencedTold>;
+
+/// Throws DecodeError naming what is wrong with it.
+Told read_told(std::uint8_t kind, Bytes payload);
+
+struct PieceTold {
+    PieceHead head;
+    Bytes bytes;
+};
+/// A message of the bulk link. Throws DecodeError.
+PieceTold read_piece(std::uint8_t kind, Bytes payload);
+
+template <class Head>
+Bytes bytes_of(Head const& head) {
+    return std::as_bytes(std::span(&head, 1));
+}
+
+}  // namespace sinew::pool

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pool/worker_seat.hpp"
+
+namespace sinew::pool {
+
+void Seat::drive() {
+    std::unique_lock lock(mutex_);
+    main_waits_ = true;
+    call_back();
+    vacated_.wait(lock, [this] { return driver_.load() == Driver::none; });
+    main_waits_ = false;
+    driver_.store(Driver::main);
+    lock.unlock();
+    // What came while the attendant drove is waiting; nothing more may come.
+    if (!news_.load()) loop_.run();
+    news_.store(false);
+    driver_.store(Driver::none);
+    departures_.fetch_add(1);
+}
+
+void Seat::leave() {
+    news_.store(true);
+    if (main_drives()) loop_.stop();
+}
+
+void Seat::excuse_attendant() {
+    departures_.fetch_add(1);
+    if (driver_.load(std::memory_order_relaxed) != Driver::attendant) return;
+    std::lock_guard const lock(mutex_);
+    call_back();
+}
+
+void Seat::close() {
+    std::lock_guard const lock(mutex_);
+    closed_ = true;
+    call_back();
+}
+
+void Seat::stand_in(std::function<void()> const& prepare) {
+    std::unique_lock lock(mutex_);
+    if (driver_.load() != Driver::none || main_waits_ || closed_) return;
+    prepare();
+    driver_.store(Driver::attendant);
+    lock.unlock();
+    loop_.run();
+    lock.lock();
+    driver_.store(Driver::none);
+    called_back_ = false;
+    vacated_.notify_one();
+}
+
+// Once: a second stop might be left over for the next who drives.
+void Seat::call_back() {
+    if (driver_.load() != Driver::attendant || called_back_) return;
+    called_back_ = true;
+    loop_.stop();
+}
+
+}  // namespace sinew::pool

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+
+#include "src/wire/loop.hpp"
+
+namespace sinew::pool {
+
+/// Which of two threads drives the loop: the main thread whenever it has nothing else to do, so that
+/// what arrives is executed without a change of threads; the attendant while the main thread stays
+/// away.
+class Seat {
+public:
+    explicit Seat(wire::Loop& loop) : loop_(loop) {}
+    Seat(Seat const&) = delete;
+
+    /// The main thread: drives until `leave`; takes the seat from the attendant.
+    void drive();
+    /// In a callback of the loop, whoever drives it: there is something for the main thread; `drive`
+    /// returns soon, or at once when it is called next.
+    void leave();
+    /// The main thread, before it stays away once more: the attendant need not drive any longer.
+    void excuse_attendant();
+
+    /// The main thread, for the last time: nobody stands in for it from now on.
+    void close();
+
+    /// The attendant: drives until the main thread wants to, or excuses it; not at all if the main
+    /// thread drives. `prepare` is called just before.
+    void stand_in(std::function<void()> const& prepare);
+
+    bool main_drives() const { return driver_.load(std::memory_order_relaxed) == Driver::main; }
+    /// Changes whenever the main thread goes away from the loop.
+    std::uint64_t departures() const { return departures_.load(); }
+
+private:
+    enum class Driver : std::uint8_t { none, main, attendant };
+    void call_back();
+
+    wire::Loop& loop_;
+    std::mutex mutex_;
+    std::condition_variable vacated_;
+    std::atomic<Driver> driver_{Driver::none};
+    std::atomic<std::uint64_t> departures_{0};
+    bool called_back_ = false;
+    bool main_waits_ = false;
+    bool closed_ = false;
+    std::atomic<bool> news_{false};
+};
+
+}  // namespace sinew::pool
