@@ -6,6 +6,7 @@
 
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <mutex>
 #include <string_view>
 #include <vector>
@@ -22,7 +23,7 @@ struct Running {
     std::mutex mutex;
     std::shared_ptr<PmixLibrary const> library;  // null: not started
     std::string node, folder;
-    bool ended = false;
+    bool ended = false, client_vanished = false;
 };
 
 // Never destroyed: the library's threads may outlive main().
@@ -111,13 +112,25 @@ std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node,
     return now.library = std::move(library);
 }
 
+void pmix_client_vanished() noexcept {
+    std::lock_guard const lock(running().mutex);
+    running().client_vanished = true;
+}
+
 void end_pmix() noexcept try {
     auto& now = running();
     std::lock_guard const lock(now.mutex);
     if (!now.library || now.ended) return;
     now.ended = true;
-    within_patience("PMIx_server_finalize", now.library->server_finalize);
     ::unlink((now.folder + "/hwloc.sm").c_str());  // it forgets this one
+    if (!now.client_vanished) {
+        within_patience("PMIx_server_finalize", now.library->server_finalize);
+        return;
+    }
+    for (auto const& file : std::filesystem::directory_iterator(now.folder)) {
+        auto const name = file.path().filename().string();
+        if (name.starts_with("pmix")) std::filesystem::remove_all(file.path());
+    }
 } catch (std::exception const& error) {
     log_warning(error.what());
 }

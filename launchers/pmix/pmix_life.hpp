@@ -14,7 +14,11 @@ namespace sinew::launch {
 /// Throws Unavailable without libpmix, UsageError when it runs for another node or folder or has
 /// been ended.
 std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::string const& folder);
-/// Ends it for good. Logs what goes wrong.
+/// A rank of a job ended without having taken its leave. From then on neither that job may be
+/// deregistered nor the library ended: where a client dies during its connecting, libpmix 4.2 gives up
+/// one hold too many on what it knows of that rank, and either call, freeing that again, hangs.
+void pmix_client_vanished() noexcept;
+/// Ends it for good, or only removes its files where it cannot be ended. Logs what goes wrong.
 void end_pmix() noexcept;
 
 }  // namespace sinew::launch

@@ -5,6 +5,7 @@
 #include <unistd.h>
 #include <sinew/error.hpp>
 
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -53,11 +54,16 @@ private:
     std::shared_ptr<PmixUpcallState> state_ = std::make_shared<PmixUpcallState>();
     PmixJob job_;
     std::set<int> local_ranks_;
+    std::atomic<std::size_t> finalized_{0};  ///< of them; counted on the library's thread
     bool registered_ = false;
 };
 
 LibraryServer::LibraryServer(Options const& options, Upcalls upcalls) : options_(options) {
     state_->upcalls = std::move(upcalls);
+    state_->upcalls.finalized = [this, tell = state_->upcalls.finalized](int rank) {
+        ++finalized_;
+        tell(rank);
+    };
     state_->library = running_pmix(options_.node_name, options_.folder);
     if (!serve_pmix_upcalls(state_))
         throw UsageError(text("a second PMIx server on ", options_.node_name,
@@ -126,6 +132,7 @@ void LibraryServer::register_job(PmixJob const& job) {
                                          infos->data(), infos->size(), callback, data);
     });
     registered_ = true;
+    finalized_ = 0;
     register_clients();
 }
 
@@ -167,10 +174,17 @@ void LibraryServer::modex_request(int rank, Reply reply) {
 void LibraryServer::deregister_job() {
     if (!registered_) return;
     registered_ = false;
-    library().wait_for("PMIx_server_deregister_nspace", nullptr, [this](auto callback, void* data) {
-        library().deregister_nspace(job_.name.c_str(), callback, data);
-        return PMIX_SUCCESS;
-    });
+    // After an orderly end only: see pmix_client_vanished. What the library keeps of other jobs is
+    // little, and they are the last that an agent serves, or nearly.
+    if (finalized_ < local_ranks_.size()) {
+        pmix_client_vanished();
+    } else {
+        library().wait_for("PMIx_server_deregister_nspace", nullptr,
+                           [this](auto callback, void* data) {
+                               library().deregister_nspace(job_.name.c_str(), callback, data);
+                               return PMIX_SUCCESS;
+                           });
+    }
     std::error_code ignored;  // whoever owns the folder removes what is left
     std::filesystem::remove_all(session_folder(job_), ignored);
 }

@@ -61,7 +61,8 @@ public:
     /// Whether libpmix can be loaded, and its version, or why not.
     static std::string describe(bool& usable);
     /// Ends libpmix's threads and removes its files, where a process goes on for long without
-    /// needing it again. Not needed before the process ends.
+    /// needing it again. Not needed before the process ends. After a rank has vanished it only
+    /// removes the files: the library could not be trusted to end.
     static void end_library();
 
     virtual ~PmixServer() = default;
@@ -70,6 +71,7 @@ public:
     virtual std::vector<std::string> environment(int rank) = 0;
     /// Asks a local rank's data for a remote one.
     virtual void modex_request(int rank, Reply reply) = 0;
+    /// Its ranks have ended. Where one of them did without finalizing, libpmix keeps what it knows.
     virtual void deregister_job() = 0;
 };
 

