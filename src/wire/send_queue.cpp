@@ -2,7 +2,6 @@
 #include "src/wire/send_queue.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 namespace sinew::wire {
@@ -15,22 +14,21 @@ constexpr std::size_t usual_block = std::size_t{64} << 10;
 void SendQueue::add_block(std::size_t wanted) {
     if (wanted <= usual_block && spare_.bytes) {
         spare_.begin = spare_.end = 0;
-        blocks_.push_back(std::exchange(spare_, Block{}));
+        back_ = &blocks_.emplace_back(std::exchange(spare_, Block{}));
         return;
     }
     std::size_t const capacity = std::max(wanted, usual_block);
-    blocks_.push_back({std::make_unique_for_overwrite<std::byte[]>(capacity), capacity, 0, 0});
+    auto bytes = std::make_unique_for_overwrite<std::byte[]>(capacity);
+    back_ = &blocks_.emplace_back(Block{std::move(bytes), capacity, 0, 0});
 }
 
-void SendQueue::append(std::span<std::byte const> bytes) {
+void SendQueue::append_in_parts(std::span<std::byte const> bytes) {
     size_ += bytes.size();
     while (!bytes.empty()) {
-        if (blocks_.empty() || blocks_.back().end == blocks_.back().capacity)
-            add_block(bytes.size());
-        Block& block = blocks_.back();
-        std::size_t const part = std::min(bytes.size(), block.capacity - block.end);
-        std::memcpy(block.bytes.get() + block.end, bytes.data(), part);
-        block.end += part;
+        if (back_ == nullptr || back_->end == back_->capacity) add_block(bytes.size());
+        std::size_t const part = std::min(bytes.size(), back_->capacity - back_->end);
+        std::memcpy(back_->bytes.get() + back_->end, bytes.data(), part);
+        back_->end += part;
         bytes = bytes.subspan(part);
     }
 }
@@ -47,6 +45,7 @@ std::size_t SendQueue::gather(std::span<iovec> blocks) const {
 void SendQueue::drop_front() {
     if (blocks_.front().capacity == usual_block) spare_ = std::move(blocks_.front());
     blocks_.pop_front();
+    if (blocks_.empty()) back_ = nullptr;
 }
 
 void SendQueue::consume(std::size_t bytes) {
@@ -62,6 +61,7 @@ void SendQueue::consume(std::size_t bytes) {
 
 void SendQueue::clear() {
     blocks_.clear();
+    back_ = nullptr;
     size_ = 0;
 }
 

@@ -4,6 +4,7 @@
 #include <sys/uio.h>
 
 #include <cstddef>
+#include <cstring>
 #include <deque>
 #include <memory>
 #include <span>
@@ -13,7 +14,14 @@ namespace sinew::wire {
 /// Bytes on their way out, in the order in which they came: small frames share a block.
 class SendQueue {
 public:
-    void append(std::span<std::byte const> bytes);
+    void append(std::span<std::byte const> bytes) {
+        if (bytes.empty()) return;
+        if (back_ == nullptr || bytes.size() > back_->capacity - back_->end)
+            return append_in_parts(bytes);
+        std::memcpy(back_->bytes.get() + back_->end, bytes.data(), bytes.size());
+        back_->end += bytes.size();
+        size_ += bytes.size();
+    }
     /// The first blocks, as many as fit; returns how many.
     std::size_t gather(std::span<iovec> blocks) const;
     /// The first bytes are gone.
@@ -27,11 +35,13 @@ private:
         std::unique_ptr<std::byte[]> bytes;
         std::size_t capacity = 0, begin = 0, end = 0;
     };
+    void append_in_parts(std::span<std::byte const> bytes);
     void add_block(std::size_t wanted);
     void drop_front();
 
     std::deque<Block> blocks_;
-    Block spare_;  ///< one of the usual size, so that a lone message allocates nothing
+    Block* back_ = nullptr;  ///< of them; null: there is none
+    Block spare_;            ///< one of the usual size, so that a lone message allocates nothing
     std::size_t size_ = 0;
 };
 

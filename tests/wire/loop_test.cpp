@@ -173,6 +173,33 @@ TEST(Loop, FindsTheEndOfAPipe) {
     EXPECT_TRUE(run_until(loop, [&] { return ended; }));
 }
 
+TEST(Loop, GoesOnWithTimersAndPostedWorkBesideWhatIsAlwaysReady) {
+    Loop loop;
+    Pipe pipe;
+    pipe.put();
+    int turns = 0, turns_at_post = 0;
+    auto const busy = loop.readable(pipe.ends[0], [&] {
+        if (++turns == 1) loop.post([&] { turns_at_post = turns; });
+    });
+    auto const timer = loop.after(20ms, [&] { loop.stop(); });
+    loop.run();
+    EXPECT_GE(turns_at_post, 1);
+    EXPECT_LE(turns_at_post, 16);  // so many follow each other at most
+}
+
+TEST(Loop, BeginsNoTurnAfterStop) {
+    Loop loop;
+    Pipe pipe;
+    pipe.put();
+    int turns = 0;
+    auto const busy = loop.readable(pipe.ends[0], [&] {
+        ++turns;
+        loop.stop();
+    });
+    loop.run();
+    EXPECT_EQ(turns, 1);
+}
+
 TEST(Loop, TakesWhatTheKernelDoesNotPollAsReady) {
     Loop loop;
     UniqueFd const null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
