@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <sinew/codec.hpp>
+#include <string>
+#include <vector>
+
+namespace sinew::process {
+
+/// Where to find a process of the family: a part of all handles that travel.
+struct ProcessAddress {
+    std::uint64_t origin = 0;  ///< drawn by the process itself: tells it from all others
+    std::string name, host;
+    std::vector<std::string> addresses;
+
+    void encode_to(Writer& writer) const;
+    static ProcessAddress decode_from(Reader& reader);
+};
+
+}  // namespace sinew::process

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a queue's own process tells the others.
+#include <utility>
+
+#include "src/process/queue_client.hpp"
+
+namespace sinew::process {
+namespace {
+
+// Nothing that a queue sends runs further ahead of what it was asked for.
+constexpr std::uint64_t most_places = std::uint64_t{1} << 20;
+
+}  // namespace
+
+void QueueClient::letter(Letter const& letter) {
+    if (letter.head.epoch != 0 && letter.head.epoch != epoch_) return;
+    switch (static_cast<QueueOp>(letter.head.op)) {
+        case QueueOp::item:
+            return arrived(letter);
+        case QueueOp::put_done:
+        case QueueOp::tried:
+        case QueueOp::size_is:
+            return answer(letter);
+        case QueueOp::recall:
+            return return_untaken();
+        case QueueOp::closed:
+            closed_ = true;
+            return;
+        case QueueOp::drained:
+            closed_ = true;
+            ++drains_;
+            told_ = {};
+            return arrived_.notify_all();
+        case QueueOp::gone:
+            return lost("it was closed and emptied, and let go there");
+        default:
+            return;
+    }
+}
+
+void QueueClient::arrived(Letter const& letter) {
+    auto const place = letter.head.number;
+    if (place < first_ || place - first_ >= most_places) return;
+    if (slots_.size() <= place - first_) slots_.resize(place - first_ + 1);
+    auto& slot = slots_[place - first_];
+    if (slot.state != Slot::State::missing) return;
+    if (place > told_.limit && waiting_ == 0) {  // it crossed the word that nobody waits any more
+        slot.state = Slot::State::returned;
+        return send(QueueOp::give_back, 0, bytes_of(Range{place, place}));
+    }
+    slot.item = letter.keeper ? QueueItem{letter.keeper, letter.bytes} : shelf_.store(letter.bytes);
+    slot.state = Slot::State::here;
+    arrived_.notify_all();
+}
+
+void QueueClient::answer(Letter const& letter) {
+    auto const found = calls_.find(letter.head.number);
+    if (found == calls_.end()) return;
+    auto bytes = letter.bytes;
+    if (bytes.size() == 1) found->second->answer = std::to_integer<std::uint64_t>(bytes[0]);
+    else found->second->answer = take_value<std::uint64_t>(bytes).value_or(0);
+    found->second->changed.notify_all();
+}
+
+// Another reader waits for what nobody has asked for here yet.
+void QueueClient::return_untaken() {
+    std::vector<Range> places;
+    if (waiting_ == 0) {
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            if (slots_[i].state != Slot::State::here) continue;
+            slots_[i] = {{}, Slot::State::returned};
+            add_to(places, first_ + i);
+        }
+    }
+    auto const reached = first_ + slots_.size() - 1;
+    ahead_ = 0;
+    pace_ = 2e-3;
+    available();  // takes those returned off the front
+    tell(true);
+    send(QueueOp::answer, reached, std::as_bytes(std::span(places)));
+}
+
+void QueueClient::lost(std::string const& why) {
+    if (!why_lost_.empty()) return;
+    why_lost_ = why.empty() ? "its process has ended" : why;
+    slots_.clear();
+    soon_ = {};
+    ended();
+}
+
+void QueueClient::ended() {
+    arrived_.notify_all();
+    for (auto const& [number, call] : calls_) call->changed.notify_all();
+}
+
+}  // namespace sinew::process

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/queue_client.hpp"
+
+#include <algorithm>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+
+namespace sinew::process {
+namespace {
+
+constexpr std::size_t most_ahead = 256;
+constexpr double work_ahead = 1e-3;  // seconds
+constexpr auto acknowledge_after = std::chrono::milliseconds(1);
+
+std::uint32_t epochs = 0;  // with the guard held
+
+}  // namespace
+
+QueueClient::QueueClient(Mail& mail, std::shared_ptr<Peer> owner, std::string name,
+                         std::uint64_t id, std::size_t bound)
+    : mail_(mail), owner_(std::move(owner)), name_(std::move(name)), id_(id), bound_(bound),
+      epoch_(++epochs) {}
+
+void QueueClient::check() const {
+    if (!why_lost_.empty())
+        throw PeerLost(text("a queue that lived in ", name_, " is gone (", why_lost_, ")"));
+}
+
+void QueueClient::send(QueueOp op, std::uint64_t number, std::span<std::byte const> bytes) {
+    mail_.send(owner_, head(op, number), bytes);
+}
+
+bool QueueClient::put(Lock& lock, Writer const& item, Clock::time_point deadline) {
+    check();
+    if (closed_) return false;
+    bool sent = false;
+    if (bound_ != 0) {
+        sent = ask_for_room(lock, item, deadline);
+    } else {
+        sent = mail_.send_waiting(lock, owner_, head(QueueOp::put, 0), item.bytes(), deadline);
+    }
+    check();
+    return sent;
+}
+
+bool QueueClient::ask_for_room(Lock& lock, Writer const& item, Clock::time_point deadline) {
+    auto const number = ++numbers_;
+    Call call;
+    calls_[number] = &call;
+    auto const answered = [&] { return call.answer || !why_lost_.empty(); };
+    try {
+        auto const op = deadline == Clock::time_point::min() ? QueueOp::put_try : QueueOp::put_ask;
+        auto const sending = op == QueueOp::put_try ? never : deadline;
+        if (mail_.send_waiting(lock, owner_, head(op, number), item.bytes(), sending)) {
+            if (!mail_.wait(lock, call.changed, sending, answered)) {
+                send(QueueOp::put_cancel, number);
+                mail_.wait(lock, call.changed, never, answered);
+            }
+        }
+    } catch (...) {
+        calls_.erase(number);
+        throw;
+    }
+    calls_.erase(number);
+    if (call.answer == 2) closed_ = true;
+    return call.answer == 1;
+}
+
+std::uint64_t QueueClient::ask(Lock& lock, QueueOp op, std::uint64_t number) {
+    Call call;
+    calls_[number] = &call;
+    send(op, number);
+    try {
+        mail_.wait(lock, call.changed, never, [&] { return call.answer || !why_lost_.empty(); });
+    } catch (...) {
+        calls_.erase(number);
+        throw;
+    }
+    calls_.erase(number);
+    check();
+    return *call.answer;
+}
+
+std::size_t QueueClient::size(Lock& lock) {
+    check();
+    tell(true);  // what was acknowledged before does not count any more
+    return ask(lock, QueueOp::size, ++numbers_);
+}
+
+void QueueClient::close() {
+    check();
+    if (std::exchange(closed_, true)) return;
+    send(QueueOp::close);
+    mail_.send_collected();
+}
+
+std::optional<QueueItem> QueueClient::take(Lock& lock, Clock::time_point deadline,
+                                           bool acknowledge) {
+    auto const now = Clock::now();
+    note_pace(now);
+    ++waiting_;
+    std::optional<QueueItem> item;
+    try {
+        if (available()) item = pop(acknowledge);
+        else if (deadline <= now) item = try_take(lock, acknowledge);
+        else item = wait_for_item(lock, deadline, acknowledge);
+    } catch (...) {
+        --waiting_;
+        throw;
+    }
+    --waiting_;
+    if (item) tell(false);
+    else if (why_lost_.empty()) tell(true);  // nobody waits for one here any more
+    if (!acknowledged_.empty()) acknowledge_soon();
+    return item;
+}
+
+std::optional<QueueItem> QueueClient::wait_for_item(Lock& lock, Clock::time_point deadline,
+                                                    bool acknowledge) {
+    check();
+    tell(false);
+    auto const drains = drains_;
+    mail_.wait(lock, arrived_, deadline,
+               [&] { return available() || drains_ != drains || !why_lost_.empty(); });
+    last_take_ = Clock::now();
+    if (available()) return pop(acknowledge);
+    check();
+    return std::nullopt;
+}
+
+std::optional<QueueItem> QueueClient::try_take(Lock& lock, bool acknowledge) {
+    check();
+    auto const place = ask(lock, QueueOp::try_take, ++numbers_);
+    if (place == 0) return std::nullopt;
+    // It is on its way, in pieces where it is large; another thread may be quicker.
+    mail_.wait(lock, arrived_, never,
+               [&] { return available() || first_ > place || !why_lost_.empty(); });
+    if (available()) return pop(acknowledge);
+    check();
+    return std::nullopt;
+}
+
+bool QueueClient::available() {
+    while (!slots_.empty() && slots_.front().state == Slot::State::returned) {
+        slots_.pop_front();
+        ++first_;
+    }
+    return !slots_.empty() && slots_.front().state == Slot::State::here;
+}
+
+std::optional<QueueItem> QueueClient::pop(bool acknowledge) {
+    auto item = std::move(slots_.front().item);
+    slots_.pop_front();
+    item.ticket = first_++;
+    if (acknowledge) add_to(acknowledged_, item.ticket);
+    return item;
+}
+
+// How quickly items are taken says how many are worth having ahead.
+void QueueClient::note_pace(Clock::time_point now) {
+    double const busy = std::chrono::duration<double>(now - last_take_).count();
+    pace_ += (std::min(busy, 10 * work_ahead) - pace_) / 4;
+    last_take_ = now;
+    ahead_ =
+        pace_ >= work_ahead
+            ? 0
+            : std::min(most_ahead, static_cast<std::size_t>(work_ahead / std::max(pace_, 1e-6)));
+}
+
+void QueueClient::tell(bool force) {
+    auto const taken = first_ - 1;
+    QueueDemand const wanted{taken + waiting_, taken + std::max(waiting_, ahead_)};
+    bool const somebody_waits = wanted.need > told_.need && wanted.need > taken + slots_.size();
+    bool const worth_it =
+        wanted.limit >= told_.limit + std::max<std::size_t>(1, ahead_ / 2) && ahead_ > 0;
+    bool const room = bound_ != 0 && !acknowledged_.empty();
+    if (!force && !somebody_waits && !worth_it && !room) return;
+    told_ = wanted;
+    std::vector<std::byte> body(sizeof wanted + acknowledged_.size() * sizeof(Range));
+    std::memcpy(body.data(), &wanted, sizeof wanted);
+    if (!acknowledged_.empty())
+        std::memcpy(body.data() + sizeof wanted, acknowledged_.data(),
+                    acknowledged_.size() * sizeof(Range));
+    acknowledged_.clear();
+    send(QueueOp::demand, 0, body);
+}
+
+void QueueClient::acknowledge_soon() {
+    if (std::exchange(timer_set_, true)) return;
+    soon_ = mail_.runtime().loop().after(acknowledge_after, [this] {
+        timer_set_ = false;
+        mail_.on_loop([this] {
+            if (!acknowledged_.empty() && why_lost_.empty()) tell(true);
+        });
+    });
+}
+
+void QueueClient::acknowledge(std::uint64_t ticket) {
+    if (!why_lost_.empty()) return;
+    add_to(acknowledged_, ticket);
+    tell(true);
+    mail_.send_collected();
+}
+
+void QueueClient::give_back(std::uint64_t ticket) {
+    if (!why_lost_.empty()) return;
+    send(QueueOp::give_back, 0, bytes_of(Range{ticket, ticket}));
+    mail_.send_collected();
+}
+
+void QueueClient::leave() {
+    soon_ = {};
+    if (!why_lost_.empty()) return;
+    tell(true);
+    send(QueueOp::leave);
+    mail_.send_collected();
+}
+
+}  // namespace sinew::process

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/queue_letter.hpp"
+
+#include <algorithm>
+
+namespace sinew::process {
+
+std::optional<Letter> take_letter(std::span<std::byte const>& frame) {
+    auto const head = take_value<LetterHead>(frame);
+    if (!head || head->size > frame.size()) return std::nullopt;
+    Letter letter{*head, frame.first(head->size), nullptr};
+    frame = frame.subspan(head->size);
+    return letter;
+}
+
+bool Assembler::begin(std::span<std::byte const> payload) {
+    auto const transfer = take_value<std::uint64_t>(payload);
+    auto const head = take_value<LetterHead>(payload);
+    if (!transfer || !head || head->size == 0 || arriving_.contains(*transfer)) return false;
+    // The kernel gives the pages as they are written: a mere claim costs nothing.
+    std::unique_ptr<std::byte, Free> bytes(static_cast<std::byte*>(std::malloc(head->size)));
+    if (!bytes) return false;
+    arriving_.emplace(*transfer, Arriving{*head, std::move(bytes), 0});
+    return true;
+}
+
+std::optional<Letter> Assembler::piece(std::span<std::byte const> payload) {
+    auto const transfer = take_value<std::uint64_t>(payload);
+    auto const found = transfer ? arriving_.find(*transfer) : arriving_.end();
+    if (found == arriving_.end()) return std::nullopt;
+    Arriving& letter = found->second;
+    auto const size = std::min<std::size_t>(payload.size(), letter.head.size - letter.arrived);
+    std::memcpy(letter.bytes.get() + letter.arrived, payload.data(), size);
+    letter.arrived += size;
+    if (letter.arrived < letter.head.size) return std::nullopt;
+    auto const head = letter.head;
+    std::shared_ptr<std::byte const> const whole(letter.bytes.release(), Free());
+    arriving_.erase(found);
+    return Letter{head, {whole.get(), head.size}, whole};
+}
+
+void Assembler::abort(std::span<std::byte const> payload) {
+    if (auto const transfer = take_value<std::uint64_t>(payload)) arriving_.erase(*transfer);
+}
+
+void add_to(std::vector<Range>& ranges, std::uint64_t number) {
+    if (!ranges.empty() && ranges.back().last + 1 == number) ++ranges.back().last;
+    else ranges.push_back({number, number});
+}
+
+std::vector<Range> take_ranges(std::span<std::byte const> bytes) {
+    std::vector<Range> ranges;
+    while (auto const range = take_value<Range>(bytes)) ranges.push_back(*range);
+    return ranges;
+}
+
+}  // namespace sinew::process

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <span>
+#include <unordered_map>
+#include <vector>
+
+#include "src/process/runtime.hpp"
+
+namespace sinew::process {
+
+/// Who sorts a letter out at its receiver.
+enum class MailService : std::uint16_t { mail, queue, pipe, share };
+
+/// What stands before the bytes of a letter. As it lies in memory: processes of a family run the same
+/// program on machines of one byte order, which is seen to when they join.
+struct LetterHead {
+    MailService service = MailService::mail;
+    std::uint16_t op = 0;      ///< the service's
+    std::uint32_t epoch = 0;   ///< of whom it is meant for, where that may have begun anew
+    std::uint64_t id = 0;      ///< of the queue, pipe, shared object
+    std::uint64_t number = 0;  ///< the operation's: a call, a place in a row
+    std::uint64_t size = 0;    ///< of the bytes that follow
+};
+
+/// A letter as it arrives.
+struct Letter {
+    LetterHead head;
+    std::span<std::byte const> bytes;
+    /// Keeps the bytes; null: they are valid during the call only.
+    std::shared_ptr<void const> keeper;
+};
+
+/// Kinds of frames: small letters go several in a frame, large ones in pieces.
+namespace mail_frame {
+constexpr std::uint8_t letters = kinds::queue, begin = kinds::queue + 1, piece = kinds::queue + 2,
+                       abort = kinds::queue + 3;
+}  // namespace mail_frame
+
+/// Letters above this travel in pieces, between which others have their turn.
+inline constexpr std::size_t small_letter = std::size_t{64} << 10;
+inline constexpr std::size_t piece_size = std::size_t{1} << 20;
+
+template <class Value>
+std::span<std::byte const> bytes_of(Value const& value) {
+    return std::as_bytes(std::span(&value, 1));
+}
+
+/// Takes a value off the front; nothing when the bytes are too few.
+template <class Value>
+std::optional<Value> take_value(std::span<std::byte const>& bytes) {
+    if (bytes.size() < sizeof(Value)) return std::nullopt;
+    Value value;
+    std::memcpy(&value, bytes.data(), sizeof value);
+    bytes = bytes.subspan(sizeof value);
+    return value;
+}
+
+/// The next letter of a frame; nothing at its end, or where the bytes are none.
+std::optional<Letter> take_letter(std::span<std::byte const>& frame);
+
+/// Letters that arrive in pieces.
+class Assembler {
+public:
+    /// What `mail_frame::begin` and `piece` carry. A letter when it is whole.
+    bool begin(std::span<std::byte const> payload);
+    std::optional<Letter> piece(std::span<std::byte const> payload);
+    void abort(std::span<std::byte const> payload);
+
+private:
+    struct Free {
+        void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    struct Arriving {
+        LetterHead head;
+        std::unique_ptr<std::byte, Free> bytes;
+        std::size_t arrived = 0;
+    };
+    std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by transfer
+};
+
+/// Numbers first to last.
+struct Range {
+    std::uint64_t first = 0, last = 0;
+};
+/// Appends a number, to the last range where it continues that.
+void add_to(std::vector<Range>& ranges, std::uint64_t number);
+/// As many as are whole.
+std::vector<Range> take_ranges(std::span<std::byte const> bytes);
+
+}  // namespace sinew::process

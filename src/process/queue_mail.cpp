@@ -1,0 +1,245 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/queue_mail.hpp"
+
+#include <algorithm>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::process {
+namespace {
+
+// Letters further apart than this are sent each by itself: the system call costs less.
+constexpr auto succession = std::chrono::microseconds(5);
+// What comes in quick succession is sent when so much time or so many bytes have come together.
+constexpr auto collecting = std::chrono::microseconds(50);
+// ... and by the loop when nothing more comes.
+constexpr auto quiet = std::chrono::microseconds(100);
+
+enum Op : std::uint16_t { ask_arrived = 1, arrived = 2 };
+
+std::uint64_t random_word() {
+    std::uint64_t word = 0;
+    auto const secret = wire::Secret::random();
+    std::memcpy(&word, secret.bytes().data(), sizeof word);
+    return word;
+}
+
+}  // namespace
+
+Mail& Mail::instance() {
+    static Mail* const mail = new Mail;  // for ever, as the runtime
+    Runtime::instance();                 // refuses forked processes
+    return *mail;
+}
+
+Mail::Mail() : runtime_(Runtime::instance()), origin_(random_word()) {
+    std::lock_guard const lock(guard());
+    handlers_[0] = {[this](auto const& peer, Letter const& letter) { own_letter(peer, letter); },
+                    [](auto const&, auto const&) {}, [] {}};
+    runtime_.serve(
+        {kinds::queue, kinds::queue_last,
+         [this](auto const& peer, wire::Message const& message) {
+             on_loop([&] { frame(peer, message); });
+         },
+         [this](auto const& peer, std::string const& why) { on_loop([&] { lost(peer, why); }); },
+         [this](auto const& peer) { on_loop([&] { drained(peer); }); }});
+    runtime_.at_end([this](std::function<void()> done) { on_loop([&] { end(std::move(done)); }); });
+}
+
+void Mail::serve(MailService service, Handler handler) {
+    handlers_[static_cast<std::size_t>(service)] = std::move(handler);
+}
+
+ProcessAddress Mail::own_address() {
+    return {origin_, runtime_.name(), runtime_.host(), runtime_.addresses()};
+}
+
+Mail::Box& Mail::box(std::shared_ptr<Peer> const& peer) {
+    auto& found = boxes_[peer.get()];
+    if (!found) {
+        found = std::make_unique<Box>();
+        found->peer = peer;
+    }
+    return *found;
+}
+
+void Mail::send(std::shared_ptr<Peer> const& peer, LetterHead head,
+                std::span<std::byte const> bytes, std::shared_ptr<void const> keeper) {
+    if (peer->lost()) return;
+    head.size = bytes.size();
+    Box& to = box(peer);
+    if (bytes.size() <= small_letter) return collect(to, head, bytes);
+    begin(to, head, bytes, std::move(keeper));
+    pump(to);
+    if (!on_loop_) peer->flush();
+}
+
+bool Mail::send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHead head,
+                        std::span<std::byte const> bytes, Clock::time_point deadline) {
+    auto const has_room = [&] { return peer->lost() || !box(peer).full; };
+    if (!wait(lock, moved_, deadline, has_room)) return false;
+    if (peer->lost()) return true;
+    if (bytes.size() <= small_letter) {
+        send(peer, head, bytes);
+        return true;
+    }
+    head.size = bytes.size();
+    auto const transfer = begin(box(peer), head, bytes, nullptr);
+    pump(box(peer));
+    peer->flush();
+    if (wait(lock, moved_, deadline, [&] { return transfer->ended; })) return true;
+    std::erase(box(peer).transfers, transfer);
+    peer->send(mail_frame::abort, {bytes_of(transfer->number)});
+    return false;
+}
+
+std::shared_ptr<Mail::Transfer> Mail::begin(Box& box, LetterHead const& head,
+                                            std::span<std::byte const> bytes,
+                                            std::shared_ptr<void const> keeper) {
+    ship(box);  // what was sent before arrives before
+    auto transfer = std::make_shared<Transfer>(Transfer{++transfers_, bytes, std::move(keeper)});
+    box.peer->send(mail_frame::begin, {bytes_of(transfer->number), bytes_of(head)});
+    box.transfers.push_back(transfer);
+    return transfer;
+}
+
+void Mail::collect(Box& box, LetterHead const& head, std::span<std::byte const> bytes) {
+    auto const now = on_loop_ ? Clock::time_point() : Clock::now();
+    bool const alone = now - box.last > succession;
+    if (box.collected.empty()) box.first = now;
+    box.last = now;
+    auto const first = bytes_of(head);
+    box.collected.insert(box.collected.end(), first.begin(), first.end());
+    box.collected.insert(box.collected.end(), bytes.begin(), bytes.end());
+    if (on_loop_) return;
+    if (alone || now - box.first > collecting || box.collected.size() >= small_letter) {
+        ship(box);
+        box.peer->flush();
+    } else if (!std::exchange(timer_set_, true)) {
+        leftovers_ = runtime_.loop().after(quiet, [this] {
+            timer_set_ = false;
+            on_loop([] {});
+        });
+    }
+}
+
+void Mail::ship(Box& box) {
+    if (box.collected.empty()) return;
+    if (box.peer->send(mail_frame::letters, {box.collected}) == wire::Flow::full) box.full = true;
+    box.collected.clear();
+}
+
+void Mail::send_collected() {
+    for (auto const& [peer, box] : boxes_) {
+        if (box->collected.empty()) continue;
+        ship(*box);
+        if (!on_loop_) peer->flush();
+    }
+}
+
+void Mail::on_loop(std::function<void()> const& work) {
+    bool const before = std::exchange(on_loop_, true);
+    work();
+    send_collected();
+    on_loop_ = before;
+}
+
+// One piece of each in turn, as long as the link takes them.
+void Mail::pump(Box& box) {
+    while (!box.full && !box.transfers.empty()) {
+        auto const transfer = std::move(box.transfers.front());
+        box.transfers.pop_front();
+        auto const piece = transfer->bytes.first(std::min(piece_size, transfer->bytes.size()));
+        transfer->bytes = transfer->bytes.subspan(piece.size());
+        if (box.peer->send(mail_frame::piece, {bytes_of(transfer->number), piece}) ==
+            wire::Flow::full)
+            box.full = true;
+        if (!transfer->bytes.empty()) {
+            box.transfers.push_back(transfer);
+        } else {
+            transfer->ended = true;
+            moved_.notify_all();
+        }
+    }
+}
+
+void Mail::frame(std::shared_ptr<Peer> const& peer, wire::Message const& message) {
+    auto& assembler = box(peer).assembler;
+    auto rest = message.payload;
+    switch (message.kind) {
+        case mail_frame::letters:
+            while (auto const letter = take_letter(rest)) deliver(peer, *letter);
+            if (rest.empty()) return;
+            break;
+        case mail_frame::begin:
+            if (assembler.begin(rest)) return;
+            break;
+        case mail_frame::piece:
+            if (auto const letter = assembler.piece(rest)) deliver(peer, *letter);
+            return;
+        case mail_frame::abort:
+            return assembler.abort(rest);
+        default:
+            break;
+    }
+    log_warning(text(peer->name(), " sent a message that makes no sense here (kind ", +message.kind,
+                     ", ", message.payload.size(), " bytes), or is too large"));
+}
+
+void Mail::deliver(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    auto const service = static_cast<std::size_t>(letter.head.service);
+    if (service < handlers_.size() && handlers_[service].letter)
+        handlers_[service].letter(peer, letter);
+}
+
+void Mail::lost(std::shared_ptr<Peer> const& peer, std::string const& why) {
+    auto const found = boxes_.find(peer.get());
+    if (found != boxes_.end()) {
+        for (auto const& transfer : found->second->transfers) transfer->ended = true;
+        boxes_.erase(found);
+        if (done_) answered();
+    }
+    moved_.notify_all();
+    for (auto const& handler : handlers_)
+        if (handler.lost) handler.lost(peer, why);
+}
+
+void Mail::drained(std::shared_ptr<Peer> const& peer) {
+    auto const found = boxes_.find(peer.get());
+    if (found == boxes_.end()) return;
+    found->second->full = false;
+    pump(*found->second);
+    moved_.notify_all();
+}
+
+void Mail::own_letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    if (letter.head.op == ask_arrived) send(peer, {.op = arrived});
+    if (letter.head.op == arrived && done_) answered();
+}
+
+// What was put shortly before the end of a program arrives: each peer is asked whether it has come.
+void Mail::end(std::function<void()> done) {
+    done_ = std::move(done);
+    unanswered_ = boxes_.size() + 1;
+    for (auto const& [peer, box] : boxes_) send(box->peer, {.op = ask_arrived});
+    answered();
+    ended_ = true;
+    moved_.notify_all();
+    for (auto const& handler : handlers_)
+        if (handler.ended) handler.ended();
+}
+
+void Mail::answered() {
+    if (unanswered_ > 0 && --unanswered_ == 0) done_();
+}
+
+void Mail::refuse_at_end() const {
+    throw Unavailable(
+        text("no queue, pipe or shared object works any more in ", runtime_.name(),
+             " (it is about to end). Join threads that use them before main returns"));
+}
+
+}  // namespace sinew::process

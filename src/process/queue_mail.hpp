@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/process/queue_address.hpp"
+#include "src/process/queue_letter.hpp"
+
+namespace sinew::process {
+
+using Clock = std::chrono::steady_clock;
+using Lock = std::unique_lock<std::mutex>;
+/// For waits without an end of their own.
+inline constexpr auto never = Clock::time_point::max();
+
+/// Letters between processes: many small ones in one frame, large ones in pieces.
+///
+/// Everything with the runtime's guard held. What a service sends within a callback leaves at the end
+/// of the loop's turn. What a user's thread sends leaves at once when it is alone; of many in quick
+/// succession the thread itself sends a frame every now and then, and a timer what is left over.
+class Mail {
+public:
+    struct Handler {
+        std::function<void(std::shared_ptr<Peer> const&, Letter const&)> letter;
+        std::function<void(std::shared_ptr<Peer> const&, std::string const& why)> lost;
+        /// The program ends: nobody will hear of anything any more.
+        std::function<void()> ended;
+    };
+
+    /// To be called without the guard.
+    static Mail& instance();
+    Mail(Mail const&) = delete;
+
+    std::mutex& guard() { return runtime_.guard(); }
+    Runtime& runtime() { return runtime_; }
+    /// This process, among all of the family.
+    std::uint64_t origin() const { return origin_; }
+    void serve(MailService service, Handler handler);
+    /// How others find this process.
+    ProcessAddress own_address();
+    std::shared_ptr<Peer> find(ProcessAddress const& address) {
+        return runtime_.peer(address.host, address.addresses);
+    }
+
+    /// Small letters; also large ones where `keeper` keeps the bytes until they are sent.
+    void send(std::shared_ptr<Peer> const& peer, LetterHead head,
+              std::span<std::byte const> bytes = {}, std::shared_ptr<void const> keeper = nullptr);
+    /// From a user's thread, of any size: waits while the link has enough to do. False: it is too
+    /// late, and the letter will not arrive. Returns true when the peer was lost.
+    bool send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHead head,
+                      std::span<std::byte const> bytes, Clock::time_point deadline);
+    /// Sends what is collected: before this thread waits for something.
+    void send_collected();
+
+    /// Waits until `ready`, having sent what is collected. False: the time is over. Throws
+    /// Unavailable when the program ends.
+    template <class Ready>
+    bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+              Ready const& ready) {
+        if (ready()) return true;
+        if (deadline == Clock::time_point::min()) return false;
+        send_collected();
+        auto const woken = [&] { return ended_ || ready(); };
+        bool in_time = true;
+        if (deadline == never) changed.wait(lock, woken);
+        else in_time = changed.wait_until(lock, deadline, woken);
+        if (ended_) refuse_at_end();
+        return in_time;
+    }
+
+    /// Runs a callback of the loop's as those of this class: what it sends leaves after it.
+    void on_loop(std::function<void()> const& work);
+
+private:
+    struct Transfer {
+        std::uint64_t number;
+        std::span<std::byte const> bytes;
+        std::shared_ptr<void const> keeper;
+        bool ended = false;  ///< sent, or the peer was lost
+    };
+    /// What is to go to one peer, and what arrives from it.
+    struct Box {
+        std::shared_ptr<Peer> peer;
+        std::vector<std::byte> collected;
+        Clock::time_point first{}, last{};  ///< of what is collected
+        bool full = false;
+        std::deque<std::shared_ptr<Transfer>> transfers;
+        Assembler assembler;
+    };
+
+    Mail();
+    Box& box(std::shared_ptr<Peer> const& peer);
+    std::shared_ptr<Transfer> begin(Box& box, LetterHead const& head,
+                                    std::span<std::byte const> bytes,
+                                    std::shared_ptr<void const> keeper);
+    void collect(Box& box, LetterHead const& head, std::span<std::byte const> bytes);
+    void ship(Box& box);
+    void pump(Box& box);
+    void frame(std::shared_ptr<Peer> const& peer, wire::Message const& message);
+    void deliver(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
+    void drained(std::shared_ptr<Peer> const& peer);
+    void own_letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void end(std::function<void()> done);
+    void answered();
+    [[noreturn]] void refuse_at_end() const;
+
+    Runtime& runtime_;
+    std::uint64_t origin_, transfers_ = 0;
+    std::array<Handler, 4> handlers_;
+    std::unordered_map<Peer*, std::unique_ptr<Box>> boxes_;
+    std::condition_variable moved_;  ///< a link has room again, a transfer has ended
+    wire::Loop::Handle leftovers_;
+    bool timer_set_ = false, on_loop_ = false, ended_ = false;
+    std::function<void()> done_;
+    std::size_t unanswered_ = 0;  ///< of the questions whether all has arrived, at the end
+};
+
+}  // namespace sinew::process
