@@ -1,16 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
 #include <sinew/init.hpp>
 
-#include <cstdlib>
-
+#include "src/pool/worker_main.hpp"
 #include "src/process/child.hpp"
+#include "src/process/process_child.hpp"
 
 namespace sinew {
+namespace {
+
+constexpr process::ChildRole roles[] = {
+    {"pool worker", pool::worker_main},
+    {"process", process::process_main},
+};
+
+}  // namespace
 
 void init(int, char**) {
     process::init_called();
     process::ChildStart start;
-    if (process::is_child(start)) std::exit(process::run_role({}, start));
+    if (process::is_child(start)) std::exit(process::run_role(roles, start));
 }
 
 }  // namespace sinew

@@ -24,6 +24,11 @@ namespace {
 
 bool init_seen = false;
 
+std::string& child_name() {
+    static std::string name;
+    return name;
+}
+
 std::vector<ChildRole>& added_roles() {
     static std::vector<ChildRole> roles;
     return roles;
@@ -102,7 +107,7 @@ void decode(std::span<std::byte const> bytes, ChildStart& start) {
 
 std::string birth::encode(Runtime& runtime, ChildSpec const& spec) {
     wire::ByteWriter writer;
-    put(writer, runtime.secret().hex());
+    put(writer, spec.family.value_or(runtime.secret()).hex());
     put(writer, runtime.family_folder());
     put(writer, spec.role);
     put(writer, spec.name);
@@ -135,6 +140,7 @@ bool is_child(ChildStart& start) {
     start.bulk = inherited(bulk);
     start.status = map_status(inherited(status));
     decode(read_frame(control), start);
+    child_name() = start.name;
     ::prctl(PR_SET_NAME, start.name.c_str());
     return true;
 }
@@ -152,5 +158,6 @@ int run_role(std::span<ChildRole const> own, ChildStart& start) {
 
 void init_called() { init_seen = true; }
 bool was_init_called() { return init_seen; }
+std::string const& own_child_name() { return child_name(); }
 
 }  // namespace sinew::process

@@ -50,6 +50,8 @@ bool is_child(ChildStart& start);
 /// Remembers that main() begins with sinew::init(), and what a child of this program can do.
 void init_called();
 bool was_init_called();
+/// Empty in a process that is no child.
+std::string const& own_child_name();
 
 /// How a child is told what it is; between nursery.cpp and child.cpp.
 namespace birth {

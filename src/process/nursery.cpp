@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <ctime>
 #include <set>
 #include <sinew/error.hpp>
 #include <utility>
@@ -36,6 +37,10 @@ struct Nursery {
     std::function<void()> all_ended;
     bool begun = false;
 
+    void tell_if_all_ended() {
+        if (!children.empty()) return;
+        if (auto const tell = std::exchange(all_ended, nullptr)) tell();
+    }
     static Nursery& instance() {
         static Nursery* const nursery = new Nursery;
         return *nursery;
@@ -71,7 +76,8 @@ private:
 /// Everything of one child, from its start until it has been reaped and heard to the end.
 class LivingChild : public std::enable_shared_from_this<LivingChild> {
 public:
-    LivingChild(Runtime& runtime, ChildSpec const& spec) : runtime_(runtime), name_(spec.name) {}
+    LivingChild(Runtime& runtime, ChildSpec const& spec)
+        : runtime_(runtime), name_(spec.name), watched_(spec.watched) {}
 
     void start(ChildSpec const& spec);
     void on(Child::Callbacks callbacks);
@@ -79,10 +85,12 @@ public:
     void abandon();
     void signal(int number);
 
+    std::string const& name() const { return name_; }
     pid_t pid() const { return pid_; }
+    bool reaped() const { return reaped_; }
     wire::Link& control() { return *control_; }
     wire::Link& bulk() { return *bulk_; }
-    StatusPage const& status() const { return page_.page(); }
+    StatusPage& status() const { return page_.page(); }
     int sentinel() const { return ended_.get(); }
 
 private:
@@ -96,6 +104,7 @@ private:
 
     Runtime& runtime_;
     std::string const name_;
+    bool const watched_;
     SharedPage page_;
     pid_t pid_ = 0;
     UniqueFd ended_;
@@ -152,7 +161,8 @@ void LivingChild::start(ChildSpec const& spec) {
 void LivingChild::adopt(UniqueFd control, UniqueFd bulk) {
     wire::Identity const identity{0, 0, 0, text(name_, " (pid ", pid_, ")")};
     auto& loop = runtime_.loop();
-    control_ = wire::adopt(loop, std::move(control), identity, control_options());
+    control_ = wire::adopt(loop, std::move(control), identity,
+                           watched_ ? control_options() : bulk_options());
     bulk_ = wire::adopt(loop, std::move(bulk), identity, bulk_options());
 }
 
@@ -261,19 +271,21 @@ void LivingChild::finish_if_over() {
     nursery.children.erase(self);
     auto const callbacks = callbacks_;
     if (callbacks && callbacks->ended) callbacks->ended(end_);
-    if (nursery.children.empty() && nursery.all_ended) nursery.all_ended();
+    nursery.tell_if_all_ended();
 }
 
 /// The hold of whoever started it.
 class Handle final : public Child {
 public:
     explicit Handle(std::shared_ptr<LivingChild> child) : child_(std::move(child)) {}
-    ~Handle() override { child_->abandon(); }
+    ~Handle() override {
+        if (!Runtime::forked()) child_->abandon();  // in a fork, the parent's is not ours to end
+    }
     void on(Callbacks callbacks) override { child_->on(std::move(callbacks)); }
     pid_t pid() const override { return child_->pid(); }
     wire::Link& control() override { return child_->control(); }
     wire::Link& bulk() override { return child_->bulk(); }
-    StatusPage const& status() const override { return child_->status(); }
+    StatusPage& status() const override { return child_->status(); }
     void signal(int number) override { child_->signal(number); }
     int sentinel() const override { return child_->sentinel(); }
 
@@ -286,21 +298,33 @@ void end_all(std::function<void()> const& done) {
     auto& nursery = Nursery::instance();
     nursery.all_ended = [done] {
         finish_error_output(std::chrono::seconds(2));
-        Nursery::instance().all_ended = nullptr;
         done();
     };
     auto const children = nursery.children;
     for (auto const& child : children) child->signal(SIGKILL);
-    if (children.empty()) nursery.all_ended();
+    nursery.tell_if_all_ended();
 }
 
 }  // namespace
+
+std::int64_t lease_clock_ns() {
+    timespec now{};
+    ::clock_gettime(CLOCK_BOOTTIME, &now);
+    return std::int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
 
 std::string ChildEnd::text() const {
     if (signal == 0) return sinew::text("exited with code ", code);
     return sinew::text("killed by signal ", signal, " (",
                        out_of_memory ? "by the kernel, for want of memory" : ::strsignal(signal),
                        ")");
+}
+
+std::vector<std::pair<std::string, pid_t>> living_children() {
+    std::vector<std::pair<std::string, pid_t>> found;
+    for (auto const& child : Nursery::instance().children)
+        if (!child->reaped()) found.emplace_back(child->name(), child->pid());
+    return found;
 }
 
 std::unique_ptr<Child> start_child(ChildSpec const& spec) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/process/runtime.hpp"
@@ -26,11 +27,21 @@ struct ChildEnd {
     std::string text() const;
 };
 
+/// What leases are counted on, the same for all processes of a host: goes on while it is suspended.
+std::int64_t lease_clock_ns();
+
 /// A word that outlives its writer: shared memory that a child writes and its parent reads after the
 /// child's death. Which of its tasks it is at, and whether it ended itself, and why.
 struct StatusPage {
     std::atomic<std::uint64_t> running;  ///< the worker's to define; all bits set: nothing
     std::atomic<std::uint64_t> verdict;  ///< 0: none; the worker's to define
+    /// By lease_clock_ns: the child must be at nothing from then on. 0: there is no such time. The
+    /// parent's to write; that it is read, and obeyed, is up to the role.
+    std::atomic<std::int64_t> lease_until;
+    bool lease_is_over() const {
+        auto const until = lease_until.load(std::memory_order_relaxed);
+        return until != 0 && lease_clock_ns() > until;
+    }
 };
 
 struct ChildSpec {
@@ -38,7 +49,9 @@ struct ChildSpec {
     std::string name;  ///< for people and for ps: "sinew pool worker 3"
     std::vector<std::byte> message;  ///< what its role needs to begin
     std::optional<cpu_set_t> cpus;
-    std::vector<std::string> env;  ///< "NAME=value" beside or instead of ours
+    std::vector<std::string> env;             ///< "NAME=value" beside or instead of ours
+    std::optional<wire::Secret> family = {};  ///< which it belongs to, if not to ours
+    bool watched = true;  ///< `liveness` is told; else nothing is sent for it either
 };
 
 /// A process running this same executable, linked to us by two inherited socket pairs: `control`
@@ -59,7 +72,7 @@ public:
     virtual pid_t pid() const = 0;
     virtual wire::Link& control() = 0;
     virtual wire::Link& bulk() = 0;
-    virtual StatusPage const& status() const = 0;
+    virtual StatusPage& status() const = 0;
     /// To the process itself.
     virtual void signal(int number) = 0;
     /// Readable when it has ended. Stays the child's.
@@ -71,5 +84,8 @@ public:
 /// and `message` in the first frame of the control link. With the guard held. Throws SystemError,
 /// and UsageError when sinew::init() was not called in main (a child would run the whole program).
 std::unique_ptr<Child> start_child(ChildSpec const& spec);
+
+/// Names and pids of those that have not ended. With the guard held.
+std::vector<std::pair<std::string, pid_t>> living_children();
 
 }  // namespace sinew::process

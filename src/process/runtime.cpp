@@ -43,7 +43,7 @@ Family& family() {
 
 // Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
 // parent's.
-std::atomic<bool> forked{false};
+std::atomic<bool> is_fork{false};
 
 std::string host_name() {
     if (auto const name = env("SINEW_NODE_NAME")) return *name;
@@ -104,8 +104,8 @@ struct Runtime::State {
           host(own_host()), peers(loop, {secret, {.name = name}}, host) {}
 
     void run();
-    /// `host`: how others shall call it, where they cannot use the address itself.
-    void listen(wire::Address const& address, std::string const& host = "");
+    /// `known_as`: the host that others dial, where the address itself is none of theirs.
+    void listen(wire::Address const& address, std::string const& known_as = "");
     void begin_end();
     void end_at_exit();
 
@@ -141,14 +141,14 @@ void Runtime::State::run() {
     end_changed.notify_all();
 }
 
-void Runtime::State::listen(wire::Address const& address, std::string const& host) {
+void Runtime::State::listen(wire::Address const& address, std::string const& known_as) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
     listeners.push_back(std::make_unique<wire::Listener>(
         loop, address, wire::Credentials{secret, {.name = name}},
         wire::Listener::Options{.link = peer_options(same_host)},
         [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link)); }));
     auto bound = listeners.back()->address();
-    if (!host.empty()) bound.host = host;
+    if (!known_as.empty()) bound.host = known_as;
     addresses.push_back(bound.text());
 }
 
@@ -173,7 +173,7 @@ void Runtime::State::begin_end() {
 // In whichever thread calls exit(). Nothing of this object is destroyed: other threads may still
 // be using it.
 void Runtime::State::end_at_exit() {
-    if (forked) return;
+    if (is_fork) return;
     if (std::this_thread::get_id() == thread.get_id()) {
         begin_end();  // within a callback: the guard is held, and no other will come
     } else {
@@ -198,13 +198,15 @@ Runtime::Runtime() : state_(std::make_unique<State>()) {
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
     state_->thread = std::thread([state = state_.get()] { state->run(); });
     ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    ::pthread_atfork(nullptr, nullptr, [] { forked = true; });
+    ::pthread_atfork(nullptr, nullptr, [] { is_fork = true; });
 }
 
 Runtime::~Runtime() = default;
 
+bool Runtime::forked() { return is_fork; }
+
 Runtime& Runtime::instance() {
-    if (forked)
+    if (is_fork)
         throw UsageError(text("pid ", ::getpid(),
                               " was forked from a process that uses sinew's queues, processes or "
                               "pools (it has copies of their sockets, and no thread). Start it by "

@@ -60,6 +60,8 @@ constexpr std::uint8_t manager = 110, manager_last = 149;
 class Runtime {
 public:
     static Runtime& instance();
+    /// This is a fork of a process that has one: nothing here is to be used, or ended.
+    static bool forked();
     /// In a process that a family member has started: before the first use of `instance`. `folder`:
     /// where this process makes its private one, which goes with it at the latest; empty: anywhere.
     static void join_family(wire::Secret const& secret, std::string name, std::string folder = "");

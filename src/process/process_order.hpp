@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "src/process/runtime.hpp"
+
+namespace sinew::process {
+
+// What a Process sends to its child as `message`: the task's id, the size of the function object's
+// state (64 bits each, as they are in memory), that state, the arguments.
+
+/// Of the child's only message: its task is found and begins.
+constexpr std::uint8_t process_begun = kinds::child;
+
+}  // namespace sinew::process

@@ -1,0 +1,292 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <sinew/process.hpp>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include "src/base/spawn.hpp"
+#include "src/base/text.hpp"
+#include "src/base/unique_fd.hpp"
+#include "tests/support/child.hpp"
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::HasSubstr;
+using testing::Optional;
+
+void nothing() {}
+void leave(int code) { std::exit(code); }
+void fail(std::string const& words) { throw std::out_of_range(words); }
+void die(int signal) { ::raise(signal); }
+void sleep_for_ever() {
+    for (;;) ::pause();
+}
+void ignore_sigterm(int ready) {
+    ::signal(SIGTERM, SIG_IGN);
+    // The pipe's name, not its number, means the same in both processes.
+    UniqueFd const fifo(::open(text("/proc/", ::getppid(), "/fd/", ready).c_str(), O_WRONLY));
+    if (::write(fifo.get(), "x", 1) != 1) return;
+    sleep_for_ever();
+}
+
+struct Add {
+    int a = 0;
+    std::vector<int> more;
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(a, more);
+    }
+    void operator()(int b) const {
+        int sum = a + b;
+        for (int const each : more) sum += each;
+        std::exit(sum);
+    }
+};
+
+std::optional<int> code_of(Process& process) {
+    process.start();
+    EXPECT_TRUE(process.join(60s));
+    return process.exitcode();
+}
+
+TEST(Process, TellsHowItsTaskEnded) {
+    Process returns(task<nothing>), exits(task<leave>, 41), throws(task<fail>, "no such cell"),
+        dies(task<die>, SIGUSR1);
+    EXPECT_THAT(code_of(returns), Optional(0));
+    EXPECT_THAT(code_of(exits), Optional(41));
+    testing::internal::CaptureStderr();
+    EXPECT_THAT(code_of(throws), Optional(1));
+    auto const log = testing::internal::GetCapturedStderr();
+    EXPECT_THAT(log, HasSubstr("::fail"));
+    EXPECT_THAT(log, HasSubstr("std::out_of_range: no such cell"));
+    EXPECT_THAT(log, HasSubstr(throws.name()));
+    EXPECT_THAT(code_of(dies), Optional(-SIGUSR1));
+}
+
+TEST(Process, RunsLambdasAndFunctionObjectsWithTheirArguments) {
+    Process lambda([](int a, std::string const& b) { std::exit(a + static_cast<int>(b.size())); },
+                   40, "ab");
+    EXPECT_THAT(code_of(lambda), Optional(42));
+    Process object(Add{.a = 1, .more = {10, 20}}, 3);
+    EXPECT_THAT(code_of(object), Optional(34));
+    std::vector<double> const large(5'000'000, 0.5);
+    Process much([](std::vector<double> const& all) { std::exit(all.size() == 5'000'000 ? 5 : 6); },
+                 large);
+    EXPECT_THAT(code_of(much), Optional(5));
+}
+
+TEST(Process, HasAStateAtAnyTime) {
+    Process process({.name = "sleeper"}, task<sleep_for_ever>);
+    EXPECT_EQ(process.name(), "sleeper");
+    process.name("other sleeper");
+    EXPECT_EQ(process.pid(), 0);
+    EXPECT_FALSE(process.is_alive());
+    EXPECT_EQ(process.exitcode(), std::nullopt);
+    process.start();
+    EXPECT_GT(process.pid(), 0);
+    EXPECT_TRUE(process.is_alive());
+    EXPECT_EQ(process.exitcode(), std::nullopt);
+    EXPECT_FALSE(process.join(0s));
+    EXPECT_FALSE(process.join(10ms));
+    auto const children = active_children();
+    ASSERT_EQ(children.size(), 1u);
+    EXPECT_EQ(children[0].name, "other sleeper");
+    EXPECT_EQ(children[0].pid, process.pid());
+    process.kill();
+    process.join();
+    EXPECT_FALSE(process.is_alive());
+    EXPECT_THAT(process.exitcode(), Optional(-SIGKILL));
+    EXPECT_TRUE(process.join(0s));
+    process.kill();  // no effect
+    process.terminate();
+    EXPECT_TRUE(active_children().empty());
+}
+
+TEST(Process, SaysWhatIsWrong) {
+    Process process(task<nothing>);
+    EXPECT_THROW(process.join(), UsageError);
+    EXPECT_THROW(process.join(1s), UsageError);
+    EXPECT_THROW(process.terminate(), UsageError);
+    EXPECT_THROW(process.kill(), UsageError);
+    EXPECT_THROW(process.sentinel(), UsageError);
+    process.start();
+    EXPECT_THROW(process.start(), UsageError);
+    EXPECT_THROW(process.name("late"), UsageError);
+    process.join();
+    EXPECT_THROW(process.start(), UsageError);
+}
+
+TEST(Process, TheSentinelWorksWithPollAbove1024) {
+    Process warm(task<nothing>);
+    code_of(warm);
+    rlimit before{};
+    ::getrlimit(RLIMIT_NOFILE, &before);
+    if (before.rlim_max < 3000) GTEST_SKIP() << "only " << before.rlim_max << " descriptors";
+    rlimit const many{3000, before.rlim_max};
+    ::setrlimit(RLIMIT_NOFILE, &many);
+    std::vector<UniqueFd> low;
+    do low.emplace_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    while (low.back().get() < 1100);
+    Process process(task<sleep_for_ever>);
+    process.start();
+    EXPECT_GT(process.sentinel(), 1024);
+    pollfd waiting{process.sentinel(), POLLIN, 0};
+    EXPECT_EQ(::poll(&waiting, 1, 0), 0);
+    process.terminate();
+    EXPECT_EQ(::poll(&waiting, 1, 60'000), 1);
+    EXPECT_THAT(process.exitcode(), Optional(-SIGTERM)) << "at once";
+    low.clear();
+    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST(Process, RunsInThisProcessToo) {
+    static int seen = 0;
+    Process process([](int value) { seen = value; }, 17);
+    process.run();
+    process.run();
+    EXPECT_EQ(seen, 17);
+    Process throwing(task<fail>, "here");
+    EXPECT_THROW(throwing.run(), std::out_of_range);
+}
+
+TEST(Process, ItsDestructorWaits) {
+    auto [read, write] = make_pipe();
+    {
+        Process process(
+            [](int parents) {
+                UniqueFd const pipe(
+                    ::open(text("/proc/", ::getppid(), "/fd/", parents).c_str(), O_WRONLY));
+                std::this_thread::sleep_for(200ms);
+                if (::write(pipe.get(), "done", 4) != 4) std::abort();
+            },
+            write.get());
+        process.start();
+    }
+    char words[4] = {};
+    ::fcntl(read.get(), F_SETFL, O_NONBLOCK);
+    EXPECT_EQ(::read(read.get(), words, 4), 4);
+}
+
+TEST(Process, ADaemonIsEndedByItsDestructor) {
+    auto [read, write] = make_pipe();
+    pid_t pid = 0;
+    {
+        Process polite({.daemon = true}, task<sleep_for_ever>);
+        polite.start();
+        Process stubborn({.daemon = true, .grace = 100ms}, task<ignore_sigterm>, write.get());
+        stubborn.start();
+        char ready = 0;
+        ASSERT_EQ(::read(read.get(), &ready, 1), 1);
+        pid = stubborn.pid();
+    }
+    EXPECT_NE(::kill(pid, 0), 0);
+}
+
+TEST(Process, AnExceptionDoesNotWaitForIt) {
+    EXPECT_THROW(
+        {
+            Process process(task<sleep_for_ever>);
+            process.start();
+            throw std::runtime_error("meanwhile");
+        },
+        std::runtime_error);
+    EXPECT_TRUE(active_children().empty());
+}
+
+TEST(Process, IsMovable) {
+    std::vector<Process> all;
+    for (int i = 0; i < 5; ++i) all.emplace_back(task<leave>, i);
+    for (auto& each : all) each.start();
+    for (auto& each : all) each.join();
+    for (int i = 0; i < 5; ++i)
+        EXPECT_THAT(all[static_cast<std::size_t>(i)].exitcode(), Optional(i));
+}
+
+TEST(Process, KnowsItself) {
+    EXPECT_EQ(current_process().name, "MainProcess");
+    EXPECT_EQ(current_process().pid, ::getpid());
+    Process process(
+        {.name = "the child"},
+        [](int parent) {
+            auto const me = current_process();
+            bool const good = me.name == "the child" && me.pid == ::getpid() && me.parent == parent;
+            std::exit(good ? 0 : 2);
+        },
+        static_cast<int>(::getpid()));
+    EXPECT_THAT(code_of(process), Optional(0));
+}
+
+TEST(Process, CountsProcessors) {
+    int const all = cpu_count();
+    EXPECT_GE(all, 1);
+    cpu_set_t before, one;
+    ::sched_getaffinity(0, sizeof before, &before);
+    CPU_ZERO(&one);
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&one) == 0; ++i)
+        if (CPU_ISSET(i, &before)) CPU_SET(i, &one);
+    ::sched_setaffinity(0, sizeof one, &one);
+    EXPECT_EQ(cpu_count(), 1);
+    ::sched_setaffinity(0, sizeof before, &before);
+    EXPECT_EQ(cpu_count(), all);
+}
+
+TEST(Process, ThreadsMayEachHaveTheirs) {
+    std::vector<std::thread> threads;
+    for (int i = 0; i < 8; ++i)
+        threads.emplace_back([i] {
+            for (int k = 0; k < 5; ++k) {
+                Process process(task<leave>, i);
+                EXPECT_THAT(code_of(process), Optional(i));
+            }
+        });
+    for (auto& thread : threads) thread.join();
+}
+
+TEST(Process, AForkedProcessLeavesItAlone) {
+    Process process(task<sleep_for_ever>);
+    process.start();
+    testing_support::Child fork([&] {
+        Process const moved(std::move(process));
+        try {
+            Process another(task<nothing>);
+            another.start();
+            return 1;
+        } catch (UsageError const&) {
+            return 0;
+        }
+    });
+    EXPECT_EQ(fork.wait(), 0);
+    EXPECT_TRUE(process.is_alive());
+    process.kill();
+}
+
+void grandparent() {
+    Process child([] {
+        Process grandchild(task<leave>, 21);
+        grandchild.start();
+        grandchild.join();
+        std::exit(2 * *grandchild.exitcode());
+    });
+    child.start();
+    child.join();
+    std::exit(*child.exitcode() + 1);
+}
+
+TEST(Process, MayHaveProcessesOfItsOwn) {
+    Process process(task<grandparent>);
+    EXPECT_THAT(code_of(process), Optional(43));
+}
+
+}  // namespace
+}  // namespace sinew
