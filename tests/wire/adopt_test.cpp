@@ -6,10 +6,12 @@
 #include <sys/socket.h>
 
 #include <array>
+#include <memory>
 #include <sinew/error.hpp>
 #include <stdexcept>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "src/wire/sockets.hpp"
 #include "tests/wire/support.hpp"
@@ -106,6 +108,28 @@ TEST(Adopt, ReportsADeadChildAsLostAfterItsLastWords) {
     EXPECT_THAT(parent.messages, ElementsAre("last words"));
     EXPECT_EQ(parent.ends[0].cause, LinkEnd::Cause::lost);
     EXPECT_THAT(parent.ends[0].text, HasSubstr("rank 1: connection lost (end of file)"));
+}
+
+TEST(Adopt, GivesALinkThatMayGetOtherCallbacksWithinOne) {
+    Kin kin;
+    std::vector<std::string> first, second;
+    auto& link = *kin.parent.link;
+    auto const kept = std::make_shared<std::string>("alive");
+    std::string seen;
+    link.on({[&, kept](Message const& message) {
+                 first.push_back(test::string(message.payload));
+                 link.on(
+                     {[&](Message const& later) { second.push_back(test::string(later.payload)); },
+                      [](LinkEnd const&) {}});
+                 seen = *kept;  // what is running has not been destroyed
+             },
+             [](LinkEnd const&) {}});
+    EXPECT_EQ(kept.use_count(), 2);
+    for (auto const* text : {"one", "two", "three"}) kin.child.link->send(1, 0, {bytes(text)});
+    ASSERT_TRUE(run_until(kin.loop, [&] { return second.size() == 2; }));
+    EXPECT_EQ(first, std::vector<std::string>{"one"});
+    EXPECT_EQ(seen, "alive");
+    EXPECT_EQ(kept.use_count(), 1);  // but now it has
 }
 
 TEST(Adopt, EndsInOrderWhenClosed) {
