@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <csignal>
-#include <cstring>
 
-#include <deque>
 #include <optional>
 #include <sinew/process.hpp>
 #include <utility>
-#include <vector>
 
 #include "src/base/text.hpp"
+#include "src/pool/arrivals.hpp"
 #include "src/pool/bulk.hpp"
 #include "src/pool/worker_port.hpp"
 #include "src/process/runtime.hpp"
@@ -25,10 +23,13 @@ public:
 
     void on(Callbacks callbacks) override {
         callbacks_ = std::move(callbacks);
-        child_->on({.control = [this](auto const& message) { control(message); },
+        child_->on({.control =
+                        [this](auto const& message) {
+                            arrivals_.control(Kind(message.kind), message.payload);
+                        },
                     .bulk =
                         [this](auto const& message) {
-                            if (!incoming_.piece(message.payload)) kill();
+                            if (!arrivals_.piece(message.payload)) kill();
                         },
                     .bulk_drained = [this] { bulk_.go_on(); },
                     .liveness =
@@ -49,41 +50,6 @@ public:
     std::string const& name() const override { return name_; }
 
 private:
-    // Messages keep their order: those behind a transfer that is still coming in wait for it.
-    void control(wire::Message const& message) {
-        if (!held_.empty()) {
-            held_.push_back({Kind(message.kind), {message.payload.begin(), message.payload.end()}});
-            return;
-        }
-        if (!deliver(Kind(message.kind), message.payload))
-            held_.push_back({Kind(message.kind), {message.payload.begin(), message.payload.end()}});
-    }
-    // False: it has to wait.
-    bool deliver(Kind kind, std::span<std::byte const> body) {
-        ResultsHead head{};
-        if (kind == Kind::results && body.size() >= sizeof head)
-            std::memcpy(&head, body.data(), sizeof head);
-        if (head.transfer == 0) {
-            callbacks_.message(kind, body);
-            return true;
-        }
-        incoming_.when_complete(head.transfer, [this, head](std::span<std::byte const> bytes) {
-            std::vector<std::byte> whole(sizeof head + bytes.size());
-            std::memcpy(whole.data(), &head, sizeof head);
-            std::memcpy(whole.data() + sizeof head, bytes.data(), bytes.size());
-            arrived_ = std::move(whole);
-            if (!held_.empty()) deliver_held();
-        });
-        if (!arrived_) return false;
-        callbacks_.message(Kind::results, *std::exchange(arrived_, std::nullopt));
-        return true;
-    }
-    // The first of those that wait has come in.
-    void deliver_held() {
-        callbacks_.message(Kind::results, *std::exchange(arrived_, std::nullopt));
-        held_.pop_front();
-        while (!held_.empty() && deliver(held_.front().kind, held_.front().body)) held_.pop_front();
-    }
     void ended(process::ChildEnd const& end) {
         auto const& status = child_->status();
         // The one who ended us may destroy this object.
@@ -91,24 +57,20 @@ private:
         callbacks.ended({.process = end,
                          .verdict = Verdict(status.verdict.load()),
                          .status_known = true,
-                         .running = status.running.load()});
+                         .running = status.running.load(),
+                         .why = {}});
     }
 
     std::unique_ptr<process::Child> child_;
     std::string name_;
     Callbacks callbacks_;
     BulkSender bulk_;
-    struct Held {
-        Kind kind;
-        std::vector<std::byte> body;
-    };
-    BulkReceiver incoming_;
-    std::optional<std::vector<std::byte>> arrived_;  ///< a whole message, to be delivered now
-    std::deque<Held> held_;
+    Arrivals arrivals_{[this](Kind kind, auto body) { callbacks_.message(kind, body); }};
 };
 
 class LocalPlaces final : public Places {
 public:
+    explicit LocalPlaces(std::optional<cpu_set_t> cpus) : cpus_(cpus) {}
     std::unique_ptr<WorkerPort> start(std::uint32_t slot, WorkerStart const& start) override {
         Writer message;
         start.encode_to(message);
@@ -116,6 +78,7 @@ public:
         spec.role = "pool worker";
         spec.name = text("sinew pool worker ", slot);
         spec.message.assign(message.bytes().begin(), message.bytes().end());
+        spec.cpus = cpus_;
         auto child = process::start_child(spec);
         auto name = text("pid ", child->pid(), host_suffix());
         return std::make_unique<LocalPort>(std::move(child), std::move(name));
@@ -129,10 +92,13 @@ private:
         auto const at = own.find(" on ");
         return at == std::string::npos ? "" : own.substr(at);
     }
+    std::optional<cpu_set_t> cpus_;
 };
 
 }  // namespace
 
-std::unique_ptr<Places> make_local_places() { return std::make_unique<LocalPlaces>(); }
+std::unique_ptr<Places> make_local_places(std::optional<cpu_set_t> cpus) {
+    return std::make_unique<LocalPlaces>(cpus);
+}
 
 }  // namespace sinew::pool

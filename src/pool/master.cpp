@@ -155,6 +155,7 @@ void Master::join() {
              [this] { return ended_ && workers_.empty(); });
         timer_ = {};
         progress_timer_ = {};
+        places_->over();
     }
     callbacks_.finish();
 }

@@ -129,7 +129,7 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
                     .cause = Cause::crash,
                     .status_known = end.status_known,
                     .running = {},
-                    .why = end.process.text()};
+                    .why = end.why.empty() ? end.process.text() : end.why};
     if (end.process.out_of_memory || end.verdict == Verdict::memory_limit)
         died.cause = Cause::memory;
     else if (end.verdict == Verdict::hard_limit) died.cause = Cause::timeout;

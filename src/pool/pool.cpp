@@ -6,6 +6,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pool/master.hpp"
+#include "src/pool/supervisor_master.hpp"
 
 namespace sinew {
 
@@ -18,6 +19,11 @@ PoolOptions with_workers(PoolOptions options, Workers workers) {
 
 std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
     return std::make_shared<pool::Master>(options, pool::make_local_places());
+}
+
+// On the ranks of a pool over a communicator that only serve.
+pool::SupervisorMaster* served_by(detail::PoolMaster& master) {
+    return dynamic_cast<pool::SupervisorMaster*>(&master);
 }
 
 }  // namespace
@@ -38,7 +44,10 @@ Pool::~Pool() {
     }
 }
 
-pool::Master& Pool::own() const { return static_cast<pool::Master&>(master()); }
+pool::Master& Pool::own() const {
+    if (served_by(master()) != nullptr) pool::SupervisorMaster::refuse();
+    return static_cast<pool::Master&>(master());
+}
 
 PoolCalls Pool::with(TaskOptions options) const { return {shared_master(), options}; }
 void Pool::start_workers() { own().start_workers(); }
@@ -47,8 +56,16 @@ bool Pool::wait_until_workers_up(std::chrono::nanoseconds limit) {
 }
 void Pool::resize(Workers workers) { own().resize(workers); }
 PoolStats Pool::stats() const { return own().stats(); }
-void Pool::close() { own().close(); }
-void Pool::terminate() { own().terminate(); }
-void Pool::join() { own().join(); }
+void Pool::close() {
+    if (served_by(master()) == nullptr) own().close();
+}
+void Pool::terminate() {
+    if (auto* const serving = served_by(master())) serving->terminate();
+    else own().terminate();
+}
+void Pool::join() {
+    if (auto* const serving = served_by(master())) serving->join();
+    else own().join();
+}
 
 }  // namespace sinew

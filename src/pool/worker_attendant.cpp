@@ -131,6 +131,7 @@ void Attendant::look() {
     auto const now = Clock::now();
     auto const late = now - std::exchange(last_look_, now) - tick;
     if (late > held_up) word_since_ += late;
+    if (charge_.page.lease_is_over()) die(charge_.page, Verdict::lease_over);
     look_at_task(now);
     if (charge_.max_rss_bytes != 0 && now - last_memory_ >= between_memory) look_at_memory(now);
 }

@@ -5,6 +5,7 @@
 #include <sinew/remote_error.hpp>
 #include <utility>
 
+#include "src/pool/worker_attendant.hpp"
 #include "src/pool/worker_fork.hpp"
 
 namespace sinew::pool {
@@ -46,6 +47,8 @@ void Executor::run(Batch& batch) {
     auto now = since_;
     std::uint32_t next = 0;
     while (next < batch.head.count) {
+        // Elsewhere these tasks may be executed again any moment.
+        if (page_.lease_is_over()) die(page_, Verdict::lease_over);
         auto const wanted = std::min(batch.job->stretch, batch.head.count - next);
         auto const reached = stretch(batch, arguments, next, next + wanted);
         bool const given_back = reached < next + wanted && !much_to_report();

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sched.h>
+
 #include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -21,6 +24,7 @@ struct WorkerEnd {
     Verdict verdict = Verdict::none;
     bool status_known = true;
     std::uint64_t running = nothing_running;  ///< its status word
+    std::string why = {};                     ///< where `process` does not tell
 };
 
 /// A worker process as the master sees it, wherever it runs. With the runtime's guard held.
@@ -54,9 +58,11 @@ public:
     virtual std::unique_ptr<WorkerPort> start(std::uint32_t slot, WorkerStart const& start) = 0;
     /// Usable cores in all.
     virtual int cores() const = 0;
+    /// No more will be started, and all have ended. With the guard held.
+    virtual void over() {}
 };
 
-/// Children of this process.
-std::unique_ptr<Places> make_local_places();
+/// Children of this process, on these processors (or those of this process).
+std::unique_ptr<Places> make_local_places(std::optional<cpu_set_t> cpus = {});
 
 }  // namespace sinew::pool

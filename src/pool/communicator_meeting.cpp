@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pool/communicator_meeting.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <cstring>
+#include <map>
+#include <sinew/error.hpp>
+#include <sinew/process.hpp>
+#include <sstream>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/process/child.hpp"
+
+namespace sinew::pool {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto patience = 20s;  ///< of those who dial; rank 0 waits a little longer
+
+/// What each rank tells all others.
+struct Card {
+    std::array<char, 192> host{};  ///< those with equal words reach each other's Unix sockets
+    cpu_set_t cpus{};
+    std::int32_t cores = 1;
+    std::int32_t ready = 0;  ///< sinew::init() was called
+};
+
+Card own_card(process::Runtime const& runtime) {
+    Card card;
+    runtime.host().copy(card.host.data(), card.host.size() - 1);
+    ::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
+    card.cores = cpu_count();
+    card.ready = process::was_init_called() ? 1 : 0;
+    return card;
+}
+
+// A rank that may use fewer cores than it sees is in a group with a quota, as its neighbours are.
+void add_to(NodeShare& node, Card const& card, int& quota) {
+    CPU_OR(&node.cpus, &node.cpus, &card.cpus);
+    if (card.cores < CPU_COUNT(&card.cpus)) quota = std::min(quota, int{card.cores});
+    node.cores = std::max(1, std::min(quota, CPU_COUNT(&node.cpus)));
+}
+
+std::vector<std::string> lines_of(std::string const& text) {
+    std::vector<std::string> lines;
+    std::istringstream words(text);
+    for (std::string line; std::getline(words, line);) lines.push_back(line);
+    return lines;
+}
+
+// Addresses that are of one family, and mean something to other hosts.
+std::vector<std::string> outer_addresses() {
+    std::vector<std::string> v4, v6;
+    for (auto const& each : wire::interfaces()) {
+        if (each.loopback || each.address.rfind("fe80", 0) == 0) continue;
+        (each.address.find(':') == std::string::npos ? v4 : v6).push_back(each.address);
+    }
+    return v4.empty() ? v6 : v4;
+}
+
+}  // namespace
+
+/// Who has come to rank 0. With the guard held; lives as long as anything that comes later.
+struct Meeting::Reception {
+    Reception(process::Runtime& runtime_, std::size_t size)
+        : runtime(runtime_), ranks(size), missing(size - 1) {}
+
+    process::Runtime& runtime;
+    std::vector<std::string> hosts;  ///< by rank
+    std::unique_ptr<wire::Listener> listener;
+    std::map<wire::Link*, std::unique_ptr<wire::Link>> strangers;  ///< who have not said a word
+    std::vector<std::shared_ptr<RemoteNode>> ranks;
+    std::size_t missing;
+    std::condition_variable changed;
+
+    void accept(std::unique_ptr<wire::Link> link) {
+        auto* const key = link.get();
+        link->on({.message = [this, key](wire::Message const& message) { heard(key, message); },
+                  .end = [this, key](wire::LinkEnd const&) { strangers.erase(key); }});
+        strangers.emplace(key, std::move(link));
+    }
+    // A rank may have come over several addresses; it goes on with one.
+    void heard(wire::Link* key, wire::Message const& message) {
+        auto body = message.payload;
+        auto const head = take_head<JoinedHead>(body);
+        auto link = std::move(strangers.extract(key).mapped());
+        if (!head || static_cast<Relay>(message.kind) != Relay::joined ||
+            head->rank >= ranks.size() || head->rank == 0 || ranks[head->rank])
+            return;
+        auto& rank = ranks[head->rank];
+        rank = std::make_shared<RemoteNode>(runtime.loop(), std::move(link), hosts[head->rank]);
+        rank->begin();
+        --missing;
+        changed.notify_all();
+    }
+    /// Nobody comes any more.
+    void close() {
+        listener.reset();
+        strangers.clear();
+    }
+};
+
+Meeting::Meeting(process::Runtime& runtime, Communicator& communicator)
+    : runtime_(runtime), communicator_(communicator) {
+    share_cards();
+}
+
+Meeting::~Meeting() {
+    std::lock_guard const lock(runtime_.guard());
+    if (reception_) reception_->close();
+}
+
+void Meeting::share_cards() {
+    auto const& layout = communicator_.nodes();
+    std::array<Card, 1> const own{own_card(runtime_)};
+    std::vector<Card> cards(static_cast<std::size_t>(communicator_.size()));
+    communicator_.allgather(own, cards);
+    for (auto const& card : cards) {
+        one_host_ = one_host_ && card.host == cards.front().host;
+        if (card.ready == 0)
+            throw UsageError(
+                "a pool over a communicator needs sinew::init(argc, argv) on every rank (it was "
+                "not called on all). Make it the first statement of main");
+    }
+    std::vector<int> quotas(layout.hosts.size(), CPU_SETSIZE);
+    nodes_.resize(layout.hosts.size());
+    for (std::size_t rank = cards.size(); rank-- > 0;) {
+        auto const node = static_cast<std::size_t>(layout.node_of[rank]);
+        nodes_[node].supervisor = static_cast<int>(rank);
+        nodes_[node].host = layout.hosts[node];
+        add_to(nodes_[node], cards[rank], quotas[node]);
+    }
+}
+
+std::string Meeting::broadcast(std::string words) {
+    std::array<std::uint64_t, 1> size{words.size()};
+    communicator_.broadcast(size);
+    words.resize(size[0]);
+    communicator_.broadcast(words);
+    return words;
+}
+
+std::vector<std::string> Meeting::listen() {
+    auto address = wire::Address::unix_socket(
+        text(runtime_.folder(), "/pool-", wire::Secret::random().hex().substr(0, 8)));
+    auto const hosts = one_host_ ? std::vector<std::string>{} : outer_addresses();
+    if (!one_host_) {
+        if (hosts.empty())
+            throw SystemError(
+                "other hosts cannot reach rank 0 (no network interface is up but "
+                "loopback). See ip address",
+                ENETUNREACH);
+        bool const v6 = hosts.front().find(':') != std::string::npos;
+        address = wire::Address::tcp(v6 ? "::" : "0.0.0.0", 0);
+    }
+    wire::Credentials const self{runtime_.secret(), {.name = text("rank 0, ", runtime_.name())}};
+    reception_->listener = std::make_unique<wire::Listener>(
+        runtime_.loop(), address, self, wire::Listener::Options{.link = relay_options()},
+        [reception = reception_.get()](auto link) { reception->accept(std::move(link)); });
+    auto const bound = reception_->listener->address();
+    if (one_host_) return {bound.text()};
+    std::vector<std::string> words;
+    for (auto const& host : hosts) words.push_back(wire::Address::tcp(host, bound.port).text());
+    return words;
+}
+
+// What the others are told: "" and why not, or the secret and the addresses.
+std::string Meeting::open_reception() try {
+    std::lock_guard const lock(runtime_.guard());
+    auto const ranks = static_cast<std::size_t>(communicator_.size());
+    reception_ = std::make_shared<Reception>(runtime_, ranks);
+    for (std::size_t rank = 0; rank < ranks; ++rank)
+        reception_->hosts.push_back(communicator_.nodes().host_of(static_cast<int>(rank)));
+    auto offer = runtime_.secret().hex();
+    for (auto const& word : listen()) offer += text('\n', word);
+    return offer;
+} catch (Error const& error) {
+    return text('\n', error.what());
+}
+
+std::vector<std::shared_ptr<RemoteNode>> Meeting::receive() {
+    auto const offer = broadcast(open_reception());
+    if (offer.front() == '\n') throw SystemError(offer.substr(1), 0);
+    std::string problem;
+    {
+        std::unique_lock lock(runtime_.guard());
+        auto& here = *reception_;
+        here.changed.wait_for(lock, patience + 5s, [&] { return here.missing == 0; });
+        for (std::size_t rank = 1; rank < here.ranks.size() && problem.empty(); ++rank)
+            if (!here.ranks[rank]) problem = text("rank ", rank, " did not come");
+        here.close();
+    }
+    agree(problem);
+    return reception_->ranks;
+}
+
+std::shared_ptr<Supervisor> Meeting::go() {
+    auto const offer = lines_of(broadcast({}));
+    if (offer.front().empty()) throw SystemError(offer.back(), 0);
+    int const node = communicator_.nodes().node;
+    std::string problem;
+    std::shared_ptr<Supervisor> supervisor;
+    auto const family = wire::Secret::from_hex(offer.front());
+    if (auto link = dial(offer, problem)) {
+        std::lock_guard const lock(runtime_.guard());
+        supervisor = std::make_shared<Supervisor>(
+            runtime_, std::move(link),
+            Supervisor::Setup{.rank = communicator_.rank(),
+                              .family = family,
+                              .cpus = nodes_[static_cast<std::size_t>(node)].cpus});
+        supervisor->begin();
+    }
+    try {
+        agree(problem);
+    } catch (...) {
+        std::lock_guard const lock(runtime_.guard());
+        if (supervisor) supervisor->leave();
+        throw;
+    }
+    return supervisor;
+}
+
+// To all of its addresses at once: which of them this host can reach, none can know.
+std::unique_ptr<wire::Link> Meeting::dial(std::vector<std::string> const& words,
+                                          std::string& problem) {
+    std::unique_lock lock(runtime_.guard());
+    std::condition_variable changed;
+    std::unique_ptr<wire::Link> link;
+    std::size_t failed = 0;
+    wire::Credentials const self{
+        wire::Secret::from_hex(words.front()),
+        {.node = static_cast<std::uint32_t>(communicator_.nodes().node),
+         .slot = static_cast<std::uint32_t>(communicator_.rank()),
+         .name = text("rank ", communicator_.rank(), ", ", runtime_.name())}};
+    std::vector<wire::Loop::Handle> dialling;
+    for (std::size_t i = 1; i < words.size(); ++i)
+        dialling.push_back(wire::dial(runtime_.loop(), wire::Address::parse(words[i]), self,
+                                      relay_options(), patience, [&](wire::Dialled dialled) {
+                                          if (!dialled.link) {
+                                              ++failed;
+                                              problem = dialled.error;
+                                          } else if (!link) {
+                                              link = std::move(dialled.link);
+                                          }
+                                          changed.notify_all();
+                                      }));
+    changed.wait(lock, [&] { return link || failed == dialling.size(); });
+    if (link) problem.clear();
+    return link;
+}
+
+void Meeting::agree(std::string const& problem) {
+    int const bad = problem.empty() ? -1 : communicator_.rank();
+    int const worst = communicator_.allreduce_value(bad, max);
+    if (!problem.empty())
+        throw SystemError(text("no pool over this communicator: ", problem,
+                               ". The hosts of its ranks must reach rank 0's by TCP"),
+                          0);
+    if (worst >= 0)
+        throw SystemError(text("no pool over this communicator: rank ", worst, " on ",
+                               communicator_.nodes().host_of(worst),
+                               " and rank 0 are not connected. See what rank ", worst, " says"),
+                          0);
+}
+
+}  // namespace sinew::pool

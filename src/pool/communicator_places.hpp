@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "src/pool/communicator_meeting.hpp"
+#include "src/pool/worker_port.hpp"
+
+namespace sinew::pool {
+
+/// Workers of this process on its own node, and of the supervisors on theirs; in turns, or where
+/// there is a worker for each core, as many as each node has cores. `ranks`: the others, by rank.
+std::unique_ptr<Places> make_communicator_places(process::Runtime& runtime,
+                                                 std::vector<NodeShare> nodes,
+                                                 std::vector<std::shared_ptr<RemoteNode>> ranks,
+                                                 bool by_cores);
+
+}  // namespace sinew::pool

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+// A pool over the communicator of a job: `communicator_program WHAT [LEDGER]`, under any launcher.
+// Rank 0 checks and says "right"; each rank says how it has ended.
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <cstdio>
+#include <fstream>
+#include <iostream>
+#include <map>
+#include <numeric>
+#include <set>
+#include <sinew/init.hpp>
+#include <sinew/pool.hpp>
+#include <sinew/process.hpp>
+#include <sinew/remote_error.hpp>
+#include <sinew/this_task.hpp>
+#include <sinew/world.hpp>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/text.hpp"
+
+namespace {
+
+using namespace std::chrono_literals;
+using sinew::text;
+
+void check(bool holds, std::string const& what) {
+    if (holds) return;
+    std::cout << "WRONG: " << what << std::endl;
+    std::_Exit(9);
+}
+
+int square(int x) { return x * x; }
+int supervisor_of(int) {
+    std::this_thread::sleep_for(2ms);
+    return ::getppid();
+}
+int dies_at_first(int x) {
+    if (x % 20 == 13 && sinew::this_task::attempt() == 1) ::kill(::getpid(), SIGKILL);
+    return x;
+}
+std::vector<std::uint8_t> inverted(std::vector<std::uint8_t> const& bytes) {
+    auto result = bytes;
+    for (auto& each : result) each = static_cast<std::uint8_t>(~each);
+    return result;
+}
+
+/// A line that other processes' lines do not mix with.
+void note(std::string const& ledger, std::string const& line) {
+    int const fd = ::open(ledger.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+    auto const whole = line + '\n';
+    if (::write(fd, whole.data(), whole.size()) < 0) std::abort();
+    ::close(fd);
+}
+
+/// Says all the time that it is at it: so that two executions at a time would show.
+int noted(std::pair<int, std::string> const& task) {
+    auto const& [index, ledger] = task;
+    auto const end = std::chrono::steady_clock::now() + 100ms;
+    do {
+        note(ledger, text(index, ' ', ::getpid()));
+        std::this_thread::sleep_for(10ms);
+    } while (std::chrono::steady_clock::now() < end);
+    return index;
+}
+
+/// By task: the processes that were at it, in order, each once.
+std::map<int, std::vector<int>> executions(std::string const& ledger) {
+    std::map<int, std::vector<int>> found;
+    std::ifstream lines(ledger);
+    for (int index = 0, pid = 0; lines >> index >> pid;) {
+        auto& pids = found[index];
+        if (pids.empty() || pids.back() != pid) pids.push_back(pid);
+    }
+    return found;
+}
+void check_one_at_a_time(std::string const& ledger) {
+    for (auto const& [index, pids] : executions(ledger))
+        check(std::set(pids.begin(), pids.end()).size() == pids.size(),
+              text("two were at task ", index, " at a time"));
+}
+
+sinew::PoolOptions options_for(sinew::World& world, int per_node) {
+    sinew::PoolOptions options;
+    options.workers = per_node * world.nodes().nodes();
+    options.progress = sinew::Progress::off;
+    return options;
+}
+
+std::vector<int> numbers(int count) {
+    std::vector<int> all(static_cast<std::size_t>(count));
+    std::iota(all.begin(), all.end(), 0);
+    return all;
+}
+
+void map(sinew::Pool& pool, sinew::World& world) {
+    auto const squares = pool.map<square>(numbers(5000));
+    for (int i = 0; i < 5000; ++i) check(squares.at(static_cast<std::size_t>(i)) == i * i, "map");
+    pool.wait_until_workers_up();
+    auto const parents = pool.map<supervisor_of>(numbers(400));
+    std::set const nodes(parents.begin(), parents.end());
+    check(static_cast<int>(nodes.size()) == world.nodes().nodes(),
+          text("workers on ", nodes.size(), " nodes"));
+    check(nodes.contains(::getpid()), "no workers of rank 0's own");
+}
+
+void kill_workers(sinew::Pool& pool) {
+    check(pool.map<dies_at_first>(numbers(100)) == numbers(100), "results with dying workers");
+    check(pool.stats().deaths == 5, text(pool.stats().deaths, " deaths"));
+}
+
+void large(sinew::Pool& pool) {
+    std::vector<std::vector<std::uint8_t>> all;
+    for (std::uint8_t i = 0; i < 12; ++i)
+        all.emplace_back((std::size_t{5} << 20) + i, static_cast<std::uint8_t>(7 * i));
+    auto const results = pool.map<inverted>(all);
+    for (std::size_t i = 0; i < all.size(); ++i)
+        check(results.at(i) == inverted(all[i]), text("large task ", i));
+}
+
+/// Something dies, or is cut off, while this goes on.
+void lasting(sinew::Pool& pool, std::string const& ledger, int count, bool at_most_once) {
+    pool.wait_until_workers_up();
+    std::vector<std::pair<int, std::string>> tasks;
+    for (int i = 0; i < count; ++i) tasks.emplace_back(i, ledger);
+    auto const calls = pool.with({.at_most_once = at_most_once});
+    auto const settled = calls.map_settled<noted>(tasks);
+    auto const ran = executions(ledger);
+    int lost = 0;
+    for (std::size_t i = 0; i < settled.size(); ++i) {
+        auto const& pids = ran.at(static_cast<int>(i));
+        check(!pids.empty() || !settled[i], text("task ", i, " has ended without an execution"));
+        if (at_most_once) check(pids.size() <= 1, text("task ", i, " was executed twice"));
+        if (settled[i]) check(*settled[i] == static_cast<int>(i), text("result ", i));
+        else ++lost;
+    }
+    check_one_at_a_time(ledger);
+    check(at_most_once || lost == 0, text(lost, " tasks have failed"));
+    std::cout << lost << " lost, " << pool.stats().deaths << " deaths" << std::endl;
+}
+
+void act(sinew::Pool& pool, sinew::World& world, std::string const& what,
+         std::string const& ledger) {
+    if (what == "map") map(pool, world);
+    else if (what == "kill") kill_workers(pool);
+    else if (what == "large") large(pool);
+    else if (what == "lasting") lasting(pool, ledger, 300, false);
+    else if (what == "once") lasting(pool, ledger, 300, true);
+    else if (what == "idle") pool.wait_until_workers_up();
+    else if (what == "leave") {
+        pool.wait_until_workers_up();
+        std::this_thread::sleep_for(1h);
+    } else check(what == "nothing", text("does not know ", what));
+}
+
+void serve(sinew::Pool& pool) {
+    try {
+        pool.map<square>(numbers(3));
+        check(false, "a rank that serves may submit");
+    } catch (sinew::UsageError const&) {}
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sinew::init(argc, argv);
+    std::string const what = argc > 1 ? argv[1] : "map";
+    sinew::World world(argc, argv);
+    {
+        auto options = options_for(world, 2);
+        if (what == "default") options.workers.reset();
+        sinew::Pool pool(world.communicator(), options);
+        std::cout << "there " << world.rank() << " pid " << ::getpid() << std::endl;
+        if (world.rank() != 0) serve(pool);
+        else act(pool, world, what == "default" ? "map" : what, argc > 2 ? argv[2] : "");
+    }
+    if (world.rank() == 0) std::cout << "right" << std::endl;
+    std::cout << "ended " << world.rank() << std::endl;
+}
