@@ -12,15 +12,17 @@
 #include <iostream>
 #include <numeric>
 #include <ranges>
+#include <sinew/init.hpp>
+#include <sinew/pool.hpp>
 #include <sinew/sinew.hpp>
 #include <vector>
 
 namespace {
 
 struct Setting {
-    std::uint32_t population = 2048, weights = 1000, iterations = 60, steps = 50;
+    std::uint32_t population = 2048, weights = 1000, iterations = 40, steps = 8;
     int workers = 0;
-    double sigma = 0.1, rate = 0.5;
+    double sigma = 0.1, rate = 0.3;
 };
 
 std::uint64_t scramble(std::uint64_t x) {  // splitmix64

@@ -6,7 +6,8 @@
 #include <cstdint>
 #include <iostream>
 #include <ranges>
-#include <sinew/sinew.hpp>
+#include <sinew/init.hpp>
+#include <sinew/pool.hpp>
 
 namespace {
 

@@ -1,19 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <dirent.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <ranges>
 #include <sinew/error.hpp>
 #include <sinew/pool.hpp>
+#include <sinew/process.hpp>
 #include <thread>
 #include <vector>
 
@@ -33,27 +28,6 @@ std::uint32_t scrambled(std::uint32_t x) { return (x ^ (x >> 15)) * 2'654'435'76
 Answer nap_and_answer(std::uint32_t index) {
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
     return {index, scrambled(index)};
-}
-
-/// Our children that run this program: the workers.
-std::vector<pid_t> workers_alive() {
-    std::vector<pid_t> found;
-    std::error_code none;
-    auto const us = std::filesystem::read_symlink("/proc/self/exe");
-    for (auto const& entry : std::filesystem::directory_iterator("/proc", none)) {
-        pid_t const pid = std::atoi(entry.path().filename().c_str());
-        if (pid <= 0) continue;
-        std::ifstream file(entry.path() / "stat");
-        std::string line;
-        std::getline(file, line);
-        // "pid (name) state parent ...", and the name may have anything in it.
-        auto const behind = line.rfind(')');
-        if (behind == std::string::npos || line.size() < behind + 5) continue;
-        bool const ours = std::atoi(line.c_str() + behind + 4) == ::getpid();
-        if (ours && std::filesystem::read_symlink(entry.path() / "exe", none) == us)
-            found.push_back(pid);
-    }
-    return found;
 }
 
 /// Kills a worker every 100 ms as long as it lives.
@@ -76,9 +50,9 @@ private:
         for (unsigned turn = 0;; ++turn) {
             next += std::chrono::milliseconds(100);
             if (changed_.wait_until(lock, next, [this] { return over_; })) return;
-            auto const workers = workers_alive();
+            auto const workers = active_children();  // there are no others
             if (workers.empty()) continue;
-            if (::kill(workers[scrambled(turn) % workers.size()], SIGKILL) == 0) ++kills;
+            if (::kill(workers[scrambled(turn) % workers.size()].pid, SIGKILL) == 0) ++kills;
         }
     }
     std::mutex mutex_;
