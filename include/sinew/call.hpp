@@ -48,7 +48,7 @@ private:
         else encode<Result>(writer, std::apply(call, arguments));
     }
     static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
-        if constexpr (stateless<F>) return nullptr;
+        if constexpr (stateless<F> || !Travels<F>) return nullptr;
         else return std::make_shared<F>(decode<F>(reader));
     }
 

@@ -27,7 +27,7 @@ public:
 
     template <class T>
     T get() {
-        constexpr Travel how = MustTravel<T>::how;
+        constexpr Travel how = must_travel<T>();
         if constexpr (how == Travel::itself) return T::decode_from(reader_);
         else if constexpr (how == Travel::flag) return get_flag();
         else if constexpr (how == Travel::plain) return decode_plain<T>(reader_);
@@ -50,7 +50,7 @@ public:
 
     template <class T>
     void get_into(T& value) {
-        constexpr Travel how = MustTravel<T>::how;
+        constexpr Travel how = must_travel<T>();
         if constexpr (how == Travel::plain) {
             reader_.read(std::addressof(value), sizeof value);
         } else if constexpr (how == Travel::array) {

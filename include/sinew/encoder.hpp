@@ -8,10 +8,14 @@
 
 namespace sinew::detail {
 
+template <class T>
+concept Travels = travel<T>()
+!= Travel::address&& travel<T>() != Travel::nowise;
+
 /// Stops the compiler, once for each type, where a value cannot leave its process.
 template <class T>
-struct MustTravel {
-    static constexpr Travel how = travel<T>();
+consteval Travel must_travel() {
+    constexpr Travel how = travel<T>();
     static_assert(how != Travel::address,
                   "sinew: pointers, references and views mean nothing in another process: pass "
                   "values (std::string, std::vector, your own types)");
@@ -19,7 +23,8 @@ struct MustTravel {
                   "sinew: this type cannot travel to another process: give it a serialize() member "
                   "for cereal (github.com/USCiLab/cereal), or make it trivially copyable; for "
                   "std::unique_ptr and std::shared_ptr include <cereal/types/memory.hpp>");
-};
+    return how;
+}
 
 /// The fewest bytes that a value of T is written as; an element of a container has at least one.
 template <class T>
@@ -59,7 +64,7 @@ public:
 
     template <class T>
     void put(T const& value) {
-        constexpr Travel how = MustTravel<T>::how;
+        constexpr Travel how = must_travel<T>();
         if constexpr (how == Travel::itself) {
             value.encode_to(writer_);
         } else if constexpr (how == Travel::flag || how == Travel::plain) {

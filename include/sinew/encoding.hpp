@@ -17,7 +17,7 @@ namespace sinew {
 /// within a class that is copied by its bytes nobody sees them: do not.
 template <class T>
 void encode(Writer& writer, T const& value) {
-    if constexpr (detail::MustTravel<T>::how == detail::Travel::plain) {
+    if constexpr (detail::must_travel<T>() == detail::Travel::plain) {
         writer.write(std::addressof(value), sizeof value);
     } else {
         try {
@@ -32,7 +32,7 @@ void encode(Writer& writer, T const& value) {
 /// multiple of the bytes that are left: elements take at least one byte each.
 template <class T>
 T decode(Reader& reader) {
-    if constexpr (detail::MustTravel<T>::how == detail::Travel::plain) {
+    if constexpr (detail::must_travel<T>() == detail::Travel::plain) {
         return detail::decode_plain<T>(reader);
     } else {
         try {
