@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/pipe_desk.hpp"
+
+#include <sys/socket.h>
+#include <sys/time.h>
+
+#include <cerrno>
+#include <cstring>
+#include <sinew/encoding.hpp>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/process/pipe_fd.hpp"
+#include "src/wire/secret.hpp"
+#include "src/wire/sockets.hpp"
+
+namespace sinew::process {
+namespace {
+
+constexpr std::size_t most_visitors = 256;
+constexpr auto patience = std::chrono::seconds(10);
+
+PipeToken random_token() {
+    PipeToken token;
+    auto const secret = wire::Secret::random();
+    std::memcpy(token.data(), secret.bytes().data(), sizeof token);
+    return token;
+}
+
+[[noreturn]] void refuse_gone(PipeHandle const& handle, std::string const& why) {
+    throw PeerLost(text("the end of a pipe, which ", handle.keeper.name,
+                        " kept for whom it was sent to, is not there (", why,
+                        "). An end can be decoded once, while the sender lives"));
+}
+
+// From the process that keeps it, as the kernel hands descriptors over.
+UniqueFd fetch_directly(PipeHandle const& handle) {
+    auto const address = wire::unix_address(handle.server);
+    UniqueFd const socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (!socket) throw SystemError(text("no socket (", std::strerror(errno), ")"), errno);
+    if (::connect(socket.get(), address.get(), address.length) != 0)
+        refuse_gone(handle, std::strerror(errno));
+    if (auto const problem = wire::check_peer_user(socket.get()); !problem.empty())
+        refuse_gone(handle, problem);
+    timeval const limit{std::chrono::seconds(patience).count(), 0};
+    ::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+    if (::send(socket.get(), handle.token.data(), sizeof handle.token, MSG_NOSIGNAL) !=
+        sizeof handle.token)
+        refuse_gone(handle, std::strerror(errno));
+    auto end = receive_fd(socket.get());
+    if (!end) refuse_gone(handle, "it was fetched before, or its keeper is gone or stuck");
+    return end;
+}
+
+}  // namespace
+
+void PipeHandle::encode_to(Writer& writer) const {
+    keeper.encode_to(writer);
+    encode(writer, server);
+    encode(writer, token);
+    encode(writer, direction);
+    encode(writer, begun);
+}
+
+PipeHandle PipeHandle::decode_from(Reader& reader) {
+    PipeHandle handle;
+    handle.keeper = ProcessAddress::decode_from(reader);
+    handle.server = decode<std::string>(reader);
+    handle.token = decode<PipeToken>(reader);
+    handle.direction = decode<std::uint8_t>(reader);
+    handle.begun = decode<std::vector<std::byte>>(reader);
+    return handle;
+}
+
+std::pair<UniqueFd, UniqueFd> connected_sockets() {
+    int ends[2];
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+        throw SystemError(text("no pipe (socketpair: ", std::strerror(errno),
+                               "). Is the limit of open files (ulimit -n) reached?"),
+                          errno);
+    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+PipeDesk& PipeDesk::instance() {
+    static PipeDesk* const desk = new PipeDesk;  // for ever, as the runtime
+    Mail::instance();                            // refuses forked processes
+    return *desk;
+}
+
+PipeDesk::PipeDesk() : mail_(Mail::instance()), relays_(mail_) {
+    Lock const lock(mail_.guard());
+    mail_.serve(MailService::pipe,
+                {[this](auto const& peer, Letter const& each) { letter(peer, each); },
+                 [this](auto const& peer, std::string const&) { relays_.lost(peer); }, [] {}});
+}
+
+PipeHandle PipeDesk::keep(UniqueFd end) {
+    Lock const lock(mail_.guard());
+    if (!listening_) listen();
+    PipeHandle handle;
+    handle.keeper = mail_.own_address();
+    handle.server = path_;
+    handle.token = random_token();
+    kept_.emplace(handle.token, std::move(end));
+    return handle;
+}
+
+void PipeDesk::listen() {
+    path_ = mail_.runtime().folder() + "/pipes";
+    listening_ = wire::listening_socket(wire::Address::unix_socket(path_));
+    acceptable_ = mail_.runtime().loop().readable(listening_.get(), [this] { accept(); });
+}
+
+void PipeDesk::accept() {
+    UniqueFd socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
+    if (!socket) return;
+    if (auto const problem = wire::check_peer_user(socket.get()); !problem.empty())
+        return log_warning(text("refused at ", path_, ": ", problem));
+    if (visitors_.size() >= most_visitors) visitors_.pop_front();
+    auto const visitor = visitors_.emplace(visitors_.end());
+    visitor->socket = std::move(socket);
+    auto& loop = mail_.runtime().loop();
+    visitor->deadline = loop.after(patience, [this, visitor] { visitors_.erase(visitor); });
+    visitor->readable = loop.readable(visitor->socket.get(), [this, visitor] { serve(visitor); });
+}
+
+void PipeDesk::serve(Visitors::iterator visitor) {
+    PipeToken token{};
+    auto const socket = visitor->socket.get();
+    // So few bytes come in one piece or from nobody of ours.
+    auto const count = ::recv(socket, token.data(), sizeof token, MSG_DONTWAIT);
+    if (count == sizeof token) {
+        auto const found = kept_.find(token);
+        if (found != kept_.end() && send_fd(socket, found->second.get())) kept_.erase(found);
+    }
+    visitors_.erase(visitor);
+}
+
+UniqueFd PipeDesk::take(PipeToken const& token) {
+    auto found = kept_.extract(token);
+    return found ? std::move(found.mapped()) : UniqueFd();
+}
+
+PipeDesk::Route PipeDesk::route(PipeHandle const& handle) const {
+    return handle.keeper.host == mail_.runtime().host() ? Route::direct : Route::relayed;
+}
+
+UniqueFd PipeDesk::fetch(PipeHandle const& handle, Route route) {
+    {
+        Lock const lock(mail_.guard());
+        if (handle.keeper.origin == mail_.origin()) {
+            auto end = take(handle.token);
+            if (!end) refuse_gone(handle, "it was fetched before");
+            return end;
+        }
+        if (route == Route::relayed) {
+            auto [user, relayed] = connected_sockets();
+            auto const peer = mail_.find(handle.keeper);
+            relays_.add(peer, handle.token[0], std::move(relayed));
+            relays_.send(peer, PipeOp::claim, handle.token[0], 0, bytes_of(handle.token));
+            mail_.send_collected();
+            return std::move(user);
+        }
+    }
+    return fetch_directly(handle);
+}
+
+void PipeDesk::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    if (letter.head.op != static_cast<std::uint16_t>(PipeOp::claim))
+        return relays_.letter(peer, letter);
+    auto bytes = letter.bytes;
+    auto const token = take_value<PipeToken>(bytes);
+    auto end = token ? take(*token) : UniqueFd();
+    if (end) return relays_.add(peer, letter.head.id, std::move(end));
+    relays_.send(peer, PipeOp::end, letter.head.id);
+    relays_.send(peer, PipeOp::broken, letter.head.id);
+}
+
+}  // namespace sinew::process

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <list>
+#include <map>
+#include <memory>
+#include <sinew/pipe_end.hpp>
+#include <string>
+#include <vector>
+
+#include "src/base/unique_fd.hpp"
+#include "src/process/pipe_relay.hpp"
+#include "src/process/queue_mail.hpp"
+
+namespace sinew::process {
+
+/// 128 random bits: who shows them gets the end they stand for, once. Only the handle has them, and
+/// handles travel between authenticated processes; the socket is in a folder of mode 0700 and serves
+/// this user only. So there is nothing else to prove.
+using PipeToken = std::array<std::uint64_t, 2>;
+
+/// An end on its way.
+struct PipeHandle {
+    ProcessAddress keeper;  ///< the process that has it
+    std::string server;     ///< the socket there
+    PipeToken token{};
+    std::uint8_t direction = 0;
+    std::vector<std::byte> begun;  ///< of a message that was being received
+
+    void encode_to(Writer& writer) const;
+    static PipeHandle decode_from(Reader& reader);
+};
+
+/// Keeps the ends that were sent away until they are fetched: over a Unix socket, which hands out the
+/// descriptor itself, or from another host through a relay.
+class PipeDesk {
+public:
+    static PipeDesk& instance();
+    PipeDesk(PipeDesk const&) = delete;
+
+    /// What the new owner needs to fetch it.
+    PipeHandle keep(UniqueFd end);
+    enum class Route { direct, relayed };
+    /// Throws PeerLost when it is not there any more.
+    UniqueFd fetch(PipeHandle const& handle, Route route);
+    Route route(PipeHandle const& handle) const;
+
+private:
+    struct Visitor {
+        UniqueFd socket;
+        wire::Loop::Handle readable, deadline;
+    };
+    using Visitors = std::list<Visitor>;
+
+    PipeDesk();
+    void listen();
+    void accept();
+    void serve(Visitors::iterator visitor);
+    void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    UniqueFd take(PipeToken const& token);
+
+    Mail& mail_;
+    std::map<PipeToken, UniqueFd> kept_;
+    std::string path_;
+    UniqueFd listening_;
+    wire::Loop::Handle acceptable_;
+    Visitors visitors_;
+    PipeRelays relays_;
+};
+
+/// The end that the handle stands for.
+std::shared_ptr<detail::PipeSocket> open_pipe(PipeHandle const& handle, PipeDesk::Route route);
+
+/// A pair of connected sockets, blocking, closed on exec. Throws SystemError.
+std::pair<UniqueFd, UniqueFd> connected_sockets();
+
+}  // namespace sinew::process
