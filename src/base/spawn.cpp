@@ -88,6 +88,16 @@ std::string describe(Plan const& plan) {
     return step;
 }
 
+// Nobody would hear of its end.
+[[noreturn]] void give_up_watching(pid_t pid, int error) {
+    int status = 0;
+    ::kill(pid, SIGKILL);
+    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
+    throw SystemError(text("pidfd_open of pid ", pid, " failed (", std::strerror(error),
+                           "). It needs Linux 5.3 or later, and a free descriptor (ulimit -n)"),
+                      error);
+}
+
 }  // namespace
 
 Spawned spawn(SpawnRequest const& request) {
@@ -124,10 +134,7 @@ Spawned spawn(SpawnRequest const& request) {
     ::setpgid(pid, pid);  // as the child does: whoever comes first
     Spawned spawned{.pid = pid};
     spawned.ended = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
-    if (!spawned.ended)
-        throw SystemError(text("pidfd_open of pid ", pid, " failed (", std::strerror(errno),
-                               "). The launcher needs Linux 5.3 or later"),
-                          errno);
+    if (!spawned.ended) give_up_watching(pid, errno);
     return spawned;
 }
 

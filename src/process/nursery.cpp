@@ -13,6 +13,7 @@
 #include <csignal>
 #include <cstring>
 #include <ctime>
+#include <filesystem>
 #include <set>
 #include <sinew/error.hpp>
 #include <utility>
@@ -98,6 +99,7 @@ private:
     void adopt(UniqueFd control, UniqueFd bulk);
     void listen(wire::Link& link, bool& over, Watched message);
     void reap();
+    void remove_folder_of(pid_t pid) const;
     void note(siginfo_t const& info);
     void be_patient();
     void finish_if_over();
@@ -150,12 +152,12 @@ void LivingChild::start(ChildSpec const& spec) {
     pid_ = spawned.pid;
     ended_ = std::move(spawned.ended);
     page_.close_file();
-    adopt(std::move(control), std::move(bulk));
-    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), spec.message});
-    control_->flush();
     errors_ = std::make_shared<ErrorStream>(runtime_.loop(), std::move(errors));
     errors_->start();
     ended_watch_ = runtime_.loop().readable(ended_.get(), [this] { reap(); });
+    adopt(std::move(control), std::move(bulk));
+    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), spec.message});
+    control_->flush();
 }
 
 void LivingChild::adopt(UniqueFd control, UniqueFd bulk) {
@@ -214,7 +216,7 @@ void LivingChild::abandon() {
 }
 
 void LivingChild::signal(int number) {
-    if (reaped_) return;
+    if (reaped_ || pid_ == 0) return;
     killed_ = killed_ || number == SIGKILL;
     ::syscall(SYS_pidfd_send_signal, ended_.get(), number, nullptr, 0);
 }
@@ -226,6 +228,7 @@ void LivingChild::reap() {
     if (result == 0 && info.si_pid != pid_) return;
     ended_watch_ = {};
     reaped_ = true;
+    remove_folder_of(pid_);
     if (result == 0) note(info);
     else end_.code = 255;  // somebody else has taken it: the program waits for all its children
     errors_->child_ended([this, self] {
@@ -234,6 +237,15 @@ void LivingChild::reap() {
     });
     be_patient();
     finish_if_over();
+}
+
+// A child that was killed left its private folder.
+void LivingChild::remove_folder_of(pid_t pid) const {
+    auto const prefix = text("proc-", pid, "-");
+    std::error_code ignored;
+    for (auto const& entry : std::filesystem::directory_iterator(runtime_.family_folder(), ignored))
+        if (entry.path().filename().string().starts_with(prefix))
+            std::filesystem::remove_all(entry.path(), ignored);
 }
 
 void LivingChild::note(siginfo_t const& info) {
@@ -342,7 +354,13 @@ std::unique_ptr<Child> start_child(ChildSpec const& spec) {
     if (!std::exchange(nursery.begun, true)) runtime.at_end(end_all);
     if (nursery.children.empty()) nursery.oom_kills = oom_kills();
     auto child = std::make_shared<LivingChild>(runtime, spec);
-    child->start(spec);
+    try {
+        child->start(spec);
+    } catch (...) {
+        if (child->pid() > 0) nursery.children.insert(child);  // to be reaped
+        child->abandon();
+        throw;
+    }
     nursery.children.insert(child);
     return std::make_unique<Handle>(std::move(child));
 }
