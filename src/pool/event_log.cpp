@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pool/event_log.hpp"
 
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdio>

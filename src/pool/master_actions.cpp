@@ -40,7 +40,7 @@ void Master::start(WorkerId id) {
     if (worker == nullptr) return;
     if (worker->killed) {  // meanwhile
         workers_.erase(key_of(id));
-        return step(WorkerDied{.worker = id, .cause = WorkerDied::Cause::planned});
+        return step(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
     }
     WorkerStart start;
     start.program = detail::program_identity().text;

@@ -24,7 +24,6 @@ namespace sinew::testing_support {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-constexpr auto nap = std::chrono::milliseconds(10);
 
 std::pair<int, int> pipe_pair() {
     std::array<int, 2> ends{};

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Workers die, of all that workers die of. Every result counts once, is right, and is there.
+#include <gmock/gmock.h>
+#include <signal.h>
+#include <sys/wait.h>
+
+#include <atomic>
+#include <numeric>
+#include <random>
+#include <ranges>
+#include <set>
+#include <sinew/pool.hpp>
+#include <sinew/this_task.hpp>
+#include <thread>
+
+#include "src/base/text.hpp"
+#include "tests/pool/pool_fixture.hpp"
+#include "tests/pool/tasks.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using Chaos = PoolTest;
+using Poison = PoolTest;
+
+std::vector<pid_t> workers() {
+    std::vector<pid_t> found;
+    for (auto const& each : descendants_of(::getpid()))
+        if (each.parent == ::getpid() && each.state != 'Z') found.push_back(each.pid);
+    return found;
+}
+
+/// Signals a random worker again and again, while it lives.
+class Killer {
+public:
+    Killer(std::chrono::milliseconds period, int number)
+        : thread_([this, period, number] {
+              std::mt19937 random(4711);
+              while (!done_) {
+                  std::this_thread::sleep_for(period);
+                  auto const victims = workers();
+                  if (victims.empty()) continue;
+                  ::kill(victims[random() % victims.size()], number);
+                  ++kills_;
+              }
+          }) {}
+    ~Killer() { stop(); }
+    int stop() {
+        done_ = true;
+        if (thread_.joinable()) thread_.join();
+        return kills_;
+    }
+
+private:
+    std::atomic<bool> done_ = false;
+    std::atomic<int> kills_ = 0;
+    std::thread thread_;
+};
+
+int slow_square(int x) {
+    std::this_thread::sleep_for(1ms);
+    return x * x;
+}
+
+TaskOptions const patient{.retries = 1000};
+
+struct Pace {
+    int milliseconds, number;
+};
+class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> {};
+
+// G1, G2
+TEST_P(KilledWorkers, LoseNothing) {
+    Pool pool(4, quiet());
+    pool.apply<square>(1);
+    Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
+    auto const results = pool.with(patient).map<slow_square>(std::views::iota(0, 3000));
+    EXPECT_GT(killer.stop(), 1);
+    ASSERT_EQ(results.size(), 3000U);
+    for (int i = 0; i < 3000; ++i) ASSERT_EQ(results[i], i * i);
+    EXPECT_GT(pool.stats().deaths, 0U);
+}
+
+TEST_P(KilledWorkers, LoseNothingOfAStream) {
+    Pool pool(3, quiet());
+    pool.apply<square>(1);
+    Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
+    std::vector<int> seen(1500);
+    for (auto const result :
+         pool.with(patient).imap_unordered<slow_square>(std::views::iota(0, 1500)))
+        ++seen.at(static_cast<std::size_t>(std::lround(std::sqrt(result))));
+    EXPECT_THAT(seen, Each(1));
+}
+
+INSTANTIATE_TEST_SUITE_P(Paces, KilledWorkers,
+                         testing::Values(Pace{20, SIGKILL}, Pace{100, SIGKILL}, Pace{50, SIGSEGV},
+                                         Pace{50, SIGABRT}, Pace{50, SIGTERM}),
+                         [](auto const& pace) {
+                             return text("signal", pace.param.number, "every",
+                                         pace.param.milliseconds, "ms");
+                         });
+
+TEST_F(Chaos, AllWorkersAtOnce) {
+    Pool pool(4, quiet());
+    pool.wait_until_workers_up();
+    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 2000));
+    for (int round = 0; round < 5; ++round) {
+        std::this_thread::sleep_for(60ms);
+        for (auto const pid : workers()) ::kill(pid, SIGKILL);
+    }
+    auto const results = handle.get();
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(results[i], i * i);
+}
+
+TEST_F(Chaos, NoOpTasksUnderFire) {
+    Pool pool(3, quiet());
+    pool.apply<square>(1);
+    Killer killer(50ms, SIGKILL);
+    for (int round = 0; round < 10; ++round) {
+        auto const results = pool.with(patient).map<square>(std::views::iota(0, 200'000));
+        for (int i = 0; i < 200'000; i += 777)
+            ASSERT_EQ(results[i], int(std::uint32_t(i) * std::uint32_t(i)));
+    }
+}
+
+// G10: one that dies before it has said anything.
+TEST_F(Chaos, DeathsAtTheStart) {
+    Pool pool(3, quiet());
+    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 300));
+    for (int round = 0; round < 10; ++round) {
+        for (auto const pid : workers()) ::kill(pid, SIGKILL);
+        std::this_thread::sleep_for(1ms);
+    }
+    try {
+        EXPECT_EQ(handle.get().size(), 300U);
+    } catch (PoolBroken const& broken) {
+        // So many failing starts in a row are what breaks a pool; it says so, and does not hang.
+        EXPECT_THAT(broken.what(), HasSubstr("killed by signal 9"));
+    }
+}
+
+TEST_F(Chaos, AFrozenWorkerIsReplaced) {
+    Pool pool(2, quiet());
+    pool.wait_until_workers_up();
+    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 500));
+    std::this_thread::sleep_for(50ms);
+    auto const victim = workers().at(0);
+    ::kill(victim, SIGSTOP);
+    auto const results = handle.get(30s);
+    for (int i = 0; i < 500; ++i) ASSERT_EQ(results[i], i * i);
+}
+
+TEST_F(Chaos, AFrozenMasterCallsNobodyDead) {
+    Pool pool(2, quiet());
+    pool.wait_until_workers_up();
+    auto handle = pool.map_async<slow_square>(std::views::iota(0, 4000));
+    // Another process stops and continues us.
+    pid_t const self = ::getpid();
+    pid_t const helper = ::fork();
+    if (helper == 0) {
+        ::usleep(200'000);
+        ::kill(self, SIGSTOP);
+        ::usleep(3'000'000);
+        ::kill(self, SIGCONT);
+        ::_exit(0);
+    }
+    EXPECT_EQ(handle.get().size(), 4000U);
+    ::waitpid(helper, nullptr, 0);
+    EXPECT_EQ(pool.stats().deaths, 0U);
+}
+
+TEST_F(Poison, FailsAloneAfterItsRetries) {
+    Pool pool(3, quiet());
+    for (int const number : {SIGABRT, SIGSEGV, SIGKILL}) {
+        auto const tasks = std::views::iota(0, 1500) |
+                           std::views::transform([=](int x) { return std::tuple(x, 777, number); });
+        auto const outcomes = pool.map_settled(
+            [](std::tuple<int, int, int> const& t) {
+                return suicide_at(std::get<0>(t), std::get<1>(t), std::get<2>(t));
+            },
+            tasks);
+        for (int i = 0; i < 1500; ++i) ASSERT_EQ(outcomes[i].has_value(), i != 777) << i;
+        try {
+            outcomes[777].value();
+            FAIL();
+        } catch (WorkerDied const& died) {
+            EXPECT_EQ(died.cause(), WorkerDied::Cause::crash);
+            EXPECT_EQ(died.record().task, 777U);
+            EXPECT_EQ(died.record().attempt, 4U) << "one more than the retries";
+            EXPECT_THAT(died.what(), HasSubstr(text("signal ", number)));
+        }
+    }
+}
+
+TEST_F(Poison, LeavingIsDyingToo) {
+    Pool pool(2, quiet());
+    EXPECT_THROW(pool.with({.retries = 1}).apply<leave_at>(5, 5, 0), WorkerDied);
+    try {
+        pool.with({.retries = 0}).apply([](int code) { std::exit(code); }, 3);
+        FAIL();
+    } catch (WorkerDied const& died) {
+        EXPECT_THAT(died.what(), HasSubstr("exited with code 3"));
+        EXPECT_EQ(died.record().attempt, 1U);
+    }
+}
+
+TEST_F(Poison, TheLastWordsAreTold) {
+    Pool pool(1, quiet());
+    try {
+        pool.with({.retries = 0})
+            .apply(
+                [](int) {
+                    std::fputs("out of paper\n", stderr);
+                    std::abort();
+                },
+                0);
+        FAIL();
+    } catch (WorkerDied const& died) {
+        EXPECT_THAT(died.what(), HasSubstr("out of paper"));
+    }
+}
+
+TEST_F(Poison, AtMostOnceIsNotRunAgain) {
+    Ledger const ledger("once");
+    Pool pool(2, quiet());
+    auto const once = pool.with({.at_most_once = true});
+    auto const outcomes = once.map_settled(
+        [](std::pair<std::string, int> const& task) {
+            note(task.first, task.second);
+            if (task.second % 10 == 3) ::raise(SIGKILL);
+            return task.second;
+        },
+        std::views::iota(0, 60) |
+            std::views::transform([&](int i) { return std::pair(ledger.path(), i); }));
+    auto const counts = ledger.counts(60);
+    for (int i = 0; i < 60; ++i) {
+        EXPECT_LE(counts[i], 1) << i;
+        if (outcomes[i].has_value()) {
+            EXPECT_EQ(*outcomes[i], i);
+            continue;
+        }
+        try {
+            outcomes[i].value();
+        } catch (WorkerDied const& died) {
+            EXPECT_TRUE(died.maybe_executed()) << i;
+        }
+    }
+    EXPECT_FALSE(outcomes[3].has_value());
+    EXPECT_TRUE(outcomes[4].has_value()) << "not begun when its worker died";
+}
+
+TEST_F(Poison, HardLimitsEndTasksAndBlameNobodyElse) {
+    Pool pool(2, quiet());
+    auto const limited = pool.with({.hard_limit = 200ms});
+    auto const outcomes = limited.map_settled(
+        [](int x) {
+            if (x == 5)
+                for (;;) std::this_thread::sleep_for(1s);
+            return x;
+        },
+        std::views::iota(0, 40));
+    for (int i = 0; i < 40; ++i) ASSERT_EQ(outcomes[i].has_value(), i != 5) << i;
+    try {
+        outcomes[5].value();
+        FAIL();
+    } catch (WorkerDied const& died) {
+        EXPECT_EQ(died.cause(), WorkerDied::Cause::time_limit);
+    }
+}
+
+TEST_F(Poison, SoftLimitsAskToStop) {
+    Pool pool(1, quiet());
+    EXPECT_TRUE(pool.with({.soft_limit = 100ms})
+                    .apply(
+                        [](int) {
+                            for (int i = 0; i < 10'000 && !this_task::stop_token().stop_requested();
+                                 ++i)
+                                std::this_thread::sleep_for(1ms);
+                            return this_task::stop_token().stop_requested();
+                        },
+                        0));
+}
+
+TEST_F(Poison, TooMuchMemoryIsToldApart) {
+    auto options = quiet();
+    options.max_rss_per_worker = std::size_t{200} << 20;
+    Pool pool(1, options);
+    try {
+        pool.with({.retries = 0})
+            .apply(
+                [](int) {
+                    std::vector<char> hog(std::size_t{600} << 20, 'x');
+                    std::this_thread::sleep_for(20s);
+                    return int(hog.back());
+                },
+                0);
+        FAIL();
+    } catch (WorkerDied const& died) {
+        EXPECT_EQ(died.cause(), WorkerDied::Cause::out_of_memory);
+    }
+    EXPECT_EQ(pool.apply<square>(2), 4);
+}
+
+TEST_F(Poison, StackOverflowIsACrash) {
+    Pool pool(1, quiet());
+    EXPECT_THROW(pool.with({.retries = 1})
+                     .apply(
+                         [](int depth) {
+                             std::function<int(int)> const fall = [&](int d) {
+                                 std::array<char volatile, 4096> room{};
+                                 return d == 0 ? int(room[0]) : fall(d - 1) + room[1];
+                             };
+                             return fall(depth);
+                         },
+                         1'000'000),
+                 WorkerDied);
+}
+
+// The master dies: nobody is left (the leak check of this process sees to that).
+TEST_F(Chaos, WorkersDieWithTheirMaster) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    pid_t const master = ::fork();
+    if (master == 0) {
+        auto const end = text(pipe[1]);
+        ::execl("/proc/self/exe", "pool_chaos_test", "--be-a-master", end.c_str(), nullptr);
+        ::_exit(127);
+    }
+    ::close(pipe[1]);
+    char byte = 0;
+    ASSERT_EQ(::read(pipe[0], &byte, 1), 1) << "its workers are at work";
+    ::kill(master, SIGKILL);
+    ::waitpid(master, nullptr, 0);
+    ASSERT_EQ(::read(pipe[0], &byte, 1), 0) << "nobody holds the pipe any more";
+    ::close(pipe[0]);
+}
+
+}  // namespace
+}  // namespace sinew::testing_support

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <ranges>
+#include <sinew/init.hpp>
+#include <sinew/pool.hpp>
+#include <string_view>
+#include <thread>
+
+namespace {
+
+// A pool at work, for a test that kills it: a byte says that its workers are there.
+int be_a_master(int end) {
+    sinew::Pool pool(2);
+    pool.wait_until_workers_up();
+    auto const hold = pool.map_async(
+        [](int fd) {
+            std::this_thread::sleep_for(std::chrono::seconds(60));
+            return fd;
+        },
+        std::vector(2, end));
+    std::this_thread::sleep_for(std::chrono::milliseconds(100));
+    if (::write(end, "!", 1) != 1) return 1;
+    hold.wait();
+    return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    sinew::init(argc, argv);
+    if (argc == 3 && argv[1] == std::string_view("--be-a-master"))
+        return be_a_master(std::atoi(argv[2]));
+    testing::InitGoogleTest(&argc, argv);
+    return RUN_ALL_TESTS();
+}

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <sinew/pool_options.hpp>
+
+#include "tests/support/leak_check.hpp"
+#include "tests/support/processes.hpp"
+
+namespace sinew::testing_support {
+
+/// Nothing of a pool is left when a test has ended.
+struct PoolTest : testing::Test {
+    static PoolOptions quiet() {
+        PoolOptions options;
+        options.progress = Progress::off;
+        return options;
+    }
+    LeakCheck leaks;
+};
+
+}  // namespace sinew::testing_support

@@ -1,0 +1,414 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a pool gives when nothing goes wrong, and when tasks throw. The names of defects of Fiber's
+// that a test is about (G1 ..) stand beside it.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <future>
+#include <map>
+#include <numeric>
+#include <ranges>
+#include <set>
+#include <sinew/pool.hpp>
+#include <sinew/this_task.hpp>
+
+#include "src/base/text.hpp"
+#include "tests/pool/pool_fixture.hpp"
+#include "tests/pool/tasks.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using namespace std::chrono_literals;
+using testing::Each;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+using PoolCallsTest = PoolTest;
+using PoolErrors = PoolTest;
+using PoolLife = PoolTest;
+
+struct Scale {
+    double k;
+    double operator()(double x) const { return k * x; }
+};
+
+TEST_F(PoolCallsTest, MapKeepsTheOrder) {
+    Pool pool(4, quiet());
+    auto const squares = pool.map<square>(std::views::iota(0, 10'000));
+    ASSERT_EQ(squares.size(), 10'000U);
+    for (int i = 0; i < 10'000; ++i) ASSERT_EQ(squares[i], i * i);
+}
+
+TEST_F(PoolCallsTest, MapOfNothingIsEmpty) {
+    Pool pool(2, quiet());
+    EXPECT_TRUE(pool.map<square>(std::vector<int>()).empty());
+}
+
+TEST_F(PoolCallsTest, FunctionsMayBeLambdasAndObjects) {
+    Pool pool(2, quiet());
+    EXPECT_THAT(pool.map([](int x) { return x + 1; }, std::vector{1, 2}), ElementsAre(2, 3));
+    EXPECT_THAT(pool.map(Scale{2.5}, std::vector{1.0, 2.0}), ElementsAre(2.5, 5.0));
+    EXPECT_THAT(pool.map([](auto x) { return x + x; }, std::vector<std::string>{"a"}),
+                ElementsAre("aa"));
+}
+
+TEST_F(PoolCallsTest, ArgumentsAndResultsMayBeOfAnyType) {
+    Pool pool(2, quiet());
+    EXPECT_THAT(pool.map<twice>(std::vector<std::string>{"a", "", "bc"}),
+                ElementsAre("aa", "", "bcbc"));
+    auto const even = pool.map([](int x) { return x % 2 == 0; }, std::views::iota(0, 4));
+    EXPECT_THAT(even, ElementsAre(true, false, true, false));
+    auto const sizes = pool.map(
+        [](std::map<std::string, std::vector<int>> const& m) { return m.begin()->second.size(); },
+        std::vector<std::map<std::string, std::vector<int>>>{{{"x", {1, 2, 3}}}});
+    EXPECT_THAT(sizes, ElementsAre(3U));
+}
+
+TEST_F(PoolCallsTest, StarmapSpreadsTuples) {
+    Pool pool(2, quiet());
+    EXPECT_THAT(pool.starmap<add>(std::vector<std::pair<int, int>>{{1, 2}, {3, 4}}),
+                ElementsAre(3, 7));
+    EXPECT_THAT(pool.starmap<add>(std::vector<std::tuple<int, int>>{{5, 6}}), ElementsAre(11));
+}
+
+TEST_F(PoolCallsTest, ApplyIsOneCall) {
+    Pool pool(2, quiet());
+    EXPECT_EQ(pool.apply<add>(1, 2), 3);
+    EXPECT_EQ(pool.apply([](int a, std::string const& b) { return b + std::to_string(a); }, 1, "x"),
+              "x1");
+    pool.apply<nothing>(1);
+    auto handle = pool.apply_async<square>(7);
+    EXPECT_EQ(handle.get(), 49);
+    EXPECT_EQ(handle.get(), 49) << "again";
+    EXPECT_TRUE(handle.ready());
+    EXPECT_TRUE(handle.successful());
+}
+
+// G8
+TEST_F(PoolCallsTest, TasksWithoutResultsAreTasks) {
+    Pool pool(3, quiet());
+    pool.map<nothing>(std::views::iota(0, 1000));
+    int count = 0;
+    for ([[maybe_unused]] auto const& done : pool.imap<nothing>(std::views::iota(0, 1000))) ++count;
+    for ([[maybe_unused]] auto const& done : pool.imap_unordered<nothing>(std::views::iota(0, 50)))
+        ++count;
+    EXPECT_EQ(count, 1050);
+}
+
+TEST_F(PoolCallsTest, ImapStreamsInOrder) {
+    Pool pool(4, quiet());
+    int next = 0;
+    for (auto const result : pool.imap<square>(std::views::iota(0, 100'000))) {
+        ASSERT_EQ(result, next * next % (1L << 32));
+        if (++next == 40'000) break;  // the rest is cancelled
+    }
+    std::set<int> seen;
+    for (auto const result : pool.imap_unordered<square>(std::views::iota(0, 1000)))
+        seen.insert(result);
+    EXPECT_EQ(seen.size(), 1000U);
+}
+
+TEST_F(PoolCallsTest, ImapReadsItsInputAsItGoes) {
+    Pool pool(2, quiet());
+    std::atomic<long> read = 0;
+    auto endless = std::views::iota(0) | std::views::transform([&](int i) {
+                       ++read;
+                       return i;
+                   });
+    int taken = 0;
+    for ([[maybe_unused]] auto const& result : pool.imap<nothing>(endless))
+        if (++taken == 10) break;
+    EXPECT_LT(read, 20'000);
+}
+
+// G3: four tasks of equal length on four idle workers are four workers' work.
+TEST_F(PoolCallsTest, SmallMapsUseAllWorkers) {
+    Pool pool(4, quiet());
+    ASSERT_TRUE(pool.wait_until_workers_up(30s));
+    auto const pids = pool.map<who>(std::vector(4, 300));
+    EXPECT_EQ(std::set(pids.begin(), pids.end()).size(), 4U);
+    std::vector<AsyncResult<pid_t>> handles;
+    for (int i = 0; i < 4; ++i) handles.push_back(pool.apply_async<who>(300));
+    std::set<pid_t> workers;
+    for (auto& handle : handles) workers.insert(handle.get());
+    EXPECT_EQ(workers.size(), 4U);
+}
+
+// G6
+TEST_F(PoolCallsTest, ArgumentsAndResultsMayBeLarge) {
+    Pool pool(2, quiet());
+    for (std::uint64_t const count : {1, 8'000, 8'200, 150'000, 4'000'000}) {
+        auto const values = blow_up(count);
+        EXPECT_EQ(pool.apply<total>(values), count * (count - 1) / 2) << count;
+        EXPECT_EQ(pool.apply<blow_up>(count), values) << count;
+    }
+    auto const all = pool.map<blow_up>(std::vector<std::uint64_t>(20, 50'000));
+    EXPECT_THAT(all, Each(blow_up(50'000)));
+}
+
+TEST_F(PoolCallsTest, FixedChunksGiveTheSame) {
+    Pool pool(3, quiet());
+    for (int const chunk : {1, 7, 5000})
+        EXPECT_EQ(pool.with({.chunk = chunk}).map<square>(std::views::iota(0, 3000)),
+                  pool.map<square>(std::views::iota(0, 3000)))
+            << chunk;
+}
+
+TEST_F(PoolCallsTest, SeveralPoolsAtOnce) {
+    Pool one(2, quiet()), two(2, quiet());
+    auto first = one.map_async<square>(std::views::iota(0, 1000));
+    auto second = two.map_async<square>(std::views::iota(0, 1000));
+    EXPECT_EQ(first.get(), second.get());
+}
+
+TEST_F(PoolCallsTest, ManyThreadsMayCall) {
+    Pool pool(3, quiet());
+    std::vector<std::future<bool>> callers;
+    for (int caller = 0; caller < 8; ++caller)
+        callers.push_back(std::async(std::launch::async, [&pool, caller] {
+            for (int i = 0; i < 100; ++i)
+                if (pool.apply<add>(caller, i) != caller + i) return false;
+            return true;
+        }));
+    for (auto& caller : callers) EXPECT_TRUE(caller.get());
+}
+
+TEST_F(PoolCallsTest, CallbacksAreCalledAndMayUseThePool) {
+    Pool pool(2, quiet());
+    std::promise<int> told;
+    pool.apply_async<square>(3).then([&](int nine) { told.set_value(pool.apply<square>(nine)); });
+    EXPECT_EQ(told.get_future().get(), 81);
+    std::promise<std::string> why;
+    pool.apply_async<picky>(13).then([](int) {},
+                                     [&](std::exception_ptr const& error) {
+                                         try {
+                                             std::rethrow_exception(error);
+                                         } catch (std::exception const& problem) {
+                                             why.set_value(problem.what());
+                                         }
+                                     });
+    EXPECT_EQ(why.get_future().get(), "thirteen");
+}
+
+// G4
+TEST_F(PoolErrors, ExceptionsComeBackAsTheyWere) {
+    Pool pool(2, quiet());
+    try {
+        pool.apply<picky>(13);
+        FAIL();
+    } catch (std::out_of_range const& error) {
+        EXPECT_STREQ(error.what(), "thirteen");
+        auto const* remote = dynamic_cast<RemoteException const*>(&error);
+        ASSERT_NE(remote, nullptr);
+        EXPECT_EQ(remote->record().attempt, 1U);
+        EXPECT_THAT(remote->record().function, HasSubstr("picky"));
+        EXPECT_NE(remote->record().pid, ::getpid());
+    }
+    EXPECT_THROW(pool.apply<picky>(14), TaskError);
+    try {
+        pool.apply<picky>(15);
+        FAIL();
+    } catch (std::runtime_error const& error) {
+        auto const* remote = dynamic_cast<RemoteException const*>(&error);
+        ASSERT_NE(remote, nullptr);
+        ASSERT_EQ(remote->record().causes.size(), 1U);
+        EXPECT_EQ(remote->record().causes[0].what, "the inner one");
+    }
+    EXPECT_EQ(pool.apply<picky>(1), 1) << "the worker lives on";
+    EXPECT_EQ(pool.stats().deaths, 0U);
+}
+
+TEST_F(PoolErrors, MapThrowsTheLowestThatFails) {
+    Pool pool(4, quiet());
+    for (int round = 0; round < 20; ++round) {
+        try {
+            pool.with({.chunk = 1})
+                .map(
+                    [](int x) {
+                        if (x == 20 || x == 40 || x == 41)
+                            throw std::runtime_error(std::to_string(x));
+                        return x;
+                    },
+                    std::views::iota(0, 60));
+            FAIL();
+        } catch (std::runtime_error const& error) {
+            EXPECT_STREQ(error.what(), "20");
+        }
+    }
+}
+
+TEST_F(PoolErrors, SettledGivesEveryOutcome) {
+    Pool pool(3, quiet());
+    auto const outcomes = pool.map_settled<picky>(std::views::iota(10, 18));
+    ASSERT_EQ(outcomes.size(), 8U);
+    for (int i = 0; i < 8; ++i) EXPECT_EQ(outcomes[i].has_value(), i < 3 || i > 5) << i;
+    EXPECT_EQ(*outcomes[7], 17);
+    EXPECT_THROW(outcomes[3].value(), std::out_of_range);
+}
+
+TEST_F(PoolErrors, ImapYieldsTheErrorInItsPlace) {
+    Pool pool(3, quiet());
+    std::vector<int> seen;
+    auto stream = pool.imap<picky>(std::views::iota(11, 17));
+    for (auto at = stream.begin(); at != stream.end(); ++at) {
+        try {
+            seen.push_back(*at);
+        } catch (std::exception const&) {
+            seen.push_back(-1);
+        }
+    }
+    EXPECT_THAT(seen, ElementsAre(11, 12, -1, -1, -1, 16));
+}
+
+TEST_F(PoolErrors, RetryOnRunsAgainWhatThrew) {
+    Ledger const ledger("retry");
+    Pool pool(2, quiet());
+    auto const flaky = [](std::string const& path, int task) {
+        note(path, task);
+        if (this_task::attempt() < 3) throw std::runtime_error("not yet");
+        return int(this_task::attempt());
+    };
+    auto const patient = pool.with({.retry_on = retry_on<std::runtime_error>(3, 1ms)});
+    EXPECT_EQ(patient.apply(flaky, ledger.path(), 0), 3);
+    EXPECT_THROW(
+        pool.with({.retry_on = retry_on<std::runtime_error>(1)}).apply(flaky, ledger.path(), 1),
+        std::runtime_error);
+    EXPECT_THROW(
+        pool.with({.retry_on = retry_on<std::bad_alloc>(5)}).apply(flaky, ledger.path(), 2),
+        std::runtime_error);
+    EXPECT_THAT(ledger.counts(3), ElementsAre(3, 2, 1));
+}
+
+TEST_F(PoolErrors, ATimeoutCancelsNothing) {
+    Pool pool(1, quiet());
+    auto handle = pool.apply_async<who>(500);
+    EXPECT_THROW(handle.get(1ms), Timeout);
+    EXPECT_FALSE(handle.ready());
+    EXPECT_GT(handle.get(), 0);
+}
+
+TEST_F(PoolErrors, CancelDropsWhatHasNotBegun) {
+    Ledger const ledger("cancel");
+    Pool pool(1, quiet());
+    pool.wait_until_workers_up();
+    auto running = pool.apply_async(
+        [](std::string const& path) {
+            note(path, 0);
+            while (!this_task::stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+        },
+        ledger.path());
+    auto queued = pool.apply_async([](std::string const& path) { note(path, 1); }, ledger.path());
+    while (ledger.counts(2)[0] == 0) std::this_thread::sleep_for(1ms);
+    queued.cancel();
+    EXPECT_THROW(queued.get(), Cancelled);
+    running.cancel();
+    running.wait();
+    EXPECT_THAT(ledger.counts(2), ElementsAre(1, 0));
+    EXPECT_EQ(pool.apply<square>(2), 4);
+}
+
+TEST_F(PoolErrors, CancelEndsWhatDoesNotStop) {
+    Pool pool(1, quiet());
+    auto handle = pool.apply_async<who>(100'000);
+    std::this_thread::sleep_for(50ms);
+    handle.cancel();
+    EXPECT_THROW(handle.get(), Cancelled);
+    EXPECT_EQ(pool.apply<square>(2), 4) << "another worker takes its place";
+}
+
+TEST_F(PoolLife, ClosedPoolsTakeNoTasks) {
+    Pool pool(2, quiet());
+    auto handle = pool.map_async<square>(std::views::iota(0, 1000));
+    pool.close();
+    EXPECT_THROW(pool.apply<square>(1), UsageError);
+    pool.join();
+    EXPECT_EQ(handle.get().size(), 1000U);
+}
+
+TEST_F(PoolLife, TerminateEndsAll) {
+    Pool pool(2, quiet());
+    auto handle = pool.map_async<who>(std::vector(100, 10'000));
+    pool.wait_until_workers_up();
+    pool.terminate();
+    pool.join();
+    EXPECT_THROW(handle.get(), Cancelled);
+}
+
+TEST_F(PoolLife, WorkersStartWithTheFirstTask) {
+    Pool pool(2, quiet());
+    EXPECT_EQ(pool.stats().started, 0U);
+    pool.apply<square>(1);
+    EXPECT_EQ(pool.stats().workers, 2);
+}
+
+TEST_F(PoolLife, ResizeGrowsAndShrinks) {
+    Pool pool(1, quiet());
+    pool.apply<square>(1);
+    pool.resize(3);
+    ASSERT_TRUE(pool.wait_until_workers_up(30s));
+    EXPECT_EQ(pool.stats().ready, 3);
+    pool.resize(1);
+    for (int i = 0; i < 1000 && pool.stats().workers != 1; ++i) std::this_thread::sleep_for(10ms);
+    EXPECT_EQ(pool.stats().workers, 1);
+    EXPECT_EQ(pool.apply<square>(3), 9);
+}
+
+TEST_F(PoolLife, WorkersAreReplacedAfterSoManyTasks) {
+    auto options = quiet();
+    options.max_tasks_per_worker = 10;
+    Pool pool(2, options);
+    auto const pids = pool.with({.chunk = 1}).map<who>(std::vector(100, 0));
+    std::map<pid_t, int> counts;
+    for (auto const pid : pids) ++counts[pid];
+    for (auto const& [pid, count] : counts) EXPECT_LE(count, 10) << pid;
+    EXPECT_GE(counts.size(), 10U);
+}
+
+int prepared = 0;
+void prepare(int value) { prepared = value; }
+
+TEST_F(PoolLife, InitializersRunBeforeTheFirstTask) {
+    auto options = quiet();
+    options.initializer = initializer<prepare>(42);
+    Pool pool(2, options);
+    EXPECT_THAT(pool.map([](int) { return prepared; }, std::views::iota(0, 20)), Each(42));
+}
+
+// G11
+TEST_F(PoolLife, FailingInitializersBreakThePool) {
+    auto options = quiet();
+    options.initializer = initializer<picky>(13);
+    Pool pool(2, options);
+    try {
+        pool.apply<square>(1);
+        FAIL();
+    } catch (PoolBroken const& broken) {
+        EXPECT_THAT(broken.what(), HasSubstr("thirteen"));
+    }
+    EXPECT_THROW(pool.apply<square>(1), PoolBroken);
+    EXPECT_THROW(pool.wait_until_workers_up(), PoolBroken);
+}
+
+TEST_F(PoolLife, NonsenseIsRefused) {
+    EXPECT_THROW(Pool(0, quiet()), UsageError);
+    EXPECT_THROW(Pool(Workers(3, 2), quiet()), UsageError);
+    Pool pool(1, quiet());
+    EXPECT_THROW(pool.with({.retries = -1}).apply<square>(1), UsageError);
+    EXPECT_THROW(pool.join(), UsageError);
+}
+
+TEST_F(PoolLife, EventsAreWritten) {
+    Ledger const file("events");
+    auto options = quiet();
+    options.events = file.path();
+    { Pool(2, options).map<square>(std::views::iota(0, 10)); }
+    auto const words = read_whole(file.path());
+    for (auto const* event :
+         {"worker_started", "worker_ready", "job_ended", "worker_ended", "ended"})
+        EXPECT_THAT(words, HasSubstr(text("\"event\":\"", event, "\""))) << event;
+}
+
+}  // namespace
+}  // namespace sinew::testing_support
