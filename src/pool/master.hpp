@@ -63,6 +63,8 @@ private:
         std::unique_ptr<WorkerPort> port;
         std::deque<Batch> batches;
         std::set<JobId> knows;  ///< whose function it was told
+        wire::Loop::Handle patience;  ///< with one that does not move
+        bool frozen = false;          ///< and was killed for it
         bool ready = false, killed = false, released = false, dirty = false;
     };
     /// What came with the results that are being accepted.
@@ -101,6 +103,7 @@ private:
     void on_ready(Worker& worker);
     void on_results(Worker& worker, std::span<std::byte const> body);
     void on_revoked(Worker& worker, std::span<std::byte const> body);
+    void on_liveness(WorkerId id, bool suspect);
     void on_ended(WorkerId id, WorkerEnd const& end);
     pool::WorkerDied death_of(Worker const& worker, WorkerEnd const& end) const;
     Thrown thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const;

@@ -57,11 +57,7 @@ void Master::start(WorkerId id) {
     }
     log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->port->name()}});
     worker->port->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
-                      .liveness =
-                          [this, id](bool suspect) {
-                              if (suspect) step(WorkerSuspect{id});
-                              else step(WorkerAlive{id});
-                          },
+                      .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
                       .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
 }
 

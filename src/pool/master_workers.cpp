@@ -12,6 +12,8 @@
 namespace sinew::pool {
 namespace {
 
+constexpr auto patience_with_frozen = std::chrono::seconds(4);  // beyond the one until suspicion
+
 std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
 
 /// A worker that breaks the protocol, or speaks another one.
@@ -140,6 +142,7 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
     if (end.verdict == Verdict::memory_limit)
         died.why = "it used more memory than max_rss_per_worker";
     if (end.verdict == Verdict::hard_limit) died.why = "over the hard limit of time";
+    if (worker.frozen) died.why = "it did not move for some seconds, and was killed";
     if (worker.port) died.why = text(worker.port->name(), ": ", died.why);
     if (!end.process.log.empty() && died.cause != Cause::planned)
         died.why += text("; its last words:\n", end.process.log);
@@ -149,6 +152,24 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
         if (static_cast<std::uint32_t>(batch.id) == end.running >> 32)
             died.running = Running{batch.id, static_cast<std::uint32_t>(end.running)};
     return died;
+}
+
+// No new work for it at first; what it has is taken from it when it does not come back. Its task is
+// blamed, since a task can stop its process, and would do so again and again.
+void Master::on_liveness(WorkerId id, bool suspect) {
+    auto* const worker = find(id);
+    if (worker == nullptr) return;
+    if (!suspect) {
+        worker->patience = {};
+        return step(WorkerAlive{id});
+    }
+    worker->patience = runtime_.loop().after(patience_with_frozen, [this, id] {
+        if (auto* const still = find(id)) {
+            still->frozen = true;
+            still->port->kill();
+        }
+    });
+    step(WorkerSuspect{id});
 }
 
 void Master::on_ended(WorkerId id, WorkerEnd const& end) {
