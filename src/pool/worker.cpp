@@ -146,15 +146,20 @@ void Worker::drive_until(std::function<bool()> const& condition) {
     }
 }
 
-// Each side says farewell on both links, after what it has queued.
+// What is out needs nobody any more: it can be read when we are gone. When the other end closes is
+// its own business.
 void Worker::close_links() {
+    wire::Loop::Handle look;
     {
         std::lock_guard const lock(guard_);
         leaving_ = true;
         bulk_->close(farewell_patience);
         control_->close(farewell_patience);
+        look = loop_.every(1ms, [this] { seat_.leave(); });
     }
-    drive_until([this] { return links_ == 0; });
+    drive_until([this] { return bulk_->queued() == 0 && control_->queued() == 0; });
+    std::lock_guard const lock(guard_);
+    look = {};
 }
 
 }  // namespace sinew::pool

@@ -82,8 +82,7 @@ private:
     std::uint64_t last_transfer_ = 0;
     bool control_full_ = false, bulk_full_ = false;
     bool released_ = false;
-    bool leaving_ = false;  ///< an end of a link is what we wait for
-    int links_ = 2;         ///< that have not ended
+    bool leaving_ = false;  ///< the end of a link is nothing to end for
 
     std::optional<Attendant> attendant_;
 };

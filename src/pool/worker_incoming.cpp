@@ -84,8 +84,6 @@ void Worker::ended(wire::LinkEnd const& end) {
     if (end.cause == wire::LinkEnd::Cause::silent) die(page_, Verdict::lease_over);
     if (end.cause == wire::LinkEnd::Cause::violation) give_up(end.text);
     if (!leaving_) ::_exit(1);  // there is no master any more
-    --links_;
-    seat_.leave();
 }
 
 void Worker::told(FunctionTold const& function) {

@@ -21,7 +21,6 @@ bool has_membarrier() {
 }
 
 void barrier_everywhere() {
-    std::atomic_thread_fence(std::memory_order_seq_cst);
     if (has_membarrier()) membarrier(MEMBARRIER_CMD_PRIVATE_EXPEDITED);
 }
 
@@ -35,11 +34,11 @@ Progress::Progress(std::uint32_t count, std::mutex& guard)
 // this end; if it has been, it may have been begun by a former end, so the guess was too low.
 std::uint32_t Progress::revoke() {
     for (std::uint32_t room = 0;; room = std::max(1u, 2 * room)) {
-        auto const tried = std::uint64_t{begun_.load(std::memory_order_relaxed)} + room;
+        auto const tried = std::uint64_t{begun_.load()} + room;
         auto const kept = static_cast<std::uint32_t>(std::min<std::uint64_t>(tried, limit_));
-        end_.store(kept, std::memory_order_relaxed);
+        end_.store(kept);
         barrier_everywhere();
-        if (kept == limit_ || begun_.load(std::memory_order_relaxed) <= kept) return limit_ = kept;
+        if (kept == limit_ || begun_.load() <= kept) return limit_ = kept;
     }
 }
 

@@ -19,10 +19,12 @@ public:
 
     /// The executing thread: tasks in order. False: this one and all later are given back.
     bool begin(std::uint32_t offset) {
+        if (fences_) [[unlikely]] {
+            begun_.store(offset + 1);
+            return offset < end_.load() || settled(offset);
+        }
         begun_.store(offset + 1, std::memory_order_relaxed);
-        if (fences_) [[unlikely]]
-            std::atomic_thread_fence(std::memory_order_seq_cst);
-        else std::atomic_signal_fence(std::memory_order_seq_cst);
+        std::atomic_signal_fence(std::memory_order_seq_cst);
         return offset < end_.load(std::memory_order_relaxed) || settled(offset);
     }
 

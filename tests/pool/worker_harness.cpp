@@ -30,7 +30,7 @@ Page::Page()
     : page_(static_cast<process::StatusPage*>(::mmap(nullptr, sizeof(process::StatusPage),
                                                      PROT_READ | PROT_WRITE,
                                                      MAP_SHARED | MAP_ANONYMOUS, -1, 0))) {
-    new (page_) process::StatusPage{nothing_running, 0};
+    new (page_) process::StatusPage{nothing_running, 0, 0};
 }
 
 Page::~Page() { ::munmap(page_, sizeof(process::StatusPage)); }
@@ -78,48 +78,60 @@ void Master::adopt(int control_fd, int bulk_fd) {
     bulk = wire::adopt(loop, UniqueFd(bulk_fd), identity, process::bulk_options());
     control->on({.message = [this](auto const& message) { take(message); },
                  .end = [this](auto const& end) { control_end = end; }});
-    bulk->on({.message =
-                  [this](wire::Message const& message) {
-                      auto const head = head_of<PieceHead>(message.payload);
-                      transfers_.add(head, message.payload.subspan(sizeof head));
-                      auto const come = [&](auto const& w) { return w.transfer == head.transfer; };
-                      auto const found = std::ranges::find_if(waiting_, come);
-                      if (found == waiting_.end() || !transfers_.complete(head.transfer)) return;
-                      take_results(*found, transfers_.take(head.transfer).bytes());
-                      waiting_.erase(found);
-                  },
+    bulk->on({.message = [this](wire::Message const& message) { take_piece(message.payload); },
               .end = [this](auto const& end) { bulk_end = end; }});
+}
+
+void Master::take_piece(std::span<std::byte const> payload) {
+    auto const head = head_of<PieceHead>(payload);
+    if (transfers_.add(head, payload.subspan(sizeof head))) deliver_waiting();
 }
 
 void Master::take(wire::Message const& message) {
     auto const payload = message.payload;
-    switch (static_cast<Kind>(message.kind)) {
+    waiting_.emplace_back(message.kind, std::vector<std::byte>(payload.begin(), payload.end()));
+    deliver_waiting();
+}
+
+void Master::deliver_waiting() {
+    while (!waiting_.empty() && deliver(waiting_.front().first, waiting_.front().second))
+        waiting_.pop_front();
+}
+
+// False: it has to wait for a transfer.
+bool Master::deliver(std::uint8_t kind, std::span<std::byte const> payload) {
+    switch (static_cast<Kind>(kind)) {
         case Kind::ready:
             ready = true;
             EXPECT_EQ(head_of<ReadyHead>(payload).pid, static_cast<std::uint64_t>(process->pid()));
-            return;
+            break;
         case Kind::refused:
             refused = wire::test::string(payload);
-            return;
+            break;
         case Kind::revoked: {
             auto const head = head_of<RevokedHead>(payload);
             EXPECT_FALSE(heard[head.batch].kept) << "answered twice";
             heard[head.batch].kept = head.kept;
-            return;
+            break;
         }
         case Kind::worn:
             ++worn;
-            return;
+            break;
         case Kind::results: {
             auto const head = head_of<ResultsHead>(payload);
-            if (head.transfer == 0) return take_results(head, payload.subspan(sizeof head));
+            if (head.transfer == 0) {
+                take_results(head, payload.subspan(sizeof head));
+                break;
+            }
             heard[head.batch].through_transfer = true;
-            if (!transfers_.complete(head.transfer)) return waiting_.push_back(head);
-            return take_results(head, transfers_.take(head.transfer).bytes());
+            if (!transfers_.complete(head.transfer)) return false;
+            take_results(head, transfers_.take(head.transfer).bytes());
+            break;
         }
         default:
-            ADD_FAILURE() << "a message of kind " << +message.kind;
+            ADD_FAILURE() << "a message of kind " << +kind;
     }
+    return true;
 }
 
 void Master::take_results(ResultsHead const& head, std::span<std::byte const> payload) {

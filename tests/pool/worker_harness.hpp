@@ -2,12 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sinew/call.hpp>
 #include <sinew/remote_error.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/pool/protocol.hpp"
@@ -97,10 +100,14 @@ public:
 private:
     void adopt(int control_fd, int bulk_fd);
     void take(wire::Message const& message);
+    bool deliver(std::uint8_t kind, std::span<std::byte const> payload);
+    void deliver_waiting();
+    void take_piece(std::span<std::byte const> payload);
     void take_results(ResultsHead const& head, std::span<std::byte const> payload);
 
     Transfers transfers_;
-    std::vector<ResultsHead> waiting_;
+    /// Behind results that are still on their way over the bulk link.
+    std::deque<std::pair<std::uint8_t, std::vector<std::byte>>> waiting_;
     std::uint64_t last_transfer_ = 0;
 };
 

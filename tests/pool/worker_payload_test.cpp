@@ -39,7 +39,6 @@ void echoes(std::size_t size) {
 TEST(WorkerPayload, GoesInOneMessageWhenSmall) { echoes(60 << 10); }
 TEST(WorkerPayload, GoesInPiecesBeyond) { echoes(70 << 10); }
 TEST(WorkerPayload, OfSeveralPiecesArrivesWhole) { echoes(5 << 20); }
-TEST(WorkerPayloadLarge, BeyondAnyBufferArrivesWhole) { echoes(std::size_t{300} << 20); }
 
 TEST(WorkerPayload, IsSplitAmongReportsWhenResultsAreMany) {
     Master master;

@@ -45,7 +45,8 @@ std::uint64_t show_prepared() { return prepared; }
 
 /// A function object whose state cannot be read.
 struct Broken {
-    std::uint64_t operator()(std::uint64_t x) const { return x; }
+    std::uint64_t unread = 0;
+    std::uint64_t operator()(std::uint64_t x) const { return x + unread; }
     void encode_to(Writer&) const {}
     static Broken decode_from(Reader&) { throw std::domain_error("no state"); }
 };

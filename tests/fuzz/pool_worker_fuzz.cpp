@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a master sends is taken apart or refused by DecodeError; transfers take no more memory than
+// twice of what has come, whatever they announce.
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+
+#include "src/pool/worker_messages.hpp"
+#include "src/pool/worker_transfers.hpp"
+
+namespace {
+
+using namespace sinew;
+using namespace sinew::pool;
+
+void expect(bool holds) {
+    if (!holds) std::abort();
+}
+
+void read_message(std::uint8_t kind, Bytes payload) {
+    auto const told = read_told(kind, payload);
+    if (auto const* const tasks = std::get_if<TasksTold>(&told)) {
+        expect(tasks->head.count > 0 && tasks->arguments.size() < payload.size());
+        expect(tasks->head.transfer == 0 || tasks->arguments.empty());
+    }
+    if (auto const* const function = std::get_if<FunctionTold>(&told))
+        expect(function->state.size() + sizeof(FunctionHead) == payload.size());
+}
+
+// Pieces of few transfers, each behind a byte that says how long it is.
+void assemble(Bytes input) {
+    Transfers transfers;
+    std::size_t came = 0;
+    while (!input.empty()) {
+        std::size_t const size = std::min(std::to_integer<std::size_t>(input[0]), input.size() - 1);
+        auto const frame = input.subspan(1, size);
+        input = input.subspan(1 + size);
+        auto piece = read_piece(static_cast<std::uint8_t>(Kind::piece), frame);
+        piece.head.transfer = 1 + piece.head.transfer % 3;
+        came += piece.bytes.size();
+        if (came % 7 == 0) transfers.discard(piece.head.transfer);
+        if (!transfers.add(piece.head, piece.bytes)) continue;
+        auto const blob = transfers.take(piece.head.transfer);
+        expect(blob.size() == piece.head.total && blob.size() <= came);
+        expect(blob.capacity() <= 2 * came);
+    }
+}
+
+}  // namespace
+
+/// First byte: the kind of message; 255: pieces; 254: what a worker is told at its start.
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    if (size < 1) return 0;
+    Bytes const input = std::as_bytes(std::span(data + 1, size - 1));
+    try {
+        if (data[0] == 255) {
+            assemble(input);
+        } else if (data[0] == 254) {
+            Reader reader(input);
+            expect(WorkerStart::decode_from(reader).program.size() <= input.size());
+        } else {
+            auto const first = static_cast<unsigned>(Kind::function);
+            read_message(static_cast<std::uint8_t>(first + data[0] % 16), input);
+        }
+    } catch (DecodeError const&) {}
+    return 0;
+}
