@@ -80,6 +80,12 @@ TEST(MpiEnvironment, KeepsOpenMpiFromStartingWorldsOfOne) {
                 Contains("OMPI_MCA_schizo=^orte,slurm,flux,jsm"));
 }
 
+TEST(MpiEnvironment, KeepsAddressesInPlainTablesWhereTheyAreFetchedOneByOne) {
+    EXPECT_THAT(mpi_environment({.folder = "/f"}, {{"OMPI_MCA_pmix_base_async_modex", "1"}}),
+                Contains("PMIX_MCA_gds=hash"));
+    EXPECT_THAT(mpi_environment({.folder = "/f"}), Not(Contains("PMIX_MCA_gds=hash")));
+}
+
 TEST(MpiEnvironment, PutsEverySharedSegmentIntoTheFolder) {
     auto const words = mpi_environment({.folder = "/f"});
     for (auto const* name :

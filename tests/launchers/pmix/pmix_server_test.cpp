@@ -115,10 +115,7 @@ TEST_F(PmixServerTest, BearsNodeNamesThatTheLibraryDoesNot) {
 
 TEST_F(PmixServerTest, FetchesDataWhenAskedForWhereItIsNotCollected) {
     auto job = program({"hello"}, {2, 2});
-    // Kept in plain tables: from its shared memory, libpmix 4.2 now and then does not find what a rank
-    // of the same node publishes while it is asked for (1 job in 20 on a busy machine).
-    job.environment = {"OMPI_MCA_pmix_base_async_modex=1", "OMPI_MCA_pmix_base_collect_data=0",
-                       "PMIX_MCA_gds=hash"};
+    job.environment = {"OMPI_MCA_pmix_base_async_modex=1", "OMPI_MCA_pmix_base_collect_data=0"};
     auto const result = run_hosted(job);
     EXPECT_TRUE(result.all_succeeded()) << result.output;
     EXPECT_THAT(lines(result.output), UnorderedElementsAreArray(greetings({2, 2})));
