@@ -121,10 +121,13 @@ std::string HelperProcess::last_words() const {
     auto const from = std::max<off_t>(0, size - static_cast<off_t>(words.size()));
     auto const count = ::pread(errors_, words.data(), words.size(), from);
     words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
-    // mpirun frames what it says with blank lines and dashes.
+    // mpirun talks on at length after its program's last word.
     std::string last = "no word";
-    for (auto const& line : split(words, '\n'))
-        if (line.find_first_not_of("- ") != std::string::npos) last = line;
+    for (auto const& line : split(words, '\n')) {
+        bool const tells =
+            line.find("Error") != std::string::npos || line.find("No module") != std::string::npos;
+        if (tells || (last == "no word" && !line.empty())) last = line;
+    }
     return last;
 }
 
