@@ -62,6 +62,14 @@ std::vector<std::string> outer_addresses() {
     return v4.empty() ? v6 : v4;
 }
 
+void be_reachable(process::Runtime& runtime, std::string const& address) {
+    auto const words = runtime.addresses();
+    bool const already = std::any_of(words.begin(), words.end(), [](auto const& each) {
+        return wire::Address::parse(each).family == wire::Address::Family::tcp;
+    });
+    if (!already) runtime.listen_on_network(address);
+}
+
 }  // namespace
 
 /// Who has come to rank 0. With the guard held; lives as long as anything that comes later.
@@ -75,6 +83,7 @@ struct Meeting::Reception {
     std::map<wire::Link*, std::unique_ptr<wire::Link>> strangers;  ///< who have not said a word
     std::vector<std::shared_ptr<RemoteNode>> ranks;
     std::size_t missing;
+    std::string own_address;  ///< under which they reach this host
     std::condition_variable changed;
 
     void accept(std::unique_ptr<wire::Link> link) {
@@ -91,6 +100,7 @@ struct Meeting::Reception {
         if (!head || static_cast<Relay>(message.kind) != Relay::joined ||
             head->rank >= ranks.size() || head->rank == 0 || ranks[head->rank])
             return;
+        own_address = link->local_host();
         auto& rank = ranks[head->rank];
         rank = std::make_shared<RemoteNode>(runtime.loop(), std::move(link), hosts[head->rank]);
         rank->begin();
@@ -193,6 +203,8 @@ std::vector<std::shared_ptr<RemoteNode>> Meeting::receive() {
         for (std::size_t rank = 1; rank < here.ranks.size() && problem.empty(); ++rank)
             if (!here.ranks[rank]) problem = text("rank ", rank, " did not come");
         here.close();
+        // For workers' handles of queues and the like.
+        if (!one_host_ && problem.empty()) be_reachable(runtime_, here.own_address);
     }
     agree(problem);
     return reception_->ranks;

@@ -15,7 +15,7 @@
 #include <set>
 #include <sinew/init.hpp>
 #include <sinew/pool.hpp>
-#include <sinew/process.hpp>
+#include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/world.hpp>
@@ -49,6 +49,12 @@ std::vector<std::uint8_t> inverted(std::vector<std::uint8_t> const& bytes) {
     auto result = bytes;
     for (auto& each : result) each = static_cast<std::uint8_t>(~each);
     return result;
+}
+
+int put_square(std::pair<int, sinew::Queue<int>> const& task) {
+    auto queue = task.second;
+    queue.put(task.first * task.first);
+    return task.first;
 }
 
 /// A line that other processes' lines do not mix with.
@@ -124,6 +130,16 @@ void large(sinew::Pool& pool) {
         check(results.at(i) == inverted(all[i]), text("large task ", i));
 }
 
+void queue(sinew::Pool& pool) {
+    sinew::Queue<int> queue;
+    std::vector<std::pair<int, sinew::Queue<int>>> tasks;
+    for (int i = 0; i < 100; ++i) tasks.emplace_back(i, queue);
+    check(pool.map<put_square>(tasks) == numbers(100), "tasks that put into a queue");
+    long sum = 0;
+    for (int i = 0; i < 100; ++i) sum += queue.get();
+    check(sum == 328350, text("the squares that came by queue: ", sum));
+}
+
 /// Something dies, or is cut off, while this goes on.
 void lasting(sinew::Pool& pool, std::string const& ledger, int count, bool at_most_once) {
     pool.wait_until_workers_up();
@@ -131,10 +147,10 @@ void lasting(sinew::Pool& pool, std::string const& ledger, int count, bool at_mo
     for (int i = 0; i < count; ++i) tasks.emplace_back(i, ledger);
     auto const calls = pool.with({.at_most_once = at_most_once});
     auto const settled = calls.map_settled<noted>(tasks);
-    auto const ran = executions(ledger);
+    auto ran = executions(ledger);
     int lost = 0;
     for (std::size_t i = 0; i < settled.size(); ++i) {
-        auto const& pids = ran.at(static_cast<int>(i));
+        auto const& pids = ran[static_cast<int>(i)];
         check(!pids.empty() || !settled[i], text("task ", i, " has ended without an execution"));
         if (at_most_once) check(pids.size() <= 1, text("task ", i, " was executed twice"));
         if (settled[i]) check(*settled[i] == static_cast<int>(i), text("result ", i));
@@ -150,6 +166,7 @@ void act(sinew::Pool& pool, sinew::World& world, std::string const& what,
     if (what == "map") map(pool, world);
     else if (what == "kill") kill_workers(pool);
     else if (what == "large") large(pool);
+    else if (what == "queue") queue(pool);
     else if (what == "lasting") lasting(pool, ledger, 300, false);
     else if (what == "once") lasting(pool, ledger, 300, true);
     else if (what == "idle") pool.wait_until_workers_up();

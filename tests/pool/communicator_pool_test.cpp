@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+// Pools over the ranks of `sinew run`, each of whose nodes is told apart by name.
+#include <gmock/gmock.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "src/base/text.hpp"
+#include "tests/launchers/run/launched.hpp"
+#include "tests/support/leak_check.hpp"
+#include "tests/support/processes.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using testing::HasSubstr;
+
+class CommunicatorPool : public testing::Test {
+protected:
+    CommunicatorPool() { std::filesystem::remove(ledger); }
+    ~CommunicatorPool() override { std::filesystem::remove(ledger); }
+
+    static std::string program() { return std::getenv("SINEW_TEST_POOL_PROGRAM"); }
+    Words job(int nodes, int ranks, std::string const& what) const {
+        return {"--no-kill", "--fake-nodes", text(nodes), "-n",
+                text(ranks), program(),      what,        ledger};
+    }
+    void expect_right(Words const& words) const {
+        auto const ended = run(words, {}, Seconds(100));
+        EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
+        EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
+    }
+    /// The tasks are well under way.
+    bool works() const {
+        return eventually(
+            [this] {
+                return std::filesystem::exists(ledger) && std::filesystem::file_size(ledger) > 1000;
+            },
+            Seconds(40));
+    }
+    static std::vector<pid_t> workers_of(pid_t supervisor) {
+        std::vector<pid_t> found;
+        for (auto const& each : descendants_of(supervisor))
+            if (each.command.find("sinew pool worker") != std::string::npos)
+                found.push_back(each.pid);
+        return found;
+    }
+
+    LeakCheck leaks;
+    std::string const ledger =
+        text(std::filesystem::temp_directory_path().string(), "/sinew-ledger-", ::getpid());
+};
+
+struct Layout {
+    int nodes, ranks;
+};
+class CommunicatorPools : public CommunicatorPool, public testing::WithParamInterface<Layout> {};
+
+TEST_P(CommunicatorPools, MapOverAllNodes) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "map"));
+}
+
+TEST_P(CommunicatorPools, ReplaceWorkersThatDie) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "kill"));
+}
+
+TEST_P(CommunicatorPools, CarryLargeArgumentsAndResults) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "large"));
+}
+
+TEST_P(CommunicatorPools, TasksUseQueues) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "queue"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Layouts, CommunicatorPools,
+                         testing::Values(Layout{1, 1}, Layout{1, 2}, Layout{2, 2}, Layout{3, 5}),
+                         [](auto const& each) {
+                             return text(each.param.nodes, "nodes", each.param.ranks, "ranks");
+                         });
+
+TEST_F(CommunicatorPool, HasAWorkerForEachCoreOfAllNodes) { expect_right(job(2, 2, "default")); }
+
+TEST_F(CommunicatorPool, MayHaveNothingToDo) { expect_right(job(2, 3, "nothing")); }
+
+TEST_F(CommunicatorPool, OutlivesARemoteWorkerKilledFromOutside) {
+    Launched launched(job(2, 2, "lasting"));
+    ASSERT_TRUE(works());
+    auto const workers = workers_of(launched.rank(1));
+    ASSERT_EQ(workers.size(), 2U);
+    ::kill(workers.front(), SIGKILL);
+    auto const ended = launched.wait(Seconds(60));
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_THAT(ended.out, HasSubstr("0 lost, 1 deaths"));
+    EXPECT_THAT(ended.out, HasSubstr("right"));
+}
+
+TEST_F(CommunicatorPool, OutlivesASupervisor) {
+    leaks.folders_may_stay();  // that of the rank which is killed: the next sinew removes it
+    Launched launched(job(3, 3, "lasting"));
+    ASSERT_TRUE(works());
+    ::kill(launched.rank(2), SIGKILL);
+    auto const ended = launched.wait(Seconds(80));
+    EXPECT_EQ(ended.code, 128 + SIGKILL);  // the job's: a rank has died
+    EXPECT_THAT(ended.out, HasSubstr("0 lost"));
+    EXPECT_THAT(ended.out, HasSubstr("right"));
+    EXPECT_THAT(ended.err, HasSubstr("is lost"));
+    EXPECT_THAT(ended.out, HasSubstr("ended 1"));
+}
+
+TEST_F(CommunicatorPool, BeginsNoTaskTwiceWhereThatIsNotWanted) {
+    leaks.folders_may_stay();
+    Launched launched(job(2, 2, "once"));
+    ASSERT_TRUE(works());
+    ::kill(launched.rank(1), SIGKILL);
+    auto const ended = launched.wait(Seconds(80));
+    EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
+}
+
+TEST_F(CommunicatorPool, EndsEverywhereWithRankZero) {
+    leaks.folders_may_stay();
+    Launched launched(job(3, 3, "leave"));
+    ASSERT_TRUE(eventually([&] { return workers_of(launched.rank(2)).size() == 2; }));
+    ::kill(launched.rank(0), SIGKILL);
+    auto const ended = launched.wait(Seconds(40));
+    for (int rank = 1; rank < 3; ++rank) EXPECT_THAT(ended.out, HasSubstr(text("ended ", rank)));
+    EXPECT_THAT(ended.err, HasSubstr("rank 0 is lost"));
+}
+
+}  // namespace
+}  // namespace sinew::testing_support
