@@ -21,6 +21,7 @@ set(arrows
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
+    "benchmarks/pool: src/pool benchmarks"            # its core, with simulated workers
     "benchmarks:"
     "examples:"
     "tests: src collectives launchers benchmarks examples")

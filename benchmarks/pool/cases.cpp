@@ -102,6 +102,22 @@ std::vector<Case> make_cases() {
          {{"no-kills", 0.95}},
          8000,
          4},
+        {"master-scale",
+         "the master's work per task, 1,000 simulated workers",
+         "ns",
+         time,
+         1e9,
+         {{"10-workers", 1 / 1.3}},
+         100'000,
+         1000},
+        {"master-bytes",
+         "the master's memory per queued task that does nothing",
+         "B",
+         time,
+         1,
+         {{"goal", 1}},
+         100'000,
+         1000},
     };
 }
 

@@ -47,7 +47,11 @@ std::unique_ptr<Contestant> make_floor(std::string_view name, Case const& what, 
     if (name == "ideal")  // as if 1 ms were 1 ms, which no sleep is
         return std::make_unique<Floor>(
             [workers](std::uint64_t size) { return static_cast<double>(size) * 1e-3 / workers; });
+    if (name == "goal")
+        return std::make_unique<Floor>(
+            [](std::uint64_t size) { return static_cast<double>(size) * 200; });
     if (name == "no-kills") return make_kill_case(workers, false);
+    if (name == "10-workers") return make_master_case(10, false);
     return nullptr;
 }
 

@@ -139,6 +139,7 @@ std::unique_ptr<Contestant> make_ours(Case const& what, int workers) {
     if (what.name == "kill-100ms") return make_kill_case(workers, true);
     if (what.name == "queue") return make_queue_case();
     if (what.name == "pipe") return make_pipe_case();
+    if (what.name.starts_with("master-")) return make_master_case(workers, what.unit == "B");
     return make_pool_case(what, workers);
 }
 

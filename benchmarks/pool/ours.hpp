@@ -23,5 +23,7 @@ std::unique_ptr<Contestant> make_pool_case(Case const& what, int workers);
 std::unique_ptr<Contestant> make_kill_case(int workers, bool kill);
 std::unique_ptr<Contestant> make_queue_case();
 std::unique_ptr<Contestant> make_pipe_case();
+/// Of simulated workers; `bytes`: how much memory rather than time.
+std::unique_ptr<Contestant> make_master_case(int workers, bool bytes);
 
 }  // namespace sinew::bench
