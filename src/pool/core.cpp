@@ -9,6 +9,7 @@ namespace sinew::pool {
 
 Core::Core(CoreSettings const& settings) : state_(std::make_unique<State>(settings)) {}
 Core::Core(Core&&) noexcept = default;
+Core& Core::operator=(Core&&) noexcept = default;
 Core::~Core() = default;
 
 void Core::step(Event const& event, Time now, std::vector<Action>& actions) {
@@ -36,6 +37,10 @@ void Core::State::step(Event const& event, Time time, std::vector<Action>& actio
     steal();
     scale();
     end_if_empty();
+}
+
+Time Core::State::after(Duration pause) const {
+    return pause < Time::max() - now ? now + pause : Time::max();
 }
 
 void Core::State::expire() {

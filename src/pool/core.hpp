@@ -21,6 +21,7 @@ class Core {
 public:
     explicit Core(CoreSettings const& settings);
     Core(Core&&) noexcept;
+    Core& operator=(Core&&) noexcept;
     ~Core();
 
     /// Appends what is to be done to `actions`. Times never go backwards.

@@ -9,67 +9,72 @@ namespace sinew::pool {
 
 namespace {
 
-void require(bool holds, std::string const& what) {
-    if (!holds) throw std::logic_error(text("the pool's core contradicts itself: ", what));
+template <class... Words>
+void require(bool holds, Words const&... what) {
+    if (!holds) throw std::logic_error(text("the pool's core contradicts itself: ", what...));
 }
 
 using Where = Record::Where;
 
 /// What a job says of itself, against where its tasks are. Returns the tasks that nobody has.
 std::uint64_t check_job(Job const& job) {
-    auto const name = text("job ", job.id, ": ");
     std::uint64_t queued = job.fresh_end() - job.fresh, held = 0, held_records = 0;
     if (job.extra != nullptr) {
         auto above = job.fresh;
         std::uint64_t sum = 0;
         for (auto const& range : job.extra->returned.ranges()) {
-            require(range.count > 0 && range.end() <= above, text(name, "ranges overlap"));
-            require(range.end() <= job.limit, text(name, "a dropped task is queued"));
+            require(range.count > 0 && range.end() <= above, "ranges overlap", " (job ", job.id,
+                    ")");
+            require(range.end() <= job.limit, "a dropped task is queued", " (job ", job.id, ")");
             above = range.first;
             sum += range.count;
         }
-        require(sum == job.extra->returned.count(), text(name, "the sum of its ranges"));
+        require(sum == job.extra->returned.count(), "the sum of its ranges", " (job ", job.id, ")");
         queued += sum;
         for (auto const& [index, record] : job.extra->records) {
             bool const free = record.where != Where::held;
-            require(index < job.total, text(name, "a record of no task"));
-            require(!free || index < job.limit, text(name, "a dropped task waits"));
+            require(index < job.total, "a record of no task", " (job ", job.id, ")");
+            require(!free || index < job.limit, "a dropped task waits", " (job ", job.id, ")");
             queued += free ? 1 : 0;
             held_records += free ? 0 : 1;
         }
     }
     for (auto const* batch = job.batches; batch != nullptr; batch = batch->next) {
-        require(batch->job == &job, text(name, "a batch of another"));
-        require(batch->done < batch->count, text(name, "an ended batch is held"));
-        require(batch->first + batch->count <= job.fresh, text(name, "an unsent task is held"));
-        require(!batch->alone || batch->count == 1, text(name, "several tasks alone"));
+        require(batch->job == &job, "a batch of another", " (job ", job.id, ")");
+        require(batch->done < batch->count, "an ended batch is held", " (job ", job.id, ")");
+        require(batch->first + batch->count <= job.fresh, "an unsent task is held", " (job ",
+                job.id, ")");
+        require(!batch->alone || batch->count == 1, "several tasks alone", " (job ", job.id, ")");
         held += batch->count - batch->done;
         held_records -= batch->alone ? 1 : 0;
     }
-    require(held == job.held, text(name, "the sum of its batches"));
-    require(held_records == 0, text(name, "records of held tasks"));
-    require(queued + held + job.ended == job.total, text(name, "a task is lost or twice"));
-    require(job.linked == job.has_ranges(), text(name, "its place in the queue"));
-    require(!job.complete || job.ended < job.total, text(name, "it has ended"));
+    require(held == job.held, "the sum of its batches", " (job ", job.id, ")");
+    require(held_records == 0, "records of held tasks", " (job ", job.id, ")");
+    require(queued + held + job.ended == job.total, "a task is lost or twice", " (job ", job.id,
+            ")");
+    require(job.linked == job.has_ranges(), "its place in the queue", " (job ", job.id, ")");
+    require(!job.complete || job.ended < job.total, "it has ended", " (job ", job.id, ")");
     return queued;
 }
 
 void check_worker(Worker const& worker, CoreSettings const& settings) {
-    auto const name = text("worker ", worker.slot, "/", worker.epoch, ": ");
     using enum Worker::Phase;
-    require(worker.batches.size() <= settings.in_flight, text(name, "more than its credit"));
+    require(worker.batches.size() <= settings.in_flight, "more than its credit", " (worker ",
+            worker.slot, "/", worker.epoch, ")");
     require(worker.batches.empty() || worker.phase == ready || worker.phase == killed,
-            text(name, "has work, but is not there"));
+            "has work, but is not there", " (worker ", worker.slot, "/", worker.epoch, ")");
     std::uint32_t revokes = 0;
     BatchId last = 0;
     for (auto const* batch : worker.batches) {
-        require(batch->slot == worker.slot && batch->id > last, text(name, "its batches"));
-        require(!batch->exclusive || worker.batches.size() == 1,
-                text(name, "a suspect has company"));
+        require(batch->slot == worker.slot && batch->id > last, "its batches", " (worker ",
+                worker.slot, "/", worker.epoch, ")");
+        require(!batch->exclusive || worker.batches.size() == 1, "a suspect has company",
+                " (worker ", worker.slot, "/", worker.epoch, ")");
         last = batch->id;
         revokes += batch->revoked && !batch->answered ? 1 : 0;
     }
-    require(revokes == worker.revokes, text(name, "revokes not answered"));
+    require(revokes == worker.revokes, "revokes not answered", " (worker ", worker.slot, "/",
+            worker.epoch, ")");
 }
 
 }  // namespace
@@ -95,10 +100,10 @@ void Core::State::check() const {
         able += worker.usable() ? 1 : 0;
         waiting += worker.suspect ? 0 : worker.revokes;
         bool const offered = available.shelf_of(worker.slot) != Shelves::none;
-        require(!offered || (worker.usable() && !worker.suspect),
-                text("worker ", worker.slot, " is offered work"));
-        require(!offered || available.shelf_of(worker.slot) == worker.batches.size(),
-                text("worker ", worker.slot, " is on the wrong shelf"));
+        require(!offered || (worker.usable() && !worker.suspect), "worker ", worker.slot,
+                " is offered work");
+        require(!offered || available.shelf_of(worker.slot) == worker.batches.size(), "worker ",
+                worker.slot, " is on the wrong shelf");
     }
     require(present == stats.workers && able == usable && waiting == steals, "sums of workers");
 }

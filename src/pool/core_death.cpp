@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 
+#include "src/base/text.hpp"
 #include "src/pool/core_state.hpp"
 
 namespace sinew::pool {
@@ -36,9 +37,10 @@ void Core::State::on(WorkerDied const& e) {
     }
     ++stats.deaths;
     auto const phase = worker->phase;
-    auto const batches = worker->batches;
+    change(*worker, [&] { worker->phase = Worker::Phase::killed; });
+    auto const held = worker->batches;
     blamed = false;
-    for (auto* batch : batches) lose(*batch, e);
+    for (auto* batch : held) lose(*batch, e);
     vacate(*worker);
     if (e.cause == WorkerDied::Cause::planned) return;
     if (phase == Worker::Phase::starting) return start_failed(e.why);
@@ -47,7 +49,7 @@ void Core::State::on(WorkerDied const& e) {
     deaths.push_back(now);
     while (deaths.front() + storm_time < now) deaths.pop_front();
     if (deaths.size() > std::size_t{3} * settings.max_workers)
-        break_pool("workers die one after the other, and no task ends: " + e.why);
+        break_pool(text("workers die one after the other, and no task ends: ", e.why));
 }
 
 void Core::State::lose(Batch& batch, WorkerDied const& e) {
@@ -69,7 +71,7 @@ void Core::State::lose(Batch& batch, WorkerDied const& e) {
 
 /// They may have been executed, and their results are lost.
 void Core::State::lose_begun(Job& job, Range range, bool alone, WorkerDied const& e) {
-    if (job.limit == 0) return free(job, range, alone);
+    if (job.cancelled) return free(job, range, alone);
     if (job.at_most_once) {
         for (auto index = range.first; index < range.end(); ++index)
             fail(job, {job.id, index, Fail::Reason::maybe_executed, attempts(job, index), e.why});
@@ -95,7 +97,7 @@ void Core::State::suspect_all(Job& job, Range range, std::string const& why) {
 
 void Core::State::blame(Job& job, std::uint64_t index, WorkerDied const& e) {
     bool const known = record_of(job, index) != nullptr;
-    if (job.limit == 0) return free(job, {index, 1}, known);
+    if (job.cancelled) return free(job, {index, 1}, known);
     if (e.cause == WorkerDied::Cause::timeout)
         return fail(job, {job.id, index, Fail::Reason::timeout, attempts(job, index), e.why});
     if (job.at_most_once)

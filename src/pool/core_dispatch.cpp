@@ -15,7 +15,10 @@ std::uint32_t stealable(Worker const& worker) {
     auto const& batch = *worker.batches.back();
     if (batch.revoked) return 0;
     auto const left = batch.count - batch.done;
-    return worker.batches.size() == 1 ? left - 1 : left;  // it is at one of its first batch
+    if (worker.batches.size() > 1) return left;
+    // A batch of a size that the user chose is not cut: whole, it would wander from one idle worker
+    // to the next for ever. Of others, the first is at one task.
+    return batch.job->chunk != 0 ? 0 : left - 1;
 }
 
 }  // namespace
@@ -68,10 +71,7 @@ void Core::State::send_ranges(Worker& worker, Job& job) {
 }
 
 Batch& Core::State::send(Worker& worker, Job& job, Range range, std::uint32_t attempt) {
-    if (free_batches.empty()) free_batches.push_back(&batch_pool.emplace_back());
-    auto& batch = *free_batches.back();
-    free_batches.pop_back();
-    batch = {};
+    auto& batch = batches.take();
     batch.id = next_batch++;
     batch.first = range.first;
     batch.count = static_cast<std::uint32_t>(range.count);
@@ -96,7 +96,7 @@ std::uint64_t Core::State::batch_size(Job const& job) const {
                : each * most < worth ? settings.largest_batch
                                      : static_cast<std::uint64_t>(std::max(1.0, worth / each));
         // The nearer the end, the smaller, so that all come to it together.
-        auto const parts = std::uint64_t{4} * std::max(usable, 1U);
+        auto const parts = std::uint64_t{4} * std::max(counted, 1U);
         size = std::min(size, (stats.queued + parts - 1) / parts);
     }
     if (job.bytes_each > 0)
@@ -129,7 +129,7 @@ void Core::State::release(Batch& batch) {
     batch.job->remove(batch);
     std::erase(worker.batches, &batch);
     if (batch.revoked && !batch.answered) change(worker, [&] { --worker.revokes; });
-    free_batches.push_back(&batch);
+    batches.put(batch);
 }
 
 void Core::State::shelve(Worker& worker) {

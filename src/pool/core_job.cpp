@@ -3,6 +3,13 @@
 
 namespace sinew::pool {
 
+Batch& BatchPool::take() {
+    if (free_.empty()) return all_.emplace_back();
+    auto& batch = *free_.back();
+    free_.pop_back();
+    return batch = {};
+}
+
 void Job::add(Batch& batch) {
     batch.job = this;
     batch.previous = nullptr;

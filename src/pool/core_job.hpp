@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <limits>
 #include <memory>
 #include <unordered_map>
+#include <vector>
 
 #include "src/pool/core_events.hpp"
 #include "src/pool/core_ranges.hpp"
@@ -34,6 +36,17 @@ struct Batch {
     Batch* previous = nullptr;  ///< of the same job
     Batch* next = nullptr;
     Range unfinished() const { return {first + done, count - done}; }
+};
+
+/// Batches keep their addresses, and are used again.
+class BatchPool {
+public:
+    Batch& take();
+    void put(Batch& batch) { free_.push_back(&batch); }
+
+private:
+    std::deque<Batch> all_;
+    std::vector<Batch*> free_;
 };
 
 /// A task that did not succeed when it was first tried. It is always sent alone.
@@ -66,7 +79,9 @@ struct Job {
     Job* next = nullptr;
     std::unique_ptr<JobExtra> extra;
     std::uint32_t retries = 0, chunk = 0, bytes_each = 0;
-    bool at_most_once = false, stop_at_failure = false, complete = true, linked = false;
+    bool at_most_once = false, stop_at_failure = false, cancelled = false;
+    bool complete = false;  ///< will not grow
+    bool linked = false;    ///< in the queue
 
     std::uint64_t fresh_end() const { return std::max(fresh, std::min(total, limit)); }
     bool has_ranges() const {

@@ -5,12 +5,6 @@
 
 namespace sinew::pool {
 
-namespace {
-
-constexpr std::uint64_t nothing_left = 0;
-
-}  // namespace
-
 void Core::State::on(JobSubmitted const& e) {
     auto const [place, fresh] = jobs.try_emplace(e.job);
     if (!fresh) {
@@ -25,9 +19,9 @@ void Core::State::on(JobSubmitted const& e) {
     job.bytes_each = e.options.bytes_each;
     job.at_most_once = e.options.at_most_once;
     job.stop_at_failure = e.options.stop_at_failure;
-    if (closing || broken) job.limit = nothing_left;
+    job.cancelled = closing || broken;
+    if (job.cancelled) job.limit = 0;
     opened = true;
-    job.complete = false;
     on(JobGrows{e.job, e.count, e.complete});
 }
 
@@ -41,7 +35,7 @@ void Core::State::on(JobGrows const& e) {
     auto& job = *found;
     auto const before = std::max(job.fresh, job.total);
     job.total += e.more;
-    job.complete = e.complete || job.limit == nothing_left;
+    job.complete = e.complete || job.cancelled;
     stats.submitted += e.more;
     stats.queued += e.more;
     auto& function = *job.function;
@@ -56,13 +50,13 @@ void Core::State::on(JobGrows const& e) {
 
 void Core::State::on(JobCancelled const& e) {
     auto* const found = job(e.job);
-    if (found == nullptr || found->limit == nothing_left) return;
-    found->complete = true;
-    limit(*found, nothing_left);
+    if (found == nullptr || found->cancelled) return;
+    found->cancelled = found->complete = true;
+    limit(*found, 0);
     for (auto* batch = found->batches; batch != nullptr; batch = batch->next)
         emit(AskToStop{workers[batch->slot].id(), batch->id});
     if (found->batches != nullptr)
-        timers.push({now + settings.cancel_grace, Timer::Kind::cancel, e.job, 0});
+        timers.push({after(settings.cancel_grace), Timer::Kind::cancel, e.job, 0});
     end_if_over(*found);
 }
 
@@ -75,7 +69,7 @@ void Core::State::cancel_overdue(JobId id) {
         auto& worker = workers[batch->slot];
         if (worker.batches.front() == batch) kill(worker, "its task was cancelled and did not end");
     }
-    timers.push({now + settings.cancel_grace, Timer::Kind::cancel, id, 0});
+    timers.push({after(settings.cancel_grace), Timer::Kind::cancel, id, 0});
 }
 
 void Core::State::limit(Job& job, std::uint64_t from) {
@@ -140,6 +134,7 @@ void Core::State::give_back(Job& job, Range range) {
     drop(job, {range.first + wanted, range.count - wanted});
     if (wanted == 0) return;
     job.extras().returned.add({range.first, wanted});
+    queue.remove(job);
     queue.push_front(job);
 }
 
@@ -167,8 +162,8 @@ void Core::State::retry_due(JobId id, std::uint64_t index) {
 void Core::State::drop_everything() {
     while (!jobs.empty()) {
         auto& job = jobs.begin()->second;
-        job.complete = true;
-        limit(job, nothing_left);
+        job.cancelled = job.complete = true;
+        limit(job, 0);
         while (job.batches != nullptr) {
             auto& batch = *job.batches;
             auto const range = batch.unfinished();

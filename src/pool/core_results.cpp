@@ -75,7 +75,7 @@ void Core::State::thrown(Job& job, std::uint64_t index, Thrown const& one) {
     if (one.backoff <= Duration::zero()) return wait_again(job, index);
     record.where = Record::Where::delayed;
     ++stats.queued;
-    timers.push({now + one.backoff, Timer::Kind::retry, job.id, index});
+    timers.push({after(one.backoff), Timer::Kind::retry, job.id, index});
 }
 
 /// A mean that forgets. One task that takes a thousand times longer must not make the next batches

@@ -79,9 +79,10 @@ void Core::State::idle_overdue(Worker& worker) {
     worker.idle_timer = false;
     if (!worker.usable() || !worker.batches.empty()) return;  // looked at again when it idles
     if (settings.min_workers == settings.max_workers) return;
-    auto when = std::max(worker.idle_since, last_start) + settings.idle_grace;
-    if (when <= now && counted > target()) return drain(worker);
-    if (when <= now) when = now + settings.idle_grace;
+    auto const since = std::max(worker.idle_since, last_start);
+    bool const long_enough = now - since >= settings.idle_grace;
+    if (long_enough && counted > target()) return drain(worker);
+    auto const when = after(settings.idle_grace - (long_enough ? Duration{} : now - since));
     worker.idle_timer = true;
     timers.push({when, Timer::Kind::idle, worker.slot, worker.epoch});
 }

@@ -2,8 +2,6 @@
 #pragma once
 
 #include <deque>
-#include <functional>
-#include <queue>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -98,6 +96,7 @@ struct Core::State {
     void end_if_empty();
 
     // core.cpp
+    Time after(Duration pause) const;  ///< from now; Time::max() if that is too far
     void expire();
     void expire(Timer const& timer);
     Worker* find(WorkerId id);     ///< null if that life of it is over, or never was
@@ -123,28 +122,24 @@ struct Core::State {
     CoreStats stats;
     Time now{};
     std::vector<Action>* out = nullptr;
-
     std::unordered_map<JobId, Job> jobs;
     std::unordered_map<std::uint64_t, Function> functions;
     JobQueue queue;                                      ///< jobs with ranges to be sent
     std::deque<std::pair<JobId, std::uint64_t>> loners;  ///< waiting records, before the queue
     double work_ns = 0;              ///< of all tasks that have not ended and whose time is known
     std::uint64_t unknown_work = 0;  ///< the other tasks that have not ended
-
-    std::deque<Batch> batch_pool;
-    std::vector<Batch*> free_batches;
+    BatchPool batches;
     BatchId next_batch = 1;
 
     std::vector<Worker> workers;
-    std::priority_queue<std::uint32_t, std::vector<std::uint32_t>, std::greater<>> vacant;
+    LowestFirst<std::uint32_t> vacant;
     Shelves available;          ///< by number of batches: those that can take one more
     Shelves victims;            ///< by log2 of the time in what they could give back
     std::deque<WorkerId> worn;  ///< to be replaced, one at a time
     std::uint32_t next_epoch = 1;
     std::uint32_t counted = 0, usable = 0, draining = 0;  ///< of the workers: see Worker
     std::uint64_t steals = 0;  ///< revokes that workers not suspect have not answered
-
-    std::priority_queue<Timer, std::vector<Timer>, std::greater<>> timers;
+    LowestFirst<Timer> timers;
     std::deque<Time> deaths;     ///< that brought nobody nearer to an end, since a task ended
     std::uint32_t failures = 0;  ///< of starts, in a row
     Time start_after{}, last_start{};

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
+#include <queue>
 #include <vector>
 
 #include "src/pool/core_events.hpp"
@@ -37,5 +39,8 @@ struct Timer {
     std::uint64_t detail;   ///< epoch or index
     friend bool operator>(Timer const& a, Timer const& b) { return a.when > b.when; }
 };
+
+template <class T>
+using LowestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
 }  // namespace sinew::pool

@@ -65,7 +65,7 @@ void Core::State::start_worker() {
     worker.budget = settings.max_tasks_per_worker > 0 ? settings.max_tasks_per_worker
                                                       : std::numeric_limits<std::uint64_t>::max();
     last_start = now;
-    timers.push({now + settings.start_timeout, Timer::Kind::start, worker.slot, worker.epoch});
+    timers.push({after(settings.start_timeout), Timer::Kind::start, worker.slot, worker.epoch});
     emit(StartWorker{worker.id()});
 }
 
@@ -113,7 +113,7 @@ void Core::State::idle(Worker& worker) {
     worker.idle_since = now;
     if (worker.idle_timer || settings.min_workers == settings.max_workers) return;
     worker.idle_timer = true;
-    timers.push({now + settings.idle_grace, Timer::Kind::idle, worker.slot, worker.epoch});
+    timers.push({after(settings.idle_grace), Timer::Kind::idle, worker.slot, worker.epoch});
 }
 
 void Core::State::kill(Worker& worker, std::string const& why) {
