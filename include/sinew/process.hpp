@@ -45,9 +45,10 @@ struct ProcessOptions {
 /// error comes through this process, and none of it is lost. It gets this process's environment
 /// without what makes a rank of an MPI job.
 ///
-/// It never outlives this process, whatever happens to that; so with exit(), which does not wait. It
-/// may have processes of its own. One object is for one thread at a time, but for signals: kill() and
-/// terminate() may be called while another thread joins.
+/// It has a process group of its own: Ctrl-C reaches this process only. It never outlives this process,
+/// whatever happens to that; so with exit(), which does not wait. It may have processes of its own.
+/// One object is for one thread at a time, but kill() and terminate() may be called while another
+/// thread joins.
 class Process {
 public:
     template <class F, class... Args>

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <condition_variable>
 #include <csignal>
@@ -30,6 +31,7 @@ public:
         static Writer* const writer = new Writer;
         return *writer;
     }
+    static bool exists() { return made_; }
     void write(std::string bytes, std::function<void()> written) {
         std::lock_guard const lock(mutex_);
         pieces_.push_back({std::move(bytes), std::move(written)});
@@ -47,6 +49,7 @@ private:
     };
 
     Writer() {
+        made_ = true;
         sigset_t all, before;
         ::sigfillset(&all);  // SIGPIPE, too
         ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -81,6 +84,7 @@ private:
         }
     }
 
+    static inline std::atomic<bool> made_{false};
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Piece> pieces_;
@@ -157,6 +161,8 @@ std::string ErrorStream::tail() const {
     return tail_.substr(line == tail_.npos || line + 1 == tail_.size() ? from : line + 1);
 }
 
-void finish_error_output(wire::Clock::duration patience) { Writer::instance().finish(patience); }
+void finish_error_output(wire::Clock::duration patience) {
+    if (Writer::exists()) Writer::instance().finish(patience);
+}
 
 }  // namespace sinew::process

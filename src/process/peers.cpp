@@ -149,11 +149,12 @@ std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
                                           std::vector<std::string> const& addresses) {
     if (addresses.empty())
         throw UsageError("a process without addresses (none given). Take them from addresses()");
-    auto& peer = dialled_[addresses.front()];
-    if (!peer) {
-        peer = std::make_shared<LinkedPeer>(*this, text("process at ", addresses.front()));
-        peer->dial(usable(host, addresses));
-    }
+    auto const& key = addresses.front();
+    if (auto const known = dialled_.find(key); known != dialled_.end()) return known->second;
+    auto places = usable(host, addresses);
+    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", key));
+    peer->dial(std::move(places));
+    dialled_.emplace(key, peer);
     return peer;
 }
 

@@ -16,6 +16,7 @@
 #include <exception>
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <sinew/error.hpp>
 #include <thread>
 #include <utility>
@@ -74,6 +75,7 @@ public:
     PrivateFolder() {
         auto const name = text("proc-", ::getpid(), "-", unique_word());
         if (family().folder.empty()) {
+            remove_stale_folders();
             own_.emplace(name);
             path_ = own_->path();
             return;
@@ -115,6 +117,7 @@ struct Runtime::State {
     std::string const name, host;
     std::optional<PrivateFolder> folder;
     std::vector<std::unique_ptr<wire::Listener>> listeners;
+    std::set<std::string> networks;      ///< what listen_on_network was called for
     std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
     Peers peers;
     std::vector<std::function<void(std::function<void()>)>> at_end;
@@ -186,7 +189,8 @@ void Runtime::State::end_at_exit() {
         if (end_changed.wait_for(lock, patience_at_end, [this] { return left; })) {
             lock.unlock();
             thread.join();
-            listeners.clear();
+            // Another thread may still be at it.
+            if (std::unique_lock const held(guard, std::try_to_lock); held) listeners.clear();
         }
     }
     folder.reset();
@@ -253,6 +257,7 @@ void Runtime::listen_on_network(std::string const& host) {
     auto const wanted = host.empty() ? interfaces.front().address : host;
     bool const ours = std::any_of(interfaces.begin(), interfaces.end(),
                                   [&](auto const& each) { return each.address == wanted; });
+    if (!state_->networks.insert(wanted).second) return;
     // A name, or the outer address of a translated network.
     if (ours) state_->listen(wire::Address::tcp(wanted, 0));
     else state_->listen(wire::Address::tcp("0.0.0.0", 0), wanted);

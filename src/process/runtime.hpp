@@ -85,7 +85,7 @@ public:
     /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called.
     std::vector<std::string> addresses();
     /// Throws SystemError. `host`: the address others reach this node under; empty: the first that
-    /// is not loopback.
+    /// is not loopback. Once for each is enough.
     void listen_on_network(std::string const& host = "");
 
     void serve(Service service);

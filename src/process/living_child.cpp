@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/living_child.hpp"
+
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/oom.hpp"
+#include "src/base/text.hpp"
+#include "src/process/child.hpp"
+#include "src/process/child_environment.hpp"
+#include "src/process/spawner.hpp"
+#include "src/wire/adopt.hpp"
+
+namespace sinew::process {
+namespace {
+
+std::pair<UniqueFd, UniqueFd> make_socket_pair() {
+    std::array<int, 2> ends{};
+    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
+        throw SystemError(text("socketpair failed (", std::strerror(errno), "). See ulimit -n"),
+                          errno);
+    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+}  // namespace
+
+void LivingChild::start(ChildSpec const& spec) {
+    auto [control, control_end] = make_socket_pair();
+    auto [bulk, bulk_end] = make_socket_pair();
+    auto [errors, errors_end] = make_pipe();
+    auto more = spec.env;
+    more.push_back(
+        text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",", page_.file()));
+    auto const head = birth::encode(runtime_, spec);
+    auto spawned =
+        spawn_in_lasting_thread({.path = "/proc/self/exe",
+                                 .argv = {spec.name},
+                                 .env = child_environment(more),
+                                 .folder = {},
+                                 .cpus = spec.cpus,
+                                 .err = errors_end.get(),
+                                 .keep = {control_end.get(), bulk_end.get(), page_.file()},
+                                 .death_signal = SIGKILL});
+    if (spawned.error != 0)
+        throw SystemError(text(spec.name, " cannot be started (", spawned.step, ": ",
+                               std::strerror(spawned.error), "). See ulimit -u and ulimit -n"),
+                          spawned.error);
+    pid_ = spawned.pid;
+    ended_ = std::move(spawned.ended);
+    page_.close_file();
+    errors_ = std::make_shared<ErrorStream>(runtime_.loop(), std::move(errors));
+    errors_->start();
+    ended_watch_ = runtime_.loop().readable(ended_.get(), [this] { reap(); });
+    adopt(std::move(control), std::move(bulk));
+    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), spec.message});
+    control_->flush();
+}
+
+void LivingChild::adopt(UniqueFd control, UniqueFd bulk) {
+    wire::Identity const identity{0, 0, 0, text(name_, " (pid ", pid_, ")")};
+    auto& loop = runtime_.loop();
+    control_ = wire::adopt(loop, std::move(control), identity,
+                           watched_ ? control_options() : bulk_options());
+    bulk_ = wire::adopt(loop, std::move(bulk), identity, bulk_options());
+}
+
+void LivingChild::on(Child::Callbacks callbacks) {
+    bool const first = callbacks_ == nullptr;
+    callbacks_ = std::make_shared<Child::Callbacks const>(std::move(callbacks));
+    if (!first) return;
+    listen(*control_, control_over_, &Child::Callbacks::control);
+    listen(*bulk_, bulk_over_, &Child::Callbacks::bulk);
+}
+
+void LivingChild::listen(wire::Link& link, bool& over, Watched message) {
+    link.on({.message =
+                 [this, message](wire::Message const& one) {
+                     auto const self = shared_from_this();
+                     auto const callbacks = callbacks_;
+                     ++heard_;
+                     if (auto const& take = (*callbacks).*message) take(one);
+                 },
+             .end =
+                 [this, &over](wire::LinkEnd const& end) {
+                     auto const self = shared_from_this();
+                     over = true;
+                     if (end.cause == wire::LinkEnd::Cause::violation) signal(SIGKILL);
+                     finish_if_over();
+                 },
+             .liveness =
+                 [this](wire::Liveness now) {
+                     auto const self = shared_from_this();
+                     auto const callbacks = callbacks_;
+                     if (!reaped_ && callbacks->liveness) callbacks->liveness(now);
+                 },
+             .drained =
+                 [this, bulk = &link == bulk_.get()] {
+                     auto const self = shared_from_this();
+                     auto const callbacks = callbacks_;
+                     if (bulk && callbacks->bulk_drained) callbacks->bulk_drained();
+                 }});
+}
+
+void LivingChild::abandon() {
+    callbacks_ = std::make_shared<Child::Callbacks const>(
+        Child::Callbacks{.control = {}, .bulk = {}, .ended = {}});
+    control_over_ = bulk_over_ = true;
+    control_ = nullptr;
+    bulk_ = nullptr;
+    signal(SIGKILL);
+    finish_if_over();
+}
+
+void LivingChild::signal(int number) {
+    if (reaped_ || pid_ == 0) return;
+    killed_ = killed_ || number == SIGKILL;
+    ::syscall(SYS_pidfd_send_signal, ended_.get(), number, nullptr, 0);
+}
+
+void LivingChild::reap() {
+    auto const self = shared_from_this();
+    siginfo_t info{};
+    int const result = ::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG);
+    if (result == 0 && info.si_pid != pid_) return;
+    ended_watch_ = {};
+    reaped_ = true;
+    remove_folder_of(pid_);
+    if (result == 0) note(info);
+    else end_.code = 255;  // somebody else has taken it: the program waits for all its children
+    errors_->child_ended([this, self] {
+        errors_over_ = true;
+        finish_if_over();
+    });
+    be_patient();
+    finish_if_over();
+}
+
+// A child that was killed left its private folder.
+void LivingChild::remove_folder_of(pid_t pid) const {
+    auto const prefix = text("proc-", pid, "-");
+    std::error_code ignored;
+    std::filesystem::directory_iterator at(runtime_.family_folder(), ignored), end;
+    for (; !ignored && at != end; at.increment(ignored))
+        if (at->path().filename().string().starts_with(prefix))
+            return static_cast<void>(std::filesystem::remove_all(at->path(), ignored));
+}
+
+void LivingChild::note(siginfo_t const& info) {
+    if (info.si_code == CLD_EXITED) {
+        end_.code = info.si_status;
+        return;
+    }
+    end_.signal = info.si_status;
+    auto& nursery = Nursery::instance();
+    if (end_.signal == SIGKILL && !killed_ && oom_kills() > nursery.oom_kills) {
+        ++nursery.oom_kills;
+        end_.out_of_memory = true;
+    }
+}
+
+// What the child has forked may hold its ends of the links, or our standard error not take what it
+// wrote. All that it said itself has come when nothing more came for a while.
+void LivingChild::be_patient() {
+    patience_ = runtime_.loop().after(std::chrono::seconds(1), [this, heard = heard_] {
+        if (heard != heard_) return be_patient();
+        auto const self = shared_from_this();
+        if (callbacks_) control_over_ = bulk_over_ = true;
+        errors_over_ = true;
+        finish_if_over();
+    });
+}
+
+void LivingChild::finish_if_over() {
+    if (!reaped_ || !control_over_ || !bulk_over_ || !errors_over_ || finished_) return;
+    auto const self = shared_from_this();
+    finished_ = true;
+    patience_ = {};
+    end_.log = errors_->tail();
+    auto& nursery = Nursery::instance();
+    nursery.children.erase(self);
+    auto const callbacks = callbacks_;
+    if (callbacks && callbacks->ended) callbacks->ended(end_);
+    nursery.tell_if_all_ended();
+}
+
+}  // namespace sinew::process
