@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <stdexcept>
 #include <vector>
 
@@ -59,8 +60,9 @@ std::uint64_t check_job(Job const& job) {
 
 void check_worker(Worker const& worker, CoreSettings const& settings) {
     using enum Worker::Phase;
-    require(worker.batches.size() <= settings.in_flight, "more than its credit", " (worker ",
-            worker.slot, "/", worker.epoch, ")");
+    auto const most = settings.in_flight == 1 ? 1 : std::max(settings.in_flight, most_in_flight);
+    require(worker.batches.size() <= most, "more than its credit", " (worker ", worker.slot, "/",
+            worker.epoch, ")");
     require(worker.batches.empty() || worker.phase == ready || worker.phase == killed,
             "has work, but is not there", " (worker ", worker.slot, "/", worker.epoch, ")");
     std::uint32_t revokes = 0;

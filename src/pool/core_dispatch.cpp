@@ -91,7 +91,7 @@ std::uint64_t Core::State::batch_size(Job const& job) const {
     if (size == 0) {
         auto const each = job.function->task_ns;
         auto const most = static_cast<double>(settings.largest_batch);
-        auto const worth = static_cast<double>(settings.batch_time.count());
+        auto const worth = work_per_batch(each);
         size = each < 0              ? settings.first_batch
                : each * most < worth ? settings.largest_batch
                                      : static_cast<std::uint64_t>(std::max(1.0, worth / each));
@@ -102,6 +102,28 @@ std::uint64_t Core::State::batch_size(Job const& job) const {
     if (job.bytes_each > 0)
         size = std::min(size, std::max(largest_bytes / job.bytes_each, std::uint64_t{1}));
     return std::max(size, std::uint64_t{1});
+}
+
+/// While there is much to do, tasks that are long for a message come several at a time, too: what a
+/// message costs is saved, and the end is still far.
+double Core::State::work_per_batch(double each) const {
+    auto const least = static_cast<double>(settings.batch_time.count());
+    if (8 * each < least) return least;
+    auto const share = each * static_cast<double>(stats.queued) / std::max(counted, 1U);
+    return std::clamp(share / 64, least, 8 * least);
+}
+
+/// Batches that it may have. Where the user chose small ones of short tasks, more than usual: as many
+/// as there is half a millisecond of work in, or each would wait for a message.
+std::size_t Core::State::credit(Worker const& worker) const {
+    if (settings.in_flight == 1 || worker.batches.size() < settings.in_flight)
+        return settings.in_flight;
+    auto const& job = *worker.batches.back()->job;
+    if (job.chunk == 0 || job.function->task_ns < 0) return settings.in_flight;
+    auto const each = std::max(job.function->task_ns * job.chunk, 1.0);
+    auto const worth = static_cast<double>(settings.batch_time.count()) / each;
+    return std::clamp<std::size_t>(static_cast<std::size_t>(worth), settings.in_flight,
+                                   std::max(settings.in_flight, most_in_flight));
 }
 
 /// Somebody has nothing to do, and nothing is queued: take it from those who have most.
@@ -135,7 +157,7 @@ void Core::State::release(Batch& batch) {
 void Core::State::shelve(Worker& worker) {
     bool const active = worker.phase == Worker::Phase::ready && !worker.suspect;
     auto const load = worker.batches.size();
-    bool const free = active && !worker.draining && load < settings.in_flight &&
+    bool const free = active && !worker.draining && load < credit(worker) &&
                       (load == 0 || !worker.batches.back()->exclusive);
     available.put(worker.slot, free ? static_cast<std::uint8_t>(load) : Shelves::none);
     std::uint8_t shelf = Shelves::none;

@@ -23,11 +23,14 @@ struct WorkerId {
     friend bool operator==(WorkerId, WorkerId) = default;
 };
 
+/// Batches a worker has at most, where they are small by the user's choice.
+constexpr std::uint32_t most_in_flight = 16;
+
 struct CoreSettings {
     std::uint32_t min_workers = 1, max_workers = 1;        ///< equal: not elastic
     Duration batch_time = std::chrono::microseconds(500);  ///< of work in one message
     std::uint32_t largest_batch = 4096, first_batch = 8;
-    std::uint32_t in_flight = 2;             ///< batches a worker has at most; 1: no prefetch
+    std::uint32_t in_flight = 2;  ///< batches a worker has, usually; 1: no prefetch, never more
     std::uint64_t max_tasks_per_worker = 0;  ///< 0: no limit
     std::uint32_t failing_starts = 3;        ///< in a row, until the pool is broken
     Duration start_timeout = std::chrono::seconds(30);

@@ -43,6 +43,8 @@ struct Core::State {
     Batch& send(Worker& worker, Job& job, Range range, std::uint32_t attempt);
     std::uint64_t batch_size(Job const& job) const;
     void steal();
+    double work_per_batch(double each) const;
+    std::size_t credit(Worker const& worker) const;
     void revoke(Batch& batch);
     void release(Batch& batch);
     void shelve(Worker& worker);

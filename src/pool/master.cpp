@@ -178,8 +178,16 @@ PoolStats Master::stats() {
             .busy = busy_};
 }
 
-// An action may bring the next event with it (a worker that cannot be started): one after the other.
 void Master::step(Event const& event) {
+    from_user_ = true;
+    step_in_turn(event);
+    from_user_ = false;
+    for (auto* const worker : spoken_to_) worker->port->flush();
+    spoken_to_.clear();
+}
+
+// An action may bring the next event with it (a worker that cannot be started): one after the other.
+void Master::step_in_turn(Event const& event) {
     pending_.push_back(event);
     if (std::exchange(stepping_, true)) return;
     while (!pending_.empty()) {
@@ -193,19 +201,11 @@ void Master::step(Event const& event) {
         for (auto const& action : actions_) perform(action);
     }
     stepping_ = false;
-    flush_all();
     arm_timer();
 }
 
 void Master::perform(Action const& action) {
     std::visit([this](auto const& each) { act(each); }, action);
-}
-
-void Master::flush_all() {
-    for (auto* const worker : std::exchange(dirty_, {})) {
-        worker->dirty = false;
-        worker->port->flush();
-    }
 }
 
 // One that comes too early finds that nothing is due, and is set again.
@@ -215,7 +215,7 @@ void Master::arm_timer() {
     due_ = due;
     timer_ = runtime_.loop().after(std::max(due - Clock::now(), Duration::zero()), [this] {
         due_ = Time::max();
-        step(Tick{});
+        step_in_turn(Tick{});
     });
 }
 

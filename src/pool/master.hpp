@@ -62,10 +62,10 @@ private:
         WorkerId id;
         std::unique_ptr<WorkerPort> port;
         std::deque<Batch> batches;
-        std::set<JobId> knows;  ///< whose function it was told
+        std::set<JobId> knows;        ///< whose function it was told
         wire::Loop::Handle patience;  ///< with one that does not move
         bool frozen = false;          ///< and was killed for it
-        bool ready = false, killed = false, released = false, dirty = false;
+        bool ready = false, killed = false, released = false;
     };
     /// What came with the results that are being accepted.
     struct Arrived {
@@ -75,10 +75,12 @@ private:
         Reader values;
     };
 
+    /// From a user's thread: what goes to workers leaves at once.
     void step(Event const& event);
+    /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
+    void step_in_turn(Event const& event);
     void perform(Action const& action);
     void arm_timer();
-    void flush_all();
     Worker* find(WorkerId id);
 
     // One per kind of action.
@@ -119,10 +121,10 @@ private:
     EventLog events_;
     std::unordered_map<JobId, JobRecord> jobs_;
     std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
-    std::vector<Worker*> dirty_;
+    std::vector<Worker*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;
     std::deque<Event> pending_;
-    bool stepping_ = false;
+    bool stepping_ = false, from_user_ = false;
     Arrived* arrived_ = nullptr;
     Time due_ = Time::max();
     wire::Loop::Handle timer_, progress_timer_;

@@ -40,7 +40,7 @@ void Master::start(WorkerId id) {
     if (worker == nullptr) return;
     if (worker->killed) {  // meanwhile
         workers_.erase(key_of(id));
-        return step(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
+        return step_in_turn(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
     }
     WorkerStart start;
     start.program = detail::program_identity().text;
@@ -53,7 +53,7 @@ void Master::start(WorkerId id) {
         worker->port = places_->start(id.slot, start);
     } catch (Error const& problem) {
         workers_.erase(key_of(id));
-        return step(StartFailed{id, problem.what()});
+        return step_in_turn(StartFailed{id, problem.what()});
     }
     log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->port->name()}});
     worker->port->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
@@ -102,14 +102,14 @@ void Master::act(SendBatch const& action) {
         worker->port->transfer(head.transfer, whole->bytes(), whole);
         worker->port->send(Kind::tasks, {bytes_of(head)});
     }
-    if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+    if (from_user_) spoken_to_.push_back(worker);
 }
 
 void Master::act(Revoke const& action) {
     if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
         BatchHead const head{action.batch};
         worker->port->send(Kind::revoke, {bytes_of(head)});
-        if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+        if (from_user_) spoken_to_.push_back(worker);
     }
 }
 
@@ -117,7 +117,7 @@ void Master::act(AskToStop const& action) {
     if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
         BatchHead const head{action.batch};
         worker->port->send(Kind::stop_task, {bytes_of(head)});
-        if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+        if (from_user_) spoken_to_.push_back(worker);
     }
 }
 
@@ -214,7 +214,7 @@ void Master::act(ReleaseWorker const& action) {
     worker->released = true;
     if (!worker->port) return act(KillWorker{action.worker, "it is not needed"});
     worker->port->send(Kind::release, {});
-    if (!std::exchange(worker->dirty, true)) dirty_.push_back(worker);
+    if (from_user_) spoken_to_.push_back(worker);
 }
 
 void Master::act(Fenced const& action) {

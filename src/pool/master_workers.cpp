@@ -41,14 +41,14 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
             case Kind::refused:
                 worker->killed = true;  // it ends by itself, too
                 worker->port->kill();
-                return step(StartFailed{
+                return step_in_turn(StartFailed{
                     id, std::string(reinterpret_cast<char const*>(body.data()), body.size())});
             case Kind::results:
                 return on_results(*worker, body);
             case Kind::revoked:
                 return on_revoked(*worker, body);
             case Kind::worn:
-                return step(WorkerWorn{id});
+                return step_in_turn(WorkerWorn{id});
             default:
                 throw ProtocolError(text("a message of kind ", int(kind)));
         }
@@ -64,7 +64,7 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
 void Master::on_ready(Worker& worker) {
     if (std::exchange(worker.ready, true)) throw ProtocolError("ready twice");
     log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.port->name()}});
-    step(WorkerReady{worker.id});
+    step_in_turn(WorkerReady{worker.id});
     changed_.notify_all();
 }
 
@@ -88,7 +88,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
                   .done = head.done,
                   .busy = Duration(head.busy_ns),
                   .thrown = {}};
-    if (batch == worker.batches.end()) return step(event);
+    if (batch == worker.batches.end()) return step_in_turn(event);
     if (head.done > batch->count || head.from > head.done)
         throw ProtocolError(text("results up to ", head.done, " of a batch of ", batch->count));
     auto const& job = jobs_.find(batch->job);
@@ -104,7 +104,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
     auto const id = worker.id;
     bool const last = head.done == batch->count;
     arrived_ = &arrived;
-    step(event);
+    step_in_turn(event);
     arrived_ = nullptr;
     auto* const still = find(id);
     if (last && still != nullptr)
@@ -122,7 +122,7 @@ void Master::on_revoked(Worker& worker, std::span<std::byte const> body) {
         batch->count = head.kept;
         if (head.kept == 0) worker.batches.erase(batch);
     }
-    step(Revoked{worker.id, head.batch, head.kept});
+    step_in_turn(Revoked{worker.id, head.batch, head.kept});
 }
 
 WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
@@ -161,7 +161,7 @@ void Master::on_liveness(WorkerId id, bool suspect) {
     if (worker == nullptr) return;
     if (!suspect) {
         worker->patience = {};
-        return step(WorkerAlive{id});
+        return step_in_turn(WorkerAlive{id});
     }
     worker->patience = runtime_.loop().after(patience_with_frozen, [this, id] {
         if (auto* const still = find(id)) {
@@ -169,7 +169,7 @@ void Master::on_liveness(WorkerId id, bool suspect) {
             still->port->kill();
         }
     });
-    step(WorkerSuspect{id});
+    step_in_turn(WorkerSuspect{id});
 }
 
 void Master::on_ended(WorkerId id, WorkerEnd const& end) {
@@ -180,10 +180,9 @@ void Master::on_ended(WorkerId id, WorkerEnd const& end) {
     bool const failed_start = !worker->ready && !worker->killed;
     // Not within its own call.
     runtime_.loop().post([gone = std::shared_ptr<WorkerPort>(std::move(worker->port))] {});
-    std::erase(dirty_, worker);
     workers_.erase(key_of(id));
-    if (failed_start) step(StartFailed{id, died.why});
-    else step(died);
+    if (failed_start) step_in_turn(StartFailed{id, died.why});
+    else step_in_turn(died);
     changed_.notify_all();
 }
 

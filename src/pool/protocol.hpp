@@ -15,7 +15,7 @@ namespace sinew::pool {
 // wire's. Payloads above `large` travel in pieces over the bulk link, before the message that
 // refers to them: Piece frames of one transfer, in order, then the message with `transfer` set.
 
-constexpr std::size_t large = std::size_t{64} << 10;
+constexpr std::size_t large = std::size_t{1} << 20;
 constexpr std::size_t piece_size = std::size_t{1} << 20;
 
 enum class Kind : std::uint8_t {

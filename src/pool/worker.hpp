@@ -44,6 +44,7 @@ private:
 
     // worker_results.cpp: the main thread, too
     void send(Report const& report);
+    bool another_is_ready() const;
     std::uint64_t send_pieces(Bytes errors, Bytes results);
 
     // worker_incoming.cpp: whoever drives the loop, with the guard held
@@ -80,6 +81,7 @@ private:
     Transfers transfers_;
     std::string unusable_;  ///< why the master cannot use us; empty: it can
     std::uint64_t last_transfer_ = 0;
+    wire::Clock::time_point flushed_{};  ///< when results left last
     bool control_full_ = false, bulk_full_ = false;
     bool released_ = false;
     bool leaving_ = false;  ///< the end of a link is nothing to end for

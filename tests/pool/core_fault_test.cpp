@@ -24,7 +24,7 @@ TEST_F(CoreTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
     EXPECT_EQ(one<Retried>().index, 5U);
     ready(one<StartWorker>().worker);
     auto const again = all<SendBatch>();
-    EXPECT_THAT(tasks(again), ElementsAre("1:5+1", "1:2+3"));
+    EXPECT_THAT(tasks(again), ElementsAre("1:5+1", "1:2+3", "1:6+10", "1:16+4"));
     EXPECT_EQ(again[0].attempt, 2U);
     EXPECT_EQ(again[1].attempt, 1U);
     EXPECT_EQ(core_.stats().done, 2U);

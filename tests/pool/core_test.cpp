@@ -59,6 +59,22 @@ TEST_F(CoreTest, TasksLongerThanTheBatchTimeAreSentOneByOne) {
     EXPECT_THAT(tasks(all<SendBatch>()), ElementsAre("1:0+1", "1:1+1"));
 }
 
+TEST_F(CoreTest, LongTasksComeSeveralAtATimeWhileThereAreMany) {
+    make(1, 1);
+    teach(1ms);
+    submit(1, 5000);
+    EXPECT_EQ(one<SendBatch>().count, 4U);
+}
+
+TEST_F(CoreTest, SmallChunksOfShortTasksComeManyAhead) {
+    make(1, 2);
+    teach(1us);
+    JobOptions options;
+    options.chunk = 1;
+    submit(1, 1000, options);
+    EXPECT_EQ(all<SendBatch>().size(), 16U);
+}
+
 TEST_F(CoreTest, BatchesShrinkTowardsTheEnd) {
     make(2, 1);
     teach(1ns);
