@@ -4,6 +4,7 @@
 #include <concepts>
 #include <cstddef>
 #include <cstdint>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
@@ -38,7 +39,10 @@ public:
 
 private:
     [[gnu::cold]] void grow(std::size_t wanted);
-    std::unique_ptr<std::byte[]> bytes_;
+    struct Free {
+        void operator()(std::byte* bytes) const { std::free(bytes); }
+    };
+    std::unique_ptr<std::byte[], Free> bytes_;
     std::size_t size_ = 0, capacity_ = 0;
 };
 

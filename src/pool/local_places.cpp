@@ -14,6 +14,8 @@
 namespace sinew::pool {
 namespace {
 
+constexpr std::size_t by_itself = std::size_t{32} << 10;  // not worth waiting for others
+
 class LocalPort final : public WorkerPort {
 public:
     LocalPort(std::unique_ptr<process::Child> child, std::string name)
@@ -39,7 +41,11 @@ public:
                     .ended = [this](process::ChildEnd const& end) { ended(end); }});
     }
     void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) override {
-        child_->control().send(std::uint8_t(kind), 0, parts);
+        std::size_t size = 0;
+        for (auto const part : parts) size += part.size();
+        auto& link = child_->control();
+        if (size < by_itself) link.send(std::uint8_t(kind), 0, parts);
+        else link.send_now(std::uint8_t(kind), 0, parts);
     }
     void transfer(std::uint64_t id, std::span<std::byte const> bytes,
                   std::shared_ptr<void const> keep) override {

@@ -24,11 +24,18 @@
 namespace sinew::process {
 namespace {
 
+constexpr int socket_room = 1 << 20;
+
 std::pair<UniqueFd, UniqueFd> make_socket_pair() {
     std::array<int, 2> ends{};
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
         throw SystemError(text("socketpair failed (", std::strerror(errno), "). See ulimit -n"),
                           errno);
+    // Room for whole batches: each stop for want of it costs two changes of process. As much as the
+    // system allows.
+    for (int const end : ends)
+        if (::setsockopt(end, SOL_SOCKET, SO_SNDBUFFORCE, &socket_room, sizeof socket_room) != 0)
+            ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &socket_room, sizeof socket_room);
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 

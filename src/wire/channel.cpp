@@ -4,9 +4,11 @@
 #include <poll.h>
 #include <sys/socket.h>
 
+#include <algorithm>
 #include <array>
 #include <new>
 #include <utility>
+#include <vector>
 
 namespace sinew::wire {
 
@@ -56,6 +58,24 @@ void Channel::append(FrameHeader header, std::initializer_list<std::span<std::by
     if (closed_ || write_failed_) return;
     queue_.append(encode(header));
     for (auto const part : parts) queue_.append(part);
+}
+
+void Channel::write_through(FrameHeader header,
+                            std::initializer_list<std::span<std::byte const>> parts) {
+    if (closed_ || write_failed_) return;
+    if (queued() > 0 || writable_) return append(header, parts);
+    auto const head = encode(header);
+    std::vector<iovec> blocks{{const_cast<std::byte*>(head.data()), head.size()}};
+    for (auto const part : parts)
+        blocks.push_back({const_cast<std::byte*>(part.data()), part.size()});
+    std::size_t moved = stream_->write(blocks).bytes;  // what was not moved tells why when retried
+    if (moved > 0) spoke_ = true;
+    for (auto const& block : blocks) {
+        auto const gone = std::min(moved, block.iov_len);
+        moved -= gone;
+        queue_.append({static_cast<std::byte const*>(block.iov_base) + gone, block.iov_len - gone});
+    }
+    flush();
 }
 
 // While the kernel has no room, its telling so is what goes on with it.

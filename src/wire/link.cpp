@@ -15,6 +15,8 @@
 namespace sinew::wire {
 namespace {
 
+constexpr std::size_t long_frame = std::size_t{32} << 10;  // so many bytes are not copied for nothing
+
 /// What is behind a link; shared, since the user may destroy the link within a callback.
 class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
 public:
@@ -102,7 +104,9 @@ Flow Core::send(std::uint8_t kind, std::uint16_t stream,
         throw UsageError(text("a message of ", size, " bytes to ", peer_.name, " (its limit is ",
                               peer_limit_, "). Send it in several"));
     if (ended_ || closing_) return Flow::go;
-    channel_->append({static_cast<std::uint32_t>(size), kind, 0, stream}, parts);
+    FrameHeader const header{static_cast<std::uint32_t>(size), kind, 0, stream};
+    bool const through = when == When::now && size >= long_frame;
+    through ? channel_->write_through(header, parts) : channel_->append(header, parts);
     when == When::now ? flush() : channel_->defer_writing();
     if (channel_->queued() <= options_.high_water) return Flow::go;
     full_ = true;
