@@ -37,7 +37,8 @@ public:
     /// Workers on the nodes of a communicator, spread evenly, supervised by the first rank of each
     /// node. Collective; rank 0 submits, the pools of the others only serve, and their destruction
     /// waits until rank 0 has destroyed its own. Works under sinew run, mpirun and srun alike: no
-    /// worker is a rank.
+    /// worker is a rank. Rank 0's address and the secret of the connections to it are broadcast over
+    /// the communicator, which is not used afterwards. Hosts that vanish: docs/pool.md.
     explicit Pool(Communicator& communicator, PoolOptions options = {});
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;
