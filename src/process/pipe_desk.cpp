@@ -6,7 +6,6 @@
 
 #include <cerrno>
 #include <cstring>
-#include <sinew/encoding.hpp>
 #include <sinew/error.hpp>
 #include <utility>
 
@@ -55,24 +54,6 @@ UniqueFd fetch_directly(PipeHandle const& handle) {
 }
 
 }  // namespace
-
-void PipeHandle::encode_to(Writer& writer) const {
-    keeper.encode_to(writer);
-    encode(writer, server);
-    encode(writer, token);
-    encode(writer, direction);
-    encode(writer, begun);
-}
-
-PipeHandle PipeHandle::decode_from(Reader& reader) {
-    PipeHandle handle;
-    handle.keeper = ProcessAddress::decode_from(reader);
-    handle.server = decode<std::string>(reader);
-    handle.token = decode<PipeToken>(reader);
-    handle.direction = decode<std::uint8_t>(reader);
-    handle.begun = decode<std::vector<std::byte>>(reader);
-    return handle;
-}
 
 std::pair<UniqueFd, UniqueFd> connected_sockets() {
     int ends[2];

@@ -129,6 +129,18 @@ void QueueOwner::place(Consumer& reader) {
     if (wanted == Consumer::Place::eager) eager_.push_back(&reader);
 }
 
+// Those of the numbers under which something was sent that may still be unfinished.
+std::vector<std::uint64_t> QueueOwner::places(Consumer const& reader,
+                                              std::span<std::byte const> bytes) {
+    std::vector<std::uint64_t> all;
+    for (auto const& range : take_ranges(bytes)) {
+        auto const last = std::min(range.last, reader.delivered);
+        auto place = std::max(range.first, reader.delivered - reader.sent.size() + 1);
+        for (; place <= last; ++place) all.push_back(place);
+    }
+    return all;
+}
+
 // Done with the item at this place; what it was, where it was sent there and not done with.
 std::optional<QueueItem> QueueOwner::finish(Consumer& reader, std::uint64_t place) {
     auto const first = reader.delivered - reader.sent.size() + 1;
@@ -145,10 +157,7 @@ std::optional<QueueItem> QueueOwner::finish(Consumer& reader, std::uint64_t plac
 void QueueOwner::demand(Consumer& reader, std::span<std::byte const> bytes) {
     auto const wanted = take_value<QueueDemand>(bytes);
     if (!wanted) return;
-    for (auto const& range : take_ranges(bytes)) {
-        auto const last = std::min(range.last, reader.delivered);
-        for (auto place = range.first; place <= last && place != 0; ++place) finish(reader, place);
-    }
+    for (auto const place : places(reader, bytes)) finish(reader, place);
     reader.demand = *wanted;
     place(reader);
     dispatch();
@@ -167,11 +176,8 @@ void QueueOwner::try_take(Consumer& reader, std::uint64_t call) {
 
 void QueueOwner::take_back(Consumer& reader, std::span<std::byte const> bytes) {
     std::vector<QueueItem> items;
-    for (auto const& range : take_ranges(bytes)) {
-        auto const last = std::min(range.last, reader.delivered);
-        for (auto place = range.first; place <= last && place != 0; ++place)
-            if (auto item = finish(reader, place)) items.push_back(std::move(*item));
-    }
+    for (auto const place : places(reader, bytes))
+        if (auto item = finish(reader, place)) items.push_back(std::move(*item));
     items_.insert(items_.begin(), std::make_move_iterator(items.begin()),
                   std::make_move_iterator(items.end()));
     place(reader);

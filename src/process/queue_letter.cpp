@@ -2,6 +2,7 @@
 #include "src/process/queue_letter.hpp"
 
 #include <algorithm>
+#include <new>
 
 namespace sinew::process {
 
@@ -17,11 +18,19 @@ bool Assembler::begin(std::span<std::byte const> payload) {
     auto const transfer = take_value<std::uint64_t>(payload);
     auto const head = take_value<LetterHead>(payload);
     if (!transfer || !head || head->size == 0 || arriving_.contains(*transfer)) return false;
-    // The kernel gives the pages as they are written: a mere claim costs nothing.
-    std::unique_ptr<std::byte, Free> bytes(static_cast<std::byte*>(std::malloc(head->size)));
-    if (!bytes) return false;
-    arriving_.emplace(*transfer, Arriving{*head, std::move(bytes), 0});
+    arriving_.emplace(*transfer, Arriving{*head, nullptr, 0, 0});
     return true;
+}
+
+// With what has arrived, not with what is claimed. Large blocks are moved by the kernel, not copied.
+void Assembler::Arriving::grow(std::size_t wanted) {
+    if (wanted <= capacity) return;
+    capacity = static_cast<std::size_t>(
+        std::min<std::uint64_t>(head.size, std::max(2 * capacity, wanted)));
+    auto* const larger = static_cast<std::byte*>(std::realloc(bytes.get(), capacity));
+    if (larger == nullptr) throw std::bad_alloc();
+    (void)bytes.release();
+    bytes.reset(larger);
 }
 
 std::optional<Letter> Assembler::piece(std::span<std::byte const> payload) {
@@ -30,6 +39,8 @@ std::optional<Letter> Assembler::piece(std::span<std::byte const> payload) {
     if (found == arriving_.end()) return std::nullopt;
     Arriving& letter = found->second;
     auto const size = std::min<std::size_t>(payload.size(), letter.head.size - letter.arrived);
+    if (size == 0) return std::nullopt;
+    letter.grow(letter.arrived + size);
     std::memcpy(letter.bytes.get() + letter.arrived, payload.data(), size);
     letter.arrived += size;
     if (letter.arrived < letter.head.size) return std::nullopt;

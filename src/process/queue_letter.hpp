@@ -78,9 +78,10 @@ private:
         void operator()(std::byte* bytes) const { std::free(bytes); }
     };
     struct Arriving {
+        void grow(std::size_t wanted);
         LetterHead head;
         std::unique_ptr<std::byte, Free> bytes;
-        std::size_t arrived = 0;
+        std::size_t arrived = 0, capacity = 0;
     };
     std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by transfer
 };

@@ -121,6 +121,8 @@ private:
     void demand(Consumer& consumer, std::span<std::byte const> bytes);
     void try_take(Consumer& consumer, std::uint64_t call);
     void take_back(Consumer& consumer, std::span<std::byte const> bytes);
+    static std::vector<std::uint64_t> places(Consumer const& reader,
+                                             std::span<std::byte const> bytes);
     std::optional<QueueItem> finish(Consumer& consumer, std::uint64_t place);
     void send(std::shared_ptr<Peer> const& peer, QueueOp op, LetterHead head = {},
               std::span<std::byte const> bytes = {}, std::shared_ptr<void const> keeper = nullptr);

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A handle of a pipe's end is one or DecodeError; a stream of messages gives the same messages however
+// it is cut, no byte of the next is asked for early, and a length that is claimed takes 1 MiB.
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "src/process/pipe_handle.hpp"
+#include "src/process/pipe_message.hpp"
+
+namespace {
+
+using namespace sinew;
+using process::PipeHandle;
+using process::PipeMessage;
+using Input = std::span<std::byte const>;
+
+void expect(bool holds) {
+    if (!holds) std::abort();
+}
+
+void read_handle(Input input) {
+    Reader reader(input);
+    try {
+        auto const handle = PipeHandle::decode_from(reader);
+        PipeMessage message;
+        message.begin_with(handle.begun);
+        Writer writer;
+        handle.encode_to(writer);
+        expect(writer.size() == input.size() - reader.left());
+    } catch (DecodeError const&) {}
+}
+
+std::vector<std::vector<std::byte>> messages(Input input, std::size_t step) {
+    std::vector<std::vector<std::byte>> all;
+    PipeMessage message;
+    while (!input.empty()) {
+        auto const room = message.room();
+        expect(!room.empty() && room.size() <= (std::size_t{2} << 20));
+        auto const part = std::min({step, room.size(), input.size()});
+        std::memcpy(room.data(), input.data(), part);
+        message.filled(part);
+        input = input.subspan(part);
+        if (message.whole()) {
+            all.push_back(message.take());
+        } else if (input.size() % 16 == 0) {  // it travels
+            PipeMessage moved;
+            moved.begin_with(message.begun());
+            expect(moved.begun() == message.begun());
+            message = std::move(moved);
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    auto const input = std::as_bytes(std::span(data, size));
+    read_handle(input);
+    if (size <= 100) expect(messages(input, 1) == messages(input, 1 << 20));
+    else (void)messages(input, 4096);
+    return 0;
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Letters of queues as they arrive: each is within the frame it came in, those in pieces have the
+// size they said, and a size that is merely claimed takes no memory (-rss_limit_mb).
+#include <cstdint>
+#include <cstdlib>
+#include <span>
+
+#include "src/process/queue_letter.hpp"
+
+namespace {
+
+using namespace sinew::process;
+using Input = std::span<std::byte const>;
+
+void expect(bool holds) {
+    if (!holds) std::abort();
+}
+
+unsigned sum(Input bytes) {
+    unsigned all = 0;
+    for (auto const byte : bytes) all += std::to_integer<unsigned>(byte);
+    return all;
+}
+
+void read_letters(Input frame) {
+    auto rest = frame;
+    std::size_t read = 0;
+    while (auto const letter = take_letter(rest)) {
+        expect(letter->bytes.size() == letter->head.size);
+        read += sizeof(LetterHead) + letter->bytes.size();
+        expect(read + rest.size() == frame.size());
+        for (auto const& range : take_ranges(letter->bytes)) {
+            std::vector<Range> ranges{range};
+            add_to(ranges, range.last + 1);
+            expect(!ranges.empty());
+        }
+        (void)sum(letter->bytes);
+    }
+}
+
+/// Frames of a byte of kind, a byte of length, and so many bytes.
+void assemble(Input input) {
+    Assembler assembler;
+    while (input.size() >= 2) {
+        auto const kind = std::to_integer<unsigned>(input[0]) % 3;
+        auto const size = std::min(std::to_integer<std::size_t>(input[1]), input.size() - 2);
+        auto const payload = input.subspan(2, size);
+        input = input.subspan(2 + size);
+        if (kind == 0) {
+            (void)assembler.begin(payload);
+        } else if (kind == 1) {
+            if (auto const letter = assembler.piece(payload)) {
+                expect(letter->bytes.size() == letter->head.size && letter->keeper);
+                (void)sum(letter->bytes);
+            }
+        } else {
+            assembler.abort(payload);
+        }
+    }
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    auto const input = std::as_bytes(std::span(data, size));
+    read_letters(input);
+    assemble(input);
+    return 0;
+}
