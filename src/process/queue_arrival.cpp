@@ -44,10 +44,6 @@ void QueueClient::arrived(Letter const& letter) {
     if (slots_.size() <= place - first_) slots_.resize(place - first_ + 1);
     auto& slot = slots_[place - first_];
     if (slot.state != Slot::State::missing) return;
-    if (place > told_.limit && waiting_ == 0) {  // it crossed the word that nobody waits any more
-        slot.state = Slot::State::returned;
-        return send(QueueOp::give_back, 0, bytes_of(Range{place, place}));
-    }
     slot.item = letter.keeper ? QueueItem{letter.keeper, letter.bytes} : shelf_.store(letter.bytes);
     slot.state = Slot::State::here;
     arrived_.notify_all();

@@ -159,6 +159,12 @@ void QueueOwner::demand(Consumer& reader, std::span<std::byte const> bytes) {
     if (!wanted) return;
     for (auto const place : places(reader, bytes)) finish(reader, place);
     reader.demand = *wanted;
+    // What nobody waits for there any more may be called back.
+    auto number = reader.delivered;
+    for (auto each = reader.sent.rbegin(); each != reader.sent.rend(); ++each, --number) {
+        if (number <= wanted->need) break;
+        each->wanted = false;
+    }
     place(reader);
     dispatch();
 }
