@@ -16,7 +16,9 @@
 namespace sinew::process {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(10);
+// Whoever gave out an address was listening there. Between hosts a packet may be lost.
+constexpr auto patience_here = std::chrono::seconds(1),
+               patience_elsewhere = std::chrono::seconds(10);
 
 // Whose private folder it is has died, or is about to be gone.
 bool owner_is_gone(std::string const& socket) {
@@ -101,12 +103,13 @@ void Peers::LinkedPeer::try_next(std::string const& why) {
     auto const address = std::move(addresses_.back());
     addresses_.pop_back();
     bool const same_host = address.family == wire::Address::Family::unix_socket;
-    dialling_ = wire::dial(peers_.loop_, address, peers_.credentials_, peer_options(same_host),
-                           patience, [this](wire::Dialled dialled) {
-                               auto const self = shared_from_this();
-                               if (dialled.link) connected(std::move(dialled.link));
-                               else try_next(dialled.error);
-                           });
+    dialling_ =
+        wire::dial(peers_.loop_, address, peers_.credentials_, peer_options(same_host),
+                   same_host ? patience_here : patience_elsewhere, [this](wire::Dialled dialled) {
+                       auto const self = shared_from_this();
+                       if (dialled.link) connected(std::move(dialled.link));
+                       else try_next(dialled.error);
+                   });
 }
 
 void Peers::LinkedPeer::connected(std::unique_ptr<wire::Link> link) {

@@ -216,8 +216,12 @@ Runtime& Runtime::instance() {
                               "pools (it has copies of their sockets, and no thread). Start it by "
                               "sinew::Process, or exec a program after fork"));
     static Runtime* const runtime = new Runtime;  // for ever: threads may outlive main
-    [[maybe_unused]] static int const registered =
-        std::atexit([] { runtime->state_->end_at_exit(); });
+    [[maybe_unused]] static int const registered = [] {
+        // OpenSSL cleans up by a handler of its own, made at its first use. Handlers run backwards,
+        // and what ends here may still need it.
+        static_cast<void>(runtime->state_->secret.derive("first use"));
+        return std::atexit([] { runtime->state_->end_at_exit(); });
+    }();
     return *runtime;
 }
 
