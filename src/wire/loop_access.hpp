@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+// First a header of the standard library: asio asks its macros how to allocate, and sources that do
+// not agree on it free what the others allocated.
+#include <version>
+
 #include <asio/io_context.hpp>
 #include <memory>
 #include <mutex>

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// First a header of the standard library: asio asks its macros how to allocate, and sources that do
-// not agree on it free what the others allocated.
-#include <version>
+#include "src/wire/loop_access.hpp"
 
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
@@ -11,7 +9,6 @@
 #include <functional>
 #include <memory>
 
-#include "src/wire/loop_access.hpp"
 #include "src/wire/surroundings.hpp"
 
 namespace sinew::wire {

@@ -15,7 +15,7 @@
 
 namespace sinew::testing_support {
 
-int square(int x) { return x * x; }
+int square(int x) { return static_cast<int>(static_cast<unsigned>(x) * static_cast<unsigned>(x)); }
 std::string twice(std::string const& word) { return word + word; }
 int add(int a, int b) { return a + b; }
 void nothing(int) {}
