@@ -55,7 +55,9 @@ std::uint64_t total(std::vector<std::uint64_t> const& values) {
 }
 
 int suicide_at(int x, int victim, int signal) {
-    if (x == victim) ::raise(signal);
+    if (x != victim) return x;
+    ::signal(signal, SIG_DFL);  // sanitizers catch some
+    ::raise(signal);
     return x;
 }
 
