@@ -147,10 +147,10 @@ bool QueueOwner::recall() {
     for (auto const& [peer, reader] : consumers_) {
         if (reader->place == Consumer::Place::waiting) continue;
         std::uint64_t place = reader->delivered - reader->sent.size();
-        bool const about =
-            std::any_of(reader->sent.begin(), reader->sent.end(), [&](Sent const& each) {
-                return ++place > reader->answered && !each.done && !each.wanted;
-            });
+        bool const about = std::any_of(reader->sent.begin(), reader->sent.end(),
+                                       [&place, answered = reader->answered](Sent const& each) {
+                                           return ++place > answered && !each.done && !each.wanted;
+                                       });
         if (!about) continue;
         asked = true;
         if (!std::exchange(reader->recalling, true))

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+// What works with processes rather than ranks: pools, processes, queues, pipes, shared objects.
+
+#include <sinew/init.hpp>
+#include <sinew/pipe.hpp>
+#include <sinew/pool.hpp>
+#include <sinew/process.hpp>
+#include <sinew/queue.hpp>
+#include <sinew/remote_error.hpp>
+#include <sinew/shared.hpp>
+#include <sinew/this_task.hpp>
