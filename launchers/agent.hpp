@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "launchers/fence.hpp"
-#include "src/base/job_folder.hpp"
 #include "launchers/node_job.hpp"
 #include "launchers/protocol.hpp"
+#include "src/base/job_folder.hpp"
 #include "src/wire/link.hpp"
 #include "src/wire/loop.hpp"
 

@@ -12,12 +12,12 @@
 #include "launchers/command_line/options.hpp"
 #include "launchers/first_cause.hpp"
 #include "launchers/input_source.hpp"
-#include "src/base/job_folder.hpp"
 #include "launchers/names.hpp"
 #include "launchers/output_printer.hpp"
 #include "launchers/output_writer.hpp"
 #include "launchers/root.hpp"
 #include "launchers/timeline.hpp"
+#include "src/base/job_folder.hpp"
 
 namespace sinew::launch {
 

@@ -19,8 +19,8 @@
 
 #include "launchers/checks/facts.hpp"
 #include "launchers/command_output.hpp"
-#include "src/base/job_folder.hpp"
 #include "launchers/pmix/pmix_server.hpp"
+#include "src/base/job_folder.hpp"
 #include "src/base/text.hpp"
 #include "src/base/unique_fd.hpp"
 

@@ -54,8 +54,7 @@ public:
     void append(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts);
     void defer_writing();
     /// Sends a long frame at once, without copying what the kernel takes of it.
-    void write_through(FrameHeader header,
-                       std::initializer_list<std::span<std::byte const>> parts);
+    void write_through(FrameHeader header, std::initializer_list<std::span<std::byte const>> parts);
     /// Sends at once what can be sent; the user is told nothing of it.
     void flush();
     /// `turn_ended` will come, and tell the user what has been sent.

@@ -15,7 +15,8 @@
 namespace sinew::wire {
 namespace {
 
-constexpr std::size_t long_frame = std::size_t{32} << 10;  // so many bytes are not copied for nothing
+constexpr std::size_t long_frame = std::size_t{32}
+                                   << 10;  // so many bytes are not copied for nothing
 
 /// What is behind a link; shared, since the user may destroy the link within a callback.
 class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
