@@ -158,7 +158,7 @@ Outcome by_pool(sinew::Communicator& comm, Setting const& setting) {
     sinew::Pool pool(comm, options);
     if (comm.rank() != 0) return {};
     pool.wait_until_workers_up();
-    auto const members = std::views::iota(0U, setting.population);
+    auto const members = sinew::range(0U, setting.population);
     return evolve(
         setting, [&](Rollout const& rollout) { return pool.map(rollout, members); },
         [&](std::vector<float> const& shaped, std::uint32_t iteration) {

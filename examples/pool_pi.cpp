@@ -29,7 +29,7 @@ void estimate(int workers, std::uint64_t samples) {
     sinew::Pool pool(workers);
     auto const begin = std::chrono::steady_clock::now();
     std::uint64_t hits = 0;
-    for (bool const hit : pool.map<inside>(std::views::iota(std::uint64_t{0}, samples)))
+    for (bool const hit : pool.map<inside>(sinew::range(std::uint64_t{0}, samples)))
         hits += hit ? 1 : 0;
     std::chrono::duration<double> const time = std::chrono::steady_clock::now() - begin;
 

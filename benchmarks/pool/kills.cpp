@@ -75,7 +75,7 @@ std::shared_ptr<Pool> shared_pool(int workers) {
 class Kills final : public Contestant {
 public:
     Kills(int workers, bool kill) : kill_(kill), pool_(shared_pool(workers)) {
-        pool_->map<nap_and_answer>(std::views::iota(0U, 100U));
+        pool_->map<nap_and_answer>(sinew::range(0U, 100U));
     }
 
     double cost(std::uint64_t size) override {
@@ -84,7 +84,7 @@ public:
         if (kill_) killer.emplace(kills_);
         std::vector<int> seen(size);
         Stopwatch const time;
-        auto const inputs = std::views::iota(0U, static_cast<std::uint32_t>(size));
+        auto const inputs = sinew::range(0U, static_cast<std::uint32_t>(size));
         for (Answer const& each : pool_->imap_unordered<nap_and_answer>(inputs)) {
             if (each.index >= size || each.value != scrambled(each.index)) ++wrong_;
             else if (++seen[each.index] == 2) ++twice_;

@@ -8,6 +8,7 @@
 #include <ranges>
 #include <sinew/error.hpp>
 #include <sinew/pool.hpp>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -27,7 +28,7 @@ int nap(int milliseconds) {
 
 int length(std::string const& bytes) { return static_cast<int>(bytes.size()); }
 
-auto numbers(std::uint64_t size) { return std::views::iota(0, static_cast<int>(size)); }
+auto numbers(std::uint64_t size) { return sinew::range(0, static_cast<int>(size)); }
 
 void expect(bool right, Case const& what) {
     if (!right) throw Error(text(what.name, ": a result is wrong"));
@@ -91,10 +92,10 @@ double blocks(Pool& pool, Case const& what, std::uint64_t size) {
     std::vector<std::string> const arguments(std::min(size, at_once), std::string(65536, 'x'));
     std::uint64_t total = 0;
     Stopwatch const time;
-    for (std::uint64_t first = 0; first < size; first += at_once)
-        for (int const each : pool.map<length>(
-                 arguments | std::views::take(static_cast<std::ptrdiff_t>(size - first))))
-            total += static_cast<std::uint64_t>(each);
+    for (std::uint64_t first = 0; first < size; first += at_once) {
+        std::span const some(arguments.data(), std::min(arguments.size(), size - first));
+        for (int const each : pool.map<length>(some)) total += static_cast<std::uint64_t>(each);
+    }
     double const seconds = time.seconds();
     expect(total == size * 65536, what);
     return seconds;

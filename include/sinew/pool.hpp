@@ -18,7 +18,7 @@ class Master;
 ///     int main(int argc, char** argv) {
 ///         sinew::init(argc, argv);    // first; in a worker it does not return
 ///         sinew::Pool pool(4);
-///         auto squares = pool.map([](int x) { return x * x; }, std::views::iota(0, 1000));
+///         auto squares = pool.map([](int x) { return x * x; }, sinew::range(0, 1000));
 ///     }
 ///
 /// Execution is at least once: the tasks of a worker that died are executed again by another, which

@@ -10,6 +10,7 @@
 
 #include <sinew/async_result.hpp>
 #include <sinew/call.hpp>
+#include <sinew/range.hpp>
 #include <sinew/result_stream.hpp>
 
 namespace sinew {
@@ -155,19 +156,19 @@ public:
 
     /// Results one after the other, in the inputs' order (imap) or as they come; the inputs are read
     /// on the way. See ResultStream. An input that is no temporary must outlive the stream.
-    template <auto F, std::ranges::viewable_range Range>
+    template <auto F, std::ranges::input_range Range>
     auto imap(Range&& inputs) const {
         return imap(Task<F>(), std::forward<Range>(inputs));
     }
-    template <class F, std::ranges::viewable_range Range>
+    template <class F, std::ranges::input_range Range>
     auto imap(F const& f, Range&& inputs) const {
         return stream(f, std::forward<Range>(inputs), Order::input);
     }
-    template <auto F, std::ranges::viewable_range Range>
+    template <auto F, std::ranges::input_range Range>
     auto imap_unordered(Range&& inputs) const {
         return imap_unordered(Task<F>(), std::forward<Range>(inputs));
     }
-    template <class F, std::ranges::viewable_range Range>
+    template <class F, std::ranges::input_range Range>
     auto imap_unordered(F const& f, Range&& inputs) const {
         return stream(f, std::forward<Range>(inputs), Order::completion);
     }
@@ -208,19 +209,19 @@ private:
         auto sink = std::make_shared<Sink>(
             *master_, order == Order::input ? Sink::Order::input : Sink::Order::completion);
         spec.sink = sink;
-        // The view and the place in it, where they do not move.
+        // The input (a reference, where it is no temporary) and the place in it.
         struct Input {
-            explicit Input(std::views::all_t<Range> view_)
-                : view(std::move(view_)), at(std::ranges::begin(view)) {}
-            std::views::all_t<Range> view;
-            std::ranges::iterator_t<std::views::all_t<Range>> at;
+            explicit Input(Range&& range_)
+                : range(std::forward<Range>(range_)), at(std::ranges::begin(range)) {}
+            Range range;
+            std::ranges::iterator_t<Range> at;
             bool first = true;
         };
-        auto input = std::make_shared<Input>(std::views::all(std::forward<Range>(inputs)));
+        auto input = std::make_shared<Input>(std::forward<Range>(inputs));
         auto pull = [input](detail::ArgumentBlock& block) {
             // Moved on only when the next is wanted: an input may block until then.
             if (!std::exchange(input->first, false)) ++input->at;
-            if (input->at == std::ranges::end(input->view)) return false;
+            if (input->at == std::ranges::end(input->range)) return false;
             How::encode(block.bytes, *input->at);
             return true;
         };

@@ -8,7 +8,6 @@
 #include <atomic>
 #include <numeric>
 #include <random>
-#include <ranges>
 #include <set>
 #include <sinew/pool.hpp>
 #include <sinew/this_task.hpp>
@@ -81,7 +80,7 @@ TEST_P(KilledWorkers, LoseNothing) {
     Pool pool(4, quiet());
     pool.apply<square>(1);
     Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
-    auto const results = pool.with(patient).map<slow_square>(std::views::iota(0, 3000));
+    auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 3000));
     EXPECT_GT(killer.stop(), 1);
     ASSERT_EQ(results.size(), 3000U);
     for (int i = 0; i < 3000; ++i) ASSERT_EQ(results[i], i * i);
@@ -93,8 +92,7 @@ TEST_P(KilledWorkers, LoseNothingOfAStream) {
     pool.apply<square>(1);
     Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
     std::vector<int> seen(1500);
-    for (auto const result :
-         pool.with(patient).imap_unordered<slow_square>(std::views::iota(0, 1500)))
+    for (auto const result : pool.with(patient).imap_unordered<slow_square>(sinew::range(0, 1500)))
         ++seen.at(static_cast<std::size_t>(std::lround(std::sqrt(result))));
     EXPECT_THAT(seen, Each(1));
 }
@@ -113,7 +111,7 @@ TEST_F(Chaos, AllWorkersAtOnce) {
         1000;  // those killed before they are ready are no sign of a broken pool
     Pool pool(4, options);
     pool.wait_until_workers_up();
-    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 2000));
+    auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 2000));
     for (int round = 0; round < 5; ++round) {
         std::this_thread::sleep_for(60ms);
         for (auto const pid : workers()) ::kill(pid, SIGKILL);
@@ -127,7 +125,7 @@ TEST_F(Chaos, NoOpTasksUnderFire) {
     pool.apply<square>(1);
     Killer killer(50ms, SIGKILL);
     for (int round = 0; round < 10; ++round) {
-        auto const results = pool.with(patient).map<square>(std::views::iota(0, 200'000));
+        auto const results = pool.with(patient).map<square>(sinew::range(0, 200'000));
         for (int i = 0; i < 200'000; i += 777) ASSERT_EQ(results[i], square(i));
     }
 }
@@ -135,7 +133,7 @@ TEST_F(Chaos, NoOpTasksUnderFire) {
 // G10: one that dies before it has said anything.
 TEST_F(Chaos, DeathsAtTheStart) {
     Pool pool(3, quiet());
-    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 300));
+    auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 300));
     for (int round = 0; round < 10; ++round) {
         for (auto const pid : workers()) ::kill(pid, SIGKILL);
         std::this_thread::sleep_for(1ms);
@@ -151,7 +149,7 @@ TEST_F(Chaos, DeathsAtTheStart) {
 TEST_F(Chaos, AFrozenWorkerIsReplaced) {
     Pool pool(2, quiet());
     pool.wait_until_workers_up();
-    auto handle = pool.with(patient).map_async<slow_square>(std::views::iota(0, 500));
+    auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 500));
     std::this_thread::sleep_for(50ms);
     auto const victim = workers().at(0);
     ::kill(victim, SIGSTOP);
@@ -162,7 +160,7 @@ TEST_F(Chaos, AFrozenWorkerIsReplaced) {
 TEST_F(Chaos, AFrozenMasterCallsNobodyDead) {
     Pool pool(2, quiet());
     pool.wait_until_workers_up();
-    auto handle = pool.map_async<slow_square>(std::views::iota(0, 4000));
+    auto handle = pool.map_async<slow_square>(sinew::range(0, 4000));
     // Another process stops and continues us.
     pid_t const self = ::getpid();
     pid_t const helper = ::fork();
@@ -181,8 +179,8 @@ TEST_F(Chaos, AFrozenMasterCallsNobodyDead) {
 TEST_F(Poison, FailsAloneAfterItsRetries) {
     Pool pool(3, quiet());
     for (int const number : {SIGABRT, SIGSEGV, SIGKILL}) {
-        auto const tasks = std::views::iota(0, 1500) |
-                           std::views::transform([=](int x) { return std::tuple(x, 777, number); });
+        std::vector<std::tuple<int, int, int>> tasks;
+        for (int x = 0; x < 1500; ++x) tasks.emplace_back(x, 777, number);
         auto const outcomes = pool.map_settled(
             [](std::tuple<int, int, int> const& t) {
                 return suicide_at(std::get<0>(t), std::get<1>(t), std::get<2>(t));
@@ -233,14 +231,15 @@ TEST_F(Poison, AtMostOnceIsNotRunAgain) {
     Ledger const ledger("once");
     Pool pool(2, quiet());
     auto const once = pool.with({.at_most_once = true});
+    std::vector<std::pair<std::string, int>> inputs;
+    for (int i = 0; i < 60; ++i) inputs.emplace_back(ledger.path(), i);
     auto const outcomes = once.map_settled(
         [](std::pair<std::string, int> const& task) {
             note(task.first, task.second);
             if (task.second % 10 == 3) ::raise(SIGKILL);
             return task.second;
         },
-        std::views::iota(0, 60) |
-            std::views::transform([&](int i) { return std::pair(ledger.path(), i); }));
+        inputs);
     auto const counts = ledger.counts(60);
     for (int i = 0; i < 60; ++i) {
         EXPECT_LE(counts[i], 1) << i;
@@ -267,7 +266,7 @@ TEST_F(Poison, HardLimitsEndTasksAndBlameNobodyElse) {
                 for (;;) std::this_thread::sleep_for(1s);
             return x;
         },
-        std::views::iota(0, 40));
+        sinew::range(0, 40));
     for (int i = 0; i < 40; ++i) ASSERT_EQ(outcomes[i].has_value(), i != 5) << i;
     try {
         outcomes[5].value();

@@ -108,5 +108,6 @@ eval "$mend"
 vanishes "a host cut off, at most once" once "$cut" "$mend" 2
 vanishes "rank 0 not heard" once "$(deaf 1 add 2)" "$(deaf 1 del 2)" 2
 vanishes "a host not heard" once "$(deaf 2 add 1)" "$(deaf 2 del 1)" 2
+# shellcheck disable=SC2016
 vanishes "a supervisor stopped" once 'kill -STOP "$(supervisor)"' 'kill -CONT "$(supervisor)"' 6
 finish

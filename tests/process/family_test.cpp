@@ -159,7 +159,7 @@ void read_slowly() {
     ::dup2(write.get(), STDERR_FILENO);
     write = UniqueFd();
     std::size_t total = 0;
-    std::thread reader([&] {
+    std::thread reader([&total, &read = read] {
         char buffer[65536];
         while (total < std::size_t{20'000} * 128) {
             ssize_t const count = ::read(read.get(), buffer, sizeof buffer);

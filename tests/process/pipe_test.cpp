@@ -140,7 +140,8 @@ TEST(Pipe, gives_what_was_sent_and_then_ends) {
 }
 
 TEST(Pipe, closed_here_wakes_who_receives) {
-    auto [left, right] = pipe<int>();
+    auto ends = pipe<int>();
+    auto& left = ends.first;
     std::thread reader([&] { EXPECT_THROW(left.recv(), PipeClosed); });
     std::this_thread::sleep_for(5ms);
     left.close();
