@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What workers say, and how they end.
 #include <algorithm>
-#include <csignal>
 #include <cstring>
 #include <sinew/remote_error.hpp>
 #include <utility>
@@ -178,10 +177,7 @@ void Master::on_ended(WorkerId id, WorkerEnd const& end) {
     if (worker == nullptr) return;
     auto const died = death_of(*worker, end);
     log("worker_ended", {{"slot", std::uint64_t{id.slot}}, {"why", died.why}});
-    // Killed from outside, it says nothing about how others will start; should that go on and on, the
-    // core takes it for a storm.
-    bool const from_outside = end.process.signal == SIGKILL && !end.process.out_of_memory;
-    bool const failed_start = !worker->ready && !worker->killed && !from_outside;
+    bool const failed_start = !worker->ready && !worker->killed;
     // Not within its own call.
     runtime_.loop().post([gone = std::shared_ptr<WorkerPort>(std::move(worker->port))] {});
     workers_.erase(key_of(id));

@@ -77,7 +77,7 @@ class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> 
 
 // G1, G2
 TEST_P(KilledWorkers, LoseNothing) {
-    Pool pool(4, quiet());
+    Pool pool(4, sturdy());
     pool.apply<square>(1);
     Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
     auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 3000));
@@ -88,7 +88,7 @@ TEST_P(KilledWorkers, LoseNothing) {
 }
 
 TEST_P(KilledWorkers, LoseNothingOfAStream) {
-    Pool pool(3, quiet());
+    Pool pool(3, sturdy());
     pool.apply<square>(1);
     Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
     std::vector<int> seen(1500);
@@ -106,7 +106,7 @@ INSTANTIATE_TEST_SUITE_P(Paces, KilledWorkers,
                          });
 
 TEST_F(Chaos, AllWorkersAtOnce) {
-    Pool pool(4, quiet());
+    Pool pool(4, sturdy());
     pool.wait_until_workers_up();
     auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 2000));
     for (int round = 0; round < 5; ++round) {
@@ -119,7 +119,7 @@ TEST_F(Chaos, AllWorkersAtOnce) {
 }
 
 TEST_F(Chaos, NoOpTasksUnderFire) {
-    Pool pool(3, quiet());
+    Pool pool(3, sturdy());
     pool.apply<square>(1);
     Killer killer(50ms, SIGKILL);
     for (int round = 0; round < 10; ++round) {

@@ -17,6 +17,13 @@ struct PoolTest : testing::Test {
         options.progress = Progress::off;
         return options;
     }
+    /// For pools whose workers are killed at any time: those that had not started yet are no sign
+    /// that none can be started.
+    static PoolOptions sturdy() {
+        auto options = quiet();
+        options.failing_starts = 1000;
+        return options;
+    }
     LeakCheck leaks;
 };
 
