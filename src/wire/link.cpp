@@ -15,8 +15,8 @@
 namespace sinew::wire {
 namespace {
 
-constexpr std::size_t long_frame = std::size_t{32}
-                                   << 10;  // so many bytes are not copied for nothing
+// Frames so long are not copied for nothing.
+constexpr std::size_t long_frame = std::size_t{32} << 10;
 
 /// What is behind a link; shared, since the user may destroy the link within a callback.
 class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
@@ -106,8 +106,7 @@ Flow Core::send(std::uint8_t kind, std::uint16_t stream,
                               peer_limit_, "). Send it in several"));
     if (ended_ || closing_) return Flow::go;
     FrameHeader const header{static_cast<std::uint32_t>(size), kind, 0, stream};
-    bool const through = when == When::now && size >= long_frame;
-    through ? channel_->write_through(header, parts) : channel_->append(header, parts);
+    size >= long_frame ? channel_->write_through(header, parts) : channel_->append(header, parts);
     when == When::now ? flush() : channel_->defer_writing();
     if (channel_->queued() <= options_.high_water) return Flow::go;
     full_ = true;

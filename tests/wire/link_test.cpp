@@ -181,7 +181,7 @@ TEST_P(LinkTest, HoldsBackASenderWhoListens) {
     child.kill(SIGCONT);
     ASSERT_TRUE(run_until(loop, [&] { return acknowledged; }));
     EXPECT_EQ(sent, 1024u);
-    EXPECT_GT(drained, 1);
+    EXPECT_GE(drained, 1);
     EXPECT_LE(most,
               (256u << 10) + 2 * block.size() + (512u << 10));  // TLS holds a batch of its own
 }
