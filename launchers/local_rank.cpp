@@ -44,7 +44,10 @@ bool LocalRank::start(SpawnRequest request, bool with_stdin, Spawned& failure) {
     pid_ = spawned.pid;
     ended_ = std::move(spawned.ended);
     running_ = true;
-    ended_watch_ = loop_.readable(ended_.get(), [this] { on_ended(); });
+    ended_watch_ = loop_.readable(ended_.get(), [this] {
+        // What others have posted before comes first: that it has finalized, above all.
+        ended_watch_ = loop_.after({}, [this] { on_ended(); });
+    });
     streams_[0].from = std::move(out);
     streams_[1].from = std::move(err);
     for (auto const& stream : streams_) make_nonblocking(stream.from.get());
