@@ -81,6 +81,7 @@ private:
     void step_in_turn(Event const& event);
     void perform(Action const& action);
     void arm_timer();
+    static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
     Worker* find(WorkerId id);
 
     // One per kind of action.

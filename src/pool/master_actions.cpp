@@ -16,8 +16,6 @@ std::span<std::byte const> bytes_of(Head const& head) {
     return std::as_bytes(std::span(&head, 1));
 }
 
-std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
-
 }  // namespace
 
 Master::Worker* Master::find(WorkerId id) {

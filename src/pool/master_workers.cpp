@@ -14,8 +14,6 @@ namespace {
 
 constexpr auto patience_with_frozen = std::chrono::seconds(4);  // beyond the one until suspicion
 
-std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
-
 /// A worker that breaks the protocol, or speaks another one.
 class ProtocolError : public Error {
 public:

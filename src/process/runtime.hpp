@@ -44,8 +44,6 @@ struct Service {
 /// Kinds of messages between processes of a family (0 to 239).
 namespace kinds {
 constexpr std::uint8_t queue = 10, queue_last = 29;
-constexpr std::uint8_t pipe = 30, pipe_last = 39;
-constexpr std::uint8_t share = 40, share_last = 49;
 constexpr std::uint8_t supervisor = 50, supervisor_last = 69;
 constexpr std::uint8_t child = 70, child_last = 109;  ///< between parent and child (see Nursery)
 constexpr std::uint8_t manager = 110, manager_last = 149;
