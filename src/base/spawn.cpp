@@ -32,9 +32,10 @@ struct Plan {
     std::vector<char*> argv, env;
     pid_t parent;
     int null;
-    // Written by the child, which shares our memory.
-    int error = 0;
-    char const* step = "";
+    // Written by the child, which shares our memory. To the compiler these are stores that nobody
+    // reads before _exit, and clang leaves them out unless they are volatile.
+    int volatile error = 0;
+    char const* volatile step = "";
 };
 
 bool fail(Plan& plan, char const* step) {

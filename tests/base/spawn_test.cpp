@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/spawn.hpp"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <poll.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <string>
+#include <thread>
+
+namespace sinew {
+namespace {
+
+SpawnRequest shell(std::string script) {
+    return {.path = "/bin/sh", .argv = {"sh", "-c", std::move(script)}, .env = {"NAME=value"}};
+}
+
+// What the script writes, until it has closed its output.
+std::string output_of(SpawnRequest request, int& status) {
+    auto [from, to] = make_pipe();
+    request.out = to.get();
+    auto const child = spawn(request);
+    EXPECT_EQ(child.error, 0) << child.step;
+    to = {};
+    std::string all;
+    std::array<char, 256> piece{};
+    for (ssize_t count = 0; (count = ::read(from.get(), piece.data(), piece.size())) > 0;)
+        all.append(piece.data(), static_cast<std::size_t>(count));
+    pollfd ended{.fd = child.ended.get(), .events = POLLIN, .revents = 0};
+    EXPECT_EQ(::poll(&ended, 1, 10'000), 1);
+    EXPECT_TRUE(reap(child.pid, status));
+    return all;
+}
+
+TEST(Spawn, RunsInItsFolderWithItsVariablesAndItsOwnGroup) {
+    auto request = shell("pwd; echo $NAME; read _ _ _ _ group _ </proc/self/stat; "
+                         "[ $group = $$ ] && echo own group; exit 7");
+    request.folder = "/usr";
+    int status = 0;
+    EXPECT_EQ(output_of(std::move(request), status), "/usr\nvalue\nown group\n");
+    EXPECT_EQ(WEXITSTATUS(status), 7);
+}
+
+TEST(Spawn, SaysWhichFolderIsNotThere) {
+    auto request = shell("true");
+    request.folder = "/no/such/folder";
+    auto const child = spawn(request);
+    EXPECT_EQ(child.error, ENOENT);
+    EXPECT_EQ(child.step, "change to the folder /no/such/folder");
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+TEST(Spawn, SaysWhichProgramCannotBeExecuted) {
+    auto request = shell("true");
+    request.path = "/etc/passwd";
+    auto const child = spawn(request);
+    EXPECT_EQ(child.error, EACCES);
+    EXPECT_EQ(child.step, "execute /etc/passwd");
+    EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1) << "a child is left";
+}
+
+TEST(Spawn, SaysWhichDescriptorCannotBeKept) {
+    auto request = shell("true");
+    request.keep = {1'000'000};
+    auto const child = spawn(request);
+    EXPECT_EQ(child.error, EBADF);
+    EXPECT_EQ(child.step, "fcntl");
+}
+
+TEST(Spawn, InheritsWhatIsKeptAndNothingElse) {
+    auto [kept, kept_end] = make_pipe();
+    auto [closed, closed_end] = make_pipe();
+    auto request = shell("[ -e /proc/self/fd/" + std::to_string(kept.get()) + " ] && echo kept; " +
+                         "[ -e /proc/self/fd/" + std::to_string(closed.get()) + " ] || echo closed");
+    request.keep = {kept.get()};
+    int status = 0;
+    EXPECT_EQ(output_of(std::move(request), status), "kept\nclosed\n");
+}
+
+TEST(Spawn, EndsByItsDeathSignalWithTheThreadThatStartedIt) {
+    auto request = shell("sleep 60");
+    request.death_signal = SIGTERM;
+    Spawned child;
+    std::thread([&] { child = spawn(request); }).join();
+    ASSERT_EQ(child.error, 0) << child.step;
+    pollfd ended{.fd = child.ended.get(), .events = POLLIN, .revents = 0};
+    ASSERT_EQ(::poll(&ended, 1, 10'000), 1);
+    int status = 0;
+    ASSERT_TRUE(reap(child.pid, status));
+    EXPECT_EQ(WTERMSIG(status), SIGTERM);
+}
+
+}  // namespace
+}  // namespace sinew
