@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pool/worker_main.hpp"
 
+#include <sys/prctl.h>
+
 #include <exception>
 
 #include "src/base/log.hpp"
@@ -10,6 +12,8 @@
 namespace sinew::pool {
 
 int worker_main(process::ChildStart& start) {
+    // Short sleeps of tasks end when asked, not 50 us later: 5 % of one of a millisecond.
+    ::prctl(PR_SET_TIMERSLACK, 1UL);
     try {
         Reader reader(start.message);
         auto told = WorkerStart::decode_from(reader);
