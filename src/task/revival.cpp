@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <any>
+#include <cstddef>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -9,6 +10,7 @@
 #include <new>
 #include <optional>
 #include <sinew/remote_error.hpp>
+#include <string>
 #include <system_error>
 #include <typeinfo>
 #include <variant>
@@ -64,10 +66,16 @@ std::error_code code_of(ErrorRecord const& record) {
     for (auto const* known : {&std::generic_category(), &std::system_category(),
                               &std::iostream_category(), &std::future_category()})
         if (record.category == known->name()) return {record.code, *known};
-    // Kept for ever, as codes refer to them: a program has few, all written in its sources.
+    // Kept for ever, as codes refer to them: a program has few, all written in its sources. What
+    // comes from one that has gone wild must not fill the memory.
+    constexpr std::size_t most = 256, longest = 256;
     static std::mutex guard;
     static auto& foreign = *new std::map<std::string, ForeignCategory>;
+    static auto& any = *new ForeignCategory("foreign");
     std::scoped_lock const lock(guard);
+    if (auto const known = foreign.find(record.category); known != foreign.end())
+        return {record.code, known->second};
+    if (foreign.size() == most || record.category.size() > longest) return {record.code, any};
     return {record.code, foreign.try_emplace(record.category, record.category).first->second};
 }
 

@@ -3,6 +3,8 @@
 #include <unistd.h>
 
 #include <any>
+#include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -10,7 +12,9 @@
 #include <memory>
 #include <new>
 #include <optional>
+#include <set>
 #include <stdexcept>
+#include <string>
 #include <system_error>
 #include <thread>
 #include <typeinfo>
@@ -143,6 +147,34 @@ TEST(RemoteError, CodesOfAnUnknownCategoryKeepItsNameAndTheWords) {
         EXPECT_EQ(error.code().value(), 3);
         EXPECT_STREQ(error.what(), "rain");
     }
+}
+
+std::error_code revived_code(std::string category, int code) {
+    ErrorRecord record;
+    record.type = "std::system_error";
+    record.category = std::move(category);
+    record.code = code;
+    try {
+        std::rethrow_exception(detail::revive(record));
+    } catch (std::system_error const& error) {
+        return error.code();
+    }
+}
+
+[[noreturn]] void revive_many_categories() {
+    std::set<std::error_category const*> made;
+    for (int i = 0; i < 2000; ++i) {
+        auto const code = revived_code("category " + std::to_string(i), i);
+        if (code.value() != i) std::_Exit(1);
+        made.insert(&code.category());
+    }
+    auto const long_one = revived_code(std::string(1 << 20, 'x'), 1);
+    std::_Exit(made.size() <= 257 && std::strlen(long_one.category().name()) <= 256 ? 0 : 2);
+}
+
+// Each is kept for ever: in a process of its own.
+TEST(RemoteError, NoMoreUnknownCategoriesAreMadeThanAProgramMayHave) {
+    EXPECT_EXIT(revive_many_categories(), testing::ExitedWithCode(0), "");
 }
 
 void nested() {
