@@ -45,6 +45,9 @@ public:
                                  std::min<std::uint64_t>(bytes_ / count_, UINT32_MAX));
     }
 
+    /// Workers that were told its function.
+    std::vector<WorkerId> told;
+
 private:
     struct Block {
         std::uint64_t first, ended;

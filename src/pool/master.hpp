@@ -63,6 +63,7 @@ private:
         std::unique_ptr<WorkerPort> port;
         std::deque<Batch> batches;
         std::set<JobId> knows;        ///< whose function it was told
+        std::vector<JobId> over;      ///< of these, what it is yet to forget
         wire::Loop::Handle patience;  ///< with one that does not move
         bool frozen = false;          ///< and was killed for it
         bool ready = false, killed = false, released = false;
@@ -102,6 +103,7 @@ private:
 
     void start(WorkerId id);
     void tell_function(Worker& worker, JobRecord& job);
+    void tell_to_forget(Worker& worker);
     void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
     void on_ready(Worker& worker);
     void on_results(Worker& worker, std::span<std::byte const> body);

@@ -11,6 +11,8 @@
 namespace sinew::pool {
 namespace {
 
+constexpr std::size_t many_over = 64;
+
 template <class Head>
 std::span<std::byte const> bytes_of(Head const& head) {
     return std::as_bytes(std::span(&head, 1));
@@ -69,12 +71,23 @@ void Master::tell_function(Worker& worker, JobRecord& job) {
     worker.port->send(Kind::function, {bytes_of(head), spec.state.bytes()});
 }
 
+void Master::tell_to_forget(Worker& worker) {
+    for (auto const job : std::exchange(worker.over, {})) {
+        JobHead const head{job};
+        worker.port->send(Kind::forget, {bytes_of(head)});
+    }
+}
+
 void Master::act(SendBatch const& action) {
     auto* const worker = find(action.worker);
     auto const found = jobs_.find(action.job);
     if (worker == nullptr || !worker->port || found == jobs_.end()) return;
     auto& job = found->second;
-    if (worker->knows.insert(action.job).second) tell_function(*worker, job);
+    if (worker->knows.insert(action.job).second) {
+        tell_to_forget(*worker);
+        tell_function(*worker, job);
+        job.told.push_back(action.worker);
+    }
     worker->batches.push_back({action.batch, action.job, action.first, action.count});
     auto const arguments = job.arguments(action.first, action.count);
     TasksHead head{.job = action.job,
@@ -190,11 +203,17 @@ void Master::act(JobEnded const& action) {
                       {"function", detail::task_name(*found->second.spec().function)},
                       {"tasks", found->second.count()}});
     found->second.sink().ended();
+    auto const told = std::move(found->second.told);
+    bool const has_state = !found->second.spec().state.bytes().empty();
     jobs_.erase(found);
-    JobHead const head{action.job};
-    for (auto const& [key, worker] : workers_)
-        if (worker->knows.erase(action.job) != 0 && worker->port)
-            worker->port->send(Kind::forget, {bytes_of(head)});  // with whatever comes next
+    for (auto const id : told) {
+        auto* const worker = find(id);
+        if (worker == nullptr || !worker->port) continue;
+        worker->knows.erase(action.job);
+        worker->over.push_back(action.job);
+        // A bare function occupies next to nothing: no message of its own, which would wake it.
+        if (has_state || worker->over.size() >= many_over) tell_to_forget(*worker);
+    }
     if (jobs_.empty()) show_progress();
 }
 
