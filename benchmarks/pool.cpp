@@ -98,6 +98,7 @@ private:
     static Row summary(Case const& what, int workers, std::vector<Runner> const& runners) {
         auto const& ours = runners.front();
         Row row{what, workers, median(ours.values), {}, ours.contestant->note()};
+        if (auto const worst = ours.contestant->worst()) row.max = what.value(*worst, 1);
         for (std::size_t i = 1; i < runners.size(); ++i) {
             auto const& rival = runners[i];
             if (!rival.contestant) continue;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "benchmarks/pool/cases.hpp"
@@ -13,8 +14,11 @@ namespace sinew::bench {
 class Contestant {
 public:
     virtual ~Contestant() = default;
-    /// Seconds that `size` units took (master-bytes: bytes). Throws Error when a result is wrong.
+    /// Seconds that `size` units took (master-bytes: bytes), or where each is timed, so many times
+    /// their median. Throws Error when a result is wrong.
     virtual double cost(std::uint64_t size) = 0;
+    /// Seconds that the worst unit of all turns took, where each is timed.
+    virtual std::optional<double> worst() const { return {}; }
     /// What is to be said of all turns: "41 kills, 0 results lost, wrong or twice"; else empty.
     virtual std::string note() const { return {}; }
 };

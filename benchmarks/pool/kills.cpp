@@ -66,9 +66,7 @@ std::shared_ptr<Pool> shared_pool(int workers) {
     static std::weak_ptr<Pool> present;
     auto pool = present.lock();
     if (pool) return pool;
-    PoolOptions options;
-    options.progress = Progress::off;
-    present = pool = std::make_shared<Pool>(workers, options);
+    present = pool = std::make_shared<Pool>(workers, quiet());
     return pool;
 }
 

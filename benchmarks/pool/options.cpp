@@ -34,8 +34,10 @@ round; above 1 we are better, be it a rate or a time. Everybody has as many work
 the clock starts; peers do as much as fills their turn, so that a slow one need not do what a fast
 one does. multiprocessing maps in its default chunks, mpi4py in chunks of the same size (its default
 is slower by far). Floors: `nanosleep` and `ideal` (skew) are as many threads that take sleeps off a
-shared counter; `ideal` (fiber) is 1 s, as if a sleep of 1 ms took 1 ms; `no-kills` is the same pool
-left in peace; `10-workers` the same master with fewer; `goal` a number of bytes.
+shared counter, with timers as exact as our workers'; `ideal` (fiber) is 1 s, as if a sleep of 1 ms
+took 1 ms; `no-kills` is the same pool left in peace; `10-workers` the same master with fewer; `goal` a
+number of bytes. kill-redispatch and kill-replacement time each kill: a turn's value is the median of
+its kills, max is of all; the former needs 2 workers, so that another has nothing to do.
 
 Cases (workers, where the case fixes them):
 )";
@@ -92,7 +94,7 @@ std::string pool_help() {
     std::ostringstream out;
     out << usage;
     for (auto const& each : all_cases()) {
-        out << "  " << std::left << std::setw(16) << each.name << each.what << ", " << each.unit;
+        out << "  " << std::left << std::setw(18) << each.name << each.what << ", " << each.unit;
         if (each.workers > 0) out << " (" << each.workers << ")";
         out << '\n';
     }

@@ -121,11 +121,6 @@ public:
     double cost(std::uint64_t size) override { return body_of(case_.name)(pool_, case_, size); }
 
 private:
-    static PoolOptions quiet() {
-        PoolOptions options;
-        options.progress = Progress::off;
-        return options;
-    }
     Case const& case_;
     Pool pool_;
 };
@@ -138,6 +133,7 @@ std::unique_ptr<Contestant> make_pool_case(Case const& what, int workers) {
 
 std::unique_ptr<Contestant> make_ours(Case const& what, int workers) {
     if (what.name == "kill-100ms") return make_kill_case(workers, true);
+    if (what.name.starts_with("kill-")) return make_kill_time_case(what, workers);
     if (what.name == "queue") return make_queue_case();
     if (what.name == "pipe") return make_pipe_case();
     if (what.name.starts_with("master-")) return make_master_case(workers, what.unit == "B");

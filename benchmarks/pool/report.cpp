@@ -50,7 +50,10 @@ void print(std::ostream& out, Row const& row) {
         out << '\n';
     }
     if (first) out << '\n';
-    if (!row.note.empty()) out << std::string(16, ' ') << row.note << '\n';
+    if (row.max)
+        out << std::string(16, ' ') << "max " << short_number(*row.max) << ' ' << row.what.unit
+            << (row.note.empty() ? "" : " of ") << row.note << '\n';
+    else if (!row.note.empty()) out << std::string(16, ' ') << row.note << '\n';
     out << std::flush;
 }
 
@@ -66,6 +69,7 @@ std::string json_line(Row const& row) {
                         {"value", row.value},
                         {"unit", row.what.unit},
                         {"peers", std::move(peers)}};
+    if (row.max) line["max"] = *row.max;
     if (!row.note.empty()) line["note"] = row.note;
     return line.dump();
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ struct Row {
     double value = 0;  ///< ours, median
     std::vector<Comparison> beside;
     std::string note;
+    std::optional<double> max = {};  ///< ours, of all units, where each is timed
 };
 
 /// "29.1M", "41.0k", "17.2".
@@ -30,7 +32,8 @@ std::string short_number(double value);
 
 void print_header(std::ostream& out);
 void print(std::ostream& out, Row const& row);
-/// One line: {"case","workers","value","unit","peers":{NAME:{"value","ratio","goal"?}},"note"?}
+/// One line: {"case","workers","value","unit","peers":{NAME:{"value","ratio","goal"?}},"max"?,
+/// "note"?}
 std::string json_line(Row const& row);
 
 }  // namespace sinew::bench
