@@ -79,16 +79,18 @@ int JobRun::run() {
         [this](int number) { on_signal(number); });
     if (options_.timeout)
         timers_.push_back(loop_.after(*options_.timeout, [this] {
+            time_is_up_ = true;
             causes_.timed_out(in_words(*options_.timeout));
             failed();
         }));
     start_agents();
     loop_.run();
-    report();
+    if (!output_unread_) report();
     if (agents_->running()) {
         agents_.reset();  // kills them, both halves at once
         remove_stale_folders();
     }
+    if (output_unread_) leave_output_behind();
     return code_.value_or(causes_.exit_code());
 }
 

@@ -69,6 +69,8 @@ private:
     void finish_step();
     void conclude();
     void report();
+    std::string closing_words();
+    [[noreturn]] void leave_output_behind();
 
     Stop gently(int signal) const;
     FirstCause::Who who(int rank) const;
@@ -112,6 +114,8 @@ private:
     std::int64_t input_under_way_ = 0;
     std::map<int, std::int64_t> input_left_;  ///< by agent
     bool input_ended_ = false, output_broken_ = false;
+    bool time_is_up_ = false;     ///< --timeout has passed
+    bool output_unread_ = false;  ///< and nobody reads what the ranks have said
 };
 
 }  // namespace sinew::launch

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How a job ends: by itself, by a failure, by a signal; and how it begins again.
+#include <poll.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -149,7 +150,9 @@ void JobRun::finish_step() {
     for (int const node : root_->present_nodes()) waiting = waiting || !byes_.contains(node);
     if (!waiting) return conclude();
     finish_timer_ = loop_.after(farewell_time, [this] {
-        if (!writer_.idle() && !output_broken_) return finish_step();  // a slow reader may be slow
+        output_unread_ = !writer_.idle() && !output_broken_;
+        // A slow reader may be slow, unless there is a limit to it.
+        if (output_unread_ && !time_is_up_) return finish_step();
         agents_->signal(SIGTERM);
         finish_timer_ = loop_.after(std::chrono::seconds(2), [this] { conclude(); });
     });
@@ -162,6 +165,27 @@ void JobRun::conclude() {
 }
 
 void JobRun::report() {
+    auto words = closing_words();
+    // The writer's thread has nothing left to do: no other lines can come in between.
+    if (!words.empty()) writer_.write(STDERR_FILENO, std::move(words), {});
+    if (options_.output == OutputFormat::json)
+        writer_.write(STDOUT_FILENO, causes_.json() + "\n", {});
+}
+
+// The writer's thread is in a write() that may never return: whoever cleans up would wait for it.
+void JobRun::leave_output_behind() {
+    auto const words = closing_words() +
+                       "sinew: nobody reads standard output or standard error; the rest of the "
+                       "ranks' output is lost\n";
+    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    if (::poll(&ready, 1, 0) == 1) [[maybe_unused]]
+        auto const written = ::write(STDERR_FILENO, words.data(), words.size());
+    root_.reset();
+    folder_.reset();
+    ::_exit(code_.value_or(causes_.exit_code()));
+}
+
+std::string JobRun::closing_words() {
     std::string words;
     if (options_.timing) words += text("sinew: ", timeline_.text(), "\n");
     if (options_.verbosity > 0) words += causes_.table();
@@ -169,10 +193,7 @@ void JobRun::report() {
     if (causes_.failed() && options_.verbosity >= 0 && !reader_gone)
         words += text(
             causes_.summary().starts_with("sinew run") ? "" : "sinew: ", causes_.summary(), "\n");
-    // The writer's thread has nothing left to do: no other lines can come in between.
-    if (!words.empty()) writer_.write(STDERR_FILENO, words, {});
-    if (options_.output == OutputFormat::json)
-        writer_.write(STDOUT_FILENO, causes_.json() + "\n", {});
+    return words;
 }
 
 }  // namespace sinew::launch

@@ -198,6 +198,24 @@ TEST_F(Output, OfAReaderThatGoesEndsTheJob) {
     EXPECT_EQ(ended.err, "") << "as quiet as any program before | head";
 }
 
+TEST_F(Output, ThatNobodyReadsDoesNotOutliveTheTimeout) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    Launched job({"--timeout", "1s", "--grace", "1s", "-n", "2", rank_program(), "flood", "1000"},
+                 {.env = {},
+                  .input = Launched::Input::none,
+                  .given = {},
+                  .read_per_second = 0,
+                  .read = {},
+                  .out = ends[1]});
+    ::close(ends[1]);
+    auto const ended = job.wait();
+    ::close(ends[0]);
+    EXPECT_EQ(ended.code, 124);
+    EXPECT_THAT(ended.err, HasSubstr("not finished within 1 s"));
+    EXPECT_THAT(ended.err, HasSubstr("output is lost"));
+}
+
 TEST_F(Output, ThatCannotBeWrittenIsAFailure) {
     int const full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
     Launched job({"-n", "1", "echo", "hello"}, {.env = {},
