@@ -11,6 +11,9 @@
 
 namespace sinew::detail {
 
+/// Within a handler: throws what was thrown, in a DecodeError unless it is one or std::bad_alloc.
+[[noreturn]] void refuse_arguments();
+
 /// A call as it is typed: what the function takes (as declared), and what it is passed.
 template <class F, class Declared, class... Passed>
 struct TypedCall;
@@ -38,9 +41,22 @@ private:
         if constexpr (std::is_same_v<T, From>) encode(writer, from);
         else encode(writer, static_cast<T>(from));
     }
+    static Arguments decode_arguments([[maybe_unused]] Reader& reader) {
+        if constexpr (sizeof...(P) == 0) {
+            return {};
+        } else {
+            Reader const before = reader;
+            try {  // braces: in this order
+                return Arguments{decode<std::remove_cvref_t<P>>(reader)...};
+            } catch (...) {
+                reader = before;
+                refuse_arguments();
+            }
+        }
+    }
     static void run(void* function, Reader& reader, Writer& writer) {
-        (void)reader, (void)writer;
-        Arguments arguments{decode<std::remove_cvref_t<P>>(reader)...};  // braces: in this order
+        (void)writer;
+        Arguments arguments = decode_arguments(reader);
         auto const call = [function](auto&... values) -> decltype(auto) {
             return std::invoke(Callable<F>::of(function), static_cast<P&&>(values)...);
         };

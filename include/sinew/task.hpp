@@ -30,7 +30,8 @@ struct TaskId {
 /// program mentions, linked into the table before main() begins, or when a library is loaded. The
 /// library stays loaded.
 struct TaskEntry {
-    /// Decodes the arguments, calls, and encodes the result; lets exceptions through.
+    /// Decodes the arguments, calls, and encodes the result; lets exceptions through. Arguments that
+    /// cannot be decoded are a DecodeError, and none of their bytes are taken.
     using Run = void (*)(void* function, Reader& arguments, Writer& result);
     /// Makes the function object of its encoded state; null for functions without state.
     using Make = std::shared_ptr<void> (*)(Reader& state);

@@ -88,7 +88,8 @@ struct Results {
     Duration busy;  ///< that those since the last report took
     std::vector<Thrown> thrown;
 };
-/// The answer to Revoke: the tasks from offset `kept` on have not begun, and will not.
+/// The tasks from offset `kept` on have not begun, and will not. The answer to Revoke; or unasked,
+/// when the worker cannot tell where their arguments are. Both may come.
 struct Revoked {
     WorkerId worker;
     BatchId batch;

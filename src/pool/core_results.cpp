@@ -104,8 +104,7 @@ void Core::State::on(Revoked const& e) {
         ++stats.stale;  // it had ended the batch before it was asked: in order
         return;
     }
-    if (batch == nullptr || !batch->revoked || batch->answered || e.kept < batch->done ||
-        e.kept > batch->count)
+    if (batch == nullptr || e.kept < batch->done || e.kept > batch->count)
         return protocol_error(*worker, text("it gave back batch ", e.batch, " from task ", e.kept,
                                             " on, which cannot be"));
     cut(*worker, *batch, e.kept);
@@ -114,8 +113,8 @@ void Core::State::on(Revoked const& e) {
 void Core::State::cut(Worker& worker, Batch& batch, std::uint32_t kept) {
     auto& job = *batch.job;
     Range const range{batch.first + kept, batch.count - kept};
-    batch.answered = true;
-    change(worker, [&] { --worker.revokes; });
+    if (batch.revoked && !batch.answered) change(worker, [&] { --worker.revokes; });
+    batch.revoked = batch.answered = true;
     batch.count = kept;
     job.held -= range.count;
     stats.held -= range.count;

@@ -31,7 +31,7 @@ enum class Kind : std::uint8_t {
     ready,    ///< ReadyHead
     refused,  ///< text: another program, or the initializer failed (an ErrorRecord's text)
     results,  ///< ResultsHead, errors, results in a row (unless in a transfer)
-    revoked,  ///< RevokedHead
+    revoked,  ///< RevokedHead: asked for or not, and perhaps again with fewer kept
     worn,     ///< over its limit of memory: replace me
     // both ways, on the bulk link
     piece,  ///< PieceHead, bytes

@@ -23,7 +23,12 @@ constexpr auto farewell_patience = 5s;
 
 Worker::Worker(process::ChildStart& start, WorkerStart told)
     : name_(start.name), told_(std::move(told)), page_(*start.status),
-      executor_(page_, current_, [this](Report const& report) { send(report); }) {
+      executor_(
+          page_, current_, [this](Report const& report) { send(report); },
+          [this](Batch& batch) {
+              std::lock_guard const lock(guard_);
+              give_back(batch);
+          }) {
     page_.running.store(nothing_running);
     watch_forks(&page_);
     std::lock_guard const lock(guard_);

@@ -59,6 +59,7 @@ private:
     void told(ForgetTold const& forget);
     void told(ReleaseTold const& release);
     void told(FencedTold const& fenced);
+    std::uint32_t give_back(Batch& batch);
     void drop(Batch const& batch);
     /// Ends the process: nothing that the master says makes sense any more.
     [[noreturn]] void give_up(std::string const& why);

@@ -38,8 +38,9 @@ void WorkerJob::prepare() {
 }
 
 Executor::Executor(process::StatusPage& page, CurrentTask& current,
-                   std::function<void(Report const&)> report)
-    : page_(page), current_(current), report_(std::move(report)) {}
+                   std::function<void(Report const&)> report, std::function<void(Batch&)> give_back)
+    : page_(page), current_(current), report_(std::move(report)), give_back_(std::move(give_back)) {
+}
 
 void Executor::run(Batch& batch) {
     begin(batch);
@@ -74,7 +75,6 @@ void Executor::begin(Batch& batch) {
     current_.enter_batch(batch.head.first, batch.head.attempt);
     watch_forks_of(&batch.progress);
     batch.job->prepare();
-    unusable_ = batch.job->unusable;
     reported_ = 0;
     since_ = Clock::now();
 }
@@ -85,19 +85,20 @@ std::uint32_t Executor::stretch(Batch& batch, Reader& arguments, std::uint32_t f
     for (auto offset = from; offset < until; ++offset) {
         page_.running.store(running_word(batch.head.batch, offset), std::memory_order_relaxed);
         if (!batch.progress.begin(offset)) return offset;
-        auto const size = results_.size();
+        auto const size = results_.size(), left = arguments.left();
         try {
-            if (unusable_) [[unlikely]]
-                std::rethrow_exception(unusable_);
+            if (job.unusable) [[unlikely]]
+                std::rethrow_exception(job.unusable);
             job.entry.run(job.object.get(), arguments, results_);
-        } catch (DecodeError const&) {
-            // Where the next task's arguments begin is not known any more.
-            unusable_ = std::current_exception();
-            results_.truncate(size);
-            note_failure(batch, offset, unusable_);
         } catch (...) {
             results_.truncate(size);
             note_failure(batch, offset, std::current_exception());
+            bool const unread = !job.unusable && left > 0 && arguments.left() == left;
+            // Where the next task's arguments begin is not known; the master knows, and sends again.
+            if (unread && offset + 1 < batch.head.count) {
+                end_if_forked();
+                give_back_(batch);
+            }
         }
         if (much_to_report()) return offset + 1;
     }

@@ -24,9 +24,10 @@ struct Report {
 class Executor {
 public:
     using Clock = std::chrono::steady_clock;
-    /// `report` may take its time: what it takes does not count as the tasks'.
+    /// `report` may take its time: what it takes does not count as the tasks'. `give_back` gives
+    /// those of a batch back that have not begun.
     Executor(process::StatusPage& page, CurrentTask& current,
-             std::function<void(Report const&)> report);
+             std::function<void(Report const&)> report, std::function<void(Batch&)> give_back);
 
     void run(Batch& batch);
 
@@ -46,11 +47,11 @@ private:
     process::StatusPage& page_;
     CurrentTask& current_;
     std::function<void(Report const&)> report_;
+    std::function<void(Batch&)> give_back_;
     Writer results_, errors_;
     std::uint32_t thrown_ = 0;
-    std::uint32_t reported_ = 0;   ///< tasks of this batch
-    Clock::time_point since_;      ///< the last report, or the beginning
-    std::exception_ptr unusable_;  ///< no later task of the batch can be run: why
+    std::uint32_t reported_ = 0;  ///< tasks of this batch
+    Clock::time_point since_;     ///< the last report, or the beginning
     std::atomic<std::uint64_t> soft_limit_ns_{0}, hard_limit_ns_{0};
 };
 

@@ -124,10 +124,16 @@ void Worker::told(RevokeTold const& revoke) {
     auto const found = std::ranges::find(batches_, revoke.batch,
                                          [](auto const& batch) { return batch->head.batch; });
     if (found == batches_.end()) return;  // all its results are on their way
-    auto const kept = (*found)->progress.revoke();
-    RevokedHead const head{revoke.batch, kept, 0};
-    control_->send(static_cast<std::uint8_t>(Kind::revoked), 0, {bytes_of(head)});
+    auto const kept = give_back(**found);
     if (kept == 0 && !(*found)->executing) drop(**found);
+}
+
+/// What has not begun. Returns how many are kept.
+std::uint32_t Worker::give_back(Batch& batch) {
+    auto const kept = batch.progress.revoke();
+    RevokedHead const head{batch.head.batch, kept, 0};
+    control_->send(static_cast<std::uint8_t>(Kind::revoked), 0, {bytes_of(head)});
+    return kept;
 }
 
 void Worker::told(StopTaskTold const& stop) {

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/task.hpp>
+#include <sinew/call.hpp>
 
 #include <algorithm>
 #include <atomic>
+#include <cstdlib>
+#include <exception>
 #include <mutex>
+#include <new>
 
 #include "src/base/text.hpp"
 #include "src/task/demangle.hpp"
@@ -69,6 +72,24 @@ TaskEntry const* find_task(TaskId id) {
     auto const& rows = table_of_now().rows;
     auto const found = std::ranges::lower_bound(rows, id.value, {}, &TaskTable::Row::first);
     return found != rows.end() && found->first == id.value ? found->second : nullptr;
+}
+
+void refuse_arguments() {
+    auto const refuse = [](char const* why) {
+        std::throw_with_nested(DecodeError(text("cannot decode a task's arguments (", why, ")")));
+    };
+    try {
+        throw;
+    } catch (DecodeError const&) {
+        throw;
+    } catch (std::bad_alloc const&) {
+        throw;
+    } catch (std::exception const& error) {
+        refuse(error.what());
+    } catch (...) {
+        refuse("a type's own function threw what is no std::exception");
+    }
+    std::abort();  // not reached
 }
 
 std::string task_name(TaskEntry const& entry) {

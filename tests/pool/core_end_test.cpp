@@ -56,5 +56,35 @@ TEST_F(CoreTest, TerminateDropsEverything) {
     EXPECT_EQ(all<Ended>().size(), 1U);
 }
 
+TEST_F(CoreTest, WhatIsGivenBackUnaskedIsSentAgain) {
+    make(1, 1);
+    JobOptions options;
+    options.chunk = 10;
+    options.stop_at_failure = false;
+    submit(1, 10, options);
+    auto const batch = one<SendBatch>();
+    tell(Revoked{batch.worker, batch.batch, 4});
+    EXPECT_TRUE(none<SendBatch>()) << "it is at its first four";
+    tell(Revoked{batch.worker, batch.batch, 4});
+    tell(Results{batch.worker, batch.batch, 4, 1us, {{3, false, {}}}});
+    EXPECT_EQ(tasks(one<SendBatch>()), "1:4+6");
+    EXPECT_TRUE(none<KillWorker>());
+}
+
+// Both ways at once: what was given back is the answer.
+TEST_F(CoreTest, GivingBackUnaskedMayCrossTheQuestion) {
+    make(2, 2);
+    teach(10ms);
+    submit(1, 3);
+    auto const sent = all<SendBatch>();
+    auto const& alone = sent[2].worker == sent[0].worker ? sent[1] : sent[0];
+    finish(alone, 10ms);
+    auto const revoke = one<Revoke>();
+    tell(Revoked{revoke.worker, revoke.batch, 1});
+    tell(Revoked{revoke.worker, revoke.batch, 1});
+    EXPECT_TRUE(none<KillWorker>());
+    EXPECT_EQ(core_.stats().held, 2U);
+}
+
 }  // namespace
 }  // namespace sinew::pool

@@ -279,7 +279,7 @@ TEST_F(CoreTest, ImpossibleMessagesEndTheirSender) {
     ASSERT_EQ(b.size(), 4U);
     tell(Results{b[0].worker, b[0].batch, 5, 1us, {}});
     tell(Results{b[1].worker, b[1].batch, 2, 1us, {{2, false, {}}}});
-    tell(Revoked{b[2].worker, b[2].batch, 2});
+    tell(Revoked{b[2].worker, b[2].batch, 5});
     tell(Results{b[3].worker, 12345, 1, 1us, {}});
     EXPECT_EQ(all<KillWorker>().size(), 4U);
     EXPECT_EQ(all<Fenced>().size(), 4U);

@@ -65,6 +65,7 @@ private:
     bool receive(WorldWorker& worker);
     bool execute(WorldWorker& worker);
     bool finish_task(WorldWorker& worker, WorldBatch& batch);
+    bool give_back(WorldWorker& worker, std::deque<WorldBatch>::iterator batch);
     bool report(WorldWorker& worker);
     bool deliver(WorldWorker& worker);
     void start(WorldWorker& worker);

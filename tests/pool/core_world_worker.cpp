@@ -73,10 +73,15 @@ bool World::receive(WorldWorker& one) {
         found->asked_to_stop = true;
         return true;
     }
-    bool const first = found == one.batches.begin();
-    found->limit = found->next + (first && one.running ? 1 : 0);
-    one.outbox.emplace_back(Revoked{one.id, id, found->limit});
-    if (found->reported == found->limit) one.batches.erase(found);
+    return give_back(one, found);
+}
+
+/// What has not begun, asked or not.
+bool World::give_back(WorldWorker& one, std::deque<WorldBatch>::iterator batch) {
+    bool const first = batch == one.batches.begin();
+    batch->limit = batch->next + (first && one.running ? 1 : 0);
+    one.outbox.emplace_back(Revoked{one.id, batch->sent.batch, batch->limit});
+    if (batch->reported == batch->limit) one.batches.erase(batch);
     return true;
 }
 
@@ -89,6 +94,7 @@ bool World::execute(WorldWorker& one) {
         report(one);
         return true;
     }
+    if (!calm_ && chance(0.01)) return give_back(one, found);
     if (one.running) return finish_task(one, *found);
     auto const index = found->sent.first + found->next;
     auto& truth = ledger_.task(found->sent.job, index);

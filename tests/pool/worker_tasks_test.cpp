@@ -55,6 +55,27 @@ struct Add {
     std::uint64_t operator()(std::uint64_t x) const { return x + n; }
 };
 
+/// One that was saved as two cannot be loaded.
+struct Fragile {
+    std::uint64_t value = 0;
+    std::vector<std::uint64_t> more;
+    template <class Archive>
+    void save(Archive& archive) const {
+        archive(value, more);
+    }
+    template <class Archive>
+    void load(Archive& archive) {
+        archive(value);
+        if (value == 2) throw std::runtime_error("it is two");
+        archive(more);
+    }
+};
+std::uint64_t count_of(Fragile const& fragile) { return fragile.value; }
+std::uint64_t decode_badly_at_two(std::uint64_t x) {
+    Reader nothing({});
+    return x == 2 ? decode<std::uint64_t>(nothing) : x;
+}
+
 template <auto F>
 Writer numbers(std::uint64_t first, std::uint32_t count) {
     Writer writer;
@@ -142,6 +163,39 @@ TEST(WorkerTasks, FailsTheTasksWhoseArgumentsAreCutShort) {
     ASSERT_EQ(master.heard[10].thrown.size(), 2u);
     EXPECT_EQ(master.heard[10].thrown[0].offset, 3u);
     EXPECT_EQ(master.heard[10].thrown[0].record.type, "sinew::DecodeError");
+}
+
+// The next task's arguments begin nobody knows where: the master, who does, sends those tasks again.
+TEST(WorkerTasks, GivesBackWhatLiesBehindArgumentsThatCannotBeRead) {
+    Master master;
+    master.job<&count_of, Fragile>(1);
+    Writer writer;
+    for (std::uint64_t i = 0; i < 6; ++i) add_arguments<&count_of>(writer, Fragile{i, {}});
+    master.batch({1, 10, 10, 6, 1, 0}, writer);
+    ASSERT_TRUE(master.wait([&] { return master.settled(10, 6); }));
+    auto const& heard = master.heard[10];
+    EXPECT_EQ(heard.kept, 3u);
+    EXPECT_EQ(heard.done, 3u);
+    EXPECT_THAT(results<std::uint64_t>(heard), ElementsAre(0, 1));
+    ASSERT_EQ(heard.thrown.size(), 1u);
+    EXPECT_EQ(heard.thrown[0].offset, 2u);
+    EXPECT_EQ(heard.thrown[0].record.type, "sinew::DecodeError");
+    EXPECT_THAT(heard.thrown[0].record.what, HasSubstr("it is two"));
+    master.send(Kind::revoke, BatchHead{10});  // crosses it
+    Writer rest;
+    for (std::uint64_t i = 3; i < 6; ++i) add_arguments<&count_of>(rest, Fragile{i, {}});
+    master.batch({1, 11, 13, 3, 1, 0}, rest);
+    ASSERT_TRUE(master.wait([&] { return master.settled(11, 3); }));
+    EXPECT_THAT(results<std::uint64_t>(master.heard[11]), ElementsAre(3, 4, 5));
+}
+
+TEST(WorkerTasks, ADecodeErrorOfTheTaskItselfIsNoOthers) {
+    Master master;
+    master.job<&decode_badly_at_two, std::uint64_t>(1);
+    master.batch({1, 10, 0, 5, 1, 0}, numbers<&twice>(0, 5));
+    ASSERT_TRUE(master.wait([&] { return master.settled(10, 5); }));
+    EXPECT_THAT(results<std::uint64_t>(master.heard[10]), ElementsAre(0, 1, 3, 4));
+    EXPECT_EQ(master.heard[10].kept, std::nullopt);
 }
 
 TEST(WorkerTasks, GivesAFunctionObjectItsState) {

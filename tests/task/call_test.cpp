@@ -124,6 +124,49 @@ TEST(Call, ArgumentsCutShortAreADecodeError) {
     EXPECT_THROW((Call<Task<square>, double>::entry().run(nullptr, nothing, answer)), DecodeError);
 }
 
+/// Whose own function cannot read it.
+struct Cursed {
+    int value = 0, more = 0;
+    template <class Archive>
+    void save(Archive& archive) const {
+        archive(value, more);
+    }
+    template <class Archive>
+    void load(Archive& archive) {
+        archive(value);
+        throw std::runtime_error("no such version");
+    }
+};
+int value_of(Cursed const& cursed) { return cursed.value; }
+void decode_too_much() {
+    Reader nothing({});
+    decode<int>(nothing);
+}
+
+// Where the next task's arguments begin is not known then: who asks finds out that nothing was read.
+TEST(Call, ArgumentsThatThrowWhenTheyAreReadAreADecodeErrorAndAreNotTaken) {
+    Writer sent, answer;
+    Call<Task<value_of>, Cursed>::encode_arguments(sent, Cursed{1, 2});
+    Reader arguments(sent.bytes());
+    try {
+        Call<Task<value_of>, Cursed>::entry().run(nullptr, arguments, answer);
+        FAIL();
+    } catch (DecodeError const& error) {
+        EXPECT_THAT(error.what(), HasSubstr("no such version"));
+        EXPECT_THROW(std::rethrow_if_nested(error), std::runtime_error);
+    }
+    EXPECT_EQ(arguments.left(), sent.size());
+}
+
+TEST(Call, ADecodeErrorOfTheFunctionLeavesItsArgumentsTaken) {
+    Writer sent, answer;
+    encode(sent, 1);
+    Reader arguments(sent.bytes());
+    auto const fail = [](int) { decode_too_much(); };
+    EXPECT_THROW((Call<decltype(fail), int>::entry().run(nullptr, arguments, answer)), DecodeError);
+    EXPECT_EQ(arguments.left(), 0u);
+}
+
 TEST(TaskName, IsWhatPeopleCallIt) {
     EXPECT_EQ(name_of(task<simulate>, Config{1}, 2), "simulate(Config const&, int)");
     EXPECT_THAT(name_of(task<square>, 1.0), HasSubstr("square"));

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sinew/pool.hpp>
+#include <vector>
+
+namespace sinew::testing_library {
+
+/// Defined in the library.
+int cube(int x);
+/// The library's own task, which nobody else mentions.
+std::vector<int> fourth_powers(Pool& pool, std::vector<int> const& values);
+
+}  // namespace sinew::testing_library
