@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // `sinew run` beside mpirun, in turns: how long until all ranks are past MPI_Init.
-#include <boost/program_options.hpp>
 #include <filesystem>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
-#include <sinew/error.hpp>
 #include <string>
 #include <vector>
 
 #include "benchmarks/launch/trial.hpp"
+#include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/program.hpp"
 #include "benchmarks/support/progress.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
@@ -97,13 +96,12 @@ int run(int argc, char** argv) {
     po::options_description flags;
     flags.add_options()("help,h", "")("ranks", po::value(&list)->default_value("2,16,64"))(
         "rounds", po::value(&rounds)->default_value(9))("json", po::value(&file));
-    po::variables_map values;
-    po::store(po::parse_command_line(argc, argv, flags), values);
-    po::notify(values);
-    if (values.contains("help")) {
+    if (parse_flags(argc, argv, flags).count("help")) {
         std::cout << usage;
         return 0;
     }
+    require_rounds(rounds);
+    auto const counts = parse_counts("ranks", list, 4096);
     // The launcher that was built with us, and mpirun as root too.
     auto const build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
@@ -112,12 +110,12 @@ int run(int argc, char** argv) {
         << "              init, ms                total, ms                  cpu, ms\n"
            "ranks    sinew   mpirun  ratio    sinew   mpirun  ratio    sinew   mpirun  ratio\n";
     nlohmann::json rows = nlohmann::json::array();
-    for (auto const& count : split(list, ',')) {
-        auto const row = measure(std::stoi(count), rounds, build);
+    for (int const ranks : counts) {
+        auto const row = measure(ranks, rounds, build);
         print(row);
         rows.push_back(json(row));
     }
-    if (!file.empty()) std::ofstream(file) << rows.dump(2) << '\n';
+    if (!file.empty()) write_file(file, rows.dump(2) + '\n');
     return 0;
 }
 
@@ -125,10 +123,5 @@ int run(int argc, char** argv) {
 }  // namespace sinew::bench
 
 int main(int argc, char** argv) {
-    try {
-        return sinew::bench::run(argc, argv);
-    } catch (std::exception const& problem) {
-        std::cerr << "launch: " << problem.what() << '\n';
-        return 1;
-    }
+    return sinew::bench::run_program("launch", sinew::bench::run, argc, argv);
 }

@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our Pool beside others', in turns. --help says how to use it.
 #include <algorithm>
-#include <cerrno>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 #include <sinew/error.hpp>
 #include <sinew/init.hpp>
@@ -12,6 +10,7 @@
 #include "benchmarks/pool/options.hpp"
 #include "benchmarks/pool/report.hpp"
 #include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/program.hpp"
 #include "benchmarks/support/progress.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
@@ -148,9 +147,9 @@ int run(int argc, char** argv) {
     bool well = true;
     for (auto const& each : options.cases) well = measure(each, options, field, rows) && well;
     if (!options.json.empty()) {
-        std::ofstream file(options.json);
-        for (auto const& row : rows) file << json_line(row) << '\n';
-        if (!file.flush()) throw SystemError(text(options.json, ": cannot be written"), errno);
+        std::string lines;
+        for (auto const& row : rows) lines += json_line(row) + '\n';
+        write_file(options.json, lines);
     }
     return well ? 0 : 1;
 }
@@ -160,10 +159,5 @@ int run(int argc, char** argv) {
 
 int main(int argc, char** argv) {
     sinew::init(argc, argv);
-    try {
-        return sinew::bench::run(argc, argv);
-    } catch (std::exception const& problem) {
-        std::cerr << "pool: " << problem.what() << std::endl;
-        return 2;
-    }
+    return sinew::bench::run_program("pool", sinew::bench::run, argc, argv);
 }

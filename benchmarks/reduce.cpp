@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Throughput of the reduction kernels beside a plain loop, in turns. --help says how to use it.
 #include <algorithm>
-#include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdint>
 #include <iomanip>
@@ -9,6 +8,8 @@
 #include <sinew/sinew.hpp>
 
 #include "benchmarks/reduce/contestants.hpp"
+#include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/program.hpp"
 #include "benchmarks/support/sizes.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
@@ -144,21 +145,10 @@ Options parse(int argc, char** argv) {
         ("in-place", po::bool_switch(&options.in_place))
         ("help,h", "");
     // clang-format on
-    po::variables_map given;
-    try {
-        po::store(po::parse_command_line(argc, argv, flags), given);
-        po::notify(given);
-    } catch (po::error const& problem) {
-        throw UsageError(text(problem.what(), ". --help lists all flags"));
-    }
-    if (given.count("help")) return {};
-    auto const within = [](char const* flag, int value, int low, int high) {
-        if (value < low || value > high)
-            throw UsageError(text("--", flag, " ", value, " (must be ", low, " to ", high, ")"));
-    };
-    within("inputs", options.inputs, 2, 8);
-    within("offset", options.offset, 0, 4096);
-    within("rounds", options.rounds, 1, 100000);
+    if (parse_flags(argc, argv, flags).count("help")) return {};
+    require_within("inputs", options.inputs, 2, 8);
+    require_within("offset", options.offset, 0, 4096);
+    require_rounds(options.rounds);
     options.ops = split(ops, ',');
     options.dtypes = split(dtypes, ',');
     options.sizes = parse_sizes(sizes);
@@ -190,10 +180,5 @@ int run(int argc, char** argv) {
 }  // namespace sinew::bench
 
 int main(int argc, char** argv) {
-    try {
-        return sinew::bench::run(argc, argv);
-    } catch (std::exception const& problem) {
-        std::cerr << "reduce: " << problem.what() << std::endl;
-        return 2;
-    }
+    return sinew::bench::run_program("reduce", sinew::bench::run, argc, argv);
 }

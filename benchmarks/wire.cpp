@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Our links beside libzmq, each with a process that sends back, in turns. --help says how to use it.
 #include <algorithm>
-#include <boost/program_options.hpp>
-#include <cerrno>
-#include <fstream>
 #include <iomanip>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -13,6 +10,8 @@
 #include <vector>
 
 #include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
 #include "benchmarks/wire/contestant.hpp"
@@ -171,19 +170,10 @@ Options parse(int argc, char** argv) {
         ("autogroup-nice", po::value<int>())
         ("help,h", po::bool_switch(&options.help));
     // clang-format on
-    try {
-        po::variables_map given;
-        po::store(po::parse_command_line(argc, argv, flags), given);
-        po::notify(given);
-        if (given.count("autogroup-nice"))
-            options.autogroup_nice = given["autogroup-nice"].as<int>();
-    } catch (po::error const& problem) {
-        throw UsageError(text(problem.what(), ". --help lists all flags"));
-    }
-    if (options.rounds < 1 || options.rounds > 100'000)
-        throw UsageError(text("--rounds ", options.rounds, " (must be 1 to 100000)"));
-    if (!(options.seconds > 0 && options.seconds <= 60))
-        throw UsageError(text("--seconds ", options.seconds, " (must be above 0, at most 60)"));
+    auto const given = parse_flags(argc, argv, flags);
+    options.autogroup_nice = optional_int(given, "autogroup-nice");
+    require_rounds(options.rounds);
+    require_seconds(options.seconds);
     if (options.via != "unix" && options.via != "tcp" && options.via != "all")
         throw UsageError(text("--via ", options.via, " (must be unix, tcp or all)"));
     return options;
@@ -222,10 +212,7 @@ int run(int argc, char** argv) {
     std::vector<Result> results;
     if (options.via != "tcp") measure(Way::unix_socket, {false}, options, results);
     if (options.via != "unix") measure(Way::tcp, {true, false}, options, results);
-    if (options.json.empty()) return 0;
-    std::ofstream file(options.json);
-    file << as_json(results).dump(2) << "\n";
-    if (!file.flush()) throw SystemError(text(options.json, ": cannot be written"), errno);
+    if (!options.json.empty()) write_file(options.json, as_json(results).dump(2) + '\n');
     return 0;
 }
 
@@ -233,10 +220,5 @@ int run(int argc, char** argv) {
 }  // namespace sinew::bench
 
 int main(int argc, char** argv) {
-    try {
-        return sinew::bench::run(argc, argv);
-    } catch (std::exception const& problem) {
-        std::cerr << "wire: " << problem.what() << std::endl;
-        return 2;
-    }
+    return sinew::bench::run_program("wire", sinew::bench::run, argc, argv);
 }

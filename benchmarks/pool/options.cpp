@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/pool/options.hpp"
 
-#include <boost/program_options.hpp>
-#include <charconv>
 #include <iomanip>
-#include <sinew/error.hpp>
 #include <sstream>
 
-#include "benchmarks/support/text.hpp"
+#include "benchmarks/support/flags.hpp"
 
 namespace po = boost::program_options;
 
@@ -42,21 +39,6 @@ its kills, max is of all; the former needs 2 workers, so that another has nothin
 Cases (workers, where the case fixes them):
 )";
 
-int parse_workers(std::string const& word) {
-    int count = 0;
-    auto const [end, error] = std::from_chars(word.data(), word.data() + word.size(), count);
-    if (error != std::errc() || end != word.data() + word.size() || count < 1 || count > 1024)
-        throw UsageError(text("--workers ", word, " (must be numbers from 1 to 1024, as 2,4)"));
-    return count;
-}
-
-void check(PoolBenchOptions const& options) {
-    if (options.rounds < 1 || options.rounds > 100'000)
-        throw UsageError(text("--rounds ", options.rounds, " (must be 1 to 100000)"));
-    if (!(options.seconds > 0 && options.seconds <= 60))
-        throw UsageError(text("--seconds ", options.seconds, " (must be above 0, at most 60)"));
-}
-
 }  // namespace
 
 PoolBenchOptions parse_pool_options(int argc, char** argv) {
@@ -74,19 +56,13 @@ PoolBenchOptions parse_pool_options(int argc, char** argv) {
         ("autogroup-nice", po::value<int>())
         ("help,h", po::bool_switch(&options.help));
     // clang-format on
-    try {
-        po::variables_map given;
-        po::store(po::parse_command_line(argc, argv, flags), given);
-        po::notify(given);
-        if (given.count("autogroup-nice"))
-            options.autogroup_nice = given["autogroup-nice"].as<int>();
-    } catch (po::error const& problem) {
-        throw UsageError(text(problem.what(), ". --help lists all flags"));
-    }
+    auto const given = parse_flags(argc, argv, flags);
+    options.autogroup_nice = optional_int(given, "autogroup-nice");
     options.cases = parse_cases(cases);
     options.peers = parse_peers(peers);
-    for (auto const& word : split(workers, ',')) options.workers.push_back(parse_workers(word));
-    check(options);
+    options.workers = parse_counts("workers", workers, 1024);
+    require_rounds(options.rounds);
+    require_seconds(options.seconds);
     return options;
 }
 
