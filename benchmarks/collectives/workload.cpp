@@ -25,19 +25,6 @@ bool equal_parts(Collective collective) {
     }
 }
 
-bool uneven_parts(Collective collective) {
-    switch (collective) {
-        case Collective::reduce_scatter:
-        case Collective::allgatherv:
-        case Collective::gatherv:
-        case Collective::scatterv:
-        case Collective::alltoallv:
-            return true;
-        default:
-            return false;
-    }
-}
-
 }  // namespace
 
 Problem Problem::of(Collective collective, DataType type, ReduceOp const& op, std::size_t bytes,
@@ -53,7 +40,7 @@ Problem Problem::of(Collective collective, DataType type, ReduceOp const& op, st
     if (equal_parts(collective)) {
         if (bytes > 0) problem.count = std::max(problem.count / ranks, std::size_t{1}) * ranks;
         problem.parts.assign(ranks, problem.count / ranks);
-    } else if (uneven_parts(collective)) {
+    } else if (has_uneven_parts(collective)) {
         problem.parts.assign(ranks, problem.count / ranks);
         for (std::size_t i = 0; i < problem.count % ranks; ++i) ++problem.parts[i];
     }

@@ -34,6 +34,8 @@ std::string_view name(Collective collective);
 bool is_reduction(Collective collective);
 /// Whether one rank is special: broadcast, reduce, gather(v), scatter(v).
 bool is_rooted(Collective collective);
+/// Whether the parts of the ranks may differ in length: reduce_scatter, and those that end in v.
+bool has_uneven_parts(Collective collective);
 
 /// All algorithms of a collective; any of them may be asked for by CallOptions::algorithm.
 std::vector<std::string_view> algorithm_names(Collective collective);

@@ -44,4 +44,17 @@ bool is_rooted(Collective collective) {
     }
 }
 
+bool has_uneven_parts(Collective collective) {
+    switch (collective) {
+        case Collective::reduce_scatter:
+        case Collective::allgatherv:
+        case Collective::gatherv:
+        case Collective::scatterv:
+        case Collective::alltoallv:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace sinew

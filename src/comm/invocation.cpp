@@ -7,19 +7,6 @@
 
 namespace sinew::detail {
 
-bool Invocation::has_parts() const {
-    switch (collective) {
-        case Collective::reduce_scatter:
-        case Collective::allgatherv:
-        case Collective::gatherv:
-        case Collective::scatterv:
-        case Collective::alltoallv:
-            return true;
-        default:
-            return false;
-    }
-}
-
 std::string Invocation::text() const {
     std::string what = sinew::text(name(collective), '(');
     if (collective != Collective::barrier)

@@ -23,7 +23,7 @@ struct Invocation {
 
     bool reduces() const { return is_reduction(collective); }
     bool has_root() const { return is_rooted(collective); }
-    bool has_parts() const;
+    bool has_parts() const { return has_uneven_parts(collective); }
     /// For messages: "broadcast(f32 x 10, root 3)".
     std::string text() const;
 };
