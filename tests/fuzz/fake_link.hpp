@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "src/wire/link.hpp"
+
+namespace sinew::fuzz {
+
+/// A link to nobody: what is sent goes to `heard`, and the target brings what arrives.
+class FakeLink final : public wire::Link {
+public:
+    /// Says whether the link has enough now.
+    using Heard = std::function<wire::Flow(std::uint8_t kind, std::vector<std::byte> const& frame)>;
+    FakeLink(wire::Loop& loop, Heard heard)
+        : loop_(loop), shared_(std::make_shared<Callbacks>()), heard_(std::move(heard)) {}
+
+    void on(Callbacks callbacks) override { *shared_ = std::move(callbacks); }
+    wire::Flow send(std::uint8_t kind, std::uint16_t,
+                    std::initializer_list<std::span<std::byte const>> parts) override {
+        std::vector<std::byte> frame;
+        for (auto const part : parts) frame.insert(frame.end(), part.begin(), part.end());
+        return heard_(kind, frame);
+    }
+    void flush() override {}
+    wire::Flow send_now(std::uint8_t kind, std::uint16_t stream,
+                        std::initializer_list<std::span<std::byte const>> parts) override {
+        return send(kind, stream, parts);
+    }
+    void close(wire::Clock::duration) override {
+        loop_.post([callbacks = shared_] {
+            auto const now = *callbacks;  // the link may go within
+            if (now.end) now.end({.cause = wire::LinkEnd::Cause::closed, .peer = {}, .text = ""});
+        });
+    }
+    wire::Identity const& peer() const override { return peer_; }
+    std::size_t queued() const override { return 0; }
+    std::string local_host() const override { return ""; }
+    std::string peer_host() const override { return ""; }
+
+    /// What arrives goes through these, which outlive the link.
+    std::shared_ptr<Callbacks> callbacks() const { return shared_; }
+
+private:
+    wire::Loop& loop_;
+    std::shared_ptr<Callbacks> shared_;
+    Heard heard_;
+    wire::Identity peer_{.node = 1, .slot = 0, .epoch = 0, .name = "a wild rank"};
+};
+
+}  // namespace sinew::fuzz

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/process/runtime.hpp"
+
+namespace sinew::fuzz {
+
+/// Another process, whose messages the target brings, and which hears what is sent to it.
+class FakePeer final : public process::Peer {
+public:
+    using Heard = std::function<void(std::uint8_t kind, std::vector<std::byte> const& frame)>;
+    explicit FakePeer(Heard heard) : heard_(std::move(heard)) {}
+    wire::Flow send(std::uint8_t kind,
+                    std::initializer_list<std::span<std::byte const>> parts) override;
+    void flush() override {}
+    bool lost() const override { return lost_; }
+    std::string const& name() const override { return name_; }
+    void lose() { lost_ = true; }
+
+private:
+    Heard heard_;
+    std::string const name_ = "a wild process";
+    bool lost_ = false;
+};
+
+/// Linked in the place of src/process/runtime.cpp: a loop and its thread, no sockets. Peers are
+/// those of the target, named "tcp:127.0.0.1:1", ":2", ...
+struct FakeRuntime {
+    static FakeRuntime& instance();
+    FakeRuntime();
+
+    /// All with the guard held.
+    void message(std::shared_ptr<FakePeer> const& from, std::uint8_t kind,
+                 std::span<std::byte const> frame);
+    void lose(std::shared_ptr<FakePeer> const& peer);
+    static std::string address(std::size_t peer);
+
+    std::mutex guard;
+    wire::Loop loop{guard};
+    std::vector<process::Service> services;
+    std::vector<std::shared_ptr<FakePeer>> peers;
+    std::string folder;  ///< removed at exit
+    std::thread thread;
+};
+
+}  // namespace sinew::fuzz
