@@ -7,6 +7,7 @@
 #include <complex>
 #include <cstdint>
 #include <functional>
+#include <numeric>
 #include <string>
 #include <tuple>
 #include <type_traits>
@@ -135,6 +136,14 @@ std::vector<T> filled(std::size_t count, F&& element) {
     std::vector<T> all(count);
     for (std::size_t i = 0; i < count; ++i) all[i] = element(i);
     return all;
+}
+
+/// Elements of all parts, and of those before a rank's.
+inline std::size_t total(std::vector<std::size_t> const& counts) {
+    return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+}
+inline std::size_t before(std::vector<std::size_t> const& counts, int rank) {
+    return std::accumulate(counts.begin(), counts.begin() + rank, std::size_t{0});
 }
 
 }  // namespace sinew::tests
