@@ -17,7 +17,11 @@ namespace sinew {
 namespace {
 
 SpawnRequest shell(std::string script) {
-    return {.path = "/bin/sh", .argv = {"sh", "-c", std::move(script)}, .env = {"NAME=value"}};
+    SpawnRequest request;
+    request.path = "/bin/sh";
+    request.argv = {"sh", "-c", std::move(script)};
+    request.env = {"NAME=value"};
+    return request;
 }
 
 // What the script writes, until it has closed its output.
