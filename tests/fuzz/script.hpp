@@ -24,10 +24,12 @@ struct Script {
         left = left.subspan(size);
         return bytes;
     }
-    /// Mostly small, now and then near the end of what there is.
+    /// Mostly small, now and then near the end of what there is, signed or not.
     std::uint64_t number() {
         auto const byte = next();
-        return byte < 200 ? byte : ~std::uint64_t{0} - (255 - byte);
+        if (byte < 200) return byte;
+        auto const most = ~std::uint64_t{0};
+        return byte < 228 ? most / 2 - (227 - byte) : most - (255 - byte);
     }
 };
 
