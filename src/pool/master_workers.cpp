@@ -98,7 +98,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
         arrived.errors.emplace_back(offset, std::move(error));
     }
     arrived.values = reader;
-    busy_ += event.busy;
+    busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // as it claims
     auto const id = worker.id;
     bool const last = head.done == batch->count;
     arrived_ = &arrived;
