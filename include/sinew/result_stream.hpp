@@ -54,7 +54,7 @@ public:
         master_.wait(lock, changed_, std::chrono::steady_clock::time_point::max(),
                      [this] { return front_is_there() || ended_; });
         if (!front_is_there()) return {};
-        auto outcome = std::move(*buffer_.front());
+        auto outcome = std::move(buffer_.front());
         buffer_.pop_front();
         ++taken_;
         return outcome;
