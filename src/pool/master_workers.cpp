@@ -86,7 +86,10 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
                   .done = head.done,
                   .busy = Duration(head.busy_ns),
                   .thrown = {}};
-    if (batch == worker.batches.end()) return step_in_turn(event);
+    if (batch == worker.batches.end()) {
+        event.done = 0;  // not to be accepted: there is nobody to give the values to
+        return step_in_turn(event);
+    }
     if (head.done > batch->count || head.from > head.done)
         throw ProtocolError(text("results up to ", head.done, " of a batch of ", batch->count));
     auto const& job = jobs_.find(batch->job);

@@ -7,6 +7,7 @@
 #include <limits>
 #include <sinew/encoding.hpp>
 #include <sinew/pool_calls.hpp>
+#include <stdexcept>
 #include <vector>
 
 #include "src/pool/master.hpp"
@@ -23,7 +24,9 @@ public:
         std::condition_variable changed;
     };
     explicit PlayedPort(Stage& stage) : stage_(stage) {}
-    ~PlayedPort() override { stage_.port = nullptr; }
+    ~PlayedPort() override {
+        if (stage_.port == this) stage_.port = nullptr;
+    }
     void on(Callbacks callbacks_) override {
         callbacks = std::move(callbacks_);
         stage_.port = this;
@@ -69,32 +72,71 @@ void say_results(PlayedPort& port, TasksHead const& tasks, std::uint64_t busy_ns
     port.callbacks.message(Kind::results, body.bytes());
 }
 
-// Found by master_fuzz.
-TEST(MasterWorkers, TheTimeThatWorkersClaimDoesNotOverflow) {
+class MasterWorkers : public testing::Test {
+protected:
+    MasterWorkers() {
+        PoolOptions options;
+        options.workers = 1;
+        options.progress = Progress::off;
+        master = std::make_shared<Master>(options, std::make_unique<PlayedPlaces>(stage));
+    }
+    // The next life of the worker, ready.
+    PlayedPort& worker(std::unique_lock<std::mutex>& lock) {
+        bool const came = stage.changed.wait_for(lock, std::chrono::seconds(60),
+                                                 [&] { return stage.port != nullptr; });
+        if (!came) throw std::runtime_error("no worker was started");
+        stage.port->callbacks.message(Kind::ready, {});
+        return *stage.port;
+    }
+    auto submit() {
+        TaskOptions one_each;
+        one_each.chunk = 1;
+        return PoolCalls(master, one_each).map_async([](int x) { return x; }, std::vector(3, 7));
+    }
+    void execute_all(PlayedPort& port, std::uint64_t busy_ns) {
+        for (; !stage.batches.empty(); stage.batches.pop_front())
+            say_results(port, stage.batches.front(), busy_ns);
+    }
+    void finish(PlayedPort& port) {
+        master->terminate();
+        {
+            std::lock_guard const lock(master->guard());
+            port.callbacks.ended({});
+        }
+        master->join();
+    }
+
     PlayedPort::Stage stage;
-    PoolOptions options;
-    options.workers = 1;
-    options.progress = Progress::off;
-    auto const master = std::make_shared<Master>(options, std::make_unique<PlayedPlaces>(stage));
-    TaskOptions one_each;
-    one_each.chunk = 1;
-    auto const result =
-        PoolCalls(master, one_each).map_async([](int x) { return x; }, std::vector<int>(3, 7));
+    std::shared_ptr<Master> master;
+};
+
+// Both found by master_fuzz.
+TEST_F(MasterWorkers, TheTimeThatTheyClaimDoesNotOverflow) {
+    auto const result = submit();
     std::unique_lock lock(master->guard());
-    ASSERT_TRUE(stage.changed.wait_for(lock, std::chrono::seconds(60),
-                                       [&] { return stage.port != nullptr; }));
-    auto& port = *stage.port;
-    port.callbacks.message(Kind::ready, {});
-    for (; !stage.batches.empty(); stage.batches.pop_front())
-        say_results(port, stage.batches.front(), std::numeric_limits<std::int64_t>::max());
+    auto& port = worker(lock);
+    execute_all(port, std::numeric_limits<std::int64_t>::max());
     lock.unlock();
-    EXPECT_EQ(result.get(), std::vector<int>(3, 7));
+    EXPECT_EQ(result.get(), std::vector(3, 7));
     EXPECT_EQ(master->stats().busy, std::chrono::nanoseconds::max());
-    master->terminate();
-    lock.lock();
-    port.callbacks.ended({});
+    finish(port);
+}
+
+TEST_F(MasterWorkers, ResultsThatWereRefusedDoNotCountWhenTheyComeAgain) {
+    auto const result = submit();
+    std::unique_lock lock(master->guard());
+    auto& wild = worker(lock);
+    auto const batch = stage.batches.front();
+    say_results(wild, batch, std::numeric_limits<std::uint64_t>::max());  // less than no time
+    say_results(wild, batch, 1);
+    stage.batches.clear();
+    stage.port = nullptr;
+    wild.callbacks.ended({});
+    auto& port = worker(lock);
+    execute_all(port, 1);
     lock.unlock();
-    master->join();
+    EXPECT_EQ(result.get(), std::vector(3, 7));
+    finish(port);
 }
 
 }  // namespace
