@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers die, of all that workers die of. Every result counts once, is right, and is there.
+// Workers of a pool of this process die. Every result counts once, is right, and is there. More of it,
+// in every way that programs are started: chaos_jobs_test.cpp.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
 
 #include <atomic>
-#include <numeric>
 #include <random>
-#include <set>
 #include <sinew/pool.hpp>
 #include <sinew/this_task.hpp>
 #include <thread>
@@ -80,11 +79,13 @@ TEST_P(KilledWorkers, LoseNothing) {
     Pool pool(4, sturdy());
     pool.apply<square>(1);
     Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
-    auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 3000));
-    EXPECT_GT(killer.stop(), 1);
-    ASSERT_EQ(results.size(), 3000U);
-    for (int i = 0; i < 3000; ++i) ASSERT_EQ(results[i], i * i);
-    EXPECT_GT(pool.stats().deaths, 0U);
+    // On a busy machine the killer comes late.
+    for (int round = 0; round < 20 && pool.stats().deaths < 2; ++round) {
+        auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 2000));
+        ASSERT_EQ(results.size(), 2000U);
+        for (int i = 0; i < 2000; ++i) ASSERT_EQ(results[i], i * i);
+    }
+    EXPECT_GE(pool.stats().deaths, 2U);
 }
 
 TEST_P(KilledWorkers, LoseNothingOfAStream) {
@@ -98,25 +99,12 @@ TEST_P(KilledWorkers, LoseNothingOfAStream) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Paces, KilledWorkers,
-                         testing::Values(Pace{20, SIGKILL}, Pace{100, SIGKILL}, Pace{50, SIGSEGV},
-                                         Pace{50, SIGABRT}, Pace{50, SIGTERM}),
+                         testing::Values(Pace{20, SIGKILL}, Pace{50, SIGSEGV}, Pace{50, SIGABRT},
+                                         Pace{50, SIGTERM}),
                          [](auto const& pace) {
                              return text("signal", pace.param.number, "every",
                                          pace.param.milliseconds, "ms");
                          });
-
-TEST_F(Chaos, AllWorkersAtOnce) {
-    Pool pool(4, sturdy());
-    pool.wait_until_workers_up();
-    auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 2000));
-    for (int round = 0; round < 5; ++round) {
-        pool.wait_until_workers_up();
-        std::this_thread::sleep_for(30ms);
-        for (auto const pid : workers()) ::kill(pid, SIGKILL);
-    }
-    auto const results = handle.get();
-    for (int i = 0; i < 2000; ++i) ASSERT_EQ(results[i], i * i);
-}
 
 TEST_F(Chaos, NoOpTasksUnderFire) {
     Pool pool(3, sturdy());
@@ -142,36 +130,6 @@ TEST_F(Chaos, DeathsAtTheStart) {
         // So many deaths without a finished task are what breaks a pool; it says so, and ends.
         EXPECT_THAT(broken.what(), HasSubstr("killed by signal 9"));
     }
-}
-
-TEST_F(Chaos, AFrozenWorkerIsReplaced) {
-    Pool pool(2, quiet());
-    pool.wait_until_workers_up();
-    auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 500));
-    std::this_thread::sleep_for(50ms);
-    auto const victim = workers().at(0);
-    ::kill(victim, SIGSTOP);
-    auto const results = handle.get(30s);
-    for (int i = 0; i < 500; ++i) ASSERT_EQ(results[i], i * i);
-}
-
-TEST_F(Chaos, AFrozenMasterCallsNobodyDead) {
-    Pool pool(2, quiet());
-    pool.wait_until_workers_up();
-    auto handle = pool.map_async<slow_square>(sinew::range(0, 4000));
-    // Another process stops and continues us.
-    pid_t const self = ::getpid();
-    pid_t const helper = ::fork();
-    if (helper == 0) {
-        ::usleep(200'000);
-        ::kill(self, SIGSTOP);
-        ::usleep(3'000'000);
-        ::kill(self, SIGCONT);
-        ::_exit(0);
-    }
-    EXPECT_EQ(handle.get().size(), 4000U);
-    ::waitpid(helper, nullptr, 0);
-    EXPECT_EQ(pool.stats().deaths, 0U);
 }
 
 TEST_F(Poison, FailsAloneAfterItsRetries) {
@@ -255,25 +213,6 @@ TEST_F(Poison, AtMostOnceIsNotRunAgain) {
     EXPECT_TRUE(outcomes[4].has_value()) << "not begun when its worker died";
 }
 
-TEST_F(Poison, HardLimitsEndTasksAndBlameNobodyElse) {
-    Pool pool(2, quiet());
-    auto const limited = pool.with({.hard_limit = 200ms});
-    auto const outcomes = limited.map_settled(
-        [](int x) {
-            if (x == 5)
-                for (;;) std::this_thread::sleep_for(1s);
-            return x;
-        },
-        sinew::range(0, 40));
-    for (int i = 0; i < 40; ++i) ASSERT_EQ(outcomes[i].has_value(), i != 5) << i;
-    try {
-        outcomes[5].value();
-        FAIL();
-    } catch (WorkerDied const& died) {
-        EXPECT_EQ(died.cause(), WorkerDied::Cause::time_limit);
-    }
-}
-
 TEST_F(Poison, SoftLimitsAskToStop) {
     Pool pool(1, quiet());
     EXPECT_TRUE(pool.with({.soft_limit = 100ms})
@@ -285,42 +224,6 @@ TEST_F(Poison, SoftLimitsAskToStop) {
                             return this_task::stop_token().stop_requested();
                         },
                         0));
-}
-
-TEST_F(Poison, TooMuchMemoryIsToldApart) {
-    auto options = quiet();
-    options.max_rss_per_worker = std::size_t{200} << 20;
-    Pool pool(1, options);
-    try {
-        pool.with({.retries = 0})
-            .apply(
-                [](int) {
-                    std::vector<char> hog(std::size_t{600} << 20, 'x');
-                    asm volatile("" : : "r"(hog.data()) : "memory");  // it is to be there
-                    std::this_thread::sleep_for(20s);
-                    return int(hog.back());
-                },
-                0);
-        FAIL();
-    } catch (WorkerDied const& died) {
-        EXPECT_EQ(died.cause(), WorkerDied::Cause::out_of_memory);
-    }
-    EXPECT_EQ(pool.apply<square>(2), 4);
-}
-
-TEST_F(Poison, StackOverflowIsACrash) {
-    Pool pool(1, quiet());
-    EXPECT_THROW(pool.with({.retries = 1})
-                     .apply(
-                         [](int depth) {
-                             std::function<int(int)> const fall = [&](int d) {
-                                 std::array<char volatile, 4096> room{};
-                                 return d == 0 ? int(room[0]) : fall(d - 1) + room[1];
-                             };
-                             return fall(depth);
-                         },
-                         1'000'000),
-                 WorkerDied);
 }
 
 // The master dies: nobody is left (the leak check of this process sees to that).

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// With few descriptors, with little memory.
+#include <iostream>
+#include <sinew/pool.hpp>
+#include <sinew/range.hpp>
+#include <sinew/remote_error.hpp>
+
+#include "src/base/text.hpp"
+#include "tests/pool/chaos_program.hpp"
+#include "tests/pool/chaos_scenarios.hpp"
+#include "tests/pool/tasks.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+PoolOptions quiet() {
+    PoolOptions options;
+    options.progress = Progress::off;
+    return options;
+}
+
+void all_is_right(Pool& pool) {
+    auto const results = pool.map<slow_square>(range(0, 1000));
+    for (int i = 0; i < 1000; ++i)
+        expect(results[static_cast<std::size_t>(i)] == i * i, text("result ", i));
+}
+// With more workers than there can be, those there are do all of the work; a pool without any says why.
+void few_descriptors() {
+    {
+        Pool pool(4, quiet());
+        all_is_right(pool);
+        pool.resize(40);
+        for (int round = 0; round < 5; ++round) all_is_right(pool);
+        auto const stats = pool.stats();
+        std::cout << text(stats.ready, " workers, ", stats.started, " started\n");
+        expect(stats.ready >= 4 && stats.ready < 40, "as many as ever");
+        pool.resize(4);
+        all_is_right(pool);
+    }
+    Pool pool(40, quiet());
+    try {
+        all_is_right(pool);
+    } catch (PoolBroken const& broken) {
+        std::cout << broken.what() << std::endl;
+        expect(std::string_view(broken.what()).find("ulimit -n") != std::string_view::npos,
+               "not a word of the limit");
+    }
+}
+
+// Where it cannot, it says why.
+void plain() {
+    Pool pool(4, quiet());
+    all_is_right(pool);
+}
+
+int eats_all(int megabytes) {
+    std::vector<char> hog(static_cast<std::size_t>(megabytes) << 20, 'x');
+    asm volatile("" : : "r"(hog.data()) : "memory");
+    return int(hog.back());
+}
+// The kernel kills whoever has most: the worker.
+void out_of_memory() {
+    Pool pool(2, quiet());
+    expect(pool.apply<square>(3) == 9, "before");
+    std::vector<int> tasks(50, 1);
+    tasks[17] = 2000;
+    auto const ends = pool.with({.retries = 1}).map_settled<eats_all>(tasks);
+    for (std::size_t i = 0; i < ends.size(); ++i)
+        expect(ends[i].has_value() == (i != 17), text("task ", i));
+    try {
+        ends[17].value();
+    } catch (WorkerDied const& died) {
+        expect(died.cause() == WorkerDied::Cause::out_of_memory, text("it says ", died.what()));
+        expect(died.record().attempt == 2, text(died.record().attempt, " attempts"));
+    }
+    expect(pool.apply<square>(3) == 9, "afterwards");
+}
+
+}  // namespace
+
+bool act_alone(std::string const& name) {
+    if (name == "plain") plain();
+    else if (name == "few_descriptors") few_descriptors();
+    else if (name == "out_of_memory") out_of_memory();
+    else return false;
+    std::cout << "all right\n" << std::flush;
+    return true;
+}
+
+}  // namespace sinew::testing_support

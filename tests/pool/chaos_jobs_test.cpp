@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// chaos_program in every way that programs are started; nothing of it is left.
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iostream>
+#include <iterator>
+#include <sstream>
+
+#include "src/base/job_folder.hpp"
+#include "src/base/text.hpp"
+#include "tests/launchers/run/launched.hpp"
+#include "tests/support/leak_check.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using testing::HasSubstr;
+
+class PoolChaos : public testing::Test {
+protected:
+    ~PoolChaos() override { std::filesystem::remove(ledger); }
+
+    static std::string program() { return std::getenv("SINEW_TEST_CHAOS_PROGRAM"); }
+    Words bare(std::string const& what) const { return {program(), "bare", ledger, what}; }
+    Ended start(Words words) const {
+        Launched::Setting setting;
+        setting.command = {std::move(words.front())};
+        words.erase(words.begin());
+        return run(words, std::move(setting), Seconds(240));
+    }
+    static void expect_right(Ended const& ended) {
+        std::cout << ended.out;
+        EXPECT_EQ(ended.code, 0) << ended.err;
+        EXPECT_THAT(ended.out, HasSubstr("all right")) << ended.err;
+    }
+
+    LeakCheck leaks;
+    std::string const ledger =
+        text(std::filesystem::temp_directory_path().string(), "/sinew-chaos-", ::getpid());
+};
+
+TEST_F(PoolChaos, Bare) { expect_right(start({program(), "bare", ledger})); }
+
+TEST_F(PoolChaos, Run) {
+    expect_right(run({"--fake-nodes", "3", "-n", "3", program(), "job", ledger}, {}, Seconds(240)));
+}
+
+// With workers on one node only, and on three of them.
+TEST_F(PoolChaos, Mpirun) {
+    auto const* const given = std::getenv("SINEW_TEST_MPIEXEC");
+    if (given == nullptr) GTEST_SKIP() << "no MPI";
+    std::istringstream split(given);
+    Words const mpiexec{std::istream_iterator<std::string>(split), {}};
+    auto words = mpiexec;
+    words.insert(words.end(), {program(), "apart", ledger});
+    expect_right(start(words));
+    words = mpiexec;
+    words.insert(words.end(), {program(), "job", ledger, "crash", "kill_20ms"});
+    expect_right(start(words));
+}
+
+TEST_F(PoolChaos, FewDescriptors) {
+    expect_right(start({"/bin/sh", "-c", "ulimit -n 64; exec \"$@\"", "sh", program(), "bare",
+                        ledger, "few_descriptors"}));
+}
+
+// A file system without room for the folder of this process: the pool says so, and is broken.
+TEST_F(PoolChaos, NoFolder) {
+    auto const folder = ledger + ".full";
+    std::filesystem::create_directory(folder);
+    auto const ended = start({"/usr/bin/unshare", "-m", "sh", "-c",
+                              "mount -t tmpfs -o size=4k,nr_inodes=1 none \"$0\" && "
+                              "echo here && SINEW_TMPDIR=$0 exec \"$@\"",
+                              folder, program(), "bare", ledger, "plain"});
+    std::filesystem::remove(folder);
+    if (ended.out.find("here") == std::string::npos)
+        GTEST_SKIP() << "no file systems of our own: " << ended.err;
+    EXPECT_EQ(ended.code, 9);
+    EXPECT_THAT(ended.out, HasSubstr("No space left on device"));
+    EXPECT_THAT(ended.out, HasSubstr("SINEW_TMPDIR"));
+}
+
+/// A group of processes who have so much memory; version 1 or 2, whichever we may make one in.
+class MemoryGroup {
+public:
+    explicit MemoryGroup(std::size_t bytes) {
+        std::ifstream groups("/proc/self/cgroup");
+        for (std::string line; std::getline(groups, line);) {
+            auto const path = line.substr(line.find(':', line.find(':') + 1) + 1);
+            if (line.find(":memory:") != std::string::npos)
+                make("/sys/fs/cgroup/memory" + path, "memory.limit_in_bytes", bytes);
+            else if (line.starts_with("0::")) make("/sys/fs/cgroup" + path, "memory.max", bytes);
+        }
+    }
+    ~MemoryGroup() {
+        if (!path_.empty()) ::rmdir(path_.c_str());
+    }
+    MemoryGroup(MemoryGroup const&) = delete;
+    std::string const& path() const { return path_; }
+
+private:
+    void make(std::string const& above, char const* limit, std::size_t bytes) {
+        auto const path = text(above, "/sinew-chaos-", ::getpid());
+        if (!path_.empty() || ::mkdir(path.c_str(), 0700) != 0) return;
+        if (std::ofstream file(path + '/' + limit); file << bytes << std::flush) path_ = path;
+        else ::rmdir(path.c_str());
+    }
+    std::string path_;
+};
+
+TEST_F(PoolChaos, OutOfMemory) {
+    MemoryGroup const group(std::size_t{256} << 20);
+    if (group.path().empty()) GTEST_SKIP() << "we may make no group of processes";
+    expect_right(start({"/bin/sh", "-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"",
+                        group.path(), program(), "bare", ledger, "out_of_memory"}));
+}
+
+// The workers go with their master. (What tasks have started themselves is theirs to end.)
+TEST_F(PoolChaos, MasterDies) {
+    Launched::Setting setting;
+    setting.command = {program()};
+    Launched master({"bare", ledger, "hold"}, std::move(setting));
+    ASSERT_TRUE(master.says("at work"));
+    ::kill(master.pid(), SIGKILL);
+    auto const killed = std::chrono::steady_clock::now();
+    EXPECT_EQ(master.wait(Seconds(10)).code, 128 + SIGKILL);
+    EXPECT_LT(Seconds(std::chrono::steady_clock::now() - killed), Seconds(15))
+        << "its workers slept on";
+    // A killed process cannot remove its folder: the next one of ours on this machine does.
+    remove_stale_folders();
+}
+
+// Under an agent what tasks have started goes, too.
+TEST_F(PoolChaos, MasterDiesInAJob) {
+    Launched job({"--fake-nodes", "3", "-n", "3", program(), "job", ledger, "hold_with_others"});
+    ASSERT_TRUE(job.says("at work"));
+    ::kill(job.rank(0), SIGKILL);
+    EXPECT_EQ(job.wait(Seconds(20)).code, 128 + SIGKILL);
+    remove_stale_folders();
+}
+
+}  // namespace
+}  // namespace sinew::testing_support

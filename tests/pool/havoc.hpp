@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace sinew::testing_support {
+
+/// The workers that this process has started: those of a pool of its own, or of its node.
+std::vector<pid_t> own_workers();
+
+/// What a thread of it does to this process's workers, while it lives.
+class Havoc {
+public:
+    struct Plan {
+        enum class Kind { none, kill, throttle } kind = Kind::none;
+        /// At first; it grows by a tenth each time, so that everything ends, however slow the machine.
+        std::chrono::milliseconds period{};
+        std::size_t victims = 1;  ///< at a time, at random
+    };
+    explicit Havoc(Plan const& plan);
+    Havoc(Havoc const&) = delete;
+    ~Havoc();
+
+private:
+    bool over_within(std::chrono::milliseconds time);
+    void kill(Plan const& plan);
+    void throttle();
+
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    bool over_ = false;
+    std::thread thread_;
+};
+
+}  // namespace sinew::testing_support
