@@ -23,7 +23,7 @@ struct Workers {
 struct RetryOn {
     bool (*matches)(std::exception_ptr const&) = nullptr;
     int times = 0;                       ///< executions beyond the first
-    std::chrono::nanoseconds backoff{};  ///< before the first of them; doubles
+    std::chrono::nanoseconds backoff{};  ///< before the first of them; doubles, up to a day
 };
 
 /// `retry_on<std::system_error>(3, 100ms)`: tasks that throw one of these are executed again, up to

@@ -74,6 +74,7 @@ struct StartFailed {
     WorkerId worker;
     std::string why;
 };
+constexpr Duration longest_backoff = std::chrono::hours(24);
 /// A task that threw. Without `again`, it has failed; with it, it is wanted once more after a while.
 struct Thrown {
     std::uint32_t offset;  ///< in the batch

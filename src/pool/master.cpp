@@ -26,10 +26,19 @@ CoreSettings settings_of(PoolOptions const& options, Workers workers) {
     return settings;
 }
 
+constexpr int most_workers = 1 << 20;
+
 void check(Workers workers) {
-    if (workers.min < 1 || workers.max < workers.min)
-        throw UsageError(text("a pool of ", workers.min, " to ", workers.max,
-                              " workers (at least 1, and the second not below the first)"));
+    if (workers.min < 1 || workers.max < workers.min || workers.max > most_workers)
+        throw UsageError(text("a pool of ", workers.min, " to ", workers.max, " workers (1 to ",
+                              most_workers, ", and the second not below the first)"));
+}
+
+double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
+
+void check_not_negative(char const* what, Duration time) {
+    if (time < Duration::zero())
+        throw UsageError(text(what, " = ", seconds(time), " s (at least 0)"));
 }
 
 Workers checked(PoolOptions const& options, Places const& places) {
@@ -39,12 +48,23 @@ Workers checked(PoolOptions const& options, Places const& places) {
         throw UsageError(text("prefetch = ", options.prefetch, " (at least 0)"));
     if (options.failing_starts < 1)
         throw UsageError(text("failing_starts = ", options.failing_starts, " (at least 1)"));
+    check_not_negative("idle_grace", options.idle_grace);
     return workers;
 }
 
 void check(TaskOptions const& options) {
     if (options.retries < 0) throw UsageError(text("retries = ", options.retries, " (at least 0)"));
     if (options.chunk < 0) throw UsageError(text("chunk = ", options.chunk, " (at least 0)"));
+    check_not_negative("soft_limit", options.soft_limit);
+    check_not_negative("hard_limit", options.hard_limit);
+    if (options.hard_limit > Duration::zero() && options.soft_limit > options.hard_limit)
+        throw UsageError(text("soft_limit = ", seconds(options.soft_limit),
+                              " s, beyond hard_limit = ", seconds(options.hard_limit),
+                              " s, which ends the task before"));
+    auto const& retry = options.retry_on;
+    if (retry.times < 0 || retry.backoff < Duration::zero() || retry.backoff > longest_backoff)
+        throw UsageError(text("retry_on ", retry.times, " times after ", seconds(retry.backoff),
+                              " s (at least 0 times, 0 to ", seconds(longest_backoff), " s)"));
     if (options.at_most_once && options.retry_on.times > 0)
         throw UsageError("at_most_once and retry_on exclude each other. Choose one");
 }

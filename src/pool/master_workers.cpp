@@ -72,7 +72,8 @@ Thrown Master::thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord co
     if (retry.matches == nullptr || error.attempt > static_cast<std::uint32_t>(retry.times))
         return told;
     told.again = retry.matches(detail::revive(error));
-    told.backoff = retry.backoff * (std::int64_t{1} << std::min(error.attempt - 1, 20U));
+    auto const factor = std::int64_t{1} << std::min(error.attempt - 1, 20U);
+    told.backoff = std::min(retry.backoff, longest_backoff / factor) * factor;
     return told;
 }
 

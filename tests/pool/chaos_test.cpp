@@ -226,7 +226,7 @@ TEST_F(Poison, SoftLimitsAskToStop) {
                         0));
 }
 
-// The master dies: nobody is left (the leak check of this process sees to that).
+// G22 (Fiber): the master dies: nobody is left (the leak check of this process sees to that).
 TEST_F(Chaos, WorkersDieWithTheirMaster) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);

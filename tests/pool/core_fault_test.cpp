@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Deaths of workers: who is blamed, what is run again, and what is not.
+#include <set>
+
 #include "tests/pool/core_fixture.hpp"
 
 namespace sinew::pool {
@@ -146,6 +148,27 @@ TEST_F(CoreTest, ASuspectGetsNoWorkUntilItIsHeardOfAgain) {
     EXPECT_EQ(all<SendBatch>().size(), 1U);
 }
 
+// G5 (Fiber): no two lives of workers are taken for one another, however many there are.
+TEST_F(CoreTest, NoTwoWorkersEverHaveOneId) {
+    constexpr std::uint32_t count = 500;
+    make(count);
+    std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
+    auto const note = [&](WorkerId id) {
+        EXPECT_LT(id.slot, count);
+        EXPECT_TRUE(seen.emplace(id.slot, id.epoch).second) << id.slot << "/" << id.epoch;
+    };
+    for (auto const id : workers_) note(id);
+    for (int round = 0; round < 3; ++round) {
+        for (auto const id : std::exchange(workers_, {})) {
+            die(id, Cause::planned);
+            auto const next = one<StartWorker>().worker;
+            note(next);
+            ready(next);
+        }
+    }
+    EXPECT_EQ(seen.size(), 4 * count);
+}
+
 TEST_F(CoreTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
     make(2);
     die(workers_[0], Cause::crash);
@@ -154,6 +177,7 @@ TEST_F(CoreTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
     EXPECT_NE(start.worker.epoch, workers_[0].epoch);
 }
 
+// G11, G19 (Fiber)
 TEST_F(CoreTest, StartsThatFailArePausedAndThenBreakThePool) {
     CoreSettings settings;
     make(settings);

@@ -77,6 +77,7 @@ TEST_F(CoreScaling, WorkIsWorthWorkers) {
     EXPECT_EQ(ready_all(), 2U);
 }
 
+// G14 (Fiber)
 TEST_F(CoreScaling, NeverMoreThanTheMost) {
     make_elastic(0, 4);
     submit(1, 1000);

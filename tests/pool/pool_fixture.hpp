@@ -10,7 +10,7 @@
 
 namespace sinew::testing_support {
 
-/// Nothing of a pool is left when a test has ended.
+/// G15 (Fiber): nothing of a pool is left when a test has ended.
 struct PoolTest : testing::Test {
     static PoolOptions quiet() {
         PoolOptions options;

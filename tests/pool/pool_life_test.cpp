@@ -228,12 +228,36 @@ TEST_F(PoolLife, FailingInitializersBreakThePool) {
     EXPECT_THROW(pool.wait_until_workers_up(), PoolBroken);
 }
 
+// G20 (Fiber): nothing is ignored silently, least of all what makes no sense.
 TEST_F(PoolLife, NonsenseIsRefused) {
-    EXPECT_THROW(Pool(0, quiet()), UsageError);
-    EXPECT_THROW(Pool(Workers(3, 2), quiet()), UsageError);
+    for (auto const& workers : {Workers(0), Workers(-1), Workers(3, 2), Workers(1, 2'000'000'000)})
+        EXPECT_THROW(Pool(workers, quiet()), UsageError) << workers.min << ", " << workers.max;
+    for (auto const spoil : std::initializer_list<void (*)(PoolOptions&)>{
+             [](PoolOptions& options) { options.workers = Workers(0); },
+             [](PoolOptions& options) { options.failing_starts = 0; },
+             [](PoolOptions& options) { options.prefetch = -1; },
+             [](PoolOptions& options) { options.idle_grace = -1s; },
+             [](PoolOptions& options) { options.events = "/nowhere/events"; }}) {
+        auto options = quiet();
+        spoil(options);
+        EXPECT_THROW(Pool{options}, Error);
+    }
     Pool pool(1, quiet());
-    EXPECT_THROW(pool.with({.retries = -1}).apply<square>(1), UsageError);
+    for (TaskOptions const& options : std::initializer_list<TaskOptions>{
+             {.retries = -1},
+             {.chunk = -1},
+             {.soft_limit = -1s},
+             {.hard_limit = -1s},
+             {.soft_limit = 2s, .hard_limit = 1s},
+             {.retry_on = retry_on<std::runtime_error>(-1)},
+             {.retry_on = retry_on<std::runtime_error>(1, -1s)},
+             {.retry_on = retry_on<std::runtime_error>(1, std::chrono::hours(25))},
+             {.at_most_once = true, .retry_on = retry_on<std::runtime_error>(1)}})
+        EXPECT_THROW(pool.with(options).apply<square>(1), UsageError);
+    EXPECT_THROW(pool.resize(0), UsageError);
+    EXPECT_THROW(pool.resize(Workers(1, 2'000'000'000)), UsageError);
     EXPECT_THROW(pool.join(), UsageError);
+    EXPECT_EQ(pool.apply<square>(2), 4);
 }
 
 TEST_F(PoolLife, EventsAreWritten) {

@@ -271,6 +271,7 @@ TEST(WorkerTasks, RefusesATaskThatItDoesNotHave) {
     EXPECT_THAT(master.refused, HasSubstr("12345"));
 }
 
+// G22 (Fiber): that is no failure.
 TEST(WorkerTasks, FinishesWhatItHasWhenReleased) {
     Master master;
     master.job<&nap, std::uint64_t>(1);
@@ -287,6 +288,7 @@ TEST(WorkerTasks, FinishesWhatItHasWhenReleased) {
     EXPECT_EQ(master.page->running.load(), nothing_running);
 }
 
+// G22 (Fiber)
 TEST(WorkerTasks, EndsAtOnceWhenFencedOrAlone) {
     Master fenced;
     ASSERT_TRUE(fenced.wait_ready());

@@ -102,6 +102,7 @@ protected:
     Reports reports;
 };
 
+// G22 (Fiber), and G15 of the leak check: nobody outlives who started it.
 TEST_F(Family, EndsWhenTheParentIsKilled) { expect_all_gone_after(Way::wait, SIGKILL, -SIGKILL); }
 TEST_F(Family, EndsWhenTheParentIsTerminated) {
     expect_all_gone_after(Way::wait, SIGTERM, -SIGTERM);
@@ -112,6 +113,7 @@ TEST_F(Family, EndsWhenTheParentExitsInAThread) {
 }
 TEST_F(Family, EndsWhenTheParentLeavesWithoutAWord) { expect_all_gone_after(Way::quick, 0, 17); }
 
+// G15 (Fiber)
 TEST_F(Family, LeavesNoFolderOfItsMembers) {
     Process process([] {
         auto& runtime = process::Runtime::instance();
@@ -126,6 +128,7 @@ TEST_F(Family, LeavesNoFolderOfItsMembers) {
         EXPECT_FALSE(entry.path().filename().string().starts_with("proc-")) << entry.path();
 }
 
+// G13 (Fiber)
 TEST_F(Family, AnEarlyDeathIsToldWithTheLog) {
     ::setenv("SINEW_TEST_EARLY", "abort", 1);
     Process process({.name = "doomed"}, task<sleep_for_ever>);

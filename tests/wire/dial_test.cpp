@@ -90,5 +90,20 @@ TEST(Dial, RefusesAListenerThatSpeaksSomethingElse) {
     EXPECT_THAT(error, HasSubstr("does not know this job's secret"));
 }
 
+// G17 (Fiber): any address of any interface will do, and a port that is free.
+TEST(Dial, MayUseIpv6) {
+    if (interface_of("::1").name.empty()) GTEST_SKIP() << "this machine has no IPv6";
+    Loop loop;
+    Secret const secret = Secret::random();
+    std::unique_ptr<Link> accepted, dialled;
+    Listener const listener(loop, Address::tcp("::1", 0), Credentials{secret, {}}, {},
+                            [&](std::unique_ptr<Link> link) { accepted = std::move(link); });
+    EXPECT_EQ(listener.address().host, "::1");
+    EXPECT_NE(listener.address().port, 0);
+    auto const handle = dial(loop, listener.address(), {secret, {}}, {}, 30s,
+                             [&](Dialled result) { dialled = std::move(result.link); });
+    EXPECT_TRUE(run_until(loop, [&] { return accepted && dialled; }));
+}
+
 }  // namespace
 }  // namespace sinew::wire

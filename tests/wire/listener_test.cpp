@@ -43,6 +43,7 @@ std::string read_all(int fd) {
 
 class ListenerTest : public testing::TestWithParam<Address::Family> {};
 
+// G16 (Fiber)
 TEST_P(ListenerTest, TellsADiallerThatItsSecretIsWrong) {
     Door door(GetParam());
     auto const error = door.dial_with(Secret::random());
