@@ -11,6 +11,12 @@ wire::LinkOptions relay_options() {
             .low_water = relay_piece / 2};
 }
 
+void send_relayed(wire::Link* link, Relay kind,
+                  std::initializer_list<std::span<std::byte const>> parts, bool& full) {
+    if (link == nullptr) return;
+    if (link->send(static_cast<std::uint8_t>(kind), 0, parts) == wire::Flow::full) full = true;
+}
+
 void close_in_order(std::unique_ptr<wire::Link> link) {
     auto const held = std::make_shared<std::unique_ptr<wire::Link>>(std::move(link));
     (*held)->on({.message = [](auto const&) {}, .end = [held](auto const&) { held->reset(); }});

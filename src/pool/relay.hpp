@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -98,6 +99,10 @@ wire::LinkOptions relay_options();
 constexpr std::size_t relay_piece = std::size_t{256} << 10;
 /// Bytes for one worker on their way, beyond which its other payloads wait at rank 0.
 constexpr std::size_t relay_window = std::size_t{4} << 20;
+
+/// Notes in `full` when the rest had better wait for `drained`. Null: nobody is there to hear it.
+void send_relayed(wire::Link* link, Relay kind,
+                  std::initializer_list<std::span<std::byte const>> parts, bool& full);
 
 /// Says farewell, and goes when the other end has heard it, or does not answer.
 void close_in_order(std::unique_ptr<wire::Link> link);

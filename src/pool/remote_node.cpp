@@ -59,8 +59,7 @@ void RemoteNode::over() {
 }
 
 void RemoteNode::send(Relay kind, std::initializer_list<std::span<std::byte const>> parts) {
-    if (!link_) return;
-    if (link_->send(static_cast<std::uint8_t>(kind), 0, parts) == wire::Flow::full) full_ = true;
+    send_relayed(link_.get(), kind, parts, full_);
 }
 
 void RemoteNode::flush() {

@@ -53,8 +53,7 @@ void Supervisor::wait_until_over() {
 }
 
 void Supervisor::send(Relay kind, std::initializer_list<std::span<std::byte const>> parts) {
-    if (!link_) return;
-    if (link_->send(static_cast<std::uint8_t>(kind), 0, parts) == wire::Flow::full) full_ = true;
+    send_relayed(link_.get(), kind, parts, full_);
 }
 
 void Supervisor::on_message(wire::Message const& message) {

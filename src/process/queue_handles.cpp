@@ -29,7 +29,7 @@ struct Desk {
         std::weak_ptr<RemoteEnd> handle;
     };
     static Desk& instance();
-    Desk();
+    explicit Desk(Mail& its);
     void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
     void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
     void ended();
@@ -45,46 +45,57 @@ struct Desk {
         "a put into a closed queue (close() was called). Close it after the last put");
 }
 
-/// The handles of a queue that lives here.
-class LocalEnd final : public QueueEnd {
+/// What the handles of a queue do alike, wherever it lives.
+template <class Where>
+class EndOf : public QueueEnd {
 public:
-    LocalEnd(Desk& desk, std::uint64_t id, std::shared_ptr<QueueOwner> queue)
-        : desk_(desk), id_(id), queue_(std::move(queue)) {}
-    ~LocalEnd() override {
-        Lock const lock(desk_.mail.guard());
-        auto const found = desk_.owned.find(id_);
-        if (found == desk_.owned.end() || !found->second.handle.expired()) return;
-        if (!found->second.travelled || (queue_->closed() && queue_->size() == 0))
-            desk_.owned.erase(found);
-    }
-    bool put(Writer item, QueueDeadline deadline) override {
+    EndOf(Desk& desk, std::shared_ptr<Where> queue) : desk_(desk), queue_(std::move(queue)) {}
+    bool put(Writer item, QueueDeadline deadline) final {
         Lock lock(desk_.mail.guard());
         if (queue_->put(lock, std::move(item), deadline)) return true;
         if (queue_->closed()) refuse_put();
         return false;
     }
-    std::optional<QueueItem> take(QueueDeadline deadline, bool acknowledge) override {
+    std::optional<QueueItem> take(QueueDeadline deadline, bool acknowledge) final {
         Lock lock(desk_.mail.guard());
         return queue_->take(lock, deadline, acknowledge);
     }
-    void acknowledge(std::uint64_t ticket) override {
-        Lock const lock(desk_.mail.guard());
+    void acknowledge(std::uint64_t ticket) final {
+        auto const lock = desk_.mail.lock();
         queue_->acknowledge(ticket);
     }
-    void give_back(std::uint64_t ticket) override {
-        Lock const lock(desk_.mail.guard());
+    void give_back(std::uint64_t ticket) final {
+        auto const lock = desk_.mail.lock();
         queue_->give_back(ticket);
+    }
+    void close() final {
+        Lock const lock(desk_.mail.guard());
+        queue_->close();
+    }
+
+protected:
+    Desk& desk_;
+    std::shared_ptr<Where> const queue_;
+};
+
+/// The handles of a queue that lives here.
+class LocalEnd final : public EndOf<QueueOwner> {
+public:
+    LocalEnd(Desk& desk, std::uint64_t id, std::shared_ptr<QueueOwner> queue)
+        : EndOf(desk, std::move(queue)), id_(id) {}
+    ~LocalEnd() override {
+        auto const lock = desk_.mail.lock();
+        auto const found = desk_.owned.find(id_);
+        if (found == desk_.owned.end() || !found->second.handle.expired()) return;
+        if (!found->second.travelled || (queue_->closed() && queue_->size() == 0))
+            desk_.owned.erase(found);
     }
     std::size_t size() override {
         Lock const lock(desk_.mail.guard());
         return queue_->size();
     }
-    void close() override {
-        Lock const lock(desk_.mail.guard());
-        queue_->close();
-    }
     void encode_to(Writer& writer) override {
-        Lock const lock(desk_.mail.guard());
+        auto const lock = desk_.mail.lock();
         desk_.owned[id_].travelled = true;
         desk_.mail.own_address().encode_to(writer);
         encode(writer, id_);
@@ -92,48 +103,24 @@ public:
     }
 
 private:
-    Desk& desk_;
     std::uint64_t const id_;
-    std::shared_ptr<QueueOwner> const queue_;
 };
 
 /// The handles of a queue that lives in another process.
-class RemoteEnd final : public QueueEnd {
+class RemoteEnd final : public EndOf<QueueClient> {
 public:
     RemoteEnd(Desk& desk, ProcessAddress address, std::size_t bound,
               std::shared_ptr<QueueClient> queue)
-        : desk_(desk), address_(std::move(address)), bound_(bound), queue_(std::move(queue)) {}
+        : EndOf(desk, std::move(queue)), address_(std::move(address)), bound_(bound) {}
     ~RemoteEnd() override {
-        Lock const lock(desk_.mail.guard());
+        auto const lock = desk_.mail.lock();
         auto const found = desk_.known.find({queue_->peer(), queue_->id()});
         if (found != desk_.known.end() && found->second.queue == queue_) desk_.known.erase(found);
         queue_->leave();
     }
-    bool put(Writer item, QueueDeadline deadline) override {
-        Lock lock(desk_.mail.guard());
-        if (queue_->put(lock, item, deadline)) return true;
-        if (queue_->closed()) refuse_put();
-        return false;
-    }
-    std::optional<QueueItem> take(QueueDeadline deadline, bool acknowledge) override {
-        Lock lock(desk_.mail.guard());
-        return queue_->take(lock, deadline, acknowledge);
-    }
-    void acknowledge(std::uint64_t ticket) override {
-        Lock const lock(desk_.mail.guard());
-        queue_->acknowledge(ticket);
-    }
-    void give_back(std::uint64_t ticket) override {
-        Lock const lock(desk_.mail.guard());
-        queue_->give_back(ticket);
-    }
     std::size_t size() override {
         Lock lock(desk_.mail.guard());
         return queue_->size(lock);
-    }
-    void close() override {
-        Lock const lock(desk_.mail.guard());
-        queue_->close();
     }
     void encode_to(Writer& writer) override {
         address_.encode_to(writer);
@@ -142,20 +129,18 @@ public:
     }
 
 private:
-    Desk& desk_;
     ProcessAddress const address_;
     std::size_t const bound_;
-    std::shared_ptr<QueueClient> const queue_;
 };
 
 Desk& Desk::instance() {
-    static Desk* const desk = new Desk;
-    Mail::instance();  // refuses forked processes
+    auto& mail = Mail::instance();  // refuses forked processes
+    auto const lock = mail.lock();
+    static Desk* const desk = new Desk(mail);
     return *desk;
 }
 
-Desk::Desk() : mail(Mail::instance()) {
-    Lock const lock(mail.guard());
+Desk::Desk(Mail& its) : mail(its) {
     mail.serve(MailService::queue,
                {[this](auto const& peer, Letter const& each) { letter(peer, each); },
                 [this](auto const& peer, std::string const& why) { lost(peer, why); },
@@ -202,7 +187,7 @@ void QueueEnd::refuse_closed() const {
 
 std::shared_ptr<QueueEnd> make_queue(std::size_t bound) {
     auto& desk = Desk::instance();
-    Lock const lock(desk.mail.guard());
+    auto const lock = desk.mail.lock();
     auto const id = ++desk.ids;
     auto& owned = desk.owned[id];
     owned.queue = std::make_shared<QueueOwner>(desk.mail, id, bound);
@@ -216,7 +201,7 @@ std::shared_ptr<QueueEnd> find_queue(Reader& reader) {
     auto const id = decode<std::uint64_t>(reader);
     auto const bound = static_cast<std::size_t>(decode<std::uint64_t>(reader));
     auto& desk = Desk::instance();
-    Lock const lock(desk.mail.guard());
+    auto const lock = desk.mail.lock();
     if (address.origin == desk.mail.origin()) {
         auto const found = desk.owned.find(id);
         if (found == desk.owned.end())
