@@ -189,7 +189,7 @@ std::vector<Scenario> const& crash_scenarios() {
          .havoc = {.kind = Kind::kill, .period = 100ms, .victims = 2}},
         {.name = "kill_all",
          .act = all_at_once,
-         .havoc = {.kind = Kind::kill, .period = 150ms, .victims = all_of_them}},
+         .havoc = {.kind = Kind::kill, .period = 300ms, .victims = all_of_them}},
         {.name = "kill_while_replaced",
          .act = killed_all_the_time,
          .options = with_worn_workers,

@@ -6,10 +6,10 @@
 set -euo pipefail
 # shellcheck source=tests/launchers/hosts/support.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../launchers/hosts/support.sh"
-on_a_lab 4 "$0" "$@"
-prepare "$1"
 # shellcheck source=tests/pool/communicator_lab.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/communicator_lab.sh"
+on_a_lab 4 "$0" "$@"
+prepare "$1"
 prepare_ranks 4 "$2"
 
 # wall A|D HOST RULE...: adds to the rules of a host's firewall, or takes away.
@@ -37,19 +37,22 @@ firewalls() {
 }
 
 # h2 is cut off for 2 s only. h3 is suspended, with all there is, past its lease: its workers wake up
-# when others have done their tasks, and may do nothing any more.
+# when others have done their tasks, before their supervisor does, and may do nothing any more.
 comes_back() {
-    local pid all
+    local all workers
     begin lasting
     within 40 works || { fail "coming back: no task begins"; show; }
     "$lab" cut --name "$SINEW_LAB" h2
     mapfile -t all < <(processes_of h3)
-    for pid in "${all[@]}"; do kill -STOP "$pid" 2>/dev/null || true; done
+    mapfile -t workers < <(workers_of h3)
+    ((${#workers[@]})) || fail "coming back: no workers on h3"
+    kill -STOP "${all[@]}"
     sleep 2
     "$lab" mend --name "$SINEW_LAB" h2
     sleep 9
-    for pid in "${all[@]}"; do kill -CONT "$pid" 2>/dev/null || true; done
-    within 10 no_workers h3 || fail "coming back: workers of h3 go on: $(workers_of h3)"
+    kill -CONT "${workers[@]}"
+    within 5 no_workers h3 || fail "coming back: workers of h3 go on: $(workers_of h3)"
+    kill -CONT "${all[@]}" 2>/dev/null || true
     ends_well "coming back"
     lost h3 || { fail "coming back: not a word of h3"; show; }
     ! lost h2 || { fail "coming back: h2 was lost within 2 s"; show; }
