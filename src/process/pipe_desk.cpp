@@ -65,13 +65,13 @@ std::pair<UniqueFd, UniqueFd> connected_sockets() {
 }
 
 PipeDesk& PipeDesk::instance() {
-    static PipeDesk* const desk = new PipeDesk;  // for ever, as the runtime
-    Mail::instance();                            // refuses forked processes
+    auto& mail = Mail::instance();  // refuses forked processes
+    auto const lock = mail.lock();
+    static PipeDesk* const desk = new PipeDesk(mail);  // for ever, as the runtime
     return *desk;
 }
 
-PipeDesk::PipeDesk() : mail_(Mail::instance()), relays_(mail_) {
-    Lock const lock(mail_.guard());
+PipeDesk::PipeDesk(Mail& mail) : mail_(mail), relays_(mail_) {
     mail_.serve(MailService::pipe,
                 {[this](auto const& peer, Letter const& each) { letter(peer, each); },
                  [this](auto const& peer, std::string const&) { relays_.lost(peer); }, [] {}});
@@ -130,7 +130,7 @@ PipeDesk::Route PipeDesk::route(PipeHandle const& handle) const {
 
 UniqueFd PipeDesk::fetch(PipeHandle const& handle, Route route) {
     {
-        Lock const lock(mail_.guard());
+        auto const lock = mail_.lock();
         if (handle.keeper.origin == mail_.origin()) {
             auto end = take(handle.token);
             if (!end) refuse_gone(handle, "it was fetched before");

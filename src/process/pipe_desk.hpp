@@ -37,7 +37,7 @@ private:
     };
     using Visitors = std::list<Visitor>;
 
-    PipeDesk();
+    explicit PipeDesk(Mail& mail);
     void listen();
     void accept();
     void serve(Visitors::iterator visitor);

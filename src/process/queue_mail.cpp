@@ -27,16 +27,24 @@ std::uint64_t random_word() {
     return word;
 }
 
+Lock lock_of(Runtime& runtime) {
+    auto& guard = runtime.guard();
+    return Runtime::in_callback() ? Lock(guard, std::defer_lock) : Lock(guard);
+}
+
 }  // namespace
 
+Lock Mail::lock() { return lock_of(runtime_); }
+
+// The guard is taken before it is made, by all: who makes it in a callback has the guard already.
 Mail& Mail::instance() {
-    static Mail* const mail = new Mail;  // for ever, as the runtime
-    Runtime::instance();                 // refuses forked processes
+    auto& runtime = Runtime::instance();  // refuses forked processes
+    auto const held = lock_of(runtime);
+    static Mail* const mail = new Mail(runtime);  // for ever, as the runtime
     return *mail;
 }
 
-Mail::Mail() : runtime_(Runtime::instance()), origin_(random_word()) {
-    std::lock_guard const lock(guard());
+Mail::Mail(Runtime& runtime) : runtime_(runtime), origin_(random_word()) {
     handlers_[0] = {[this](auto const& peer, Letter const& letter) { own_letter(peer, letter); },
                     [](auto const&, auto const&) {}, [] {}};
     runtime_.serve(

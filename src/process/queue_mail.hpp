@@ -36,11 +36,13 @@ public:
         std::function<void()> ended;
     };
 
-    /// To be called without the guard.
     static Mail& instance();
     Mail(Mail const&) = delete;
 
     std::mutex& guard() { return runtime_.guard(); }
+    /// Holds the guard, or nothing where this thread has it: handles also come and go within callbacks,
+    /// as parts of results. No wait is possible then.
+    Lock lock();
     Runtime& runtime() { return runtime_; }
     /// This process, among all of the family.
     std::uint64_t origin() const { return origin_; }
@@ -97,7 +99,7 @@ private:
         Assembler assembler;
     };
 
-    Mail();
+    explicit Mail(Runtime& runtime);
     Box& box(std::shared_ptr<Peer> const& peer);
     std::shared_ptr<Transfer> begin(Box& box, LetterHead const& head,
                                     std::span<std::byte const> bytes,

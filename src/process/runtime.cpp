@@ -35,7 +35,7 @@ constexpr auto patience_at_end = std::chrono::seconds(5);
 /// What a process of a family gets from the one that started it.
 struct Family {
     std::optional<wire::Secret> secret;
-    std::string name, folder;
+    std::string name, folder, network;
 };
 Family& family() {
     static Family mine;
@@ -45,6 +45,7 @@ Family& family() {
 // Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
 // parent's.
 std::atomic<bool> is_fork{false};
+thread_local bool is_own_thread = false;
 
 std::string host_name() {
     if (auto const name = env("SINEW_NODE_NAME")) return *name;
@@ -108,6 +109,9 @@ struct Runtime::State {
     void run();
     /// `known_as`: the host that others dial, where the address itself is none of theirs.
     void listen(wire::Address const& address, std::string const& known_as = "");
+    void listen_here();
+    /// Empty: the first address that is not loopback.
+    void listen_on(std::string const& address);
     void begin_end();
     void end_at_exit();
 
@@ -117,7 +121,8 @@ struct Runtime::State {
     std::string const name, host;
     std::optional<PrivateFolder> folder;
     std::vector<std::unique_ptr<wire::Listener>> listeners;
-    std::set<std::string> networks;      ///< what listen_on_network was called for
+    std::string network = family().network;
+    std::set<std::string> networks;      ///< on which it listens
     std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
     Peers peers;
     std::vector<std::function<void(std::function<void()>)>> at_end;
@@ -131,6 +136,7 @@ struct Runtime::State {
 };
 
 void Runtime::State::run() {
+    is_own_thread = true;
     for (bool again = true; again;) {
         try {
             loop.run();
@@ -153,6 +159,27 @@ void Runtime::State::listen(wire::Address const& address, std::string const& kno
     auto bound = listeners.back()->address();
     if (!known_as.empty()) bound.host = known_as;
     addresses.push_back(bound.text());
+}
+
+void Runtime::State::listen_here() {
+    if (!folder) folder.emplace();
+    if (listeners.empty()) listen(wire::Address::unix_socket(folder->path() + "/peers"));
+}
+
+void Runtime::State::listen_on(std::string const& address) {
+    auto const interfaces = wire::interfaces();  // loopback last
+    if (interfaces.empty())
+        throw SystemError("no network interface is up (not even loopback). See ip link",
+                          ENETUNREACH);
+    auto const wanted = address.empty() ? interfaces.front().address : address;
+    if (networks.contains(wanted)) return;
+    bool const ours = std::any_of(interfaces.begin(), interfaces.end(),
+                                  [&](auto const& each) { return each.address == wanted; });
+    // A name, or the outer address of a translated network.
+    if (ours) listen(wire::Address::tcp(wanted, 0));
+    else listen(wire::Address::tcp("0.0.0.0", 0), wanted);
+    networks.insert(wanted);
+    if (network.empty()) network = wanted;
 }
 
 // With the guard held.
@@ -208,6 +235,7 @@ Runtime::Runtime() : state_(std::make_unique<State>()) {
 Runtime::~Runtime() = default;
 
 bool Runtime::forked() { return is_fork; }
+bool Runtime::in_callback() { return is_own_thread; }
 
 Runtime& Runtime::instance() {
     if (is_fork)
@@ -217,18 +245,16 @@ Runtime& Runtime::instance() {
                               "sinew::Process, or exec a program after fork"));
     static Runtime* const runtime = new Runtime;  // for ever: threads may outlive main
     [[maybe_unused]] static int const registered = [] {
-        // OpenSSL cleans up by a handler of its own, made at its first use. Handlers run backwards,
-        // and what ends here may still need it.
+        // OpenSSL cleans up by a handler made at its first use; handlers run backwards.
         static_cast<void>(runtime->state_->secret.derive("first use"));
         return std::atexit([] { runtime->state_->end_at_exit(); });
     }();
     return *runtime;
 }
 
-void Runtime::join_family(wire::Secret const& secret, std::string name, std::string folder) {
-    family().secret = secret;
-    family().name = std::move(name);
-    family().folder = std::move(folder);
+void Runtime::join_family(wire::Secret const& secret, std::string name, std::string folder,
+                          std::string network) {
+    family() = {secret, std::move(name), std::move(folder), std::move(network)};
 }
 
 std::mutex& Runtime::guard() { return state_->guard; }
@@ -248,24 +274,18 @@ std::string const& Runtime::family_folder() {
 }
 
 std::vector<std::string> Runtime::addresses() {
-    if (state_->listeners.empty()) state_->listen(wire::Address::unix_socket(folder() + "/peers"));
+    state_->listen_here();
+    // Not before anybody asks: most processes need no port.
+    if (!network().empty() && state_->networks.empty()) state_->listen_on(network());
     return state_->addresses;
 }
 
 void Runtime::listen_on_network(std::string const& host) {
-    addresses();
-    auto const interfaces = wire::interfaces();  // loopback last
-    if (interfaces.empty())
-        throw SystemError("no network interface is up (not even loopback). See ip link",
-                          ENETUNREACH);
-    auto const wanted = host.empty() ? interfaces.front().address : host;
-    bool const ours = std::any_of(interfaces.begin(), interfaces.end(),
-                                  [&](auto const& each) { return each.address == wanted; });
-    if (!state_->networks.insert(wanted).second) return;
-    // A name, or the outer address of a translated network.
-    if (ours) state_->listen(wire::Address::tcp(wanted, 0));
-    else state_->listen(wire::Address::tcp("0.0.0.0", 0), wanted);
+    state_->listen_here();
+    state_->listen_on(host);
 }
+
+std::string const& Runtime::network() const { return state_->network; }
 
 void Runtime::serve(Service service) { state_->peers.serve(std::move(service)); }
 

@@ -60,9 +60,13 @@ public:
     static Runtime& instance();
     /// This is a fork of a process that has one: nothing here is to be used, or ended.
     static bool forked();
+    /// On the runtime's own thread, which runs callbacks: the guard is held.
+    static bool in_callback();
     /// In a process that a family member has started: before the first use of `instance`. `folder`:
     /// where this process makes its private one, which goes with it at the latest; empty: anywhere.
-    static void join_family(wire::Secret const& secret, std::string name, std::string folder = "");
+    /// `network`: the address of this host for those of the family on others; empty: there are none.
+    static void join_family(wire::Secret const& secret, std::string name, std::string folder = "",
+                            std::string network = "");
 
     Runtime(Runtime const&) = delete;
     std::mutex& guard();
@@ -80,11 +84,14 @@ public:
     std::string const& family_folder();
 
     /// Where this process listens, as wire::Address takes it. From the first call on it listens on a
-    /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called.
+    /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called, or where
+    /// the family has members on other hosts.
     std::vector<std::string> addresses();
     /// Throws SystemError. `host`: the address others reach this node under; empty: the first that
     /// is not loopback. Once for each is enough.
     void listen_on_network(std::string const& host = "");
+    /// Under which others reach this host; children get it. Empty: nobody has said so yet.
+    std::string const& network() const;
 
     void serve(Service service);
     /// The process that listens there; connected when first used, kept. `host` is that process's.

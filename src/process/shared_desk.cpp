@@ -40,7 +40,7 @@ public:
     Object(SharedDesk& desk, SharedHandle handle, Route route)
         : desk_(desk), handle_(std::move(handle)), route_(route) {}
     ~Object() override {
-        Lock const lock(desk_.mail_.guard());
+        auto const lock = desk_.mail_.lock();
         auto const found = desk_.known_.find({handle_.owner.origin, handle_.id});
         if (found != desk_.known_.end() && found->second.expired()) desk_.known_.erase(found);
         if (handle_.owner.origin == desk_.mail_.origin() && desk_.own_.erase(handle_.id) != 0)
@@ -66,13 +66,13 @@ private:
 };
 
 SharedDesk& SharedDesk::instance() {
-    static SharedDesk* const desk = new SharedDesk;  // for ever, as the runtime
-    Mail::instance();                                // refuses forked processes
+    auto& mail = Mail::instance();  // refuses forked processes
+    auto const lock = mail.lock();
+    static SharedDesk* const desk = new SharedDesk(mail);  // for ever, as the runtime
     return *desk;
 }
 
-SharedDesk::SharedDesk() : mail_(Mail::instance()) {
-    Lock const lock(mail_.guard());
+SharedDesk::SharedDesk(Mail& mail) : mail_(mail) {
     mail_.serve(MailService::share,
                 {[this](auto const& peer, Letter const& each) { letter(peer, each); },
                  [this](auto const& peer, std::string const& why) { lost(peer, why); },
@@ -101,7 +101,7 @@ std::shared_ptr<detail::SharedObject> SharedDesk::add(std::span<std::byte const>
 }
 
 std::shared_ptr<detail::SharedObject> SharedDesk::find(SharedHandle handle, Route route) {
-    Lock const lock(mail_.guard());
+    auto const lock = mail_.lock();
     auto& known = known_[{handle.owner.origin, handle.id}];
     if (auto object = known.lock()) return object;
     auto object = std::make_shared<Object>(*this, std::move(handle), route);

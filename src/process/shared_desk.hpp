@@ -50,7 +50,7 @@ private:
     };
     using Key = std::pair<Peer*, std::uint64_t>;
 
-    SharedDesk();
+    explicit SharedDesk(Mail& mail);
     SharedBytes bytes(SharedHandle const& handle, Route route);
     SharedBytes fetch(SharedHandle const& handle);
     void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);

@@ -65,6 +65,7 @@ Runtime& Runtime::instance() {
     return *runtime;
 }
 bool Runtime::forked() { return false; }
+bool Runtime::in_callback() { return false; }
 std::mutex& Runtime::guard() { return fuzz::FakeRuntime::instance().guard; }
 wire::Loop& Runtime::loop() { return fuzz::FakeRuntime::instance().loop; }
 std::string const& Runtime::name() const {

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// Results that are handles, of what lives in the workers.
+#include <gmock/gmock.h>
+
+#include <memory>
+#include <numeric>
+#include <set>
+#include <sinew/pipe.hpp>
+#include <sinew/pool.hpp>
+#include <sinew/queue.hpp>
+#include <sinew/shared.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/pool/pool_fixture.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using namespace std::chrono_literals;
+
+struct HandleResults : PoolTest {
+    static PoolOptions two() {
+        auto options = quiet();
+        options.workers = 2;
+        return options;
+    }
+};
+
+Queue<int> queue_with(int item) {
+    static Queue<int> queue;
+    queue.put(item);
+    return queue;
+}
+
+TEST_F(HandleResults, MayBeQueues) {
+    Pool pool(two());
+    auto queues = pool.map<queue_with>(range(0, 60));
+    std::multiset<int> items;
+    for (auto& queue : queues) items.insert(queue.get_for(20s).value_or(-1));
+    std::vector<int> expected(60);
+    std::iota(expected.begin(), expected.end(), 0);
+    EXPECT_THAT(items, testing::ElementsAreArray(expected));
+}
+
+TEST_F(HandleResults, MayBeDropped) {
+    Pool pool(two());
+    { auto const ignored = pool.map_async<queue_with>(range(0, 60)); }
+    for (auto const& each : pool.imap<queue_with>(range(0, 60))) {
+        static_cast<void>(each);
+        break;
+    }
+    EXPECT_TRUE(pool.apply<queue_with>(7).get_for(20s));
+}
+
+Shared<std::string> shared_word(int) {
+    static auto const word = share(std::string(100000, 'w'));
+    return word;
+}
+
+TEST_F(HandleResults, MayBeSharedObjects) {
+    Pool pool(two());
+    for (auto const& word : pool.map<shared_word>(range(0, 10)))
+        EXPECT_TRUE(*word == std::string(100000, 'w'));
+}
+
+PipeEnd<std::string> pipe_with_a_word(int) {
+    auto [here, there] = sinew::pipe<std::string>();
+    here.send("from a worker");
+    return std::move(there);
+}
+
+TEST_F(HandleResults, MayBeEndsOfPipes) {
+    Pool pool(two());
+    EXPECT_EQ(pool.apply<pipe_with_a_word>(1).recv(), "from a worker");
+}
+
+}  // namespace
+}  // namespace sinew::testing_support
