@@ -97,7 +97,8 @@ constexpr auto lease_margin = std::chrono::seconds(1);
 /// So little waits for the kernel that a word to or from a worker is not late behind its payloads.
 wire::LinkOptions relay_options();
 constexpr std::size_t relay_piece = std::size_t{256} << 10;
-/// Bytes for one worker on their way, beyond which its other payloads wait at rank 0.
+/// Bytes for one worker on their way, beyond which its other payloads wait at rank 0; and those of
+/// one that wait at its supervisor, beyond which it waits itself.
 constexpr std::size_t relay_window = std::size_t{4} << 20;
 
 /// Notes in `full` when the rest had better wait for `drained`. Null: nobody is there to hear it.

@@ -99,6 +99,7 @@ void Supervisor::start(std::span<std::byte const> body) {
     spec.message.assign(body.begin(), body.end());
     spec.cpus = setup_.cpus;
     spec.family = setup_.family;
+    spec.network = link_->local_host();  // none where all ranks are on one host
     try {
         worker.child = process::start_child(spec);
     } catch (Error const& problem) {
@@ -138,7 +139,11 @@ void Supervisor::listen_to(std::uint64_t number) {
 }
 
 void Supervisor::on_piece(std::uint64_t number, std::span<std::byte const> piece) {
-    workers_.at(number).pieces.emplace_back(piece.begin(), piece.end());
+    auto& worker = workers_.at(number);
+    worker.pieces.emplace_back(piece.begin(), piece.end());
+    worker.held += piece.size();
+    // Rank 0 is slower than the worker: it shall wait, and keep the rest.
+    if (worker.held > relay_window) worker.child->hold_bulk(true);
     want(number);
 }
 
@@ -180,6 +185,9 @@ void Supervisor::pump() {
         if (found == workers_.end()) continue;
         auto& worker = found->second;
         send(Relay::said_piece, {head_bytes(WorkerHead{number}), worker.pieces.front()});
+        auto const held = std::exchange(worker.held, worker.held - worker.pieces.front().size());
+        if (held > relay_window / 2 && worker.held <= relay_window / 2)
+            worker.child->hold_bulk(false);
         worker.pieces.pop_front();
         worker.wanting = !worker.pieces.empty();
         if (worker.wanting) wanting_.push_back(number);

@@ -46,6 +46,7 @@ private:
     struct Worker {
         std::unique_ptr<process::Child> child;
         std::deque<std::vector<std::byte>> pieces;  ///< for rank 0
+        std::size_t held = 0;                       ///< their bytes
         std::uint64_t owed = 0;                     ///< bytes it has not taken yet
         std::optional<EndedHead> end;
         std::string last_words;

@@ -92,15 +92,17 @@ void decode(std::span<std::byte const> bytes, ChildStart& start) {
     wire::ByteReader reader(bytes);
     auto const secret = take(reader);
     auto folder = take(reader);
+    auto network = take(reader);
     start.role = take(reader);
     start.name = take(reader);
     start.parent_name = take(reader);
-    auto const message =
-        reader.raw(bytes.size() - (secret.size() + folder.size() + start.role.size() +
-                                   start.name.size() + start.parent_name.size() + 5 * 4));
+    auto const message = reader.raw(bytes.size() - (secret.size() + folder.size() + network.size() +
+                                                    start.role.size() + start.name.size() +
+                                                    start.parent_name.size() + 6 * 4));
     if (!reader) give_up("what its parent said first is cut short");
     start.message.assign(message.begin(), message.end());
-    Runtime::join_family(wire::Secret::from_hex(secret), start.name, std::move(folder));
+    Runtime::join_family(wire::Secret::from_hex(secret), start.name, std::move(folder),
+                         std::move(network));
 }
 
 }  // namespace
@@ -109,6 +111,7 @@ std::string birth::encode(Runtime& runtime, ChildSpec const& spec) {
     wire::ByteWriter writer;
     put(writer, spec.family.value_or(runtime.secret()).hex());
     put(writer, runtime.family_folder());
+    put(writer, spec.network.empty() ? runtime.network() : spec.network);
     put(writer, spec.role);
     put(writer, spec.name);
     put(writer, runtime.name());

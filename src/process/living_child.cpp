@@ -134,6 +134,12 @@ void LivingChild::signal(int number) {
     ::syscall(SYS_pidfd_send_signal, ended_.get(), number, nullptr, 0);
 }
 
+void LivingChild::hold_bulk(bool hold) {
+    if (!bulk_) return;
+    if (hold && !reaped_) bulk_->pause();
+    else bulk_->resume();
+}
+
 void LivingChild::reap() {
     auto const self = shared_from_this();
     siginfo_t info{};
@@ -141,6 +147,7 @@ void LivingChild::reap() {
     if (result == 0 && info.si_pid != pid_) return;
     ended_watch_ = {};
     reaped_ = true;
+    hold_bulk(false);
     remove_folder_of(pid_);
     if (result == 0) note(info);
     else end_.code = 255;  // somebody else has taken it: the program waits for all its children

@@ -45,6 +45,7 @@ public:
     /// Nobody asks for it any more.
     void abandon();
     void signal(int number);
+    void hold_bulk(bool hold);
 
     std::string const& name() const { return name_; }
     pid_t pid() const { return pid_; }

@@ -25,6 +25,7 @@ public:
     pid_t pid() const override { return child_->pid(); }
     wire::Link& control() override { return child_->control(); }
     wire::Link& bulk() override { return child_->bulk(); }
+    void hold_bulk(bool hold) override { child_->hold_bulk(hold); }
     StatusPage& status() const override { return child_->status(); }
     void signal(int number) override { child_->signal(number); }
     int sentinel() const override { return child_->sentinel(); }

@@ -51,7 +51,8 @@ struct ChildSpec {
     std::optional<cpu_set_t> cpus;
     std::vector<std::string> env;             ///< "NAME=value" beside or instead of ours
     std::optional<wire::Secret> family = {};  ///< which it belongs to, if not to ours
-    bool watched = true;  ///< `liveness` is told; else nothing is sent for it either
+    std::string network = {};  ///< this host's address in it; empty: as the runtime has it
+    bool watched = true;       ///< `liveness` is told; else nothing is sent for it either
 };
 
 /// A process running this same executable, linked to us by two inherited socket pairs: `control`
@@ -72,6 +73,8 @@ public:
     virtual pid_t pid() const = 0;
     virtual wire::Link& control() = 0;
     virtual wire::Link& bulk() = 0;
+    /// Whether messages of `bulk` wait, the child with them. When it has ended they come all the same.
+    virtual void hold_bulk(bool hold) = 0;
     virtual StatusPage& status() const = 0;
     /// To the process itself.
     virtual void signal(int number) = 0;

@@ -40,7 +40,7 @@ void Channel::defer() {
 void Channel::turn_ended() {
     deferred_ = false;
     if (closed_) return;
-    if (std::exchange(resumed_, false)) {
+    if (!paused_ && std::exchange(resumed_, false)) {
         // What was read along with the frame after which we paused; the kernel says nothing of it.
         if (!deliver()) return;
         if (stream_->buffered()) read_some();

@@ -29,6 +29,12 @@ public:
     Flow send(std::uint8_t kind, std::uint16_t stream,
               std::initializer_list<std::span<std::byte const>> parts, When when);
     void flush();
+    void pause() {
+        if (!ended_ && !closing_) channel_->pause();
+    }
+    void resume() {
+        if (!ended_ && callbacks_) channel_->resume();
+    }
     void close(Clock::duration patience);
     void abandon();
     Identity const& peer() const { return peer_; }
@@ -220,6 +226,8 @@ public:
         return core_->send(kind, stream, parts, Core::When::now);
     }
     void flush() override { core_->flush(); }
+    void pause() override { core_->pause(); }
+    void resume() override { core_->resume(); }
     void close(Clock::duration patience) override { core_->close(patience); }
     Identity const& peer() const override { return core_->peer(); }
     std::size_t queued() const override { return core_->queued(); }

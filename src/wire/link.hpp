@@ -89,6 +89,11 @@ public:
     /// `send` and `flush` in one, which does not wake the loop.
     virtual Flow send_now(std::uint8_t kind, std::uint16_t stream,
                           std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// Reads nothing until `resume`, so that the other end is soon full: for who passes on what it
+    /// reads. What was read along with the last message is kept. A link that is silent meanwhile
+    /// does not end of it as long as bytes wait.
+    virtual void pause() = 0;
+    virtual void resume() = 0;
     /// Sends what is queued and a farewell, then closes; `end` comes with cause `closed`. What takes
     /// longer than `patience` is dropped.
     virtual void close(Clock::duration patience = std::chrono::seconds(2)) = 0;

@@ -26,6 +26,8 @@ public:
         return heard_(kind, frame);
     }
     void flush() override {}
+    void pause() override {}
+    void resume() override {}
     wire::Flow send_now(std::uint8_t kind, std::uint16_t stream,
                         std::initializer_list<std::span<std::byte const>> parts) override {
         return send(kind, stream, parts);

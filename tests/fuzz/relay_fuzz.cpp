@@ -167,6 +167,7 @@ public:
     pid_t pid() const override { return 4711; }
     wire::Link& control() override { return *control_; }
     wire::Link& bulk() override { return *bulk_; }
+    void hold_bulk(bool) override {}
     process::StatusPage& status() const override { return page_; }
     void signal(int) override {}
     int sentinel() const override { return -1; }

@@ -76,7 +76,7 @@ ends_well() {
 
 all_is_well() {
     local what
-    for what in map large kill default queue; do
+    for what in map large kill default queue worker_queues; do
         begin "$what"
         ends_well "$what over $size hosts"
     done

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 
 #include "src/base/text.hpp"
 #include "tests/launchers/run/launched.hpp"
@@ -42,6 +43,17 @@ protected:
             },
             Seconds(40));
     }
+    /// The line of /proc/PID/status that begins so.
+    static std::string status_of(pid_t pid, std::string const& word) {
+        std::ifstream lines(text("/proc/", pid, "/status"));
+        for (std::string line; std::getline(lines, line);)
+            if (line.starts_with(word)) return line.substr(word.size());
+        return {};
+    }
+    /// MiB that it ever had in memory.
+    static int most_memory_of(pid_t pid) {
+        return std::atoi(status_of(pid, "VmHWM:").c_str()) / 1024;
+    }
     static std::vector<pid_t> workers_of(pid_t supervisor) {
         std::vector<pid_t> found;
         for (auto const& each : descendants_of(supervisor))
@@ -74,6 +86,10 @@ TEST_P(CommunicatorPools, CarryLargeArgumentsAndResults) {
 
 TEST_P(CommunicatorPools, TasksUseQueues) {
     expect_right(job(GetParam().nodes, GetParam().ranks, "queue"));
+}
+
+TEST_P(CommunicatorPools, TasksMakeQueuesForAll) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "worker_queues"));
 }
 
 INSTANTIATE_TEST_SUITE_P(Layouts, CommunicatorPools,
@@ -117,6 +133,23 @@ TEST_F(CommunicatorPool, BeginsNoTaskTwiceWhereThatIsNotWanted) {
     ASSERT_TRUE(works());
     ::kill(launched.rank(1), SIGKILL);
     auto const ended = launched.wait(Seconds(80));
+    EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
+}
+
+// What a rank 0 that is slow does not take stays with the workers.
+TEST_F(CommunicatorPool, ASupervisorDoesNotFillWithWhatRankZeroDoesNotTake) {
+    Launched::Setting setting;
+    setting.env["ASAN_OPTIONS"] = "detect_leaks=0:quarantine_size_mb=8";
+    Launched launched(job(2, 2, "backlog"), setting);
+    auto const first = launched.rank(0), supervisor = launched.rank(1);
+    ASSERT_TRUE(launched.says("there 1"));
+    auto const before = most_memory_of(supervisor);
+    ASSERT_TRUE(eventually(
+        [&] { return status_of(first, "State:").find('T') != std::string::npos; }, Seconds(40)));
+    std::this_thread::sleep_for(std::chrono::seconds(3));
+    EXPECT_LT(most_memory_of(supervisor), before + 80) << "MiB";
+    ::kill(first, SIGCONT);
+    auto const ended = launched.wait(Seconds(100));
     EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
 }
 

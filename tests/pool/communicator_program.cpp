@@ -2,6 +2,7 @@
 // A pool over the communicator of a job: `communicator_program WHAT [LEDGER]`, under any launcher.
 // Rank 0 checks and says "right"; each rank says how it has ended.
 #include <fcntl.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -57,6 +58,32 @@ int put_square(std::pair<int, sinew::Queue<int>> const& task) {
     return task.first;
 }
 
+/// On how many TCP ports this process listens, beside those of a rank's MPI that it inherited.
+int open_ports(int) {
+    std::this_thread::sleep_for(2ms);
+    int count = 0;
+    for (int fd = 0; fd < 1024; ++fd) {
+        int listens = 0, domain = AF_UNIX;
+        socklen_t length = sizeof listens;
+        ::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listens, &length);
+        ::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &length);
+        bool const inherited = (::fcntl(fd, F_GETFD) & FD_CLOEXEC) == 0;
+        if (listens != 0 && domain != AF_UNIX && !inherited) ++count;
+    }
+    return count;
+}
+/// A queue that lives in the worker, and where that is.
+std::pair<int, sinew::Queue<int>> own_queue(int) {
+    std::this_thread::sleep_for(2ms);
+    static sinew::Queue<int> const queue;
+    return {::getppid(), queue};
+}
+int put_into_all(std::pair<int, std::vector<sinew::Queue<int>>> const& task) {
+    std::this_thread::sleep_for(2ms);
+    for (auto queue : task.second) queue.put(task.first);
+    return ::getppid();
+}
+
 /// A line that other processes' lines do not mix with.
 void note(std::string const& ledger, std::string const& line) {
     int const fd = ::open(ledger.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
@@ -74,6 +101,11 @@ int noted(std::pair<int, std::string> const& task) {
         std::this_thread::sleep_for(10ms);
     } while (std::chrono::steady_clock::now() < end);
     return index;
+}
+
+std::vector<std::uint8_t> filled(std::pair<int, std::string> const& task) {
+    note(task.second, text(task.first, ' ', ::getpid()));
+    return std::vector<std::uint8_t>(std::size_t{48} << 20, static_cast<std::uint8_t>(task.first));
 }
 
 /// By task: the processes that were at it, in order, each once.
@@ -140,6 +172,44 @@ void queue(sinew::Pool& pool) {
     check(sum == 328350, text("the squares that came by queue: ", sum));
 }
 
+/// Queues of workers of all nodes: those of all nodes put into them, rank 0 gets it.
+void worker_queues(sinew::Pool& pool, sinew::World& world) {
+    auto const nodes = static_cast<std::size_t>(world.nodes().nodes());
+    pool.wait_until_workers_up();
+    for (int const ports : pool.map<open_ports>(numbers(100)))
+        check(ports == 0, text("a worker without a queue listens on ", ports, " ports"));
+    std::map<int, sinew::Queue<int>> by_supervisor;
+    for (auto const& [supervisor, queue] : pool.map<own_queue>(numbers(400)))
+        by_supervisor.emplace(supervisor, queue);
+    check(by_supervisor.size() == nodes, text("queues on ", by_supervisor.size(), " nodes"));
+    std::vector<sinew::Queue<int>> queues;
+    for (auto const& [supervisor, queue] : by_supervisor) queues.push_back(queue);
+    std::vector<std::pair<int, std::vector<sinew::Queue<int>>>> tasks;
+    for (int i = 0; i < 200; ++i) tasks.emplace_back(i, queues);
+    auto const writers = pool.map<put_into_all>(tasks);
+    check(std::set(writers.begin(), writers.end()).size() == nodes, "writers of some nodes only");
+    for (auto& queue : queues) {
+        int sum = 0;
+        for (int i = 0; i < 200; ++i) sum += queue.get_for(20s).value_or(-100000);
+        check(sum == 19900, text("what came by a worker's queue: ", sum));
+    }
+}
+
+/// Stops in the midst of large results, until somebody lets it go on.
+void backlog(sinew::Pool& pool, std::string const& ledger) {
+    pool.wait_until_workers_up();
+    std::vector<std::pair<int, std::string>> tasks;
+    for (int i = 0; i < 24; ++i) tasks.emplace_back(i, ledger);
+    int next = 0;
+    for (auto const& each : pool.imap<filled>(tasks)) {
+        if (next == 0) ::raise(SIGSTOP);
+        check(each == std::vector<std::uint8_t>(std::size_t{48} << 20, std::uint8_t(next)),
+              text("large result ", next));
+        ++next;
+    }
+    check(next == 24, "all results");
+}
+
 /// Something dies, or is cut off, while this goes on.
 void lasting(sinew::Pool& pool, std::string const& ledger, int count, bool at_most_once) {
     pool.wait_until_workers_up();
@@ -167,6 +237,8 @@ void act(sinew::Pool& pool, sinew::World& world, std::string const& what,
     else if (what == "kill") kill_workers(pool);
     else if (what == "large") large(pool);
     else if (what == "queue") queue(pool);
+    else if (what == "worker_queues") worker_queues(pool, world);
+    else if (what == "backlog") backlog(pool, ledger);
     else if (what == "lasting") lasting(pool, ledger, 300, false);
     else if (what == "once") lasting(pool, ledger, 300, true);
     else if (what == "idle") pool.wait_until_workers_up();

@@ -82,12 +82,13 @@ int be_a_peer(ChildStart& start) {
 [[maybe_unused]] bool const added = (add_role({"peer", be_a_peer}), true);
 
 struct Reached {
-    explicit Reached(std::string_view how = "")
+    explicit Reached(std::string_view how = "", std::string const& network = "")
         : child({.role = "peer",
                  .name = "peer",
                  .message = {bytes(how).begin(), bytes(how).end()},
                  .cpus = {},
-                 .env = {}}) {
+                 .env = {},
+                 .network = network}) {
         Peers::instance();
         EXPECT_TRUE(child.wait_for([](auto const& heard) { return !heard.control.empty(); }));
         std::istringstream lines(child.control.at(0));
@@ -154,6 +155,12 @@ TEST_F(RuntimeTest, PeersOfOtherHostsTalkOverTls) {
     EXPECT_THAT(reached.addresses, ElementsAre(HasSubstr("unix:"), HasSubstr("tcp:127.0.0.1:")));
     expect_talk(reached, "another host");
     expect_loss(reached, "another host");
+}
+
+TEST_F(RuntimeTest, ListensOnTheNetworkItWasStartedWith) {
+    Reached reached("", "127.0.0.1");
+    EXPECT_THAT(reached.addresses, ElementsAre(HasSubstr("unix:"), HasSubstr("tcp:127.0.0.1:")));
+    expect_talk(reached, "another host");
 }
 
 TEST_F(RuntimeTest, WhoHasEndedIsLostAtOnce) {

@@ -92,6 +92,26 @@ TEST(Adopt, DeliversWhatCameBeforeOn) {
     EXPECT_THAT(parent.messages, ElementsAre("early"));
 }
 
+TEST(Adopt, DeliversNothingBetweenPauseAndResume) {
+    Kin kin;
+    std::string const large(std::size_t{1} << 20, 'p');
+    kin.parent.link->pause();
+    auto flow = Flow::go;
+    for (int i = 0; i < 20; ++i) flow = kin.child.link->send(1, 0, {bytes(large)});
+    EXPECT_EQ(flow, Flow::full);
+    kin.parent.link->send(1, 0, {bytes("the other way")});
+    ASSERT_TRUE(run_until(kin.loop, [&] { return !kin.child.messages.empty(); }));
+    kin.parent.link->resume();
+    kin.parent.link->pause();  // in the same turn
+    kin.loop.post([&] { kin.loop.post([&] { kin.loop.stop(); }); });
+    kin.loop.run();
+    EXPECT_TRUE(kin.parent.messages.empty());
+    EXPECT_GT(kin.child.link->queued(), std::size_t{8} << 20) << "has it been read?";
+    kin.parent.link->resume();
+    ASSERT_TRUE(run_until(kin.loop, [&] { return kin.parent.messages.size() == 20; }));
+    EXPECT_TRUE(kin.parent.messages.back() == large);
+}
+
 TEST(Adopt, ReportsADeadChildAsLostAfterItsLastWords) {
     auto ends = socket_pair();
     auto const child = test::fork_peer([&](Loop& loop) {
