@@ -34,6 +34,8 @@ void LineAssembler::keep(std::string_view bytes, Clock::time_point now, Sink con
     if (part_.size() >= longest_) give_part(sink);
 }
 
+void LineAssembler::wait_anew(Clock::time_point now) { since_ = now; }
+
 void LineAssembler::flush_stale(Clock::time_point now, Sink const& sink) {
     if (!part_.empty() && now - since_ >= patience_) give_part(sink);
 }

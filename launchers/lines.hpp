@@ -25,6 +25,9 @@ public:
                            std::size_t longest = 64 * 1024);
     /// Gives whole lines to `sink` at once and keeps the rest. A part longer than `longest` goes too.
     void feed(std::string_view bytes, Clock::time_point now, Sink const& sink);
+    /// The stream was not read for a while: only from now on is a part unfinished because its
+    /// program leaves it so.
+    void wait_anew(Clock::time_point now);
     /// Gives a part that has waited for `patience`.
     void flush_stale(Clock::time_point now, Sink const& sink);
     /// Gives whatever is left; the stream has ended.

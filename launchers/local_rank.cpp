@@ -60,9 +60,12 @@ void LocalRank::signal(int number) const {
 }
 
 void LocalRank::reading(bool on) {
+    bool const again = on && !reading_;
     reading_ = on;
     for (int index = 0; index < 2; ++index) {
         auto& stream = streams_[index];
+        // In the midst of a line it may have waited for us, at its other stream.
+        if (again) stream.lines.wait_anew(LineAssembler::Clock::now());
         stream.watch = {};
         if (on && stream.from)
             stream.watch = loop_.readable(stream.from.get(), [this, index] { on_readable(index); });

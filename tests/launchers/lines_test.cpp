@@ -50,6 +50,18 @@ TEST_F(LinesTest, APartGoesWhenItHasWaited) {
     EXPECT_EQ(pieces.back(), "^x\n$");
 }
 
+TEST_F(LinesTest, APartWaitsAnewWhereNobodyReadForAWhile) {
+    LineAssembler lines(100ms);
+    lines.wait_anew(start);
+    EXPECT_EQ(lines.due(), LineAssembler::Clock::time_point::max()) << "nothing waits";
+    lines.feed("half", start, sink);
+    lines.wait_anew(start + 1s);
+    lines.flush_stale(start + 1s + 99ms, sink);
+    EXPECT_THAT(pieces, IsEmpty());
+    lines.feed(" and half\n", start + 1s + 99ms, sink);
+    EXPECT_THAT(pieces, ElementsAre("^half and half\n$"));
+}
+
 TEST_F(LinesTest, ALineLongerThanAnyGoesInParts) {
     LineAssembler lines(100ms, 4);
     lines.feed("abc", start, sink);
