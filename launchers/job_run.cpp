@@ -79,8 +79,8 @@ int JobRun::run() {
         [this](int number) { on_signal(number); });
     if (options_.timeout)
         timers_.push_back(loop_.after(*options_.timeout, [this] {
-            time_is_up_ = true;
             causes_.timed_out(in_words(*options_.timeout));
+            watch_reader();
             failed();
         }));
     start_agents();

@@ -70,6 +70,7 @@ private:
     void conclude();
     void report();
     std::string closing_words();
+    void watch_reader();
     [[noreturn]] void leave_output_behind();
 
     Stop gently(int signal) const;
@@ -95,7 +96,7 @@ private:
     std::unique_ptr<AgentProcesses> agents_;
     std::unique_ptr<InputSource> input_;
     std::vector<wire::Loop::Handle> timers_;
-    wire::Loop::Handle start_timer_, stop_timer_, finish_timer_;
+    wire::Loop::Handle start_timer_, stop_timer_, finish_timer_, reader_timer_;
 
     Phase phase_ = Phase::starting;
     std::uint32_t epoch_ = 0;
@@ -114,8 +115,8 @@ private:
     std::int64_t input_under_way_ = 0;
     std::map<int, std::int64_t> input_left_;  ///< by agent
     bool input_ended_ = false, output_broken_ = false;
-    bool time_is_up_ = false;     ///< --timeout has passed
-    bool output_unread_ = false;  ///< and nobody reads what the ranks have said
+    std::map<int, std::int64_t> unwritten_;  ///< bytes of output, by agent
+    bool output_unread_ = false;             ///< --timeout has passed, and nobody reads it
 };
 
 }  // namespace sinew::launch

@@ -17,6 +17,7 @@ namespace {
 constexpr auto report_time = std::chrono::seconds(10);
 constexpr auto farewell_time = std::chrono::seconds(10);
 constexpr auto arrival_time = std::chrono::seconds(2);
+constexpr auto reader_patience = std::chrono::seconds(5);
 
 }  // namespace
 
@@ -146,13 +147,12 @@ void JobRun::finish() {
 // Everyone has said farewell, all output is written, all processes are gone: or time is up, which
 // begins anew with every sign of life.
 void JobRun::finish_step() {
-    bool waiting = agents_->running() || !writer_.idle();
+    bool waiting = agents_->running() || (!writer_.idle() && !output_unread_);
     for (int const node : root_->present_nodes()) waiting = waiting || !byes_.contains(node);
     if (!waiting) return conclude();
     finish_timer_ = loop_.after(farewell_time, [this] {
-        output_unread_ = !writer_.idle() && !output_broken_;
-        // A slow reader may be slow, unless there is a limit to it.
-        if (output_unread_ && !time_is_up_) return finish_step();
+        if (!writer_.idle() && !output_broken_ && !output_unread_)
+            return finish_step();  // a slow reader may be slow
         agents_->signal(SIGTERM);
         finish_timer_ = loop_.after(std::chrono::seconds(2), [this] { conclude(); });
     });
@@ -170,6 +170,18 @@ void JobRun::report() {
     if (!words.empty()) writer_.write(STDERR_FILENO, std::move(words), {});
     if (options_.output == OutputFormat::json)
         writer_.write(STDOUT_FILENO, causes_.json() + "\n", {});
+}
+
+// When time is up a slow reader may still be slow, but one that reads nothing is waited for no more:
+// what the ranks have said is lost, and what they say.
+void JobRun::watch_reader() {
+    reader_timer_ = loop_.after(reader_patience, [this, before = writer_.written()] {
+        if (writer_.idle() || writer_.written() != before) return watch_reader();
+        output_unread_ = true;
+        for (auto const& [node, bytes] : unwritten_)
+            root_->send(node, Kind::credit, {head_bytes(bytes)});
+        if (phase_ == Phase::finishing) finish_step();
+    });
 }
 
 // The writer's thread is in a write() that may never return: whoever cleans up would wait for it.

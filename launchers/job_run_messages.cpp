@@ -49,6 +49,8 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
 void JobRun::on_output(int node, std::span<std::byte const> body) {
     auto const head = take_head<OutputHead>(body);
     auto const bytes = static_cast<std::int64_t>(body.size());
+    if (output_unread_) return root_->send(node, Kind::credit, {head_bytes(bytes)});
+    unwritten_[node] += bytes;
     printer_.print(head.rank, node_name(node),
                    head.stream == 2 ? OutputStream::err : OutputStream::out,
                    {.bytes = text_of(body),
@@ -73,6 +75,8 @@ void JobRun::write(std::vector<OutputWrite> writes, OutputWriter::Written writte
 }
 
 void JobRun::on_written(int node, std::int64_t bytes, int error) {
+    if (output_unread_) return;  // it has its credit
+    unwritten_[node] -= bytes;
     root_->send(node, Kind::credit, {head_bytes(bytes)});
     if (error == 0 || output_broken_) return;
     output_broken_ = true;

@@ -80,12 +80,6 @@ int OutputWriter::perform(Piece const& piece) {
     return file ? write_all(file.get(), piece.bytes) : errno;
 }
 
-void OutputWriter::drop() {
-    std::lock_guard const lock(mutex_);
-    waiting_ -= pieces_.size();
-    pieces_.clear();
-}
-
 void OutputWriter::work() {
     for (;;) {
         std::unique_lock lock(mutex_);
@@ -97,6 +91,7 @@ void OutputWriter::work() {
         int const error = perform(piece);
         loop_.post([this, error, written = std::move(piece.written)] {
             --waiting_;
+            ++written_;
             if (written) written(error);
         });
     }

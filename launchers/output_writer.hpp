@@ -31,8 +31,8 @@ public:
     void write_file(std::string path, std::string bytes, Written written);
     /// Nothing waits. For the loop's thread.
     bool idle() const { return waiting_ == 0; }
-    /// Drops what waits: nobody will read it.
-    void drop();
+    /// How many pieces have been, so far. For the loop's thread.
+    std::size_t written() const { return written_; }
 
 private:
     struct Piece {
@@ -46,7 +46,7 @@ private:
     void work();
 
     wire::Loop& loop_;
-    std::size_t waiting_ = 0;  ///< on the loop's thread
+    std::size_t waiting_ = 0, written_ = 0;  ///< on the loop's thread
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Piece> pieces_;
