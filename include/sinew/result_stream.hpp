@@ -27,6 +27,7 @@ public:
     StreamSink(PoolMaster& master, Order order) : master_(master), order_(order) {}
 
     void results(std::uint64_t first, std::uint32_t count, Reader& values) override {
+        auto const left = values.left();
         for (std::uint64_t index = first; index < first + count; ++index) {
             try {
                 if constexpr (std::is_void_v<R>) put(index, Settled<R>(std::monostate()));
@@ -35,6 +36,8 @@ public:
                 put(index, Settled<R>(std::current_exception()));
             }
         }
+        arrived_ += count;
+        bytes_ += left - values.left();
     }
     void failed(std::uint64_t index, std::exception_ptr error) override {
         put(index, Settled<R>(std::move(error)));
@@ -57,8 +60,11 @@ public:
         auto outcome = std::move(buffer_.front());
         buffer_.pop_front();
         ++taken_;
+        mean_bytes_ = arrived_ == 0 ? 0 : bytes_ / arrived_;
         return outcome;
     }
+    /// Of results as they travel, on the average until the last `next`. For its thread.
+    std::uint64_t mean_bytes() const { return mean_bytes_; }
 
 private:
     bool front_is_there() const { return !buffer_.empty() && buffer_.front().has_value(); }
@@ -76,12 +82,13 @@ private:
     PoolMaster& master_;
     Order order_;
     std::deque<std::optional<Settled<R>>> buffer_;
-    std::uint64_t taken_ = 0;
+    std::uint64_t taken_ = 0, arrived_ = 0, bytes_ = 0, mean_bytes_ = 0;
     bool ended_ = false;
     std::condition_variable changed_;
 };
 
-/// Feeds a job from an input as its results are taken: bounded in number and bytes.
+/// Feeds a job from an input as its results are taken: bounded in number and bytes, of arguments and
+/// results together. How large results are shows with the first; until then there are few.
 class StreamFeeder {
 public:
     /// Adds the arguments of the next task; false when there is none.
@@ -90,21 +97,25 @@ public:
     StreamFeeder(StreamFeeder const&) = delete;
     /// Cancels what nobody will take.
     ~StreamFeeder();
-    void taken_one();
+    /// A result was, and so many bytes is one on the average.
+    void taken_one(std::uint64_t result_bytes);
 
 private:
     std::shared_ptr<ArgumentBlock> pull_some();
+    /// What is outstanding, by the average.
+    std::uint64_t bytes_ahead() const;
     std::shared_ptr<PoolMaster> master_;
     Pull pull_;
-    std::uint64_t job_ = 0, outstanding_ = 0, bytes_ = 0, pulled_ = 0;
+    std::uint64_t job_ = 0, outstanding_ = 0, bytes_ = 0, pulled_ = 0, result_bytes_ = 0;
+    std::uint64_t most_tasks_;
     bool exhausted_ = false;
 };
 
 }  // namespace detail
 
 /// Results one after the other, as an input range: `for (auto& r : pool.imap<f>(xs))`. The input is
-/// read as results are taken, at most some thousand tasks and 64 MiB of arguments ahead, on the
-/// caller's thread. Where a task failed, reading the element throws what it threw; the next ones can
+/// read as results are taken, on the caller's thread: at most some thousand tasks ahead, and 64 MiB of
+/// arguments and results (until the first result shows their size: 256 tasks). Where a task failed, reading the element throws what it threw; the next ones can
 /// be read all the same. Move-only; destroying it cancels what was not read.
 template <class R>
 class ResultStream {
@@ -145,7 +156,7 @@ private:
     void advance() {
         begun_ = true;
         current_ = sink_->next();
-        if (current_) feeder_->taken_one();
+        if (current_) feeder_->taken_one(sink_->mean_bytes());
     }
     std::shared_ptr<detail::PoolMaster> master_;  ///< outlives the sink, which refers to it
     std::shared_ptr<Sink> sink_;

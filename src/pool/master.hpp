@@ -56,6 +56,7 @@ private:
         JobId job;
         std::uint64_t first;
         std::uint32_t count;
+        std::uint32_t done = 0;
     };
     /// One life of a worker.
     struct Worker {

@@ -104,6 +104,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
     arrived.values = reader;
     busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // as it claims
     auto const id = worker.id;
+    batch->done = head.done;
     bool const last = head.done == batch->count;
     arrived_ = &arrived;
     step_in_turn(event);
@@ -122,7 +123,7 @@ void Master::on_revoked(Worker& worker, std::span<std::byte const> body) {
         if (head.kept > batch->count)
             throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
         batch->count = head.kept;
-        if (head.kept == 0) worker.batches.erase(batch);
+        if (head.kept <= batch->done) worker.batches.erase(batch);
     }
     step_in_turn(Revoked{worker.id, head.batch, head.kept});
 }

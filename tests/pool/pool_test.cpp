@@ -141,6 +141,16 @@ TEST_F(PoolCallsTest, ImapReadsItsInputAsItGoes) {
     EXPECT_LT(numbers.read, 20'000);
 }
 
+TEST_F(PoolCallsTest, ImapKeepsFewLargeResultsThatNobodyTakes) {
+    Pool pool(2, quiet());
+    Endless numbers;
+    auto stream = pool.imap<mebibyte>(numbers);
+    auto next = stream.begin();
+    for (int taken = 0; taken < 100; ++taken) ++next;
+    EXPECT_EQ((*next).size(), std::size_t{1} << 20);
+    EXPECT_LE(numbers.read, 256) << "the first ones, whose size was not known; none since";
+}
+
 #if !defined(__clang__) || __clang_major__ >= 16  // older ones do not take GCC's views for ranges
 TEST_F(PoolCallsTest, InputsMayBeViews) {
     Pool pool(2, quiet());

@@ -19,6 +19,7 @@ int square(int x) { return static_cast<int>(static_cast<unsigned>(x) * static_ca
 std::string twice(std::string const& word) { return word + word; }
 int add(int a, int b) { return a + b; }
 void nothing(int) {}
+std::string mebibyte(int) { return std::string(std::size_t{1} << 20, 'x'); }
 
 pid_t who(int milliseconds) {
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));

@@ -15,6 +15,7 @@ int square(int x);
 std::string twice(std::string const& word);
 int add(int a, int b);
 void nothing(int);
+std::string mebibyte(int);
 pid_t who(int milliseconds);  ///< the worker that slept
 int picky(int x);             ///< throws std::out_of_range for 13, odd exceptions for others
 std::vector<std::uint64_t> blow_up(std::uint64_t count);  ///< 0, 1, .. count-1
