@@ -2,6 +2,7 @@
 #include "src/base/spawn.hpp"
 
 #include <fcntl.h>
+#include <linux/close_range.h>
 #include <sched.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
@@ -52,6 +53,7 @@ bool redirect(Plan& plan) {
         if (fd >= 0 && fd < 3) fd = ::fcntl(fd, F_DUPFD_CLOEXEC, 3);
     for (int target = 0; target < 3; ++target)
         if (from[target] >= 0 && ::dup2(from[target], target) < 0) return fail(plan, "dup2");
+    if (request.only_kept) ::close_range(3, ~0U, CLOSE_RANGE_CLOEXEC);
     for (int const fd : request.keep)
         if (::fcntl(fd, F_SETFD, 0) != 0) return fail(plan, "fcntl");
     return true;

@@ -57,6 +57,7 @@ void LivingChild::start(ChildSpec const& spec) {
                                  .cpus = spec.cpus,
                                  .err = errors_end.get(),
                                  .keep = {control_end.get(), bulk_end.get(), page_.file()},
+                                 .only_kept = true,  // nor what MPI leaves open for children
                                  .death_signal = SIGKILL});
     if (spawned.error != 0)
         throw SystemError(text(spec.name, " cannot be started (", spawned.step, ": ",

@@ -42,8 +42,9 @@ std::string output_of(SpawnRequest request, int& status) {
 }
 
 TEST(Spawn, RunsInItsFolderWithItsVariablesAndItsOwnGroup) {
-    auto request = shell("pwd; echo $NAME; read _ _ _ _ group _ </proc/self/stat; "
-                         "[ $group = $$ ] && echo own group; exit 7");
+    auto request = shell(
+        "pwd; echo $NAME; read _ _ _ _ group _ </proc/self/stat; "
+        "[ $group = $$ ] && echo own group; exit 7");
     request.folder = "/usr";
     int status = 0;
     EXPECT_EQ(output_of(std::move(request), status), "/usr\nvalue\nown group\n");
@@ -79,11 +80,26 @@ TEST(Spawn, SaysWhichDescriptorCannotBeKept) {
 TEST(Spawn, InheritsWhatIsKeptAndNothingElse) {
     auto [kept, kept_end] = make_pipe();
     auto [closed, closed_end] = make_pipe();
-    auto request = shell("[ -e /proc/self/fd/" + std::to_string(kept.get()) + " ] && echo kept; " +
-                         "[ -e /proc/self/fd/" + std::to_string(closed.get()) + " ] || echo closed");
+    auto request =
+        shell("[ -e /proc/self/fd/" + std::to_string(kept.get()) + " ] && echo kept; " +
+              "[ -e /proc/self/fd/" + std::to_string(closed.get()) + " ] || echo closed");
     request.keep = {kept.get()};
     int status = 0;
     EXPECT_EQ(output_of(std::move(request), status), "kept\nclosed\n");
+}
+
+TEST(Spawn, InheritsNoneThatWasLeftOpenForChildrenWhereOnlyTheKeptAreWanted) {
+    auto [left_open, left_open_end] = make_pipe();
+    auto [kept, kept_end] = make_pipe();
+    ASSERT_EQ(::fcntl(left_open.get(), F_SETFD, 0), 0);
+    auto const number = std::to_string(left_open.get());
+    auto request = shell("[ -e /proc/self/fd/" + number + " ] && echo inherited; " +
+                         "[ -e /proc/self/fd/" + std::to_string(kept.get()) + " ] && echo kept; :");
+    int status = 0;
+    EXPECT_EQ(output_of(request, status), "inherited\n");
+    request.only_kept = true;
+    request.keep = {kept.get()};
+    EXPECT_EQ(output_of(request, status), "kept\n");
 }
 
 TEST(Spawn, EndsByItsDeathSignalWithTheThreadThatStartedIt) {
