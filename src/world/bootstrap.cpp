@@ -4,6 +4,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/env.hpp"
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/transport/mpi_environment.hpp"
 #include "src/transport/thread_transport.hpp"
@@ -33,6 +34,12 @@ void refuse_to_be_alone(Medium medium) {
                                " says that there are other ranks, but nothing says how to reach "
                                "them (SINEW_WORLD_FILE is not set). Start the program with sinew "
                                "run, or unset SINEW_SIZE"));
+    // Many programs of one process each are started so, too: it may be meant.
+    auto const tasks = env("SLURM_STEP_NUM_TASKS");
+    if (tasks && *tasks != "1" && env("SLURM_PROCID").value_or("") == "0")
+        log_warning(text("srun started ", *tasks,
+                         " tasks, but serves no PMIx by which they find each other: each is a "
+                         "world of its own. If they are to be one: srun --mpi=pmix"));
 }
 
 }  // namespace

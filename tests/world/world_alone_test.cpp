@@ -19,7 +19,8 @@ class WorldAlone : public testing::Test {
 private:
     // Tests may themselves run under a launcher.
     Variable open_mpi_{"OMPI_COMM_WORLD_SIZE", nullptr}, hydra_{"PMI_RANK", nullptr},
-        fd_{"PMI_FD", nullptr}, pmix_{"PMIX_RANK", nullptr};
+        fd_{"PMI_FD", nullptr}, pmix_{"PMIX_RANK", nullptr},
+        slurm_{"SLURM_STEP_NUM_TASKS", nullptr};
 };
 
 TEST_F(WorldAlone, HasOneRank) {
@@ -29,6 +30,18 @@ TEST_F(WorldAlone, HasOneRank) {
     EXPECT_EQ(world.size(), 1);
     EXPECT_EQ(world.nodes().nodes(), 1);
     EXPECT_EQ(world.nodes().host_of(0), this_machine().host);
+}
+
+TEST_F(WorldAlone, IsDoubtedAmongTasksOfSlurm) {
+    Variable const tasks("SLURM_STEP_NUM_TASKS", "4");
+    for (auto const* task : {"0", "1"}) {
+        Variable const number("SLURM_PROCID", task);
+        testing::internal::CaptureStderr();
+        World const world;
+        auto const said = testing::internal::GetCapturedStderr();
+        if (*task == '0') EXPECT_THAT(said, testing::HasSubstr("srun --mpi=pmix"));
+        else EXPECT_EQ(said, "") << "once is enough";
+    }
 }
 
 TEST_F(WorldAlone, DoesNotTouchMpi) {
