@@ -111,7 +111,9 @@ struct PoolStats {
     std::uint64_t submitted = 0, done = 0, failed = 0, dropped = 0;
     std::uint64_t retried = 0;  ///< executions begun once more
     std::uint64_t queued = 0, held = 0;
-    std::uint64_t deaths = 0, started = 0, stale_messages = 0;
+    std::uint64_t deaths = 0;          ///< of workers that were to live on
+    std::uint64_t started = 0;         ///< workers that came up
+    std::uint64_t stale_messages = 0;  ///< of workers that counted as dead; dropped
     int workers = 0, ready = 0;
     std::chrono::nanoseconds busy{};  ///< that all workers have spent in tasks
 };

@@ -35,7 +35,7 @@ void Core::State::on(WorkerDied const& e) {
         ++stats.stale;
         return;
     }
-    ++stats.deaths;
+    if (e.cause != WorkerDied::Cause::planned) ++stats.deaths;
     auto const phase = worker->phase;
     change(*worker, [&] { worker->phase = Worker::Phase::killed; });
     auto const held = worker->batches;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// With few descriptors, with little memory.
+// With few descriptors, few processes, little memory.
 #include <iostream>
 #include <sinew/pool.hpp>
 #include <sinew/range.hpp>
@@ -25,7 +25,7 @@ void all_is_right(Pool& pool) {
         expect(results[static_cast<std::size_t>(i)] == i * i, text("result ", i));
 }
 // With more workers than there can be, those there are do all of the work; a pool without any says why.
-void few_descriptors() {
+void few(std::string_view remedy) {
     {
         Pool pool(4, quiet());
         all_is_right(pool);
@@ -42,7 +42,7 @@ void few_descriptors() {
         all_is_right(pool);
     } catch (PoolBroken const& broken) {
         std::cout << broken.what() << std::endl;
-        expect(std::string_view(broken.what()).find("ulimit -n") != std::string_view::npos,
+        expect(std::string_view(broken.what()).find(remedy) != std::string_view::npos,
                "not a word of the limit");
     }
 }
@@ -80,8 +80,10 @@ void out_of_memory() {
 
 bool act_alone(std::string const& name) {
     if (name == "plain") plain();
-    else if (name == "few_descriptors") few_descriptors();
+    else if (name == "few_descriptors") few("ulimit -n");
+    else if (name == "few_processes") few("ulimit -u");
     else if (name == "out_of_memory") out_of_memory();
+    else if (name == "soak") soak();
     else return false;
     std::cout << "all right\n" << std::flush;
     return true;

@@ -86,39 +86,65 @@ TEST_F(PoolChaos, NoFolder) {
     EXPECT_THAT(ended.out, HasSubstr("SINEW_TMPDIR"));
 }
 
-/// A group of processes who have so much memory; version 1 or 2, whichever we may make one in.
-class MemoryGroup {
+/// A group of processes with a limit; of version 1 or 2, whichever we may make one in.
+class Group {
 public:
-    explicit MemoryGroup(std::size_t bytes) {
+    struct Limit {
+        std::string controller, file_1, file_2;  ///< of version 1, of version 2
+        std::size_t value;
+    };
+    explicit Group(Limit const& limit) {
         std::ifstream groups("/proc/self/cgroup");
         for (std::string line; std::getline(groups, line);) {
             auto const path = line.substr(line.find(':', line.find(':') + 1) + 1);
-            if (line.find(":memory:") != std::string::npos)
-                make("/sys/fs/cgroup/memory" + path, "memory.limit_in_bytes", bytes);
-            else if (line.starts_with("0::")) make("/sys/fs/cgroup" + path, "memory.max", bytes);
+            if (line.find(':' + limit.controller + ':') != std::string::npos)
+                make(text("/sys/fs/cgroup/", limit.controller, path), limit.file_1, limit.value);
+            else if (line.starts_with("0::"))
+                make("/sys/fs/cgroup" + path, limit.file_2, limit.value);
         }
     }
-    ~MemoryGroup() {
+    ~Group() {
         if (!path_.empty()) ::rmdir(path_.c_str());
     }
-    MemoryGroup(MemoryGroup const&) = delete;
+    Group(Group const&) = delete;
     std::string const& path() const { return path_; }
 
 private:
-    void make(std::string const& above, char const* limit, std::size_t bytes) {
+    void make(std::string const& above, std::string const& limit, std::size_t value) {
         auto const path = text(above, "/sinew-chaos-", ::getpid());
         if (!path_.empty() || ::mkdir(path.c_str(), 0700) != 0) return;
-        if (std::ofstream file(path + '/' + limit); file << bytes << std::flush) path_ = path;
+        if (std::ofstream file(path + '/' + limit); file << value << std::flush) path_ = path;
         else ::rmdir(path.c_str());
     }
     std::string path_;
 };
 
-TEST_F(PoolChaos, OutOfMemory) {
-    MemoryGroup const group(std::size_t{256} << 20);
-    if (group.path().empty()) GTEST_SKIP() << "we may make no group of processes";
-    expect_right(start({"/bin/sh", "-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"",
-                        group.path(), program(), "bare", ledger, "out_of_memory"}));
+class PoolChaosInAGroup : public PoolChaos {
+protected:
+    void expect_right_within(Group::Limit const& limit, std::string const& what) {
+        Group const group(limit);
+        if (group.path().empty()) GTEST_SKIP() << "we may make no group of processes";
+        expect_right(start({"/bin/sh", "-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"",
+                            group.path(), program(), "bare", ledger, what}));
+    }
+};
+
+TEST_F(PoolChaosInAGroup, OutOfMemory) {
+    expect_right_within({"memory", "memory.limit_in_bytes", "memory.max", std::size_t{256} << 20},
+                        "out_of_memory");
+}
+
+TEST_F(PoolChaosInAGroup, FewProcesses) {
+    expect_right_within({"pids", "pids.max", "pids.max", 40}, "few_processes");
+}
+
+TEST_F(PoolChaos, Soak) {
+    Launched::Setting setting;
+    setting.command = {program()};
+    auto const* const given = std::getenv("SINEW_TEST_SOAK_SECONDS");
+    auto const ended = run({"bare", ledger, "soak"}, std::move(setting),
+                           Seconds(60 + (given != nullptr ? std::atoi(given) : 20)));
+    expect_right(ended);
 }
 
 // The workers go with their master. (What tasks have started themselves is theirs to end.)
