@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// With few descriptors, few processes, little memory.
+// With few descriptors, few processes, little memory; with a worker that cannot be killed.
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
 #include <iostream>
 #include <sinew/pool.hpp>
 #include <sinew/range.hpp>
 #include <sinew/remote_error.hpp>
+#include <thread>
 
 #include "src/base/text.hpp"
 #include "tests/pool/chaos_program.hpp"
@@ -12,6 +16,8 @@
 
 namespace sinew::testing_support {
 namespace {
+
+using namespace std::chrono_literals;
 
 PoolOptions quiet() {
     PoolOptions options;
@@ -76,6 +82,32 @@ void out_of_memory() {
     expect(pool.apply<square>(3) == 9, "afterwards");
 }
 
+// A worker whom not even SIGKILL ends, as one that waits for a file server: the freezer of cgroups of
+// version 1 makes one. What it has may not be executed elsewhere; all the rest is, without it.
+void stuck() {
+    std::string const group = std::getenv("SINEW_TEST_FREEZER");
+    Pool pool(3, quiet());
+    expect(pool.wait_until_workers_up(), "workers are not up");
+    auto const victim = pool.apply<who>(0);
+    std::ofstream(group + "/cgroup.procs") << victim << std::flush;
+    auto handle = pool.with({.chunk = 1}).map_async<slow_square>(range(0, 2000));
+    std::ofstream(group + "/freezer.state") << "FROZEN" << std::flush;
+    auto const end = std::chrono::steady_clock::now() + 60s;
+    auto const all_but_few = [&] { return pool.stats().done >= 1 + 2000 - 20; };
+    while (!all_but_few() && std::chrono::steady_clock::now() < end)
+        std::this_thread::sleep_for(20ms);
+    std::this_thread::sleep_for(6s);  // it is suspected, and killed in vain
+    bool const went_on = all_but_few(), ended = handle.ready();
+    auto const deaths = pool.stats().deaths;
+    std::ofstream(group + "/freezer.state") << "THAWED" << std::flush;
+    auto const results = handle.get();
+    expect(went_on, "the others did not go on");
+    expect(!ended && deaths == 0, "it was taken for dead");
+    for (int i = 0; i < 2000; ++i)
+        expect(results[static_cast<std::size_t>(i)] == i * i, text("result ", i));
+    expect(pool.stats().deaths == 1, text(pool.stats().deaths, " deaths"));
+}
+
 }  // namespace
 
 bool act_alone(std::string const& name) {
@@ -84,6 +116,7 @@ bool act_alone(std::string const& name) {
     else if (name == "few_processes") few("ulimit -u");
     else if (name == "out_of_memory") out_of_memory();
     else if (name == "soak") soak();
+    else if (name == "stuck") stuck();
     else return false;
     std::cout << "all right\n" << std::flush;
     return true;

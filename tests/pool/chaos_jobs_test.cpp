@@ -104,7 +104,9 @@ public:
         }
     }
     ~Group() {
-        if (!path_.empty()) ::rmdir(path_.c_str());
+        if (path_.empty()) return;
+        std::ofstream(path_ + "/freezer.state") << "THAWED" << std::flush;  // where there is one
+        for (int wait = 0; ::rmdir(path_.c_str()) != 0 && wait < 100; ++wait) ::usleep(20'000);
     }
     Group(Group const&) = delete;
     std::string const& path() const { return path_; }
@@ -136,6 +138,15 @@ TEST_F(PoolChaosInAGroup, OutOfMemory) {
 
 TEST_F(PoolChaosInAGroup, FewProcesses) {
     expect_right_within({"pids", "pids.max", "pids.max", 40}, "few_processes");
+}
+
+TEST_F(PoolChaosInAGroup, Stuck) {
+    Group const group({"freezer", "notify_on_release", "none of version 2", 0});
+    if (group.path().empty()) GTEST_SKIP() << "we may make no group of processes that freezes them";
+    Launched::Setting setting;
+    setting.command = {program()};
+    setting.env = {{"SINEW_TEST_FREEZER", group.path()}};
+    expect_right(run({"bare", ledger, "stuck"}, std::move(setting), Seconds(100)));
 }
 
 TEST_F(PoolChaos, Soak) {

@@ -4,7 +4,7 @@
 //   job    pools over the ranks of the job
 //   apart  the same, each rank as if on a node of its own, so that each has workers
 // NAMEs are of scenarios, all without any; or of what a test has to be on its own for:
-//   plain few_descriptors few_processes out_of_memory soak
+//   plain few_descriptors few_processes out_of_memory soak stuck
 #include <unistd.h>
 
 #include <algorithm>
