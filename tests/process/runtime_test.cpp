@@ -157,6 +157,7 @@ TEST_F(RuntimeTest, PeersOfOtherHostsTalkOverTls) {
     expect_loss(reached, "another host");
 }
 
+// G17 (Fiber)
 TEST_F(RuntimeTest, ListensOnTheNetworkItWasStartedWith) {
     Reached reached("", "127.0.0.1");
     EXPECT_THAT(reached.addresses, ElementsAre(HasSubstr("unix:"), HasSubstr("tcp:127.0.0.1:")));
