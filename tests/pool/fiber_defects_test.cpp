@@ -188,6 +188,7 @@ TEST_F(FiberDefects, WorkersLeaveInOrder) {
     options.events = events.path();
     {
         Pool pool(3, options);
+        ASSERT_TRUE(pool.wait_until_workers_up(60s));  // who is not up yet is killed
         pool.map<square>(sinew::range(0, 100));
         pool.close();
         pool.join();

@@ -18,6 +18,13 @@ namespace sinew::testing_support {
 
 using Words = std::vector<std::string>;
 
+/// Of all processes of a job together. Sanitizers keep what was freed, and shadow the rest.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+inline constexpr std::size_t memory_limit = std::size_t{1} << 30;
+#else
+inline constexpr std::size_t memory_limit = std::size_t{100} << 20;
+#endif
+
 /// How a `sinew run` ended.
 struct Ended {
     int code = -1;  ///< of the exit; 128 + the signal that killed it; -1: not within the limit

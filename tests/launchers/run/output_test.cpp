@@ -25,13 +25,6 @@ using testing::MatchesRegex;
 
 constexpr int ranks = 4, count = 2000;
 
-// Of all processes of a job together. Sanitizers keep what was freed, and shadow the rest.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-constexpr std::size_t memory_limit = std::size_t{1} << 30;
-#else
-constexpr std::size_t memory_limit = std::size_t{100} << 20;
-#endif
-
 class Output : public RunTest {};
 
 // Each line must be the next one of its rank and stream.

@@ -115,7 +115,7 @@ TEST_F(Strangers, WhoSayNothingMayBeManyThousand) {
         std::distance(std::filesystem::directory_iterator(text("/proc/", job->pid(), "/fd")),
                       std::filesystem::directory_iterator()));
     EXPECT_LT(files, 600U) << "those who have not shown who they are, are few at a time";
-    EXPECT_LT(resident_size(job->pid()), std::size_t{100} << 20);
+    EXPECT_LT(resident_size(job->pid()), memory_limit);
     expect_undisturbed();
 }
 
