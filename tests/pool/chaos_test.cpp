@@ -69,8 +69,18 @@ int slow_square(int x) {
 
 TaskOptions const patient{.retries = 1000};
 
+// As much slower as workers come up: else there are hardly any.
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+constexpr int slowness = 8;
+#else
+constexpr int slowness = 1;
+#endif
+
 struct Pace {
     int milliseconds, number;
+    std::chrono::milliseconds length() const {
+        return std::chrono::milliseconds(slowness * milliseconds);
+    }
 };
 class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> {};
 
@@ -78,7 +88,7 @@ class KilledWorkers : public PoolTest, public testing::WithParamInterface<Pace> 
 TEST_P(KilledWorkers, LoseNothing) {
     Pool pool(4, sturdy());
     pool.apply<square>(1);
-    Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
+    Killer killer(GetParam().length(), GetParam().number);
     // On a busy machine the killer comes late.
     for (int round = 0; round < 20 && pool.stats().deaths < 2; ++round) {
         auto const results = pool.with(patient).map<slow_square>(sinew::range(0, 2000));
@@ -91,7 +101,7 @@ TEST_P(KilledWorkers, LoseNothing) {
 TEST_P(KilledWorkers, LoseNothingOfAStream) {
     Pool pool(3, sturdy());
     pool.apply<square>(1);
-    Killer killer(std::chrono::milliseconds(GetParam().milliseconds), GetParam().number);
+    Killer killer(GetParam().length(), GetParam().number);
     std::vector<int> seen(1500);
     for (auto const result : pool.with(patient).imap_unordered<slow_square>(sinew::range(0, 1500)))
         ++seen.at(static_cast<std::size_t>(std::lround(std::sqrt(result))));
