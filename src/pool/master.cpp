@@ -218,6 +218,11 @@ void Master::step_in_turn(Event const& event) {
         // Why they fail is to be known before the first is told.
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
+        woken_ = std::ranges::any_of(actions_, [this](Action const& action) {
+            auto const* batch = std::get_if<SendBatch>(&action);
+            auto const* worker = batch == nullptr ? nullptr : find(batch->worker);
+            return worker != nullptr && worker->batches.empty();
+        });
         for (auto const& action : actions_) perform(action);
     }
     stepping_ = false;

@@ -129,6 +129,7 @@ private:
     std::vector<Action> actions_;
     std::deque<Event> pending_;
     bool stepping_ = false, from_user_ = false;
+    bool woken_ = false;  ///< in this step, a worker that had nothing to do
     Arrived* arrived_ = nullptr;
     Time due_ = Time::max();
     wire::Loop::Handle timer_, progress_timer_;

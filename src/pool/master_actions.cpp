@@ -12,6 +12,9 @@ namespace sinew::pool {
 namespace {
 
 constexpr std::size_t many_over = 64;
+// Of one who was asleep and has work now, before a process starts: where cores are few it would wait
+// 14 ms for that.
+constexpr auto head_start = std::chrono::milliseconds(10);
 
 template <class Head>
 std::span<std::byte const> bytes_of(Head const& head) {
@@ -29,10 +32,12 @@ Master::Worker* Master::find(WorkerId id) {
 void Master::act(StartWorker const& action) {
     auto worker = std::make_unique<Worker>();
     worker->id = action.worker;
-    workers_.emplace(key_of(action.worker), std::move(worker));
-    runtime_.loop().post([weak = weak_from_this(), id = action.worker] {
+    auto const start = [weak = weak_from_this(), id = action.worker] {
         if (auto const self = weak.lock()) self->start(id);
-    });
+    };
+    if (woken_) worker->patience = runtime_.loop().after(head_start, start);
+    else runtime_.loop().post(start);
+    workers_.emplace(key_of(action.worker), std::move(worker));
 }
 
 void Master::start(WorkerId id) {

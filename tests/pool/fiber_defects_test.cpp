@@ -54,10 +54,10 @@ TEST_F(FiberDefects, ResultsThatNobodyWantsTakeNoMemory) {
     constexpr std::uint64_t numbers = std::uint64_t{1} << 17;  // 1 MiB
     pool.map<blow_up>(std::vector<std::uint64_t>(8, numbers));
     auto const before = resident_size(::getpid());
-    constexpr std::uint64_t dropped = 800;
+    constexpr std::uint64_t dropped = 200;
     for (std::uint64_t i = 0; i < dropped; ++i) pool.apply_async<blow_up>(numbers);
     EXPECT_TRUE(eventually([&] { return pool.stats().done == 8 + dropped; }, Seconds(60)));
-    EXPECT_LT(resident_size(::getpid()), before + (std::size_t{400} << 20));
+    EXPECT_LT(resident_size(::getpid()), before + (std::size_t{100} << 20));
 }
 
 // G12 (Fiber)
