@@ -3,7 +3,10 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <climits>
 #include <csignal>
+#include <string_view>
 #include <utility>
 
 #include "launchers/exit_codes.hpp"
@@ -190,8 +193,13 @@ void JobRun::leave_output_behind() {
                        "sinew: nobody reads standard output or standard error; the rest of the "
                        "ranks' output is lost\n";
     pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
-    if (::poll(&ready, 1, 0) == 1) [[maybe_unused]]
-        auto const written = ::write(STDERR_FILENO, words.data(), words.size());
+    // So much fits into a pipe that is ready, without waiting.
+    for (std::string_view left = words; !left.empty() && ::poll(&ready, 1, 100) == 1;) {
+        ssize_t const count =
+            ::write(STDERR_FILENO, left.data(), std::min<std::size_t>(left.size(), PIPE_BUF));
+        if (count <= 0) break;
+        left.remove_prefix(static_cast<std::size_t>(count));
+    }
     root_.reset();
     folder_.reset();
     ::_exit(code_.value_or(causes_.exit_code()));

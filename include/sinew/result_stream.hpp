@@ -114,9 +114,10 @@ private:
 }  // namespace detail
 
 /// Results one after the other, as an input range: `for (auto& r : pool.imap<f>(xs))`. The input is
-/// read as results are taken, on the caller's thread: at most some thousand tasks ahead, and 64 MiB of
-/// arguments and results (until the first result shows their size: 256 tasks). Where a task failed, reading the element throws what it threw; the next ones can
-/// be read all the same. Move-only; destroying it cancels what was not read.
+/// read as results are taken, on the caller's thread: at most some thousand tasks ahead, and 64 MiB
+/// of arguments and results (until the first result shows their size: 256 tasks). Where a task
+/// failed, reading the element throws what it threw; the next ones can be read all the same.
+/// Move-only; destroying it cancels what was not read.
 template <class R>
 class ResultStream {
 public:

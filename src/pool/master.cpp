@@ -218,15 +218,24 @@ void Master::step_in_turn(Event const& event) {
         // Why they fail is to be known before the first is told.
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
-        woken_ = std::ranges::any_of(actions_, [this](Action const& action) {
-            auto const* batch = std::get_if<SendBatch>(&action);
-            auto const* worker = batch == nullptr ? nullptr : find(batch->worker);
-            return worker != nullptr && worker->batches.empty();
-        });
+        woken_ = wakes_before_it_starts();
         for (auto const& action : actions_) perform(action);
     }
     stepping_ = false;
     arm_timer();
+}
+
+// Whether these actions start a worker, and give work to one that has none.
+bool Master::wakes_before_it_starts() {
+    auto const starts = [](Action const& each) {
+        return std::holds_alternative<StartWorker>(each);
+    };
+    if (std::ranges::none_of(actions_, starts)) return false;
+    return std::ranges::any_of(actions_, [this](Action const& action) {
+        auto const* batch = std::get_if<SendBatch>(&action);
+        auto const* worker = batch == nullptr ? nullptr : find(batch->worker);
+        return worker != nullptr && worker->batches.empty();
+    });
 }
 
 void Master::perform(Action const& action) {

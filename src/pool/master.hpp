@@ -65,7 +65,7 @@ private:
         std::deque<Batch> batches;
         std::set<JobId> knows;        ///< whose function it was told
         std::vector<JobId> over;      ///< of these, what it is yet to forget
-        wire::Loop::Handle patience;  ///< with one that does not move
+        wire::Loop::Handle patience;  ///< before it is started; then with one that does not move
         bool frozen = false;          ///< and was killed for it
         bool ready = false, killed = false, released = false;
     };
@@ -81,6 +81,7 @@ private:
     void step(Event const& event);
     /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
     void step_in_turn(Event const& event);
+    bool wakes_before_it_starts();
     void perform(Action const& action);
     void arm_timer();
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
@@ -129,7 +130,7 @@ private:
     std::vector<Action> actions_;
     std::deque<Event> pending_;
     bool stepping_ = false, from_user_ = false;
-    bool woken_ = false;  ///< in this step, a worker that had nothing to do
+    bool woken_ = false;  ///< what this step starts may wait for whom it wakes
     Arrived* arrived_ = nullptr;
     Time due_ = Time::max();
     wire::Loop::Handle timer_, progress_timer_;
