@@ -5,6 +5,7 @@
 #include <cstring>
 #include <deque>
 #include <limits>
+#include <memory>
 #include <sinew/encoding.hpp>
 #include <sinew/pool_calls.hpp>
 #include <stdexcept>
@@ -15,7 +16,8 @@
 namespace sinew::pool {
 namespace {
 
-/// A worker that the test plays. With the master's guard held.
+/// A worker that the test plays. With the master's guard held. The runtime's thread ends it, when it
+/// comes to that: perhaps after the test.
 class PlayedPort final : public WorkerPort {
 public:
     struct Stage {
@@ -23,18 +25,18 @@ public:
         std::deque<TasksHead> batches;
         std::condition_variable changed;
     };
-    explicit PlayedPort(Stage& stage) : stage_(stage) {}
+    explicit PlayedPort(std::shared_ptr<Stage> stage) : stage_(std::move(stage)) {}
     ~PlayedPort() override {
-        if (stage_.port == this) stage_.port = nullptr;
+        if (stage_->port == this) stage_->port = nullptr;
     }
     void on(Callbacks callbacks_) override {
         callbacks = std::move(callbacks_);
-        stage_.port = this;
-        stage_.changed.notify_all();
+        stage_->port = this;
+        stage_->changed.notify_all();
     }
     void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) override {
         if (kind != Kind::tasks) return;
-        std::memcpy(&stage_.batches.emplace_back(), parts.begin()->data(), sizeof(TasksHead));
+        std::memcpy(&stage_->batches.emplace_back(), parts.begin()->data(), sizeof(TasksHead));
     }
     void transfer(std::uint64_t, std::span<std::byte const>, std::shared_ptr<void const>) override {
     }
@@ -45,20 +47,20 @@ public:
     Callbacks callbacks;
 
 private:
-    Stage& stage_;
+    std::shared_ptr<Stage> stage_;
     std::string const name_ = "a played worker";
 };
 
 class PlayedPlaces final : public Places {
 public:
-    explicit PlayedPlaces(PlayedPort::Stage& stage) : stage_(stage) {}
+    explicit PlayedPlaces(std::shared_ptr<PlayedPort::Stage> stage) : stage_(std::move(stage)) {}
     std::unique_ptr<WorkerPort> start(std::uint32_t, WorkerStart const&) override {
         return std::make_unique<PlayedPort>(stage_);
     }
     int cores() const override { return 1; }
 
 private:
-    PlayedPort::Stage& stage_;
+    std::shared_ptr<PlayedPort::Stage> stage_;
 };
 
 void say_results(PlayedPort& port, TasksHead const& tasks, std::uint64_t busy_ns) {
@@ -82,11 +84,11 @@ protected:
     }
     // The next life of the worker, ready.
     PlayedPort& worker(std::unique_lock<std::mutex>& lock) {
-        bool const came = stage.changed.wait_for(lock, std::chrono::seconds(60),
-                                                 [&] { return stage.port != nullptr; });
+        bool const came = stage->changed.wait_for(lock, std::chrono::seconds(60),
+                                                  [&] { return stage->port != nullptr; });
         if (!came) throw std::runtime_error("no worker was started");
-        stage.port->callbacks.message(Kind::ready, {});
-        return *stage.port;
+        stage->port->callbacks.message(Kind::ready, {});
+        return *stage->port;
     }
     auto submit() {
         TaskOptions one_each;
@@ -94,8 +96,8 @@ protected:
         return PoolCalls(master, one_each).map_async([](int x) { return x; }, std::vector(3, 7));
     }
     void execute_all(PlayedPort& port, std::uint64_t busy_ns) {
-        for (; !stage.batches.empty(); stage.batches.pop_front())
-            say_results(port, stage.batches.front(), busy_ns);
+        for (; !stage->batches.empty(); stage->batches.pop_front())
+            say_results(port, stage->batches.front(), busy_ns);
     }
     void finish(PlayedPort& port) {
         master->terminate();
@@ -106,7 +108,7 @@ protected:
         master->join();
     }
 
-    PlayedPort::Stage stage;
+    std::shared_ptr<PlayedPort::Stage> const stage = std::make_shared<PlayedPort::Stage>();
     std::shared_ptr<Master> master;
 };
 
@@ -126,11 +128,11 @@ TEST_F(MasterWorkers, ResultsThatWereRefusedDoNotCountWhenTheyComeAgain) {
     auto const result = submit();
     std::unique_lock lock(master->guard());
     auto& wild = worker(lock);
-    auto const batch = stage.batches.front();
+    auto const batch = stage->batches.front();
     say_results(wild, batch, std::numeric_limits<std::uint64_t>::max());  // less than no time
     say_results(wild, batch, 1);
-    stage.batches.clear();
-    stage.port = nullptr;
+    stage->batches.clear();
+    stage->port = nullptr;
     wild.callbacks.ended({});
     auto& port = worker(lock);
     execute_all(port, 1);
