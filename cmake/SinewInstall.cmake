@@ -18,7 +18,7 @@ write_basic_package_version_file(${PROJECT_BINARY_DIR}/sinewConfigVersion.cmake
     COMPATIBILITY SameMinorVersion)
 install(FILES
     ${PROJECT_BINARY_DIR}/sinewConfig.cmake ${PROJECT_BINARY_DIR}/sinewConfigVersion.cmake
-    cmake/FindHwy.cmake cmake/FindHwloc.cmake
+    cmake/FindHwloc.cmake
     DESTINATION ${package_dir})
 
 # pkg-config knows no targets: spell out what a static libsinew.a needs, a shared one brings along.
@@ -31,7 +31,6 @@ if(SINEW_HAVE_MPI)
     list(APPEND pc_libs ${MPI_CXX_LIBRARIES})
 endif()
 if(library_type STREQUAL "STATIC_LIBRARY")
-    list(APPEND pc_libs ${Hwy_LIBRARY})
     if(SINEW_HAVE_HWLOC)
         list(APPEND pc_libs ${Hwloc_LIBRARY})
     endif()

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // sum and prod. Signed integers are computed as unsigned ones: they wrap.
+#include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
 
@@ -102,15 +103,12 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-HWY_EXPORT(sum_kernel);
-HWY_EXPORT(prod_kernel);
-
 Kernel arithmetic(ReduceOp::Kind op, DataType::Kind type) {
     // clang-format off
     switch (op) {
         case ReduceOp::Kind::sum:
-        case ReduceOp::Kind::average: return HWY_DYNAMIC_DISPATCH(sum_kernel)(type);
-        case ReduceOp::Kind::prod: return HWY_DYNAMIC_DISPATCH(prod_kernel)(type);
+        case ReduceOp::Kind::average: return SINEW_DISPATCH(sum_kernel)(type);
+        case ReduceOp::Kind::prod: return SINEW_DISPATCH(prod_kernel)(type);
         default: return nullptr;
     }
     // clang-format on

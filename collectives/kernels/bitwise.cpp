@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // bit_* and logical_*, for integers of each width; their sign makes no difference.
+#include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
 
@@ -102,12 +103,10 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-HWY_EXPORT(bitwise_kernel);
-
 Kernel bitwise(ReduceOp::Kind op, DataType::Kind type) {
     DataType const element = type;
     if (!element.is_integer()) return nullptr;
-    return HWY_DYNAMIC_DISPATCH(bitwise_kernel)(op, element.size());
+    return SINEW_DISPATCH(bitwise_kernel)(op, element.size());
 }
 
 }  // namespace sinew::collectives::kernels

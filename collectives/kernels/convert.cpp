@@ -3,6 +3,7 @@
 // makes an average of a sum.
 #include <sinew/error.hpp>
 
+#include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/target_choice.hpp"
 #include "collectives/reducer.hpp"
 #include "src/base/text.hpp"
@@ -106,22 +107,15 @@ HWY_AFTER_NAMESPACE();
 
 #if HWY_ONCE
 namespace sinew::collectives {
-namespace kernels {
-
-HWY_EXPORT(widen_to_f32);
-HWY_EXPORT(narrow_from_f32);
-HWY_EXPORT(divide);
-
-}  // namespace kernels
 
 void widen(float* out, void const* in, std::size_t count, DataType from) {
     using namespace kernels;
-    HWY_DYNAMIC_DISPATCH(widen_to_f32)(out, in, count, from.kind());
+    SINEW_DISPATCH(widen_to_f32)(out, in, count, from.kind());
 }
 
 void narrow(void* out, float const* in, std::size_t count, DataType to) {
     using namespace kernels;
-    HWY_DYNAMIC_DISPATCH(narrow_from_f32)(out, in, count, to.kind());
+    SINEW_DISPATCH(narrow_from_f32)(out, in, count, to.kind());
 }
 
 void scale_by_ranks(void* data, std::size_t count, DataType type, int ranks) {
@@ -132,7 +126,7 @@ void scale_by_ranks(void* data, std::size_t count, DataType type, int ranks) {
                               " (must be of a floating or complex type). Use sum and divide"));
     bool const pairs = type.is_complex();
     Kind const part = type == Kind::c64 ? Kind::f32 : type == Kind::c128 ? Kind::f64 : type.kind();
-    HWY_DYNAMIC_DISPATCH(divide)(data, pairs ? 2 * count : count, part, ranks);
+    SINEW_DISPATCH(divide)(data, pairs ? 2 * count : count, part, ranks);
 }
 
 }  // namespace sinew::collectives

@@ -2,6 +2,7 @@
 // min and max. Floats follow `minimum` and `maximum` of IEEE 754-2019: NaN wins over every number,
 // -0 is less than +0. Any NaN becomes the one quiet positive NaN without payload, so that the
 // result does not depend on the order of the inputs in any bit.
+#include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
 
@@ -119,12 +120,9 @@ HWY_AFTER_NAMESPACE();
 #if HWY_ONCE
 namespace sinew::collectives::kernels {
 
-HWY_EXPORT(min_kernel);
-HWY_EXPORT(max_kernel);
-
 Kernel extremum(ReduceOp::Kind op, DataType::Kind type) {
-    if (op == ReduceOp::Kind::min) return HWY_DYNAMIC_DISPATCH(min_kernel)(type);
-    if (op == ReduceOp::Kind::max) return HWY_DYNAMIC_DISPATCH(max_kernel)(type);
+    if (op == ReduceOp::Kind::min) return SINEW_DISPATCH(min_kernel)(type);
+    if (op == ReduceOp::Kind::max) return SINEW_DISPATCH(max_kernel)(type);
     return nullptr;
 }
 
