@@ -218,7 +218,12 @@ TEST(Nursery, WhatAChildForkedDoesNotDelayItsEnd) {
 TEST(Nursery, AManyTimesRepeatedStartLeavesNothing) {
     Heard(spec("exit", "0")).wait_for_end();
     int const before = test::open_descriptors();
-    for (int i = 0; i < 1000; ++i) {
+#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+    constexpr int starts = 100;
+#else
+    constexpr int starts = 1000;
+#endif
+    for (int i = 0; i < starts; ++i) {
         Heard child(spec(i % 2 == 0 ? "exit" : "abort before anything", "0"));
         child.wait_for_end();
     }
