@@ -119,6 +119,30 @@ void Core::lost(Client client) {
     }
 }
 
+std::vector<Dropped> Core::drop_all() {
+    std::vector<Dropped> dropped;
+    for (auto& [id, object] : objects_) {
+        for (auto const& batch : object.batches)
+            for (std::size_t i = 0; i < batch->size(); ++i)
+                if (batch->claim(i)) drop((*batch)[i], dropped);
+        drop_waiting(object, dropped);
+    }
+    return dropped;
+}
+
+void Core::drop(Call const& call, std::vector<Dropped>& dropped) {
+    dropped.push_back({call.client, call.number});
+}
+
+void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
+    for (auto const& call : object.calls) drop(call, dropped);
+    object.calls.clear();
+    for (auto const& [client, row] : object.rows)
+        for (auto const& [sequence, call] : row.early)
+            if (call) drop(*call, dropped);
+    object.rows.clear();
+}
+
 bool Core::publish(ObjectId id, std::string const& name) {
     auto const found = objects_.find(id);
     if (found == objects_.end() || !names_.emplace(name, id).second) return false;
@@ -159,13 +183,14 @@ std::optional<Work> Core::take() {
     return std::nullopt;
 }
 
-std::deque<Call> Core::finished(Work const& work, std::shared_ptr<void> instance) {
+std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> instance) {
     auto const id = work.object;
     auto& object = objects_.at(id);
     std::erase(object.batches, work.calls);
     if (!object.made) {
         if (!instance) {
-            auto unmade = std::move(object.calls);
+            std::vector<Dropped> unmade;
+            drop_waiting(object, unmade);
             std::erase_if(names_, [id](auto const& each) { return each.second == id; });
             if (object.listed) std::erase(turns_, id);
             objects_.erase(id);

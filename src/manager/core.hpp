@@ -23,6 +23,9 @@ using ObjectId = std::uint64_t;
 
 /// Bytes that are kept: small ones by value.
 struct Payload {
+    Payload() = default;
+    Payload(Payload&&) = default;  // a vector keeps its place
+    Payload& operator=(Payload&&) = default;
     std::vector<std::byte> own;
     std::shared_ptr<void const> keeper;  ///< of `bytes`; null: they are `own`
     std::span<std::byte const> bytes;
@@ -36,6 +39,12 @@ struct Call {
     bool makes = false;   ///< the object, of the arguments; its first call
     bool oneway = false;  ///< nobody waits for it
     Payload arguments;
+};
+
+/// A call that will not be executed: its caller is to be told.
+struct Dropped {
+    Client client;
+    std::uint64_t number;
 };
 
 /// Calls of one object that a thread executes in a row. Which have begun is decided by who claims them
@@ -86,6 +95,8 @@ public:
     void release(ObjectId object, Client client);
     bool detach(ObjectId object);
     void lost(Client client);
+    /// Nothing begins any more: what had not, to be told so.
+    std::vector<Dropped> drop_all();
 
     /// False: the name is taken, or there is no such object.
     bool publish(ObjectId object, std::string const& name);
@@ -100,7 +111,7 @@ public:
     bool has_work() const { return !turns_.empty(); }
     /// The work on it is done. `instance`: of one that was made; null there: it could not be. What was
     /// called of an object that could not be made is given back.
-    std::deque<Call> finished(Work const& work, std::shared_ptr<void> instance);
+    std::vector<Dropped> finished(Work const& work, std::shared_ptr<void> instance);
 
     std::size_t objects() const { return objects_.size(); }
     std::size_t waiting() const;
@@ -124,6 +135,8 @@ private:
     bool enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
                  std::optional<Call> call);
     void list(ObjectId id, Object& object);
+    static void drop(Call const& call, std::vector<Dropped>& dropped);
+    static void drop_waiting(Object& object, std::vector<Dropped>& dropped);
     static bool wanted(Object const& object) { return object.detached || !object.holders.empty(); }
 
     std::unordered_map<ObjectId, Object> objects_;

@@ -248,14 +248,18 @@ void Server::execute(Lock& lock) {
         }
         auto instance = executor.run(*work);
         lock.lock();
-        for (auto const& unmade : core_.finished(*work, std::move(instance)))
-            if (auto const peer = peers_.find(unmade.client); peer != peers_.end())
-                answer({unmade.client, peer->second}, Op::gone, unmade.number);
+        for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
     }
 }
 
+void Server::tell_gone(Dropped const& call) {
+    auto const peer = peers_.find(call.client);
+    if (peer != peers_.end()) answer({call.client, peer->second}, Op::gone, call.number);
+}
+
 void Server::stop() {
-    stopping_ = true;
+    if (std::exchange(stopping_, true)) return;
+    for (auto const& each : core_.drop_all()) tell_gone(each);
     changed_.notify_all();
 }
 

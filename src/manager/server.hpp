@@ -62,6 +62,7 @@ private:
     void answer(Caller const& caller, Op op, std::uint64_t number,
                 std::span<std::byte const> bytes = {}, ObjectId id = 0);
     void send(std::vector<Answer> const& answers, Writer const& bytes);
+    void tell_gone(Dropped const& call);
     void wake();
     void look_after_threads();
     void execute(Lock& lock);

@@ -220,10 +220,18 @@ TEST_F(Managers, PublishedObjectsAreFoundByName) {
 TEST_F(Managers, EndInOrder) {
     Manager manager;
     auto counter = manager.create<Counter>();
-    auto const running = counter.async<&Counter::slowly>(300);
-    std::this_thread::sleep_for(100ms);
+    counter.call<&Counter::add>(1);
+    auto const running = counter.async<&Counter::slowly>(500);
+    auto const behind = counter.async<&Counter::slowly>(500);
+    std::this_thread::sleep_for(200ms);
     manager.shutdown();
-    EXPECT_EQ(running.get(), 1) << "what runs ends";
+    EXPECT_EQ(running.get(), 2) << "what runs ends";
+    try {
+        behind.get();
+        ADD_FAILURE() << "it began after the end";
+    } catch (ObjectLost const& error) {
+        EXPECT_FALSE(error.maybe_executed());
+    }
     EXPECT_THROW(counter.call<&Counter::value>(), ObjectLost);
     EXPECT_THROW(manager.create<Counter>(), ObjectLost);
     manager.shutdown();
