@@ -46,6 +46,10 @@ public:
 
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
+    wire::Flow send_now(std::uint8_t kind,
+                        std::initializer_list<std::span<std::byte const>> parts) override {
+        return link_ && !lost_ ? link_->send_now(kind, 0, parts) : send(kind, parts);
+    }
     void flush() override {
         if (link_) link_->flush();
     }

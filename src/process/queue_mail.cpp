@@ -125,7 +125,6 @@ void Mail::collect(Box& box, LetterHead const& head, std::span<std::byte const> 
     if (on_loop_) return;
     if (alone || now - box.first > collecting || box.collected.size() >= small_letter) {
         ship(box);
-        box.peer->flush();
     } else if (!std::exchange(timer_set_, true)) {
         leftovers_ = runtime_.loop().after(quiet, [this] {
             timer_set_ = false;
@@ -136,16 +135,14 @@ void Mail::collect(Box& box, LetterHead const& head, std::span<std::byte const> 
 
 void Mail::ship(Box& box) {
     if (box.collected.empty()) return;
-    if (box.peer->send(mail_frame::letters, {box.collected}) == wire::Flow::full) box.full = true;
+    auto const flow = on_loop_ ? box.peer->send(mail_frame::letters, {box.collected})
+                               : box.peer->send_now(mail_frame::letters, {box.collected});
+    if (flow == wire::Flow::full) box.full = true;
     box.collected.clear();
 }
 
 void Mail::send_collected() {
-    for (auto const& [peer, box] : boxes_) {
-        if (box->collected.empty()) continue;
-        ship(*box);
-        if (!on_loop_) peer->flush();
-    }
+    for (auto const& [peer, box] : boxes_) ship(*box);
 }
 
 void Mail::on_loop(std::function<void()> const& work) {

@@ -25,6 +25,9 @@ public:
     /// Service. `full`: wait for `drained` of the service before sending much more.
     virtual wire::Flow send(std::uint8_t kind,
                             std::initializer_list<std::span<std::byte const>> parts) = 0;
+    /// `send` and `flush` in one, which does not wake the loop's thread.
+    virtual wire::Flow send_now(std::uint8_t kind,
+                                std::initializer_list<std::span<std::byte const>> parts) = 0;
     /// Sends now what is queued, rather than at the end of the loop's turn.
     virtual void flush() = 0;
     virtual bool lost() const = 0;

@@ -19,6 +19,10 @@ public:
     explicit FakePeer(Heard heard) : heard_(std::move(heard)) {}
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
+    wire::Flow send_now(std::uint8_t kind,
+                        std::initializer_list<std::span<std::byte const>> parts) override {
+        return send(kind, parts);
+    }
     void flush() override {}
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
