@@ -34,6 +34,10 @@ public:
     std::size_t size() const { return size_; }
     /// Keeps the memory.
     void clear() { size_ = 0; }
+    /// In place of what was written from `offset` on, of which there is so much.
+    void overwrite(std::size_t offset, void const* bytes, std::size_t size) {
+        std::memcpy(bytes_.get() + offset, bytes, size);
+    }
     /// Takes back what was written after the first `size` bytes, of which there are so many.
     void truncate(std::size_t size) { size_ = size; }
 

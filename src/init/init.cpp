@@ -2,6 +2,7 @@
 #include <cstdlib>
 #include <sinew/init.hpp>
 
+#include "src/manager/manager_main.hpp"
 #include "src/pool/worker_main.hpp"
 #include "src/process/child.hpp"
 #include "src/process/process_child.hpp"
@@ -12,6 +13,7 @@ namespace {
 constexpr process::ChildRole roles[] = {
     {"pool worker", pool::worker_main},
     {"process", process::process_main},
+    {"manager", manager::manager_main},
 };
 
 }  // namespace

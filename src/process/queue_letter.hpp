@@ -16,7 +16,7 @@
 namespace sinew::process {
 
 /// Who sorts a letter out at its receiver.
-enum class MailService : std::uint16_t { mail, queue, pipe, share };
+enum class MailService : std::uint16_t { mail, queue, pipe, share, manager };
 
 /// What stands before the bytes of a letter. As it lies in memory: processes of a family run the same
 /// program on machines of one byte order, which is seen to when they join.

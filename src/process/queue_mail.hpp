@@ -10,6 +10,7 @@
 #include <mutex>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "src/process/queue_address.hpp"
@@ -60,6 +61,14 @@ public:
     /// late, and the letter will not arrive. Returns true when the peer was lost.
     bool send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHead head,
                       std::span<std::byte const> bytes, Clock::time_point deadline);
+    /// From a user's thread: what is sent within leaves together, right after it.
+    template <class Work>
+    void together(Work const& work) {
+        bool const before = std::exchange(on_loop_, true);
+        work();
+        on_loop_ = before;
+        send_collected();
+    }
     /// Sends what is collected: before this thread waits for something.
     void send_collected();
 
@@ -118,7 +127,7 @@ private:
 
     Runtime& runtime_;
     std::uint64_t origin_, transfers_ = 0;
-    std::array<Handler, 4> handlers_;
+    std::array<Handler, 5> handlers_;
     std::unordered_map<Peer*, std::unique_ptr<Box>> boxes_;
     std::condition_variable moved_;  ///< a link has room again, a transfer has ended
     wire::Loop::Handle leftovers_;

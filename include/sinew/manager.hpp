@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <typeinfo>
+
+#include <sinew/object.hpp>
+
+namespace sinew {
+
+struct ManagerOptions {
+    std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
+    /// Until it can be called.
+    std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
+    /// Of one calling process: then further calls wait.
+    std::size_t max_pending_calls = 10'000;
+    /// What calls that run at shutdown() are given before the process is killed.
+    std::chrono::nanoseconds grace = std::chrono::seconds(5);
+};
+
+/// A process that holds objects, which any process of the family calls; see Object. It is this same
+/// program, started anew: sinew::init() comes first in main. It ends with this object, and dies with
+/// the process that made it.
+class Manager {
+public:
+    /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError.
+    explicit Manager(ManagerOptions options = {});
+    Manager(Manager&&) noexcept;
+    Manager& operator=(Manager&&) noexcept;
+    /// As shutdown().
+    ~Manager();
+
+    /// Makes an object there: T(arguments...). Throws what the constructor threw, ObjectLost.
+    template <class T, class... Args>
+    Object<T> create(Args const&... arguments) {
+        return create_parallel<T>(1, arguments...);
+    }
+    /// Up to so many calls of it at a time, in threads of the manager: its methods must allow that.
+    template <class T, class... Args>
+    Object<T> create_parallel(unsigned calls, Args const&... arguments) {
+        using Made = detail::Construction<T, std::decay_t<Args const>...>;
+        auto& writer = detail::argument_writer();
+        Made::encode_arguments(writer, arguments...);
+        return Object<T>(make(Made::entry(), writer, calls));
+    }
+    /// One that was published. Throws UsageError: there is none of that name, or it is of another type.
+    template <class T>
+    Object<T> lookup(std::string const& name) {
+        return Object<T>(find(name, typeid(T).name()));
+    }
+
+    /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing.
+    void shutdown();
+    pid_t pid() const;
+    std::string const& name() const;
+
+private:
+    struct State;
+    std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& maker, Writer& arguments,
+                                            unsigned calls);
+    std::shared_ptr<detail::ObjectEnd> find(std::string const& name, char const* type);
+    std::unique_ptr<State> state_;
+};
+
+/// A Manager whose objects are called asynchronously: `call` returns a Reply at once.
+class AsyncManager : public Manager {
+public:
+    using Manager::Manager;
+    template <class T, class... Args>
+    AsyncObject<T> create(Args const&... arguments) {
+        return AsyncObject<T>(Manager::create<T>(arguments...));
+    }
+    template <class T>
+    AsyncObject<T> lookup(std::string const& name) {
+        return AsyncObject<T>(Manager::lookup<T>(name));
+    }
+};
+
+}  // namespace sinew

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <span>
+#include <type_traits>
+#include <typeinfo>
+#include <utility>
+
+#include <sinew/method.hpp>
+#include <sinew/reply.hpp>
+
+namespace sinew {
+namespace detail {
+
+/// What the handles of one object share in one process.
+class ObjectEnd {
+public:
+    virtual ~ObjectEnd() = default;
+    /// The arguments are encoded by then. Throws UsageError at the program's end; all else is told by
+    /// the reply.
+    virtual std::shared_ptr<PendingCall> call(TaskEntry const& method, Writer& arguments) = 0;
+    virtual void oneway(TaskEntry const& method, Writer& arguments) = 0;
+    virtual void encode_to(Writer& writer) = 0;
+    virtual void publish(std::string const& name) = 0;
+    virtual void detach() = 0;
+};
+
+/// The object of an encoded handle, wherever it lives; `type`: what it must be, as typeid calls it.
+std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type);
+
+/// Of this thread, empty: arguments are encoded there before they leave.
+Writer& argument_writer();
+
+}  // namespace detail
+
+/// An object of type T that lives in a manager's process.
+///
+/// A handle: copies mean the same object; they travel into tasks, processes, other managers, members
+/// of classes. Threads may share one. Any method of T can be called; its arguments and result travel
+/// as those of tasks do (no references to non-const).
+///
+/// - Calls of one process on one object are executed in the order they were made, one at a time;
+///   those of different processes in any order, but never two at a time, unless the object was made
+///   for several (see Manager::create). Different objects of a manager may be called at the same time.
+/// - Each call is executed at most once. Where the manager dies, calls that had been sent and not
+///   answered are ObjectLost, with maybe_executed().
+/// - The object lives as long as a process has a handle of it. One whose handle has travelled from a
+///   process is held by that process to its end.
+template <class T>
+class Object {
+public:
+    /// Waits for the value. Throws what the method threw, ObjectLost.
+    template <auto M, class... Args>
+    auto call(Args const&... arguments) const {
+        return async<M>(arguments...).get();
+    }
+    /// Returns at once. What is called in quick succession travels together. Waits only where there
+    /// are more than `max_pending_calls` under way.
+    template <auto M, class... Args>
+    auto async(Args const&... arguments) const {
+        using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
+        auto& writer = detail::argument_writer();
+        Called::encode_arguments(writer, arguments...);
+        return Reply<typename Called::Result>(end_->call(Called::entry(), writer));
+    }
+    /// Nobody hears of its end: what it throws is written to the manager's standard error.
+    template <auto M, class... Args>
+    void oneway(Args const&... arguments) const {
+        using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
+        auto& writer = detail::argument_writer();
+        Called::encode_arguments(writer, arguments...);
+        end_->oneway(Called::entry(), writer);
+    }
+
+    /// Other processes find it by Manager::lookup; it lives as long as its manager. Throws UsageError
+    /// where the name is taken.
+    void publish(std::string const& name) const { end_->publish(name); }
+    /// It lives as long as its manager, whoever has handles.
+    void detach() const { end_->detach(); }
+
+    void encode_to(Writer& writer) const { end_->encode_to(writer); }
+    static Object decode_from(Reader& reader) {
+        return Object(detail::find_object(reader, typeid(T).name()));
+    }
+    explicit Object(std::shared_ptr<detail::ObjectEnd> end) : end_(std::move(end)) {}
+
+private:
+    std::shared_ptr<detail::ObjectEnd> end_;
+};
+
+/// The same, asynchronous by default: Fiber's meaning of a proxy of an AsyncManager.
+template <class T>
+class AsyncObject {
+public:
+    explicit AsyncObject(Object<T> object) : object_(std::move(object)) {}
+    /// Returns at once, with a Reply.
+    template <auto M, class... Args>
+    auto call(Args const&... arguments) const {
+        return object_.template async<M>(arguments...);
+    }
+    template <auto M, class... Args>
+    void oneway(Args const&... arguments) const {
+        object_.template oneway<M>(arguments...);
+    }
+    Object<T> const& object() const { return object_; }
+
+    void encode_to(Writer& writer) const { object_.encode_to(writer); }
+    static AsyncObject decode_from(Reader& reader) {
+        return AsyncObject(Object<T>::decode_from(reader));
+    }
+
+private:
+    Object<T> object_;
+};
+
+}  // namespace sinew

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <type_traits>
+#include <utility>
+
+#include <sinew/encoding.hpp>
+#include <sinew/error.hpp>
+#include <sinew/remote_error.hpp>
+
+namespace sinew {
+
+/// The object that was called is gone: its process has died, or it was let go by all. what() tells
+/// how, and where it lived.
+class ObjectLost : public Error {
+public:
+    ObjectLost(std::string const& what, bool maybe_executed)
+        : Error(what), maybe_executed_(maybe_executed) {}
+    /// The call had been sent, and may have been executed, wholly or in part, before. False: it surely
+    /// was not.
+    bool maybe_executed() const noexcept { return maybe_executed_; }
+
+private:
+    bool maybe_executed_;
+};
+
+namespace detail {
+
+/// A call under way, and later what came of it. Any thread.
+class PendingCall {
+public:
+    virtual ~PendingCall() = default;
+    virtual bool ready() const = 0;
+    /// False: not by then.
+    virtual bool wait_until(std::chrono::steady_clock::time_point deadline) = 0;
+    /// Of a ready one: the encoded result. Throws what the call threw, ObjectLost, Cancelled.
+    virtual Reader result() = 0;
+    virtual bool failed() = 0;
+    virtual void cancel() = 0;
+    [[noreturn]] virtual void throw_timeout(std::chrono::nanoseconds limit) = 0;
+};
+
+}  // namespace detail
+
+/// What a call of an object in another process will give: a value of type R, or an exception.
+///
+/// A copyable handle; any thread. Replies are matched by the call they answer: they may be got in any
+/// order. Dropping a handle does not cancel the call.
+template <class R>
+class Reply {
+public:
+    explicit Reply(std::shared_ptr<detail::PendingCall> call) : call_(std::move(call)) {}
+
+    /// Waits, and gives the value, or throws what the method threw (by its std type where that is
+    /// known), ObjectLost when the object's process died, Cancelled. Again and again.
+    R get() const {
+        wait();
+        return value();
+    }
+    /// Throws Timeout when there is nothing by then; the call goes on.
+    R get(std::chrono::nanoseconds limit) const {
+        if (!wait_for(limit)) call_->throw_timeout(limit);
+        return value();
+    }
+    void wait() const { call_->wait_until(std::chrono::steady_clock::time_point::max()); }
+    /// False: it is not there yet.
+    bool wait_for(std::chrono::nanoseconds limit) const {
+        auto const now = std::chrono::steady_clock::now();
+        auto const end = std::chrono::steady_clock::time_point::max();
+        return call_->wait_until(limit > end - now ? end : now + limit);
+    }
+    bool ready() const { return call_->ready(); }
+    /// Waits; whether there is a value.
+    bool successful() const {
+        wait();
+        return !call_->failed();
+    }
+    /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has.
+    void cancel() const { call_->cancel(); }
+
+private:
+    R value() const {
+        [[maybe_unused]] Reader reader = call_->result();
+        if constexpr (!std::is_void_v<R>) return decode<R>(reader);
+    }
+    std::shared_ptr<detail::PendingCall> call_;
+};
+
+}  // namespace sinew

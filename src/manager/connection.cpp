@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/connection.hpp"
+
+#include <cstddef>
+#include <sinew/encoding.hpp>
+#include <sinew/remote_error.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/manager/server.hpp"
+
+namespace sinew::manager {
+namespace {
+
+// Arguments under way, beyond which a caller waits.
+constexpr std::size_t most_bytes = std::size_t{64} << 20;
+
+}  // namespace
+
+Connection::Connection(process::Mail& mail, process::ProcessAddress address,
+                       std::shared_ptr<process::Peer> peer, Server* server,
+                       std::size_t most_pending)
+    : mail_(mail), address_(std::move(address)), peer_(std::move(peer)), server_(server),
+      most_pending_(most_pending) {
+    if (peer_) tell(Op::hello, 0, 0, bytes_of(detail::program_identity().text));
+}
+
+void Connection::wait_for_room(process::Lock& lock) {
+    auto const has_room = [this] {
+        return is_lost() || under_way_ == 0 || (under_way_ < most_pending_ && bytes_ < most_bytes);
+    };
+    if (has_room() || !lock.owns_lock()) return;
+    ++waiting_;
+    try {
+        mail_.wait(lock, room_, process::never, has_room);
+    } catch (...) {
+        --waiting_;
+        throw;
+    }
+    --waiting_;
+}
+
+std::shared_ptr<Pending> Connection::enter(Op op, ObjectId object, detail::TaskEntry const* method,
+                                           std::size_t bytes) {
+    auto const number = first_ + slots_.size();
+    auto pending = std::make_shared<Pending>(shared_from_this(), method, object, number);
+    if (is_lost()) {
+        pending->fail(lost_error(*pending, false));
+        return pending;
+    }
+    slots_.push_back({op == Op::oneway ? nullptr : pending, bytes, false});
+    ++under_way_;
+    bytes_ += bytes;
+    return pending;
+}
+
+std::shared_ptr<Pending> Connection::call(process::Lock& lock, Op op, ObjectId object,
+                                          detail::TaskEntry const* method, Writer& bytes,
+                                          std::uint64_t& row) {
+    wait_for_room(lock);
+    auto pending = enter(op, object, method, bytes.size());
+    if (is_lost()) return pending;
+    auto const sequence = ++row;
+    bytes.overwrite(offsetof(CallHead, sequence), &sequence, sizeof sequence);
+    send(lock, op, object, first_ + slots_.size() - 1, bytes.bytes());
+    return pending;
+}
+
+std::shared_ptr<Pending> Connection::ask(process::Lock& lock, Op op, ObjectId object,
+                                         std::span<std::byte const> bytes) {
+    wait_for_room(lock);
+    auto pending = enter(op, object, nullptr, bytes.size());
+    if (!is_lost()) send(lock, op, object, first_ + slots_.size() - 1, bytes);
+    return pending;
+}
+
+void Connection::send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
+                      std::span<std::byte const> bytes) {
+    auto head = manager::head(op, object, number);
+    if (here() || !lock.owns_lock()) return tell(op, object, number, bytes);
+    mail_.send_waiting(lock, peer_, head, bytes, process::never);
+}
+
+void Connection::tell(Op op, ObjectId object, std::uint64_t number,
+                      std::span<std::byte const> bytes) {
+    auto head = manager::head(op, object, number);
+    if (!here()) return mail_.send(peer_, head, bytes);
+    head.size = bytes.size();
+    server_->letter(nullptr, {head, bytes, nullptr});
+}
+
+void Connection::letter(process::Letter const& letter) {
+    auto const number = letter.head.number;
+    if (number < first_ || number - first_ >= slots_.size()) return;
+    auto& slot = slots_[number - first_];
+    if (slot.answered) return;
+    answer(slot, letter);
+    slot.answered = true;
+    --under_way_;
+    bytes_ -= slot.bytes;
+    slot.pending = nullptr;
+    while (!slots_.empty() && slots_.front().answered) {
+        slots_.pop_front();
+        ++first_;
+    }
+    if (waiting_ > 0) room_.notify_all();
+}
+
+void Connection::answer(Slot& slot, process::Letter const& letter) {
+    if (!slot.pending) return;
+    auto& pending = *slot.pending;
+    auto const words = std::string(text_of(letter.bytes));
+    switch (static_cast<Op>(letter.head.op)) {
+        case Op::value:
+        case Op::done:
+        case Op::found:
+            return pending.succeed(letter);
+        case Op::failure:
+            try {
+                Reader reader(letter.bytes);
+                return pending.fail(detail::revive(ErrorRecord::decode_from(reader)));
+            } catch (DecodeError const&) {
+                return pending.fail(std::current_exception());
+            }
+        case Op::gone:
+            return pending.fail(std::make_exception_ptr(ObjectLost(
+                text(pending.text(),
+                     ": there is no such object any more (its manager ends, or "
+                     "no process has had a handle of it). Keep a handle, or detach() it"),
+                false)));
+        case Op::cancelled:
+            return pending.fail(std::make_exception_ptr(
+                Cancelled(text(pending.text(), " was cancelled before it began"))));
+        default:
+            return pending.fail(
+                std::make_exception_ptr(UsageError(text(pending.text(), ": ", words))));
+    }
+}
+
+std::exception_ptr Connection::lost_error(Pending const& call, bool maybe_executed) const {
+    return std::make_exception_ptr(ObjectLost(
+        text(call.text(), ": the manager is gone (", why_lost_, ")",
+             maybe_executed ? "; the call may have been executed" : "; the call was not sent"),
+        maybe_executed));
+}
+
+void Connection::lost(std::string const& why) {
+    why_lost_ = why.empty() ? "its process has ended" : why;
+    auto const slots = std::exchange(slots_, {});
+    for (auto const& each : slots)
+        if (each.pending) each.pending->fail(lost_error(*each.pending, true));
+    under_way_ = bytes_ = 0;
+    room_.notify_all();
+}
+
+}  // namespace sinew::manager

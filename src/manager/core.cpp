@@ -1,0 +1,187 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/core.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace sinew::manager {
+namespace {
+
+// So many of one object in a row, then others have their turn.
+constexpr std::size_t calls_in_a_row = 256;
+
+}  // namespace
+
+ObjectId Core::add(unsigned parallel, char const* type, Call making) {
+    auto const id = ++ids_;
+    auto& object = objects_[id];
+    object.parallel = std::max(1U, parallel);
+    object.type = type;
+    object.holders.insert(making.client);
+    object.calls.push_back(std::move(making));
+    list(id, object);
+    return id;
+}
+
+bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    auto& object = found->second;
+    auto& row = object.rows[call.client];
+    return enqueue(id, object, row, sequence, std::move(call));
+}
+
+void Core::skip(ObjectId id, Client client, std::uint64_t sequence) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return;
+    auto& row = found->second.rows[client];
+    enqueue(id, found->second, row, sequence, std::nullopt);
+}
+
+bool Core::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
+                   std::optional<Call> call) {
+    if (sequence < row.next) return false;
+    if (sequence > row.next) return row.early.emplace(sequence, std::move(call)).second;
+    ++row.next;
+    if (call) object.calls.push_back(std::move(*call));
+    for (auto first = row.early.begin(); first != row.early.end() && first->first == row.next;
+         first = row.early.erase(first)) {
+        ++row.next;
+        if (first->second) object.calls.push_back(std::move(*first->second));
+    }
+    list(id, object);
+    return true;
+}
+
+// In the row of those that have something to do.
+void Core::list(ObjectId id, Object& object) {
+    // Until it is made, nothing runs beside its making.
+    unsigned const limit = object.made ? object.parallel : 1;
+    bool const destroy = object.calls.empty() && object.batches.empty() && !wanted(object);
+    if (object.listed || object.batches.size() >= limit || (object.calls.empty() && !destroy))
+        return;
+    object.listed = true;
+    turns_.push_back(id);
+}
+
+bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    auto& object = found->second;
+    auto const is_it = [&](Call const& each) {
+        return each.client == client && each.number == number;
+    };
+    if (std::erase_if(object.calls, is_it) > 0) return true;
+    for (auto& [sequence, call] : object.rows[client].early) {
+        if (!call || !is_it(*call)) continue;
+        call.reset();  // those behind it have their turn all the same
+        return true;
+    }
+    for (auto const& batch : object.batches)
+        for (std::size_t i = 0; i < batch->size(); ++i)
+            if (is_it((*batch)[i])) return batch->claim(i);
+    return false;
+}
+
+bool Core::hold(ObjectId id, Client client) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.holders.insert(client);
+    return true;
+}
+
+void Core::release(ObjectId id, Client client) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return;
+    found->second.holders.erase(client);
+    list(id, found->second);
+}
+
+bool Core::detach(ObjectId id) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.detached = true;
+    return true;
+}
+
+void Core::lost(Client client) {
+    for (auto& [id, object] : objects_) {
+        auto const dropped = [client](Call const& each) {
+            return each.client == client && !each.oneway && !each.makes;
+        };
+        std::erase_if(object.calls, dropped);
+        for (auto const& batch : object.batches)
+            for (std::size_t i = 0; i < batch->size(); ++i)
+                if (dropped((*batch)[i])) batch->claim(i);
+        object.rows.erase(client);
+        object.holders.erase(client);
+        list(id, object);
+    }
+}
+
+bool Core::publish(ObjectId id, std::string const& name) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end() || !names_.emplace(name, id).second) return false;
+    found->second.detached = true;
+    return true;
+}
+
+std::optional<Core::Published> Core::find(std::string const& name) const {
+    auto const named = names_.find(name);
+    if (named == names_.end()) return std::nullopt;
+    return Published{named->second, objects_.at(named->second).type};
+}
+
+std::optional<Work> Core::take() {
+    while (!turns_.empty()) {
+        auto const id = turns_.front();
+        turns_.pop_front();
+        auto& object = objects_.at(id);
+        object.listed = false;
+        Work work{id, object.instance, nullptr};
+        if (object.calls.empty()) {
+            if (!object.batches.empty() || wanted(object))
+                continue;  // it was wanted again, or emptied
+            objects_.erase(id);
+            return work;
+        }
+        std::size_t const most = object.made && object.parallel == 1 ? calls_in_a_row : 1;
+        std::vector<Call> calls;
+        calls.reserve(std::min(most, object.calls.size()));
+        while (!object.calls.empty() && calls.size() < most) {
+            calls.push_back(std::move(object.calls.front()));
+            object.calls.pop_front();
+        }
+        work.calls = object.batches.emplace_back(std::make_shared<Batch>(std::move(calls)));
+        list(id, object);
+        return work;
+    }
+    return std::nullopt;
+}
+
+std::deque<Call> Core::finished(Work const& work, std::shared_ptr<void> instance) {
+    auto const id = work.object;
+    auto& object = objects_.at(id);
+    std::erase(object.batches, work.calls);
+    if (!object.made) {
+        if (!instance) {
+            auto unmade = std::move(object.calls);
+            std::erase_if(names_, [id](auto const& each) { return each.second == id; });
+            if (object.listed) std::erase(turns_, id);
+            objects_.erase(id);
+            return unmade;
+        }
+        object.made = true;
+        object.instance = std::move(instance);
+    }
+    list(id, object);
+    return {};
+}
+
+std::size_t Core::waiting() const {
+    std::size_t sum = 0;
+    for (auto const& [id, object] : objects_) sum += object.calls.size();
+    return sum;
+}
+
+}  // namespace sinew::manager

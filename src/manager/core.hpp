@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sinew/task.hpp>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace sinew::manager {
+
+/// A process that calls, as its manager counts them.
+using Client = std::uint64_t;
+using ObjectId = std::uint64_t;
+
+/// Bytes that are kept: small ones by value.
+struct Payload {
+    std::vector<std::byte> own;
+    std::shared_ptr<void const> keeper;  ///< of `bytes`; null: they are `own`
+    std::span<std::byte const> bytes;
+};
+
+/// A call as the manager has received it.
+struct Call {
+    Client client = 0;
+    std::uint64_t number = 0;  ///< the client's
+    detail::TaskEntry const* method = nullptr;
+    bool makes = false;   ///< the object, of the arguments; its first call
+    bool oneway = false;  ///< nobody waits for it
+    Payload arguments;
+};
+
+/// Calls of one object that a thread executes in a row. Which have begun is decided by who claims them
+/// first: that thread, or whoever drops them meanwhile.
+class Batch {
+public:
+    explicit Batch(std::vector<Call> calls)
+        : calls_(std::move(calls)), claimed_(new std::atomic<bool>[calls_.size()] {}) {}
+    std::size_t size() const { return calls_.size(); }
+    Call const& operator[](std::size_t index) const { return calls_[index]; }
+    /// False: somebody else has.
+    bool claim(std::size_t index) {
+        return !claimed_[index].exchange(true, std::memory_order_acq_rel);
+    }
+
+private:
+    std::vector<Call> const calls_;
+    std::unique_ptr<std::atomic<bool>[]> const claimed_;
+};
+
+/// Something for a thread to do.
+struct Work {
+    ObjectId object = 0;
+    std::shared_ptr<void> instance;  ///< null: it is yet to be made
+    std::shared_ptr<Batch> calls;    ///< null: the instance is to be destroyed
+};
+
+/// Which call is executed when: the rules of a manager, without threads, links or time.
+///
+/// - Calls of one client on one object run in the order of their sequence numbers (1, 2, ...), however
+///   they arrive.
+/// - Of an object at most `parallel` run at a time.
+/// - An object lives as long as a client holds it, or it is detached; then it is destroyed, after the
+///   calls that had arrived.
+/// - What a lost client had called and what has not begun is dropped, unless it was one-way.
+class Core {
+public:
+    /// An object that `making` makes, held by who calls that; it is in no sequence.
+    ObjectId add(unsigned parallel, char const* type, Call making);
+    /// False: there is no such object, or the number was used before.
+    bool arrive(ObjectId object, std::uint64_t sequence, Call call);
+    /// The call of this sequence number will not come.
+    void skip(ObjectId object, Client client, std::uint64_t sequence);
+    /// True: it will never begin.
+    bool cancel(ObjectId object, Client client, std::uint64_t number);
+    /// False: there is no such object.
+    bool hold(ObjectId object, Client client);
+    void release(ObjectId object, Client client);
+    bool detach(ObjectId object);
+    void lost(Client client);
+
+    /// False: the name is taken, or there is no such object.
+    bool publish(ObjectId object, std::string const& name);
+    struct Published {
+        ObjectId object;
+        char const* type;
+    };
+    std::optional<Published> find(std::string const& name) const;
+
+    /// Of the object whose turn it is; the objects take turns.
+    std::optional<Work> take();
+    bool has_work() const { return !turns_.empty(); }
+    /// The work on it is done. `instance`: of one that was made; null there: it could not be. What was
+    /// called of an object that could not be made is given back.
+    std::deque<Call> finished(Work const& work, std::shared_ptr<void> instance);
+
+    std::size_t objects() const { return objects_.size(); }
+    std::size_t waiting() const;
+
+private:
+    /// What a client has called of an object.
+    struct Row {
+        std::uint64_t next = 1;
+        std::map<std::uint64_t, std::optional<Call>> early;  ///< nothing: will not come
+    };
+    struct Object {
+        unsigned parallel = 1;
+        char const* type = nullptr;
+        bool made = false, detached = false, listed = false;
+        std::shared_ptr<void> instance;
+        std::deque<Call> calls;
+        std::vector<std::shared_ptr<Batch>> batches;  ///< that run
+        std::set<Client> holders;
+        std::unordered_map<Client, Row> rows;
+    };
+    bool enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
+                 std::optional<Call> call);
+    void list(ObjectId id, Object& object);
+    static bool wanted(Object const& object) { return object.detached || !object.holders.empty(); }
+
+    std::unordered_map<ObjectId, Object> objects_;
+    std::deque<ObjectId> turns_;
+    std::map<std::string, ObjectId> names_;
+    ObjectId ids_ = 0;
+};
+
+}  // namespace sinew::manager

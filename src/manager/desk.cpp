@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/desk.hpp"
+
+#include "src/base/text.hpp"
+#include "src/manager/object.hpp"
+
+namespace sinew::manager {
+
+Desk& Desk::instance() {
+    auto& mail = process::Mail::instance();  // refuses forked processes
+    auto const lock = mail.lock();
+    static Desk* const desk = new Desk(mail);  // for ever, as the runtime
+    return *desk;
+}
+
+Desk::Desk(process::Mail& mail) : mail_(mail) {
+    mail_.serve(process::MailService::manager,
+                {[this](auto const& peer, process::Letter const& each) { letter(peer, each); },
+                 [this](auto const& peer, std::string const& why) { lost(peer, why); }, [] {}});
+}
+
+Server& Desk::serve() {
+    if (!server_)
+        server_ = std::make_unique<Server>(
+            mail_, [this](process::Letter const& letter) { here_->letter(letter); });
+    return *server_;
+}
+
+std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& address,
+                                             std::size_t most_pending) {
+    if (address.origin == mail_.origin()) {
+        if (!here_)
+            here_ = std::make_shared<Connection>(mail_, address, nullptr, &serve(), most_pending);
+        return here_;
+    }
+    auto const peer = mail_.find(address);
+    auto& found = connections_[peer.get()];
+    if (!found) found = std::make_shared<Connection>(mail_, address, peer, nullptr, most_pending);
+    return found;
+}
+
+std::shared_ptr<detail::ObjectEnd> Desk::object(std::shared_ptr<Connection> const& connection,
+                                                ObjectId id, char const* type, bool held) {
+    auto& known = objects_[{connection.get(), id}];
+    if (auto object = known.lock()) return object;
+    auto object = std::make_shared<RemoteObject>(*this, connection, id, type);
+    known = object;
+    if (!held) connection->tell(Op::hold, id);
+    return object;
+}
+
+void Desk::letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter) {
+    if (is_answer(letter.head.op)) {
+        auto const found = connections_.find(peer.get());
+        if (found != connections_.end()) found->second->letter(letter);
+    } else if (server_) {
+        server_->letter(peer, letter);
+    }
+}
+
+void Desk::lost(std::shared_ptr<process::Peer> const& peer, std::string const& why) {
+    if (server_) server_->lost(peer);
+    auto const found = connections_.find(peer.get());
+    if (found == connections_.end()) return;
+    auto const connection = found->second;
+    connections_.erase(found);
+    connection->lost(why);
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <sinew/object.hpp>
+#include <utility>
+
+#include "src/manager/connection.hpp"
+#include "src/manager/server.hpp"
+#include "src/process/queue_mail.hpp"
+
+namespace sinew::manager {
+
+class RemoteObject;
+
+/// All managers that this process calls, and its own objects where it is one. Everything with the
+/// guard held, but `instance`.
+class Desk {
+public:
+    static Desk& instance();
+    Desk(Desk const&) = delete;
+
+    process::Mail& mail() { return mail_; }
+    /// This process becomes a manager.
+    Server& serve();
+    std::shared_ptr<Connection> connection(process::ProcessAddress const& address,
+                                           std::size_t most_pending);
+    /// All handles of an object share one; `held`: the manager knows of it.
+    std::shared_ptr<detail::ObjectEnd> object(std::shared_ptr<Connection> const& connection,
+                                              ObjectId id, char const* type, bool held);
+
+private:
+    explicit Desk(process::Mail& mail);
+    friend class RemoteObject;
+    void letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter);
+    void lost(std::shared_ptr<process::Peer> const& peer, std::string const& why);
+
+    process::Mail& mail_;
+    std::unique_ptr<Server> server_;
+    std::shared_ptr<Connection> here_;
+    std::map<process::Peer*, std::shared_ptr<Connection>> connections_;
+    std::map<std::pair<Connection*, ObjectId>, std::weak_ptr<RemoteObject>> objects_;
+};
+
+}  // namespace sinew::manager

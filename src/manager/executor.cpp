@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/executor.hpp"
+
+#include <exception>
+#include <sinew/encoding.hpp>
+#include <sinew/remote_error.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::manager {
+namespace {
+
+// So much is collected, for so long.
+constexpr std::size_t full = std::size_t{64} << 10;
+constexpr auto moment = std::chrono::microseconds(100);
+
+thread_local ObjectId current_object = 0;
+
+}  // namespace
+
+ObjectId Executor::current() { return current_object; }
+
+std::shared_ptr<void> Executor::run(Work const& work) {
+    auto instance = work.instance;
+    current_object = work.object;
+    since_ = Clock::now();
+    for (std::size_t i = 0; i < work.calls->size(); ++i) {
+        if (!work.calls->claim(i)) continue;
+        auto const& call = (*work.calls)[i];
+        if (call.makes) instance = make(call);
+        else execute(instance.get(), call);
+        if (bytes_.size() >= full || Clock::now() - since_ > moment) flush();
+    }
+    flush();
+    current_object = 0;
+    return instance;
+}
+
+std::shared_ptr<void> Executor::make(Call const& call) {
+    try {
+        Reader reader(call.arguments.bytes);
+        auto instance = call.method->make(reader);
+        auto const begin = bytes_.size();
+        encode(bytes_, current_object);
+        add(call, Op::value, begin);
+        return instance;
+    } catch (...) {
+        note_failure(call);
+        return nullptr;
+    }
+}
+
+void Executor::execute(void* instance, Call const& call) {
+    auto const begin = bytes_.size();
+    try {
+        Reader reader(call.arguments.bytes);
+        call.method->run(instance, reader, bytes_);
+        if (call.oneway) bytes_.truncate(begin);
+        add(call, call.oneway ? Op::done : Op::value, begin);
+    } catch (...) {
+        bytes_.truncate(begin);
+        note_failure(call);
+    }
+}
+
+// Within a handler.
+void Executor::note_failure(Call const& call) {
+    auto record = detail::describe(std::current_exception());
+    record.function = detail::task_name(*call.method);
+    if (call.oneway) log_warning(text("a one-way call failed: ", record.text()));
+    auto const begin = bytes_.size();
+    if (!call.oneway) record.encode_to(bytes_);
+    add(call, call.oneway ? Op::done : Op::failure, begin);
+}
+
+void Executor::add(Call const& call, Op op, std::size_t begin) {
+    answers_.push_back({call.client, op, call.number, begin, bytes_.size() - begin});
+}
+
+void Executor::flush() {
+    if (!answers_.empty()) send_(answers_, bytes_);
+    answers_.clear();
+    bytes_.clear();
+    since_ = Clock::now();
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <vector>
+
+#include "src/manager/server.hpp"
+
+namespace sinew::manager {
+
+/// Executes calls, in the thread that uses it, without the guard. Answers are collected and sent
+/// together: those of a run of short calls in one frame, none later than a moment after its call.
+class Executor {
+public:
+    using Send = std::function<void(std::vector<Answer> const&, Writer const&)>;
+    explicit Executor(Send send) : send_(std::move(send)) {}
+
+    /// Of one object, in order. The instance: made by the first of them where there was none; null
+    /// when that failed.
+    std::shared_ptr<void> run(Work const& work);
+
+    /// The object whose call this thread is at; 0: none.
+    static ObjectId current();
+
+private:
+    using Clock = std::chrono::steady_clock;
+    std::shared_ptr<void> make(Call const& call);
+    void execute(void* instance, Call const& call);
+    void note_failure(Call const& call);
+    void add(Call const& call, Op op, std::size_t begin);
+    void flush();
+
+    Send send_;
+    Writer bytes_;
+    std::vector<Answer> answers_;
+    Clock::time_point since_;  ///< the first of them
+};
+
+}  // namespace sinew::manager

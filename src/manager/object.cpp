@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/object.hpp"
+
+#include <cstring>
+#include <sinew/encoding.hpp>
+
+#include "src/base/text.hpp"
+#include "src/manager/desk.hpp"
+#include "src/task/demangle.hpp"
+
+namespace sinew::manager {
+
+RemoteObject::~RemoteObject() {
+    if (process::Runtime::forked()) return;
+    auto const lock = desk_.mail().lock();
+    auto const found = desk_.objects_.find({connection_.get(), id_});
+    if (found == desk_.objects_.end() || !found->second.expired()) return;
+    desk_.objects_.erase(found);
+    // A handle that has travelled may arrive somewhere later than this says that there is none.
+    if (!travelled_ && !connection_->is_lost()) connection_->tell(Op::release, id_);
+}
+
+std::shared_ptr<Pending> RemoteObject::submit(Op op, detail::TaskEntry const& method,
+                                              Writer& arguments) {
+    auto const id = detail::id_of(method).value;
+    arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
+    auto lock = desk_.mail().lock();
+    return connection_->call(lock, op, id_, &method, arguments, row_);
+}
+
+std::shared_ptr<detail::PendingCall> RemoteObject::call(detail::TaskEntry const& method,
+                                                        Writer& arguments) {
+    return submit(Op::call, method, arguments);
+}
+
+void RemoteObject::oneway(detail::TaskEntry const& method, Writer& arguments) {
+    submit(Op::oneway, method, arguments);
+}
+
+void RemoteObject::encode_to(Writer& writer) {
+    connection_->address().encode_to(writer);
+    encode(writer, id_);
+    encode(writer, static_cast<std::uint64_t>(connection_->most_pending()));
+    encode(writer, std::string(type_));
+    auto const lock = desk_.mail().lock();
+    travelled_ = true;
+}
+
+void RemoteObject::publish(std::string const& name) {
+    auto lock = desk_.mail().lock();
+    auto const asked = connection_->ask(lock, Op::publish, id_, bytes_of(name));
+    if (lock.owns_lock()) lock.unlock();
+    asked->wait_until(process::never);
+    asked->result();
+}
+
+void RemoteObject::detach() {
+    auto lock = desk_.mail().lock();
+    auto const asked = connection_->ask(lock, Op::detach, id_, {});
+    if (lock.owns_lock()) lock.unlock();
+    asked->wait_until(process::never);
+    asked->result();
+}
+
+}  // namespace sinew::manager
+
+namespace sinew::detail {
+
+Writer& argument_writer() {
+    constexpr std::size_t worth_keeping = std::size_t{1} << 20;
+    thread_local Writer writer;
+    if (writer.size() > worth_keeping) writer = Writer();
+    writer.clear();
+    manager::CallHead const head;
+    writer.write(&head, sizeof head);
+    return writer;
+}
+
+std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type) {
+    auto const owner = process::ProcessAddress::decode_from(reader);
+    auto const id = decode<std::uint64_t>(reader);
+    auto const most_pending = decode<std::uint64_t>(reader);
+    auto const is = decode<std::string>(reader);
+    if (is != type)
+        throw DecodeError(text("a handle of a ", demangle(is.c_str()), " where one of a ",
+                               demangle(type), " was expected. Do both sides name the same type?"));
+    auto& desk = manager::Desk::instance();
+    auto const lock = desk.mail().lock();
+    return desk.object(desk.connection(owner, most_pending), id, type, false);
+}
+
+}  // namespace sinew::detail

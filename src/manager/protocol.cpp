@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/protocol.hpp"
+
+namespace sinew::manager {
+
+process::LetterHead head(Op op, std::uint64_t id, std::uint64_t number) {
+    return {process::MailService::manager, static_cast<std::uint16_t>(op), 0, id, number};
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/server.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <sinew/remote_error.hpp>
+#include <sinew/task.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/manager/executor.hpp"
+
+namespace sinew::manager {
+namespace {
+
+// Calls may wait for one another, or for what only another call brings: where nothing has moved for
+// so long and something waits, there is another thread.
+constexpr auto standstill = std::chrono::milliseconds(5);
+constexpr std::size_t most_threads_ever = 1024;
+
+std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
+    return process::take_value<CallHead>(bytes);
+}
+
+}  // namespace
+
+Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
+    auto& found = callers_[peer.get()];
+    if (found.number == 0) {
+        found.number = ++clients_;
+        found.peer = peer;
+        peers_.emplace(found.number, peer);
+    }
+    return found;
+}
+
+void Server::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    auto& from = caller(peer);
+    if (static_cast<Op>(letter.head.op) == Op::hello) {
+        auto const& ours = detail::program_identity().text;
+        from.refused = peer != nullptr && text_of(letter.bytes) != ours;
+        return;
+    }
+    if (from.refused || stopping_) return give_up(from, letter);
+    serve(from, letter);
+    wake();
+}
+
+void Server::serve(Caller& from, Letter const& letter) {
+    auto const id = letter.head.id;
+    auto const number = letter.head.number;
+    auto const tell = [&](bool it_is_there) {
+        if (it_is_there) answer(from, Op::value, number);
+        else answer(from, Op::gone, number);
+    };
+    switch (static_cast<Op>(letter.head.op)) {
+        case Op::create:
+            return create(from, letter);
+        case Op::call:
+        case Op::oneway:
+            return call(from, letter);
+        case Op::skip: {
+            auto bytes = letter.bytes;
+            if (auto const head = take_head(bytes)) core_.skip(id, from.number, head->sequence);
+            return;
+        }
+        case Op::cancel:
+            if (core_.cancel(id, from.number, number)) answer(from, Op::cancelled, number);
+            return;
+        case Op::hold:
+            core_.hold(id, from.number);
+            return;
+        case Op::release:
+            return core_.release(id, from.number);
+        case Op::detach:
+            return tell(core_.detach(id));
+        case Op::publish: {
+            std::string const name(text_of(letter.bytes));
+            if (!core_.publish(id, name))
+                answer(from, Op::refused, number,
+                       bytes_of(text("an object cannot be published as ", name,
+                                     " (the name is taken). Choose another")));
+            else answer(from, Op::value, number);
+            return;
+        }
+        case Op::lookup:
+            return lookup(from, letter);
+        default:
+            return;
+    }
+}
+
+// Everything but `hello`, where nothing may be called: those who wait for an answer have one.
+void Server::give_up(Caller const& from, Letter const& letter) {
+    auto const op = static_cast<Op>(letter.head.op);
+    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release) return;
+    if (!from.refused) return answer(from, Op::gone, letter.head.number);
+    answer(from, Op::refused, letter.head.number,
+           bytes_of(text("the manager runs another program than its caller (there: ",
+                         detail::program_identity().text,
+                         "). Both must run the same build, linked with the same libraries")));
+}
+
+Payload Server::keep(Letter const& letter, std::span<std::byte const> bytes) {
+    Payload payload;
+    if (letter.keeper) {
+        payload.keeper = letter.keeper;
+        payload.bytes = bytes;
+    } else {
+        payload.own.assign(bytes.begin(), bytes.end());
+        payload.bytes = payload.own;
+    }
+    return payload;
+}
+
+void Server::create(Caller& from, Letter const& letter) {
+    auto bytes = letter.bytes;
+    auto const head = take_head(bytes);
+    auto const* const maker = head ? detail::find_task({head->method}) : nullptr;
+    if (maker == nullptr || maker->make == nullptr)
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of("the manager's program does not know how to make this object. "
+                               "Link the library that says so into it"));
+    auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
+    core_.add(parallel, maker->name,
+              {.client = from.number,
+               .number = letter.head.number,
+               .method = maker,
+               .makes = true,
+               .oneway = false,
+               .arguments = keep(letter, bytes)});
+}
+
+void Server::call(Caller& from, Letter const& letter) {
+    auto bytes = letter.bytes;
+    auto const head = take_head(bytes);
+    auto const* const method = head ? detail::find_task({head->method}) : nullptr;
+    if (method == nullptr || method->make != nullptr) {
+        if (head) core_.skip(letter.head.id, from.number, head->sequence);
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of("the manager's program does not know this method. Link the "
+                               "library that calls it into it"));
+    }
+    bool const there = core_.arrive(letter.head.id, head->sequence,
+                                    {.client = from.number,
+                                     .number = letter.head.number,
+                                     .method = method,
+                                     .makes = false,
+                                     .oneway = static_cast<Op>(letter.head.op) == Op::oneway,
+                                     .arguments = keep(letter, bytes)});
+    if (!there) answer(from, Op::gone, letter.head.number);
+}
+
+void Server::lookup(Caller& from, Letter const& letter) {
+    auto const found = core_.find(std::string(text_of(letter.bytes)));
+    if (!found)
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of(text("there is no object published as ", text_of(letter.bytes),
+                                    ". Publish one first, or look at the spelling")));
+    core_.hold(found->object, from.number);
+    answer(from, Op::found, letter.head.number, bytes_of(found->type), found->object);
+}
+
+void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std::byte const> bytes,
+                    ObjectId id) {
+    auto const head = manager::head(op, id, number);
+    if (to.peer) return mail_.send(to.peer, head, bytes);
+    auto here = head;
+    here.size = bytes.size();
+    answer_here_({here, bytes, nullptr});
+}
+
+void Server::send(std::vector<Answer> const& answers, Writer const& bytes) {
+    mail_.together([&] {
+        for (auto const& each : answers) {
+            auto const to = peers_.find(each.to);
+            if (to == peers_.end()) continue;  // it is gone
+            auto const& peer = to->second;
+            auto const part = bytes.bytes().subspan(each.begin, each.size);
+            auto head = manager::head(each.op, 0, each.number);
+            head.size = part.size();
+            if (!peer) {
+                answer_here_({head, part, nullptr});
+            } else if (part.size() <= process::small_letter) {
+                mail_.send(peer, head, part);
+            } else {
+                auto const copy =
+                    std::make_shared<std::vector<std::byte>>(part.begin(), part.end());
+                mail_.send(peer, head, *copy, copy);
+            }
+        }
+    });
+}
+
+void Server::lost(std::shared_ptr<Peer> const& peer) {
+    auto const found = callers_.find(peer.get());
+    if (found == callers_.end()) return;
+    core_.lost(found->second.number);
+    peers_.erase(found->second.number);
+    callers_.erase(found);
+    wake();
+}
+
+void Server::wake() {
+    if (core_.has_work() && idle_ > 0) changed_.notify_one();
+}
+
+void Server::look_after_threads() {
+    bool const stands = taken_ == std::exchange(taken_before_, taken_);
+    if (!core_.has_work() || idle_ > 0 || stopping_ || threads_.size() >= most_threads_ever) return;
+    if (!stands && threads_.size() + 1 >= most_threads_) return;
+    threads_.emplace_back([this] {
+        Lock lock(mail_.guard());
+        execute(lock);
+    });
+}
+
+void Server::work() {
+    Lock lock(mail_.guard());
+    most_threads_ = std::max(1U, std::thread::hardware_concurrency());
+    watch_ = mail_.runtime().loop().every(standstill, [this] { look_after_threads(); });
+    execute(lock);
+    watch_ = {};
+    auto threads = std::move(threads_);
+    lock.unlock();
+    for (auto& each : threads) each.join();
+}
+
+void Server::execute(Lock& lock) {
+    Executor executor([this](auto const& answers, Writer const& bytes) {
+        Lock const held(mail_.guard());
+        send(answers, bytes);
+    });
+    while (!stopping_) {
+        auto work = core_.take();
+        if (!work) {
+            ++idle_;
+            changed_.wait(lock, [this] { return stopping_ || core_.has_work(); });
+            --idle_;
+            continue;
+        }
+        ++taken_;
+        lock.unlock();
+        if (work->calls == nullptr) {
+            work.reset();  // its destructor may take long
+            lock.lock();
+            continue;
+        }
+        auto instance = executor.run(*work);
+        lock.lock();
+        for (auto const& unmade : core_.finished(*work, std::move(instance)))
+            if (auto const peer = peers_.find(unmade.client); peer != peers_.end())
+                answer({unmade.client, peer->second}, Op::gone, unmade.number);
+    }
+}
+
+void Server::stop() {
+    stopping_ = true;
+    changed_.notify_all();
+}
+
+}  // namespace sinew::manager
