@@ -130,6 +130,21 @@ macro(sinew_find_zmq)
     endif()
 endmacro()
 
+# A peer of the manager benchmark, never part of the library: and what makes its code.
+macro(sinew_find_grpc)
+    find_package(PkgConfig QUIET)
+    if(PkgConfig_FOUND)
+        pkg_check_modules(GRPC QUIET IMPORTED_TARGET grpc++ protobuf)
+    endif()
+    find_program(SINEW_PROTOC protoc)
+    find_program(SINEW_GRPC_PLUGIN grpc_cpp_plugin)
+    mark_as_advanced(SINEW_PROTOC SINEW_GRPC_PLUGIN)
+    if(GRPC_FOUND AND SINEW_PROTOC AND SINEW_GRPC_PLUGIN)
+        set(found TRUE)
+        set(about "gRPC ${GRPC_grpc++_VERSION}")
+    endif()
+endmacro()
+
 # A peer of the benchmark, never part of the library.
 macro(sinew_find_gloo)
     find_package(Gloo QUIET CONFIG)

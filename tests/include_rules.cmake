@@ -23,6 +23,7 @@ set(arrows
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its core, with simulated workers
+    "benchmarks/manager: examples benchmarks"         # the example's simulator
     "benchmarks:"
     "examples:"
     "tests: src collectives launchers benchmarks examples")
@@ -45,6 +46,7 @@ set(third_party
     "openssl/: src/wire/ src/task/ tests/wire/"
     "pmix: launchers/pmix/ src/world/pmix_ tests/launchers/pmix/"
     "zmq: benchmarks/peers/"
+    "grpcpp/: benchmarks/peers/"
     "yaml-cpp/: launchers/"
     "cuda: tests/gpu/ collectives/nccl/ collectives/kernels/"
     "nccl\\.h$: collectives/nccl/"

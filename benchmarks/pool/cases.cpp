@@ -1,11 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/pool/cases.hpp"
 
-#include <algorithm>
-#include <sinew/error.hpp>
-
-#include "benchmarks/support/text.hpp"
-
 namespace sinew::bench {
 
 namespace {
@@ -49,12 +44,6 @@ std::vector<Case> make_cases() {
     // clang-format on
 }
 
-template <class Names>
-[[noreturn]] void unknown(char const* flag, std::string const& word, Names const& names) {
-    throw UsageError(text(flag, " ", word, " (there are: ", join(names), "). Did you mean ",
-                          nearest(word, names), "?"));
-}
-
 }  // namespace
 
 std::vector<Case> const& all_cases() {
@@ -62,32 +51,12 @@ std::vector<Case> const& all_cases() {
     return cases;
 }
 
-std::vector<Case> parse_cases(std::string const& list) {
-    if (list == "all") return all_cases();
-    std::vector<std::string> names;
-    for (auto const& each : all_cases()) names.emplace_back(each.name);
-    auto const wanted = split(list, ',');
-    for (auto const& word : wanted)
-        if (std::find(names.begin(), names.end(), word) == names.end())
-            unknown("--cases", word, names);
-    std::vector<Case> found;
-    for (auto const& each : all_cases())
-        if (std::find(wanted.begin(), wanted.end(), each.name) != wanted.end())
-            found.push_back(each);
-    return found;
-}
+std::vector<Case> parse_cases(std::string const& list) { return chosen_cases(list, all_cases()); }
 
 std::vector<std::string> peer_programs() { return {"multiprocessing", "mpi4py", "dask"}; }
 
 std::vector<std::string> parse_peers(std::string const& list) {
-    if (list == "all") return peer_programs();
-    if (list.empty() || list == "none") return {};
-    auto const names = peer_programs();
-    auto const wanted = split(list, ',');
-    for (auto const& word : wanted)
-        if (std::find(names.begin(), names.end(), word) == names.end())
-            unknown("--peers", word, names);
-    return wanted;
+    return chosen_peers(list, peer_programs());
 }
 
 }  // namespace sinew::bench

@@ -1,23 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <sinew/pool_options.hpp>
 
 #include "benchmarks/pool/contestant.hpp"
+#include "benchmarks/support/stopwatch.hpp"
 
 namespace sinew::bench {
-
-class Stopwatch {
-public:
-    double seconds() const {
-        return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    }
-
-private:
-    std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-};
 
 /// Of pools that are measured: they show no progress.
 inline PoolOptions quiet() {

@@ -3,7 +3,7 @@
 #include <sinew/error.hpp>
 
 #include "benchmarks/pool/contestant.hpp"
-#include "benchmarks/pool/helper_process.hpp"
+#include "benchmarks/support/helper_process.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/pool/report.hpp"
+#include "benchmarks/support/report.hpp"
 
 #include <gmock/gmock.h>
 
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "benchmarks/pool/cases.hpp"
 
 namespace sinew::bench {
 namespace {
@@ -12,22 +14,22 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-nlohmann::json parsed(Row const& row) { return nlohmann::json::parse(json_line(row)); }
+nlohmann::json parsed(CaseRow const& row) { return nlohmann::json::parse(json_line(row)); }
 
-std::string printed(Row const& row) {
+std::string printed(CaseRow const& row) {
     std::ostringstream out;
     print(out, row);
     return std::move(out).str();
 }
 
-Row timed_kills() {
-    Row row{parse_cases("kill-redispatch").front(), 4, 1.25, {}, "140 kills"};
+CaseRow timed_kills() {
+    CaseRow row{parse_cases("kill-redispatch").front(), 4, 1.25, {}, "140 kills"};
     row.max = 3.5;
     return row;
 }
 
 TEST(PoolReport, ALineOfJsonHasWhatWasMeasuredAndBesideWhom) {
-    Row const row{parse_cases("apply").front(), 2, 30, {{"multiprocessing", 240, 8, 3.5}}, ""};
+    CaseRow const row{parse_cases("apply").front(), 2, 30, {{"multiprocessing", 240, 8, 3.5}}, ""};
     EXPECT_EQ(parsed(row),
               nlohmann::json::parse(
                   R"({"case": "apply", "workers": 2, "value": 30.0, "unit": "us", "peers":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/pool/helper_process.hpp"
+#include "benchmarks/support/helper_process.hpp"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -135,7 +135,7 @@ std::string HelperProcess::ask(std::string const& line, double limit) {
     auto const until = Clock::now() + std::chrono::duration<double>(limit);
     std::string const question = line + '\n';
     std::string answer;
-    // A pipe takes as little as this at once. SIGPIPE is ignored by whoever runs us (see pool.cpp).
+    // A pipe takes as little as this at once. SIGPIPE is ignored by whoever runs us (Turns does).
     if (::write(to_, question.data(), question.size()) < 0)
         throw Error(text(name_, " has ended: ", last_words()));
     while (answer.empty() || answer.back() != '\n') {

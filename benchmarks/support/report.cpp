@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/pool/report.hpp"
+#include "benchmarks/support/report.hpp"
 
 #include <array>
 #include <cmath>
@@ -36,7 +36,7 @@ void print_header(std::ostream& out) {
         << "  goal" << std::endl;
 }
 
-void print(std::ostream& out, Row const& row) {
+void print(std::ostream& out, CaseRow const& row) {
     out << std::left << std::setw(16) << row.what.name << std::right << std::setw(7) << row.workers
         << std::setw(9) << short_number(row.value) << "  " << std::left << std::setw(9)
         << row.what.unit;
@@ -57,7 +57,7 @@ void print(std::ostream& out, Row const& row) {
     out << std::flush;
 }
 
-std::string json_line(Row const& row) {
+std::string json_line(CaseRow const& row) {
     nlohmann::json peers = nlohmann::json::object();
     for (auto const& each : row.beside) {
         auto& peer = peers[each.rival];

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/pool/cases.hpp"
+#include "benchmarks/support/case.hpp"
 
 namespace sinew::bench {
 
@@ -18,7 +18,7 @@ struct Comparison {
     bool met() const { return ratio >= goal; }
 };
 
-struct Row {
+struct CaseRow {
     Case what;
     int workers = 0;
     double value = 0;  ///< ours, median
@@ -31,9 +31,9 @@ struct Row {
 std::string short_number(double value);
 
 void print_header(std::ostream& out);
-void print(std::ostream& out, Row const& row);
+void print(std::ostream& out, CaseRow const& row);
 /// One line: {"case","workers","value","unit","peers":{NAME:{"value","ratio","goal"?}},"max"?,
 /// "note"?}
-std::string json_line(Row const& row);
+std::string json_line(CaseRow const& row);
 
 }  // namespace sinew::bench

@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string_view>
+
+#include "benchmarks/support/turns.hpp"
+
+namespace sinew::bench {
+
+/// `step`: the processor time of a simulator's step, in the demo.
+std::unique_ptr<Contestant> make_our_objects(Case const& what, int managers,
+                                             std::chrono::microseconds step);
+
+/// Our demo with one call after the other, for "sync"; else null.
+std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, int managers,
+                                              std::chrono::microseconds step);
+
+/// A program that serves until this is destroyed, which leaves no process of it. Throws Unavailable
+/// saying how to get what is missing.
+std::unique_ptr<Contestant> make_call_peer(std::string_view peer, Case const& what, int managers,
+                                           std::chrono::microseconds step);
+
+}  // namespace sinew::bench
