@@ -19,7 +19,7 @@ struct Meta {
     /// fewest others of this process's children are bound to. Children share some where together they
     /// want more than there are.
     int cpu = 0;
-    /// Of memory. Above, it is killed: by the kernel where this process may make a cgroup, else by
+    /// Of memory, at least 16. Above, it is killed: by the kernel where this process may make a cgroup, else by
     /// this process, which looks every 100 ms. Limits of several may exceed what there is.
     std::size_t memory_mib = 0;
     /// GPUs that no other child of this process gets as long as it lives: its CUDA_VISIBLE_DEVICES.

@@ -24,6 +24,7 @@ namespace {
 
 constexpr auto between_looks = std::chrono::milliseconds(100);
 constexpr int most_looks = 100;
+constexpr std::size_t least_memory = 16;
 
 std::uint64_t mib(std::uint64_t bytes) { return bytes >> 20; }
 
@@ -97,6 +98,11 @@ void require_cores(Meta const& wish, std::string const& who,
 
 void require_memory(Meta const& wish, std::string const& who) {
     if (wish.memory_mib == 0) return;
+    // Below that the kernel might find no way to start it; and who is started shares its parent's memory
+    // until then, so that they would be killed together.
+    if (wish.memory_mib < least_memory)
+        throw UsageError(text(who, " wants ", wish.memory_mib, " MiB of memory (at least ",
+                              least_memory, ", which a process needs to begin)"));
     auto const bounds = memory_bounds();
     auto const most = mib(bounds.cgroup.value_or(bounds.host));
     if (most == 0 || wish.memory_mib <= most) return;
@@ -145,7 +151,7 @@ int room_for(Meta const& wish, int cores) {
 
 Allotment::Allotment(Meta const& wish, std::string const& who,
                      std::optional<cpu_set_t> const& among)
-    : wish_(wish) {
+    : Allotment(wish) {  // from here on, what was taken is given back
     require_possible(wish, who, 1, among);
     take_gpus(who);
     if (wish.memory_mib > 0) group_ = MemoryGroup::make(std::uint64_t{wish.memory_mib} << 20);

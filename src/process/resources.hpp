@@ -53,6 +53,7 @@ public:
     void release();
 
 private:
+    explicit Allotment(Meta const& wish) : wish_(wish) {}
     void take_cpus(std::optional<cpu_set_t> const& among);
     void take_gpus(std::string const& who);
     void look(std::function<void()> const& kill);

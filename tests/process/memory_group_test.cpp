@@ -59,6 +59,9 @@ TEST_F(MemoryLimits, MoreMemoryThanThereIsIsRefusedWithNumbers) {
     EXPECT_THAT(refusal<UsageError>([&] { process.start(); }),
                 AllOf(HasSubstr("greedy wants 1099511627776 MiB of memory"),
                       HasSubstr(text("(it has ", bounds.host >> 20))));
+    Process tiny({.meta = {.memory_mib = 15}}, task<sleep_for_ever>);
+    EXPECT_THAT(refusal<UsageError>([&] { tiny.start(); }),
+                HasSubstr("wants 15 MiB of memory (at"));
 }
 
 ChildSpec taking(Meta meta, int mebibytes) {
