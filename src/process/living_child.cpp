@@ -53,17 +53,22 @@ void LivingChild::start(ChildSpec const& spec) {
     more.push_back(
         text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",", page_.file()));
     auto const head = birth::encode(runtime_, spec);
-    auto spawned = spawn_in_lasting_thread(
-        {.path = "/proc/self/exe",
-         .argv = {spec.name},
-         .env = child_environment(more),
-         .folder = {},
-         .cpus = allotment_ && allotment_->cpus() ? allotment_->cpus() : spec.cpus,
-         .err = errors_end.get(),
-         .keep = {control_end.get(), bulk_end.get(), page_.file()},
-         .only_kept = true,  // nor what MPI leaves open for children
-         .group = allotment_ ? allotment_->group() : -1,
-         .death_signal = SIGKILL});
+    SpawnRequest request{.path = "/proc/self/exe",
+                         .argv = {spec.name},
+                         .env = child_environment(more),
+                         .folder = {},
+                         .cpus = allotment_ && allotment_->cpus() ? allotment_->cpus() : spec.cpus,
+                         .err = errors_end.get(),
+                         .keep = {control_end.get(), bulk_end.get(), page_.file()},
+                         .only_kept = true,  // nor what MPI leaves open for children
+                         .group = allotment_ ? allotment_->group() : -1,
+                         .death_signal = SIGKILL};
+    auto spawned = spawn_in_lasting_thread(request);
+    if (spawned.error != 0 && request.group >= 0) {  // we may make a cgroup, but move nobody there
+        allotment_->do_without_group();
+        request.group = -1;
+        spawned = spawn_in_lasting_thread(request);
+    }
     if (spawned.error != 0)
         throw SystemError(text(spec.name, " cannot be started (", spawned.step, ": ",
                                std::strerror(spawned.error), "). See ulimit -u and ulimit -n"),

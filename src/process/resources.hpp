@@ -44,6 +44,8 @@ public:
     /// cgroup.procs of the cgroup to be started in; -1: none.
     int group() const { return group_ ? group_->entrance() : -1; }
 
+    /// It could not be started in there.
+    void do_without_group() { group_ = nullptr; }
     /// It runs. Where no cgroup limits its memory, `kill` is called when it has more.
     void begin(wire::Loop& loop, pid_t pid, std::function<void()> kill);
     /// Of one that SIGKILL has ended: that it was for its memory, with the numbers; else empty.
