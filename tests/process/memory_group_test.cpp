@@ -68,7 +68,8 @@ ChildSpec taking(Meta meta, int mebibytes) {
     ChildSpec spec;
     spec.role = "take memory";
     spec.name = "a test's child";
-    auto const bytes = test::bytes(std::to_string(mebibytes));
+    auto const words = std::to_string(mebibytes);
+    auto const bytes = test::bytes(words);
     spec.message.assign(bytes.begin(), bytes.end());
     spec.meta = meta;
     return spec;
