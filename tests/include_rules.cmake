@@ -40,7 +40,7 @@ set(public_above
 set(third_party
     "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
-    "hwloc(\\.h$|/): src/world/ launchers/"
+    "hwloc(\\.h$|/): src/world/ src/process/cores\\.cpp launchers/"
     "asio: src/wire/ benchmarks/"
     "cereal/: include/sinew/archive\\.hpp tests/ examples/"
     "openssl/: src/wire/ src/task/ tests/wire/"

@@ -69,7 +69,8 @@ private:
     }
 
     // Made before main() because entry() uses it, whether or not that is ever called.
-    static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &make, typeid(F).name()};
+    static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &make, typeid(F).name(),
+                                         meta_for<F>()};
 };
 
 /// Stands for a call that cannot be, after a static_assert said why: so that it is the only message.

@@ -9,6 +9,7 @@
 #include <string>
 
 #include <sinew/call.hpp>
+#include <sinew/meta.hpp>
 
 namespace sinew {
 
@@ -92,7 +93,8 @@ enum class Progress : std::uint8_t {
 };
 
 struct PoolOptions {
-    std::optional<Workers> workers = {};  ///< default: a worker for each usable core
+    /// Default: a worker for each usable core; or as many as there is `meta` for.
+    std::optional<Workers> workers = {};
     Initializer initializer = {};
     /// A worker that failed to start or to initialise itself is tried again; so many in a row, and
     /// the pool is broken: PoolBroken, with the last one's log.
@@ -104,6 +106,9 @@ struct PoolOptions {
     Progress progress = Progress::automatic;
     /// A file that gets a JSON object per line for every event: workers, retries, failures, jobs.
     std::string events = {};
+    /// What each worker is to have of its host. Default: what the first function that the pool is
+    /// given wants (see meta_of).
+    Meta meta = {};
 };
 
 /// Of a pool, since it was made, but for what is now.

@@ -12,6 +12,7 @@
 
 #include <sinew/call.hpp>
 #include <sinew/error.hpp>
+#include <sinew/meta.hpp>
 
 namespace sinew {
 
@@ -30,6 +31,8 @@ struct ProcessOptions {
     std::chrono::nanoseconds grace = std::chrono::seconds(5);
     /// Until its task begins.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
+    /// What it is to have of this host. Default: what its function wants (see meta_of).
+    Meta meta = {};
 };
 
 /// A function that runs in a process of its own: this program, started again (exec, never a mere fork).
@@ -70,7 +73,8 @@ public:
     ~Process();
 
     /// Returns when the process has begun its task. Throws StartFailed, SystemError (no more processes
-    /// or descriptors), UsageError (started before; no sinew::init).
+    /// or descriptors), UsageError (started before; no sinew::init; the host has less than its Meta
+    /// says), Unavailable (too few GPUs are free now).
     void start();
     /// Calls the task here, in this process, with copies of the arguments.
     void run() const;

@@ -6,12 +6,15 @@
 #include <string>
 
 #include <sinew/codec.hpp>
+#include <sinew/meta.hpp>
 
 namespace sinew {
 
 /// A function named at compile time: `Process p(sinew::task<consume>, queue)`.
 template <auto F>
-struct Task {};
+struct Task {
+    static constexpr Meta meta = meta_of<F>;
+};
 template <auto F>
 inline constexpr Task<F> task{};
 
@@ -36,11 +39,12 @@ struct TaskEntry {
     /// Makes the function object of its encoded state; null for functions without state.
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
-    TaskEntry(Run run_, Make make_, char const* name_);
+    TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {});
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
     char const* name;  ///< of the function's type, mangled: see task_name()
+    Meta meta;         ///< of a process that is started for it
     TaskEntry const* next;
 };
 

@@ -4,6 +4,7 @@
 // What works with processes rather than ranks: pools, processes, queues, pipes, shared objects.
 
 #include <sinew/init.hpp>
+#include <sinew/meta.hpp>
 #include <sinew/pipe.hpp>
 #include <sinew/pool.hpp>
 #include <sinew/process.hpp>

@@ -2,6 +2,7 @@
 #include "src/base/cgroup.hpp"
 
 #include <algorithm>
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 #include <string_view>
@@ -50,37 +51,96 @@ std::optional<double> least(std::string const& mount, std::string path, Read con
     }
 }
 
-bool lists_cpu(std::string_view controllers) {
+bool lists(std::string_view controllers, std::string_view wanted) {
     while (!controllers.empty()) {
         auto const comma = controllers.find(',');
-        if (controllers.substr(0, comma) == "cpu") return true;
+        if (controllers.substr(0, comma) == wanted) return true;
         if (comma == std::string_view::npos) return false;
         controllers.remove_prefix(comma + 1);
     }
     return false;
 }
 
-}  // namespace
-
-std::optional<double> cgroup_quota(std::string const& root) {
+/// Calls `found` with the controllers and the path of each cgroup of this process.
+template <class Found>
+void each_cgroup(std::string const& root, Found const& found) {
     std::ifstream groups(root + "/proc/self/cgroup");
-    std::optional<double> quota;
     // "0::/path" is version 2; "3:cpu,cpuacct:/path" is version 1.
     for (std::string line; std::getline(groups, line);) {
         auto const first = line.find(':');
         auto const second = first == std::string::npos ? first : line.find(':', first + 1);
-        if (second == std::string::npos) continue;
-        std::string const controllers = line.substr(first + 1, second - first - 1);
-        std::string const path = line.substr(second + 1);
+        if (second != std::string::npos)
+            found(line.substr(first + 1, second - first - 1), line.substr(second + 1));
+    }
+}
+
+/// "max", or bytes. Version 1 has a number beyond all memory where there is no limit.
+std::optional<double> bytes_in(std::string const& path) {
+    auto const line = first_line(path);
+    double bytes = 0;
+    if (!line || !(std::istringstream(*line) >> bytes) || bytes <= 0) return std::nullopt;
+    return bytes;
+}
+
+/// "MemTotal:       24732012 kB"
+std::uint64_t memory_of_host(std::string const& root) {
+    std::ifstream file(root + "/proc/meminfo");
+    std::string word;
+    std::uint64_t kib = 0;
+    while (file >> word)
+        if (word == "MemTotal:") return file >> kib ? kib << 10 : 0;
+    return 0;
+}
+
+}  // namespace
+
+std::optional<double> cgroup_quota(std::string const& root) {
+    std::optional<double> quota;
+    each_cgroup(root, [&](std::string const& controllers, std::string const& path) {
         std::optional<double> here;
         if (controllers.empty()) here = least(root + "/sys/fs/cgroup", path, quota_of_v2);
-        else if (lists_cpu(controllers))
+        else if (lists(controllers, "cpu"))
             here = least(root + "/sys/fs/cgroup/" + controllers, path, quota_of_v1);
-        if (!here && lists_cpu(controllers))
+        if (!here && lists(controllers, "cpu"))
             here = least(root + "/sys/fs/cgroup/cpu", path, quota_of_v1);
         if (here) quota = std::min(*here, quota.value_or(*here));
-    }
+    });
     return quota;
+}
+
+std::optional<MemoryCgroup> memory_cgroup(std::string const& root) {
+    std::optional<MemoryCgroup> group;
+    auto const mount = root + "/sys/fs/cgroup";
+    std::error_code none;
+    each_cgroup(root, [&](std::string const& controllers, std::string const& path) {
+        if (lists(controllers, "memory")) {
+            auto const own = std::filesystem::exists(mount + '/' + controllers, none)
+                                 ? mount + '/' + controllers
+                                 : mount + "/memory";
+            group = MemoryCgroup{own, path, 1};
+        } else if (controllers.empty() && !group &&
+                   std::filesystem::exists(mount + "/cgroup.controllers", none)) {
+            group = MemoryCgroup{mount, path, 2};
+        }
+    });
+    if (!group) return group;
+    // In a container the path may be the host's, which is not there.
+    if (!std::filesystem::exists(group->folder(), none)) group->path.clear();
+    while (!group->path.empty() && group->path.back() == '/') group->path.pop_back();
+    if (!std::filesystem::exists(group->folder() + "/cgroup.procs", none)) return std::nullopt;
+    return group;
+}
+
+MemoryBounds memory_bounds(std::string const& root) {
+    MemoryBounds bounds{.host = memory_of_host(root)};
+    auto const group = memory_cgroup(root);
+    if (!group) return bounds;
+    char const* const file = group->version == 1 ? "/memory.limit_in_bytes" : "/memory.max";
+    auto const limit = least(group->mount, group->path,
+                             [&](std::string const& folder) { return bytes_in(folder + file); });
+    if (limit && (bounds.host == 0 || *limit < static_cast<double>(bounds.host)))
+        bounds.cgroup = static_cast<std::uint64_t>(*limit);
+    return bounds;
 }
 
 }  // namespace sinew

@@ -41,4 +41,9 @@ std::uint64_t oom_kills(std::string const& root) {
     return 0;
 }
 
+std::uint64_t oom_kills_in(std::string const& folder) {
+    auto const count = count_in(folder + "/memory.events");
+    return count != 0 ? count : count_in(folder + "/memory.oom_control");
+}
+
 }  // namespace sinew

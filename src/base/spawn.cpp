@@ -77,6 +77,8 @@ bool prepare(Plan& plan) {
     }
     if (plan.request.cpus && ::sched_setaffinity(0, sizeof(cpu_set_t), &*plan.request.cpus) != 0)
         return fail(plan, "bind to its cores");
+    if (plan.request.group >= 0 && ::write(plan.request.group, "0", 1) != 1)
+        return fail(plan, "move to its cgroup");
     if (!plan.request.folder.empty() && ::chdir(plan.request.folder.c_str()) != 0)
         return fail(plan, "chdir to");
     if (!redirect(plan)) return false;

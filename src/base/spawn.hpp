@@ -23,6 +23,7 @@ struct SpawnRequest {
     int in = -1, out = -1, err = -1;  ///< -1: /dev/null for `in`, ours for the others
     std::vector<int> keep;            ///< further descriptors to inherit, under their numbers
     bool only_kept = false;           ///< no others beyond 2, however they were opened (Linux 5.11)
+    int group = -1;                   ///< a cgroup's cgroup.procs: it moves there; -1: ours
     int death_signal = 0;             ///< that it gets when the calling thread ends; 0: none
 };
 

@@ -12,8 +12,10 @@
 #include <sstream>
 #include <utility>
 
+#include "src/base/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child.hpp"
+#include "src/process/gpus.hpp"
 
 namespace sinew::pool {
 namespace {
@@ -27,6 +29,8 @@ struct Card {
     cpu_set_t cpus{};
     std::int32_t cores = 1;
     std::int32_t ready = 0;  ///< sinew::init() was called
+    std::int32_t gpus = 0;
+    std::uint64_t memory_mib = 0;
 };
 
 Card own_card(process::Runtime const& runtime) {
@@ -35,6 +39,9 @@ Card own_card(process::Runtime const& runtime) {
     ::sched_getaffinity(0, sizeof card.cpus, &card.cpus);
     card.cores = cpu_count();
     card.ready = process::was_init_called() ? 1 : 0;
+    card.gpus = static_cast<std::int32_t>(process::visible_gpus().size());
+    auto const memory = memory_bounds();
+    card.memory_mib = memory.cgroup.value_or(memory.host) >> 20;
     return card;
 }
 
@@ -142,6 +149,8 @@ void Meeting::share_cards() {
         auto const node = static_cast<std::size_t>(layout.node_of[rank]);
         nodes_[node].supervisor = static_cast<int>(rank);
         nodes_[node].host = layout.hosts[node];
+        nodes_[node].gpus = cards[rank].gpus;
+        nodes_[node].memory_mib = cards[rank].memory_mib;
         add_to(nodes_[node], cards[rank], quotas[node]);
     }
 }

@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <sinew/communicator.hpp>
@@ -20,7 +21,9 @@ struct NodeShare {
     std::string host;
     cpu_set_t cpus;
     int cores = 1;
-    int supervisor = 0;  ///< its first rank
+    int gpus = 0;  ///< that its first rank sees; the next is what that may have of memory
+    std::uint64_t memory_mib = 0;  ///< 0: not known
+    int supervisor = 0;            ///< its first rank
 };
 
 /// What ranks find out about each other, and how they come to be linked to rank 0. Collective: all

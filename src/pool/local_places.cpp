@@ -9,6 +9,7 @@
 #include "src/pool/arrivals.hpp"
 #include "src/pool/bulk.hpp"
 #include "src/pool/worker_port.hpp"
+#include "src/process/resources.hpp"
 #include "src/process/runtime.hpp"
 
 namespace sinew::pool {
@@ -85,11 +86,18 @@ public:
         spec.name = text("sinew pool worker ", slot);
         spec.message.assign(message.bytes().begin(), message.bytes().end());
         spec.cpus = cpus_;
+        spec.meta = start.meta;
         auto child = process::start_child(spec);
         auto name = text("pid ", child->pid(), host_suffix());
         return std::make_unique<LocalPort>(std::move(child), std::move(name));
     }
     int cores() const override { return cpu_count(); }
+    int room(Meta const& wish) const override { return process::room_for(wish, cores()); }
+    void require(Meta const& wish, int workers) const override {
+        auto const who = workers == 1 ? std::string("a pool of 1 worker")
+                                      : text("a pool of ", workers, " workers");
+        process::require_possible(wish, who, workers, cpus_);
+    }
 
 private:
     // "pid 4711 on node-b": as the runtime calls this process, of which we take the end.

@@ -42,8 +42,9 @@ void check_not_negative(char const* what, Duration time) {
 }
 
 Workers checked(PoolOptions const& options, Places const& places) {
-    auto const workers = options.workers.value_or(Workers(places.cores()));
+    auto const workers = options.workers.value_or(Workers(places.room(options.meta)));
     check(workers);
+    places.require(options.meta, workers.max);
     if (options.prefetch < 0)
         throw UsageError(text("prefetch = ", options.prefetch, " (at least 0)"));
     if (options.failing_starts < 1)
@@ -99,6 +100,7 @@ void Master::submit(detail::JobSpec spec) {
     if (!broken_.empty()) throw PoolBroken(broken_);
     if (closed_)
         throw UsageError("a task for a pool that was closed or terminated. Make another pool");
+    settle_meta(spec.function->meta);
     if (jobs_.empty()) show_progress();
     auto const job = spec.job;
     bool const complete = spec.complete;
@@ -134,7 +136,23 @@ bool Master::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& c
 
 void Master::start_workers() {
     std::lock_guard const lock(guard());
-    if (!closed_) step(Begin{});
+    if (closed_) return;
+    settle_meta({});
+    step(Begin{});
+}
+
+// Of a function: that of the first one, unless the pool's own say something, or it has workers. Throws
+// UsageError, and the next function is asked.
+void Master::settle_meta(Meta const& wish) {
+    if (meta_) return;
+    bool const of_function = !options_.meta.any() && wish.any();
+    auto const& meta = of_function ? wish : options_.meta;
+    auto const workers = options_.workers.value_or(Workers(places_->room(meta)));
+    if (of_function) places_->require(meta, workers.max);
+    meta_ = meta;
+    if (!of_function || options_.workers) return;
+    auto const count = static_cast<std::uint32_t>(workers.max);
+    step(Resize{count, count});
 }
 
 bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
@@ -152,6 +170,8 @@ bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
 void Master::resize(Workers workers) {
     check(workers);
     std::lock_guard const lock(guard());
+    settle_meta({});
+    places_->require(*meta_, workers.max);
     step(Resize{static_cast<std::uint32_t>(workers.min), static_cast<std::uint32_t>(workers.max)});
 }
 

@@ -77,6 +77,7 @@ private:
         Reader values;
     };
 
+    void settle_meta(Meta const& wish);
     /// From a user's thread: what goes to workers leaves at once.
     void step(Event const& event);
     /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
@@ -121,6 +122,7 @@ private:
 
     process::Runtime& runtime_;
     PoolOptions options_;
+    std::optional<Meta> meta_;  ///< of each worker; settled before the first starts
     std::unique_ptr<Places> places_;
     Core core_;
     EventLog events_;

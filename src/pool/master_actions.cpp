@@ -54,6 +54,7 @@ void Master::start(WorkerId id) {
         start.initializer_arguments = options_.initializer.arguments();
     }
     start.max_rss_bytes = options_.max_rss_per_worker;
+    start.meta = meta_.value_or(options_.meta);
     try {
         worker->port = places_->start(id.slot, start);
     } catch (Error const& problem) {

@@ -31,6 +31,9 @@ void WorkerStart::encode_to(Writer& writer) const {
     write_number(writer, max_rss_bytes);
     write_number(writer, heartbeat_ms);
     write_number(writer, lease_ms);
+    write_number(writer, static_cast<std::uint64_t>(meta.cpu));
+    write_number(writer, meta.memory_mib);
+    write_number(writer, static_cast<std::uint64_t>(meta.gpu));
 }
 
 WorkerStart WorkerStart::decode_from(Reader& reader) {
@@ -41,6 +44,9 @@ WorkerStart WorkerStart::decode_from(Reader& reader) {
     start.max_rss_bytes = read_number(reader);
     start.heartbeat_ms = read_number(reader);
     start.lease_ms = read_number(reader);
+    start.meta.cpu = static_cast<int>(read_number(reader));
+    start.meta.memory_mib = read_number(reader);
+    start.meta.gpu = static_cast<int>(read_number(reader));
     return start;
 }
 

@@ -101,6 +101,8 @@ void Supervisor::start(std::span<std::byte const> body) {
     spec.family = setup_.family;
     spec.network = link_->local_host();  // none where all ranks are on one host
     try {
+        Reader reader(body);
+        spec.meta = WorkerStart::decode_from(reader).meta;
         worker.child = process::start_child(spec);
     } catch (Error const& problem) {
         return on_ended(head->worker, {.code = 127, .log = problem.what()});
@@ -156,7 +158,7 @@ void Supervisor::on_ended(std::uint64_t number, process::ChildEnd const& end) {
                            .out_of_memory = end.out_of_memory ? 1U : 0U,
                            .verdict = 0,
                            .running = nothing_running};
-    worker.last_words = end.log;
+    worker.last_words = end.why.empty() ? end.log : text(end.log, end.why, '\n');
     if (worker.child) {
         worker.end->verdict = worker.child->status().verdict.load();
         worker.end->running = worker.child->status().running.load();

@@ -6,9 +6,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include <array>
-#include <charconv>
 #include <utility>
+
+#include "src/base/resident.hpp"
 
 namespace sinew::pool {
 namespace {
@@ -34,20 +34,6 @@ public:
 private:
     sigset_t former_;
 };
-
-// 0: not known.
-std::uint64_t resident_bytes(int statm) {
-    std::array<char, 128> line;
-    auto const size = ::pread(statm, line.data(), line.size(), 0);
-    if (size <= 0) return 0;
-    auto const* const end = line.data() + size;
-    std::uint64_t pages = 0;
-    auto const first = std::from_chars(line.data(), end, pages);
-    if (first.ec != std::errc() || first.ptr == end) return 0;
-    auto const second = std::from_chars(first.ptr + 1, end, pages);
-    if (second.ec != std::errc()) return 0;
-    return pages * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
-}
 
 std::chrono::nanoseconds limit(std::uint64_t ns) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));

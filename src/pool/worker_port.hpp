@@ -3,6 +3,7 @@
 
 #include <sched.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -58,6 +59,12 @@ public:
     virtual std::unique_ptr<WorkerPort> start(std::uint32_t slot, WorkerStart const& start) = 0;
     /// Usable cores in all.
     virtual int cores() const = 0;
+    /// How many workers find there what each of them wants.
+    virtual int room(Meta const& wish) const {
+        return wish.cpu > 1 ? std::max(1, cores() / wish.cpu) : cores();
+    }
+    /// Throws UsageError, with the numbers, when there can never be so many workers that want this.
+    virtual void require(Meta const&, int /*workers*/) const {}
     /// No more will be started, and all have ended. With the guard held.
     virtual void over() {}
 };

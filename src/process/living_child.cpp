@@ -6,11 +6,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <iterator>
 #include <sinew/error.hpp>
 #include <utility>
 
@@ -45,20 +47,28 @@ void LivingChild::start(ChildSpec const& spec) {
     auto [control, control_end] = make_socket_pair();
     auto [bulk, bulk_end] = make_socket_pair();
     auto [errors, errors_end] = make_pipe();
+    if (spec.meta.any()) allotment_ = std::make_unique<Allotment>(spec.meta, spec.name, spec.cpus);
     auto more = spec.env;
+    if (allotment_) std::ranges::copy(allotment_->env(), std::back_inserter(more));
     more.push_back(
         text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",", page_.file()));
     auto const head = birth::encode(runtime_, spec);
-    auto spawned =
-        spawn_in_lasting_thread({.path = "/proc/self/exe",
-                                 .argv = {spec.name},
-                                 .env = child_environment(more),
-                                 .folder = {},
-                                 .cpus = spec.cpus,
-                                 .err = errors_end.get(),
-                                 .keep = {control_end.get(), bulk_end.get(), page_.file()},
-                                 .only_kept = true,  // nor what MPI leaves open for children
-                                 .death_signal = SIGKILL});
+    SpawnRequest request{.path = "/proc/self/exe",
+                         .argv = {spec.name},
+                         .env = child_environment(more),
+                         .folder = {},
+                         .cpus = allotment_ && allotment_->cpus() ? allotment_->cpus() : spec.cpus,
+                         .err = errors_end.get(),
+                         .keep = {control_end.get(), bulk_end.get(), page_.file()},
+                         .only_kept = true,  // nor what MPI leaves open for children
+                         .group = allotment_ ? allotment_->group() : -1,
+                         .death_signal = SIGKILL};
+    auto spawned = spawn_in_lasting_thread(request);
+    if (spawned.error != 0 && request.group >= 0) {  // we may make a cgroup, but move nobody there
+        allotment_->do_without_group();
+        request.group = -1;
+        spawned = spawn_in_lasting_thread(request);
+    }
     if (spawned.error != 0)
         throw SystemError(text(spec.name, " cannot be started (", spawned.step, ": ",
                                std::strerror(spawned.error), "). See ulimit -u and ulimit -n"),
@@ -69,6 +79,7 @@ void LivingChild::start(ChildSpec const& spec) {
     errors_ = std::make_shared<ErrorStream>(runtime_.loop(), std::move(errors));
     errors_->start();
     ended_watch_ = runtime_.loop().readable(ended_.get(), [this] { reap(); });
+    if (allotment_) allotment_->begin(runtime_.loop(), pid_, [this] { signal(SIGKILL); });
     adopt(std::move(control), std::move(bulk));
     control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), spec.message});
     control_->flush();
@@ -152,6 +163,7 @@ void LivingChild::reap() {
     remove_folder_of(pid_);
     if (result == 0) note(info);
     else end_.code = 255;  // somebody else has taken it: the program waits for all its children
+    allotment_ = nullptr;
     errors_->child_ended([this, self] {
         errors_over_ = true;
         finish_if_over();
@@ -176,8 +188,11 @@ void LivingChild::note(siginfo_t const& info) {
         return;
     }
     end_.signal = info.si_status;
+    if (end_.signal != SIGKILL) return;
+    if (allotment_) end_.why = allotment_->why_killed(killed_);
+    end_.out_of_memory = !end_.why.empty();
     auto& nursery = Nursery::instance();
-    if (end_.signal == SIGKILL && !killed_ && oom_kills() > nursery.oom_kills) {
+    if (!killed_ && oom_kills() > nursery.oom_kills) {
         ++nursery.oom_kills;
         end_.out_of_memory = true;
     }

@@ -11,6 +11,7 @@
 #include "src/base/unique_fd.hpp"
 #include "src/process/error_stream.hpp"
 #include "src/process/nursery.hpp"
+#include "src/process/resources.hpp"
 #include "src/process/shared_page.hpp"
 
 namespace sinew::process {
@@ -69,6 +70,7 @@ private:
     std::string const name_;
     bool const watched_;
     SharedPage page_;
+    std::unique_ptr<Allotment> allotment_;
     pid_t pid_ = 0;
     UniqueFd ended_;
     wire::Loop::Handle ended_watch_, patience_;

@@ -10,6 +10,7 @@
 #include "src/base/text.hpp"
 #include "src/process/child.hpp"
 #include "src/process/living_child.hpp"
+#include "src/process/resources.hpp"
 
 namespace sinew::process {
 namespace {
@@ -39,6 +40,7 @@ void end_all(std::function<void()> const& done) {
     auto& nursery = Nursery::instance();
     nursery.all_ended = [done] {
         finish_error_output(std::chrono::seconds(2));
+        remove_left_memory_groups();
         done();
     };
     auto const children = nursery.children;
@@ -56,9 +58,8 @@ std::int64_t lease_clock_ns() {
 
 std::string ChildEnd::text() const {
     if (signal == 0) return sinew::text("exited with code ", code);
-    return sinew::text("killed by signal ", signal, " (",
-                       out_of_memory ? "by the kernel, for want of memory" : ::strsignal(signal),
-                       ")");
+    auto const usual = out_of_memory ? "by the kernel, for want of memory" : ::strsignal(signal);
+    return sinew::text("killed by signal ", signal, " (", why.empty() ? usual : why, ")");
 }
 
 std::vector<std::pair<std::string, pid_t>> living_children() {
@@ -80,7 +81,10 @@ std::unique_ptr<Child> start_child(ChildSpec const& spec) {
                               " cannot be started (this program is ending). Start "
                               "processes before main is left or exit is called"));
     auto& nursery = Nursery::instance();
-    if (!std::exchange(nursery.begun, true)) runtime.at_end(end_all);
+    if (!std::exchange(nursery.begun, true)) {
+        runtime.at_end(end_all);
+        remove_stale_memory_groups();
+    }
     if (nursery.children.empty()) nursery.oom_kills = oom_kills();
     auto child = std::make_shared<LivingChild>(runtime, spec);
     try {

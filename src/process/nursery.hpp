@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <sinew/meta.hpp>
 #include <string>
 #include <utility>
 #include <vector>
@@ -19,10 +20,12 @@ namespace sinew::process {
 
 /// How a child ended.
 struct ChildEnd {
-    int code = 0;                ///< of its exit
-    int signal = 0;              ///< that killed it; 0: it exited
-    bool out_of_memory = false;  ///< by the kernel's out-of-memory killer, as its cgroup tells
-    std::string log;             ///< the last lines of its standard error, up to 4 KiB
+    int code = 0;    ///< of its exit
+    int signal = 0;  ///< that killed it; 0: it exited
+    /// By the kernel's out-of-memory killer, as its cgroup tells; or over its Meta::memory_mib.
+    bool out_of_memory = false;
+    std::string log;       ///< the last lines of its standard error, up to 4 KiB
+    std::string why = {};  ///< it was killed for its memory, with the numbers
     /// "killed by signal 9 (Killed)", "exited with code 3".
     std::string text() const;
 };
@@ -47,11 +50,12 @@ struct StatusPage {
 struct ChildSpec {
     std::string role;  ///< "process", "pool worker": which function of the child's table it runs
     std::string name;  ///< for people and for ps: "sinew pool worker 3"
-    std::vector<std::byte> message;  ///< what its role needs to begin
-    std::optional<cpu_set_t> cpus;
+    std::vector<std::byte> message;           ///< what its role needs to begin
+    std::optional<cpu_set_t> cpus;            ///< that it may use; those of `meta` are some of them
     std::vector<std::string> env;             ///< "NAME=value" beside or instead of ours
     std::optional<wire::Secret> family = {};  ///< which it belongs to, if not to ours
     std::string network = {};  ///< this host's address in it; empty: as the runtime has it
+    Meta meta = {};            ///< it has so much of this host, and no more
     bool watched = true;       ///< `liveness` is told; else nothing is sent for it either
 };
 
@@ -85,7 +89,8 @@ public:
 /// Starts it: exec of /proc/self/exe on the runtime's thread (so that the parent-death signal means
 /// the process), environment with SINEW_CHILD naming the inherited descriptors, the family's secret
 /// and `message` in the first frame of the control link. With the guard held. Throws SystemError,
-/// and UsageError when sinew::init() was not called in main (a child would run the whole program).
+/// and UsageError when sinew::init() was not called in main (a child would run the whole program);
+/// for `meta`, see Allotment.
 std::unique_ptr<Child> start_child(ChildSpec const& spec);
 
 /// Names and pids of those that have not ended. With the guard held.

@@ -9,6 +9,7 @@
 #include <sinew/process.hpp>
 #include <utility>
 
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child.hpp"
 #include "src/process/process_order.hpp"
@@ -46,6 +47,7 @@ struct Process::State {
     bool wait_for_end(Clock::time_point until);
     void require_started(char const* what) const;
     void signal(int number);
+    Meta const& meta() const { return options.meta.any() ? options.meta : entry.meta; }
     bool sentinel_is_ready() const;
     void end() noexcept;
 
@@ -79,6 +81,7 @@ void Process::State::start(Runtime& runtime) {
                                   .message = {bytes.begin(), bytes.end()},
                                   .cpus = {},
                                   .env = {},
+                                  .meta = meta(),
                                   .watched = false});
     started = true;
     pid = child->pid();
@@ -101,6 +104,9 @@ void Process::State::listen(std::shared_ptr<State> const& self) {
                        auto const mine = weak.lock();
                        if (!mine) return;
                        mine->ended = how;
+                       if (mine->begun && !how.why.empty())
+                           log_warning(
+                               text(mine->options.name, " (pid ", mine->pid, "): ", how.text()));
                        mine->changed.notify_all();
                    }});
 }

@@ -81,6 +81,11 @@ std::vector<std::byte> frame_of(Script& script, Relay kind) {
         results.transfer = how / 8 % 3;
         return joined(head_bytes(said), head_bytes(results), script.some());
     }
+    if (kind == Relay::start && how % 4 != 0) {
+        Writer start;
+        WorkerStart().encode_to(start);
+        return joined(head, start.bytes());
+    }
     return joined(head, script.some());
 }
 

@@ -102,6 +102,10 @@ TEST_F(CommunicatorPool, HasAWorkerForEachCoreOfAllNodes) { expect_right(job(2, 
 
 TEST_F(CommunicatorPool, MayHaveNothingToDo) { expect_right(job(2, 3, "nothing")); }
 
+TEST_F(CommunicatorPool, WorkersOfAllNodesHaveTheirResources) {
+    expect_right(job(2, 2, "resources"));
+}
+
 TEST_F(CommunicatorPool, OutlivesARemoteWorkerKilledFromOutside) {
     Launched launched(job(2, 2, "lasting"));
     ASSERT_TRUE(works());

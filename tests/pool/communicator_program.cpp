@@ -2,6 +2,7 @@
 // A pool over the communicator of a job: `communicator_program WHAT [LEDGER]`, under any launcher.
 // Rank 0 checks and says "right"; each rank says how it has ended.
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <chrono>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <iostream>
 #include <map>
@@ -195,6 +197,35 @@ void worker_queues(sinew::Pool& pool, sinew::World& world) {
     }
 }
 
+/// The node's supervisor, the GPUs and the number of cores of a worker there.
+std::pair<int, std::string> what_it_has(int) {
+    std::this_thread::sleep_for(2ms);
+    cpu_set_t cores;
+    CPU_ZERO(&cores);
+    ::sched_getaffinity(0, sizeof cores, &cores);
+    return {::getppid(), text(std::getenv("CUDA_VISIBLE_DEVICES"), " cores:", CPU_COUNT(&cores))};
+}
+void resources(sinew::Pool& pool, sinew::World& world) {
+    pool.wait_until_workers_up();
+    std::map<int, std::set<std::string>> by_supervisor;
+    for (auto const& [supervisor, has] : pool.map<what_it_has>(numbers(400)))
+        by_supervisor[supervisor].insert(has);
+    check(static_cast<int>(by_supervisor.size()) == world.nodes().nodes(), "workers of all nodes");
+    for (auto const& [supervisor, all] : by_supervisor)
+        check(all == std::set<std::string>{"gpu-a cores:1", "gpu-b cores:1"},
+              text("a node whose workers have ", *all.begin(), " and ", *all.rbegin()));
+}
+/// Rank 0 is told, and nobody waits for it.
+void too_much(sinew::World& world, sinew::PoolOptions options) {
+    options.meta = {.gpu = 2};
+    try {
+        sinew::Pool pool(world.communicator(), options);
+        check(world.rank() != 0, "four GPUs of three");
+    } catch (sinew::UsageError const& error) {
+        check(std::string(error.what()).find("wants 4 GPUs") != std::string::npos, error.what());
+    }
+}
+
 /// Stops in the midst of large results, until somebody lets it go on.
 void backlog(sinew::Pool& pool, std::string const& ledger) {
     pool.wait_until_workers_up();
@@ -238,6 +269,7 @@ void act(sinew::Pool& pool, sinew::World& world, std::string const& what,
     else if (what == "large") large(pool);
     else if (what == "queue") queue(pool);
     else if (what == "worker_queues") worker_queues(pool, world);
+    else if (what == "resources") resources(pool, world);
     else if (what == "backlog") backlog(pool, ledger);
     else if (what == "lasting") lasting(pool, ledger, 300, false);
     else if (what == "once") lasting(pool, ledger, 300, true);
@@ -264,6 +296,11 @@ int main(int argc, char** argv) {
     {
         auto options = options_for(world, 2);
         if (what == "default") options.workers.reset();
+        if (what == "resources") {
+            ::setenv("CUDA_VISIBLE_DEVICES", "gpu-a,gpu-b,gpu-c", 1);
+            too_much(world, options);
+            options.meta = {.cpu = 1, .memory_mib = 1000, .gpu = 1};
+        }
         sinew::Pool pool(world.communicator(), options);
         std::cout << "there " << world.rank() << " pid " << ::getpid() << std::endl;
         if (world.rank() != 0) serve(pool);

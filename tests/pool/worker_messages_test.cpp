@@ -66,6 +66,7 @@ TEST(WorkerStart, TravelsWhole) {
     start.max_rss_bytes = 4;
     start.heartbeat_ms = 5;
     start.lease_ms = 6;
+    start.meta = {.cpu = 7, .memory_mib = 8, .gpu = 9};
     Writer writer;
     start.encode_to(writer);
     Reader reader(writer.bytes());
@@ -77,6 +78,7 @@ TEST(WorkerStart, TravelsWhole) {
     EXPECT_EQ(again.max_rss_bytes, start.max_rss_bytes);
     EXPECT_EQ(again.heartbeat_ms, start.heartbeat_ms);
     EXPECT_EQ(again.lease_ms, start.lease_ms);
+    EXPECT_EQ(again.meta, start.meta);
     for (std::size_t size = 0; size < writer.size(); ++size) {
         Reader cut(writer.bytes().first(size));
         EXPECT_THROW(WorkerStart::decode_from(cut), DecodeError) << size;
