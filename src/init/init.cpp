@@ -5,6 +5,7 @@
 #include "src/pool/worker_main.hpp"
 #include "src/process/child.hpp"
 #include "src/process/process_child.hpp"
+#include "src/ring/member_main.hpp"
 
 namespace sinew {
 namespace {
@@ -12,6 +13,7 @@ namespace {
 constexpr process::ChildRole roles[] = {
     {"pool worker", pool::worker_main},
     {"process", process::process_main},
+    {"ring member", ring::member_main},
 };
 
 }  // namespace
