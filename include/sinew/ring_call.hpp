@@ -138,7 +138,7 @@ consteval bool ring_callable() {
     constexpr bool pointer =
         std::is_pointer_v<F> || std::is_member_pointer_v<F> || std::is_function_v<F>;
     static_assert(
-        !captures<F>,
+        pointer || !captures<F>,
         "sinew: a ring's lambdas must not capture: pass data as arguments of init, or use "
         "a serialisable function object");
     static_assert(!pointer,

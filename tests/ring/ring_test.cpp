@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -11,8 +12,10 @@
 #include <sinew/ring.hpp>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include "src/base/unique_fd.hpp"
 #include "tests/support/leak_check.hpp"
 
 namespace sinew {
@@ -155,6 +158,28 @@ TEST_F(RingTest, SetsTheEnvironmentBeforeInit) {
     };
     Ring(3, init, [] {}, {.name = "env"}).run();
     EXPECT_EQ(std::getenv("SINEW_RING"), nullptr);
+}
+
+// As torch's store does: member 0 listens where the others connect, while it is still reserved.
+TEST_F(RingTest, KeepsThePortOfEachForItsOwn) {
+    Ring(3, [](RingMember& me) {
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        address.sin_port = htons(me.members()[0].port);
+        auto const* const where = reinterpret_cast<sockaddr const*>(&address);
+        UniqueFd const fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        if (me.rank() == 0) {
+            int const yes = 1;
+            ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+            require(::bind(fd.get(), where, sizeof address) == 0, "bind");
+            require(::listen(fd.get(), 4) == 0, "listen");
+        }
+        me.communicator().barrier();
+        if (me.rank() != 0) require(::connect(fd.get(), where, sizeof address) == 0, "connect");
+        me.communicator().barrier();
+        me.release_port();
+    }).run();
 }
 
 TEST_F(RingTest, PassesNothingOfItselfToPoolsOfItsMembers) {
