@@ -25,7 +25,8 @@ constexpr auto patience_with_leavers = std::chrono::seconds(30);
 
 Crew::Crew(Plan const& plan, Commits& commits, int epoch)
     : plan_(plan), commits_(commits), epoch_(epoch), runtime_(Runtime::instance()),
-      children_(static_cast<std::size_t>(plan.size)), silences_(children_.size()) {
+      children_(static_cast<std::size_t>(plan.size)), silent_(children_.size()),
+      silences_(children_.size()) {
     auto const host = NodeIdentity::mine().host_text();
     table_.epoch = epoch;
     table_.key = wire::Secret::random().hex();
@@ -59,6 +60,11 @@ std::string Crew::listener_of(int rank) const {
 }
 
 Order Crew::order_of(int rank) const {
+    std::lock_guard const lock(runtime_.guard());
+    return order(rank);
+}
+
+Order Crew::order(int rank) const {
     return {.rank = rank,
             .size = plan_.size,
             .epoch = epoch_,
@@ -70,7 +76,10 @@ Order Crew::order_of(int rank) const {
             .committed = commits_.state(rank)};
 }
 
-Table Crew::table() const { return table_; }
+Table Crew::table() const {
+    std::lock_guard const lock(runtime_.guard());
+    return table_;
+}
 
 bool Crew::assemble(Seat const* caller) {
     for (int rank = first_child(); rank < plan_.size; ++rank) {
@@ -95,13 +104,13 @@ void Crew::start(int rank) {
     auto& started = children_[static_cast<std::size_t>(rank)];
     started = process::start_child({.role = "ring member",
                                     .name = text(plan_.options.name, " member ", rank),
-                                    .message = to_bytes(order_of(rank)),
+                                    .message = to_bytes(order(rank)),
                                     .cpus = {},
                                     .env = {}});
     record(rank).pid = started->pid();
     started->on({.control = [this, rank](wire::Message const& message) { hear(rank, message); },
                  .bulk = [this, rank](wire::Message const& message) { hear_commit(rank, message); },
-                 .liveness = [this, rank](wire::Liveness now) { suspect(rank, now); },
+                 .liveness = [this, rank](wire::Liveness now) { note_liveness(rank, now); },
                  .ended = [this, rank](process::ChildEnd const& how) { ended(rank, how); }});
 }
 
@@ -144,6 +153,9 @@ void Crew::all_have_joined() {
     auto const table = to_bytes(table_);
     for (auto const& each : children_)
         if (each) each->control().send_now(kinds::go, 0, {table});
+    // Members have no heartbeat before they hear of this.
+    for (int rank = first_child(); rank < plan_.size; ++rank)
+        if (silent_[static_cast<std::size_t>(rank)] != 0) limit_silence(rank);
     changed_.notify_all();
 }
 
@@ -219,12 +231,16 @@ void Crew::ended(int rank, process::ChildEnd const& how) {
     changed_.notify_all();
 }
 
-void Crew::suspect(int rank, wire::Liveness now) {
-    auto& timer = silences_[static_cast<std::size_t>(rank)];
-    timer = {};
+void Crew::note_liveness(int rank, wire::Liveness now) {
+    silent_[static_cast<std::size_t>(rank)] = now == wire::Liveness::suspect;
+    silences_[static_cast<std::size_t>(rank)] = {};
+    if (met_ && now == wire::Liveness::suspect) limit_silence(rank);
+}
+
+void Crew::limit_silence(int rank) {
     auto const limit = plan_.options.silence;
-    if (now == wire::Liveness::alive || limit.count() <= 0) return;
-    timer = runtime_.loop().after(limit, [this, rank, limit] {
+    if (limit.count() <= 0) return;
+    silences_[static_cast<std::size_t>(rank)] = runtime_.loop().after(limit, [this, rank, limit] {
         fail(rank, text("gave no sign of life for ", std::chrono::duration<double>(limit).count(),
                         " s (stopped?). See RingOptions::silence"));
         record(rank).signalled = true;

@@ -58,6 +58,7 @@ private:
     MemberRecord& record(int rank) { return records_[static_cast<std::size_t>(rank)]; }
     process::Child* child(int rank) { return children_[static_cast<std::size_t>(rank)].get(); }
     int first_child() const { return plan_.options.member_zero_is_caller ? 1 : 0; }
+    Order order(int rank) const;
     std::string listener_of(int rank) const;
     void start(int rank);
     void hear(int rank, wire::Message const& message);
@@ -68,7 +69,8 @@ private:
     void commit(int rank, std::uint64_t number, State state);
     void watch_commits();
     void ended(int rank, process::ChildEnd const& how);
-    void suspect(int rank, wire::Liveness now);
+    void note_liveness(int rank, wire::Liveness now);
+    void limit_silence(int rank);
     void to_all(std::uint8_t kind);
     // crew_failure.cpp
     void fail(int rank, std::string const& accusation = "");
@@ -90,6 +92,8 @@ private:
     Table table_;
     std::vector<MemberRecord> records_;
     std::vector<std::unique_ptr<process::Child>> children_;
+    std::vector<char>
+        silent_;  ///< as its link says; of those that have not joined, it means nothing
     std::vector<wire::Loop::Handle> silences_;
     wire::Loop::Handle timer_, commit_timer_;
     bool met_ = false, leaving_ = false, failing_ = false, given_up_ = false;

@@ -34,7 +34,7 @@ std::optional<Verdict> judge(std::span<MemberRecord const> members) {
                    .cause = !threw          ? nullptr
                             : first->thrown ? first->thrown
                                             : detail::revive(*first->error),
-                   .may_restart = !threw || is_consequence(*first)};
+                   .may_restart = !first->returned && (!threw || is_consequence(*first))};
 }
 
 RingStatus status_of(MemberRecord const& member) {

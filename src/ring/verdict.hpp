@@ -31,7 +31,7 @@ struct MemberRecord {
 struct Verdict {
     int rank = 0;
     std::exception_ptr cause;  ///< null: it died
-    /// Not by an exception of its own: the ring may start again.
+    /// Neither by an exception of its own nor after it had returned.
     bool may_restart = true;
 };
 

@@ -95,6 +95,7 @@ TEST(RingVerdict, TellsTheEndsApart) {
     EXPECT_EQ(status_of(exited).end, "exited with code 0 before its target had returned");
     auto late = dead(2, 1, SIGSEGV);
     late.returned = true;
+    EXPECT_FALSE(judge(std::span(&late, 1))->may_restart);
     EXPECT_THAT(status_of(late).end, HasSubstr("after its target had returned"));
 }
 
