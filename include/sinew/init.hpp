@@ -3,7 +3,7 @@
 
 namespace sinew {
 
-/// The first statement of main() in programs that use Process, Pool or Manager:
+/// The first statement of main() in programs that use Process, Pool, Ring or Manager:
 ///
 ///   int main(int argc, char** argv) {
 ///       sinew::init(argc, argv);

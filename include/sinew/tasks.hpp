@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What works with processes rather than ranks: pools, processes, queues, pipes, shared objects.
+// What works with processes rather than ranks: pools, rings, processes, queues, pipes, shared objects.
 
 #include <sinew/init.hpp>
 #include <sinew/meta.hpp>
@@ -10,5 +10,6 @@
 #include <sinew/process.hpp>
 #include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/ring.hpp>
 #include <sinew/shared.hpp>
 #include <sinew/this_task.hpp>

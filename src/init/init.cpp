@@ -6,6 +6,7 @@
 #include "src/pool/worker_main.hpp"
 #include "src/process/child.hpp"
 #include "src/process/process_child.hpp"
+#include "src/ring/member_main.hpp"
 
 namespace sinew {
 namespace {
@@ -14,6 +15,7 @@ constexpr process::ChildRole roles[] = {
     {"pool worker", pool::worker_main},
     {"process", process::process_main},
     {"manager", manager::manager_main},
+    {"ring member", ring::member_main},
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # Each CASE of refused.cpp stops the compiler with one error, ours, and no other. Given COMPILER,
-# FLAGS (with | between them), SOURCE.
+# FLAGS (with | between them), SOURCE; EXPECTED for another source than ours (with | between them).
 cmake_minimum_required(VERSION 3.25)
 string(REPLACE "|" ";" FLAGS "${FLAGS}")
 
@@ -17,6 +17,10 @@ set(expected
     "pointers to functions mean nothing in another process"
     "the task cannot be called with arguments of these types"
     "${travel}")
+
+if(DEFINED EXPECTED)
+    string(REPLACE "|" ";" expected "${EXPECTED}")
+endif()
 
 function(compile case)
     execute_process(COMMAND ${COMPILER} ${FLAGS} -std=c++20 -fsyntax-only -DCASE=${case} ${SOURCE}

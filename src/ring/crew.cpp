@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ring/crew.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/wire/secret.hpp"
+#include "src/world/node_identity.hpp"
+
+namespace sinew::ring {
+
+using process::Runtime;
+
+namespace {
+
+/// Exit handlers and destructors of static objects, after the target has returned.
+constexpr auto patience_with_leavers = std::chrono::seconds(30);
+
+}  // namespace
+
+Crew::Crew(Plan const& plan, Commits& commits, int epoch)
+    : plan_(plan), commits_(commits), epoch_(epoch), runtime_(Runtime::instance()),
+      children_(static_cast<std::size_t>(plan.size)), silent_(children_.size()),
+      silences_(children_.size()) {
+    auto const host = NodeIdentity::mine().host_text();
+    table_.epoch = epoch;
+    table_.key = wire::Secret::random().hex();
+    std::lock_guard const lock(runtime_.guard());
+    folder_ = runtime_.folder();
+    for (int rank = 0; rank < plan.size; ++rank) {
+        records_.push_back({.rank = rank,
+                            .host = host,
+                            .pid = 0,
+                            .error = {},
+                            .thrown = {},
+                            .accusation = {},
+                            .ended = {}});
+        table_.members.push_back(
+            {.rank = rank, .host = host, .address = plan.address, .port = 0, .pid = 0});
+        table_.listeners.push_back(listener_of(rank));
+    }
+}
+
+Crew::~Crew() {
+    std::lock_guard const lock(runtime_.guard());
+    timer_ = {};
+    commit_timer_ = {};
+    silences_.clear();
+    children_.clear();
+    for (auto const& path : table_.listeners) ::unlink(path.c_str());
+}
+
+std::string Crew::listener_of(int rank) const {
+    return text(folder_, "/r", plan_.number, ".", epoch_, ".", rank);
+}
+
+Order Crew::order_of(int rank) const {
+    std::lock_guard const lock(runtime_.guard());
+    return order(rank);
+}
+
+Order Crew::order(int rank) const {
+    return {.rank = rank,
+            .size = plan_.size,
+            .epoch = epoch_,
+            .name = plan_.options.name,
+            .listener = table_.listeners[static_cast<std::size_t>(rank)],
+            .address = plan_.address,
+            .work = plan_.work,
+            .commits = commits_.count(),
+            .committed = commits_.state(rank)};
+}
+
+Table Crew::table() const {
+    std::lock_guard const lock(runtime_.guard());
+    return table_;
+}
+
+bool Crew::assemble(Seat const* caller) {
+    for (int rank = first_child(); rank < plan_.size; ++rank) {
+        std::lock_guard const lock(runtime_.guard());
+        if (failing_) break;
+        start(rank);
+    }
+    std::unique_lock lock(runtime_.guard());
+    if (caller != nullptr) {
+        caller_over_ = false;
+        record(0).pid = ::getpid();
+        take_in(0, caller->joined());
+    }
+    if (!met_ && !failing_)
+        timer_ = runtime_.loop().after(plan_.options.start_timeout, [this] { accuse_absent(); });
+    changed_.wait(lock, [this] { return met_ || failing_; });
+    if (!met_) caller_over_ = true;
+    return met_;
+}
+
+void Crew::start(int rank) {
+    auto& started = children_[static_cast<std::size_t>(rank)];
+    started = process::start_child({.role = "ring member",
+                                    .name = text(plan_.options.name, " member ", rank),
+                                    .message = to_bytes(order(rank)),
+                                    .cpus = {},
+                                    .env = {}});
+    record(rank).pid = started->pid();
+    started->on({.control = [this, rank](wire::Message const& message) { hear(rank, message); },
+                 .bulk = [this, rank](wire::Message const& message) { hear_commit(rank, message); },
+                 .liveness = [this, rank](wire::Liveness now) { note_liveness(rank, now); },
+                 .ended = [this, rank](process::ChildEnd const& how) { ended(rank, how); }});
+}
+
+void Crew::hear(int rank, wire::Message const& message) try {
+    if (message.kind == kinds::joined) take_in(rank, from_bytes<Joined>(message.payload));
+    else if (message.kind == kinds::returned) returned(rank);
+    else if (message.kind == kinds::failed) {
+        record(rank).error = from_bytes<ErrorRecord>(message.payload);
+        fail(rank);
+    }
+} catch (DecodeError const& error) {
+    fail(rank, text("said something unreadable: ", error.what()));
+}
+
+void Crew::hear_commit(int rank, wire::Message const& message) try {
+    if (message.kind != kinds::commit) return;
+    Reader reader(message.payload);
+    std::uint64_t number = 0;
+    reader.read(&number, sizeof number);
+    commit(rank, number, State::decode_from(reader));
+} catch (DecodeError const& error) {
+    fail(rank, text("said something unreadable: ", error.what()));
+}
+
+void Crew::take_in(int rank, Joined const& joined) {
+    auto& node = table_.members[static_cast<std::size_t>(rank)];
+    node.host = record(rank).host = joined.host;
+    node.port = joined.port;
+    node.pid = record(rank).pid;
+    record(rank).joined = true;
+    // Before all are started, nobody can have joined whom we do not know.
+    if (std::all_of(records_.begin(), records_.end(), [](auto const& one) { return one.joined; }))
+        all_have_joined();
+}
+
+void Crew::all_have_joined() {
+    if (failing_ || met_) return;
+    met_ = true;
+    timer_ = {};
+    auto const table = to_bytes(table_);
+    for (auto const& each : children_)
+        if (each) each->control().send_now(kinds::go, 0, {table});
+    // Members have no heartbeat before they hear of this.
+    for (int rank = first_child(); rank < plan_.size; ++rank)
+        if (silent_[static_cast<std::size_t>(rank)] != 0) limit_silence(rank);
+    changed_.notify_all();
+}
+
+void Crew::returned(int rank) {
+    record(rank).returned = true;
+    watch_commits();
+    bool const all =
+        std::all_of(records_.begin(), records_.end(), [](auto const& one) { return one.returned; });
+    if (!all || failing_ || leaving_) return;
+    leaving_ = true;
+    to_all(kinds::leave);
+    timer_ = runtime_.loop().after(patience_with_leavers, [this] { accuse_remaining(); });
+    changed_.notify_all();
+}
+
+void Crew::to_all(std::uint8_t kind) {
+    for (auto const& each : children_)
+        if (each) each->control().send_now(kind, 0, {});
+}
+
+void Crew::commit(int rank, std::uint64_t number, State state) {
+    if (!commits_.add(rank, number, std::move(state))) {
+        if (!commit_timer_)
+            commit_timer_ =
+                runtime_.loop().after(plan_.commit_timeout, [this] { accuse_uncommitted(); });
+        return watch_commits();
+    }
+    commit_timer_ = {};
+    to_all(kinds::committed);
+    changed_.notify_all();
+}
+
+/// A member that has returned will not commit any more.
+void Crew::watch_commits() {
+    if (!commits_.pending()) return;
+    for (int const rank : commits_.missing())
+        if (record(rank).returned) return accuse_uncommitted();
+}
+
+void Crew::commit_of_caller(std::uint64_t number, State const& state) {
+    std::unique_lock lock(runtime_.guard());
+    if (!failing_) commit(0, number, state);
+    changed_.wait(lock, [&] { return failing_ || commits_.count() >= number; });
+    if (commits_.count() >= number) return;
+    auto const first = judge(records_);
+    throw PeerLost(text("rank 0 of ", plan_.size, " of ", plan_.options.name, ": commit ", number,
+                        " cannot be made (", rank_text(first ? first->rank : 0),
+                        " has failed). The ring ends"));
+}
+
+void Crew::caller_returned() {
+    std::lock_guard const lock(runtime_.guard());
+    caller_over_ = true;
+    returned(0);
+    changed_.notify_all();
+}
+
+void Crew::caller_failed(ErrorRecord const& error, std::exception_ptr thrown) {
+    std::lock_guard const lock(runtime_.guard());
+    caller_over_ = true;
+    record(0).error = error;
+    record(0).thrown = std::move(thrown);
+    fail(0);
+}
+
+void Crew::ended(int rank, process::ChildEnd const& how) {
+    auto& member = record(rank);
+    member.ended = how;
+    silences_[static_cast<std::size_t>(rank)] = {};
+    bool const in_order = leaving_ && member.has_left();
+    bool const ours = member.signalled;
+    if (!in_order && !ours) fail(rank);
+    changed_.notify_all();
+}
+
+void Crew::note_liveness(int rank, wire::Liveness now) {
+    silent_[static_cast<std::size_t>(rank)] = now == wire::Liveness::suspect;
+    silences_[static_cast<std::size_t>(rank)] = {};
+    if (met_ && now == wire::Liveness::suspect) limit_silence(rank);
+}
+
+void Crew::limit_silence(int rank) {
+    auto const limit = plan_.options.silence;
+    if (limit.count() <= 0) return;
+    silences_[static_cast<std::size_t>(rank)] = runtime_.loop().after(limit, [this, rank, limit] {
+        fail(rank, text("gave no sign of life for ", std::chrono::duration<double>(limit).count(),
+                        " s (stopped?). See RingOptions::silence"));
+        record(rank).signalled = true;
+        child(rank)->signal(SIGKILL);
+    });
+}
+
+std::vector<MemberRecord> Crew::wait_for_end() {
+    std::unique_lock lock(runtime_.guard());
+    changed_.wait(lock, [this] { return over(); });
+    return records_;
+}
+
+}  // namespace sinew::ring

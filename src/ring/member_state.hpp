@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <sinew/ring_member.hpp>
+#include <string>
+#include <vector>
+
+#include "src/ring/protocol.hpp"
+#include "src/ring/reserved_port.hpp"
+#include "src/ring/seat.hpp"
+
+namespace sinew::ring {
+
+/// Behind a RingMember.
+struct MemberState {
+    /// Meets the other members: collective.
+    MemberState(Order order, Table table, Seat seat,
+                std::function<void(std::uint64_t, State const&)> commit);
+
+    int const rank, epoch;
+    std::string const name;
+    std::vector<RingNode> const members;
+    ReservedPort port;
+    Communicator communicator;
+    std::uint64_t commits;  ///< that count
+    std::optional<State> committed;
+    /// Returns when the commit of this number counts.
+    std::function<void(std::uint64_t, State const&)> commit;
+};
+
+/// Whether this program has what is to be called.
+bool is_known(Work const& work);
+/// init, then the target. Throws what they throw.
+void perform(Work const& work, RingMember& member);
+
+}  // namespace sinew::ring

@@ -1,0 +1,102 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ring/parent.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <mutex>
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "src/wire/adopt.hpp"
+#include "src/wire/frame.hpp"
+
+namespace sinew::ring {
+namespace {
+
+using process::Runtime;
+
+[[noreturn]] void parent_is_gone() { ::_exit(1); }
+
+void write_all(int fd, std::span<std::byte const> bytes) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) parent_is_gone();
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+}
+
+void read_all(int fd, std::span<std::byte> bytes) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::read(fd, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) parent_is_gone();
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+}
+
+}  // namespace
+
+void join_ring(int control, Joined const& joined) {
+    auto const payload = to_bytes(joined);
+    auto const header =
+        wire::encode({.length = static_cast<std::uint32_t>(payload.size()), .kind = kinds::joined});
+    write_all(control, header);
+    write_all(control, payload);
+}
+
+Table wait_for_table(int control) {
+    for (;;) {
+        std::array<std::byte, wire::frame_header_size> head{};
+        read_all(control, head);
+        auto const header = wire::decode_header(head);
+        Bytes payload(header.length);
+        read_all(control, payload);
+        if (header.kind == kinds::go) return from_bytes<Table>(payload);
+        if (header.kind < wire::frame_kind::first_reserved)  // heartbeats come between
+            throw DecodeError("the parent of a ring's member said something unknown first");
+    }
+}
+
+Parent::Parent(process::ChildStart& start) {
+    auto& runtime = Runtime::instance();
+    std::lock_guard const lock(runtime.guard());
+    auto const identity = process::parent_identity(start);
+    control_ =
+        wire::adopt(runtime.loop(), std::move(start.control), identity, process::control_options());
+    bulk_ = wire::adopt(runtime.loop(), std::move(start.bulk), identity, process::bulk_options());
+    control_->on({.message = [this](wire::Message const& message) { hear(message); },
+                  .end = [](wire::LinkEnd const&) { parent_is_gone(); }});
+    bulk_->on({.message = [](wire::Message const&) {},
+               .end = [](wire::LinkEnd const&) { parent_is_gone(); }});
+}
+
+void Parent::hear(wire::Message const& message) {
+    if (message.kind == kinds::leave) may_leave_ = true;
+    if (message.kind == kinds::committed) ++committed_;
+    changed_.notify_all();
+}
+
+void Parent::commit(std::uint64_t number, State const& state) {
+    auto const bytes = to_bytes(state);
+    std::unique_lock lock(Runtime::instance().guard());
+    auto const before = committed_;
+    bulk_->send_now(kinds::commit, 0, {std::as_bytes(std::span(&number, 1)), bytes});
+    changed_.wait(lock, [&] { return committed_ > before; });  // the parent has the deadline
+}
+
+void Parent::returned() {
+    std::unique_lock lock(Runtime::instance().guard());
+    control_->send_now(kinds::returned, 0, {});
+    changed_.wait(lock, [this] { return may_leave_; });
+}
+
+void Parent::failed(ErrorRecord const& record) {
+    auto const bytes = to_bytes(record);
+    std::lock_guard const lock(Runtime::instance().guard());
+    control_->send_now(kinds::failed, 0, {bytes});
+}
+
+}  // namespace sinew::ring

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <memory>
+#include <sinew/remote_error.hpp>
+
+#include "src/process/child.hpp"
+#include "src/ring/protocol.hpp"
+#include "src/wire/link.hpp"
+
+namespace sinew::ring {
+
+/// The first words between a member and its parent, while the member has one thread: so that the
+/// environment can be changed before there are others. Blocking; the parent has the deadline.
+void join_ring(int control, Joined const& joined);
+Table wait_for_table(int control);
+
+/// A member's end of the links to its parent, for the rest of the process's life: when it breaks, the
+/// process ends.
+class Parent {
+public:
+    explicit Parent(process::ChildStart& start);
+    Parent(Parent const&) = delete;
+
+    void commit(std::uint64_t number, State const& state);
+    /// This member's function has returned. Comes back when the others' have, too.
+    void returned();
+    void failed(ErrorRecord const& record);
+
+private:
+    void hear(wire::Message const& message);
+    std::unique_ptr<wire::Link> control_, bulk_;
+    std::condition_variable changed_;
+    std::uint64_t committed_ = 0;
+    bool may_leave_ = false;
+};
+
+}  // namespace sinew::ring

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/ring/protocol.hpp"
+
+#include <sinew/encoding.hpp>
+
+namespace sinew::ring {
+namespace {
+
+template <class... Values>
+void put(Writer& writer, Values const&... values) {
+    (encode(writer, values), ...);
+}
+template <class... Values>
+void take(Reader& reader, Values&... values) {
+    ((values = decode<Values>(reader)), ...);
+}
+
+void put_node(Writer& writer, RingNode const& node) {
+    put(writer, node.rank, node.host, node.address, node.port, node.pid);
+}
+RingNode take_node(Reader& reader) {
+    RingNode node;
+    take(reader, node.rank, node.host, node.address, node.port, node.pid);
+    return node;
+}
+
+}  // namespace
+
+void Work::encode_to(Writer& writer) const {
+    put(writer, target.value, init.value, has_init, target_state, init_state, arguments);
+}
+Work Work::decode_from(Reader& reader) {
+    Work work;
+    take(reader, work.target.value, work.init.value, work.has_init, work.target_state,
+         work.init_state, work.arguments);
+    return work;
+}
+
+void State::encode_to(Writer& writer) const { put(writer, type, value); }
+State State::decode_from(Reader& reader) {
+    State state;
+    take(reader, state.type, state.value);
+    return state;
+}
+
+void Order::encode_to(Writer& writer) const {
+    put(writer, rank, size, epoch, name, listener, address, work, commits, committed);
+}
+Order Order::decode_from(Reader& reader) {
+    Order order;
+    take(reader, order.rank, order.size, order.epoch, order.name, order.listener, order.address,
+         order.work, order.commits, order.committed);
+    return order;
+}
+
+void Joined::encode_to(Writer& writer) const { put(writer, host, port); }
+Joined Joined::decode_from(Reader& reader) {
+    Joined joined;
+    take(reader, joined.host, joined.port);
+    return joined;
+}
+
+void Table::encode_to(Writer& writer) const {
+    put(writer, epoch, key, static_cast<std::uint32_t>(members.size()), listeners);
+    for (auto const& node : members) put_node(writer, node);
+}
+Table Table::decode_from(Reader& reader) {
+    Table table;
+    std::uint32_t size = 0;
+    take(reader, table.epoch, table.key, size, table.listeners);
+    for (std::uint32_t i = 0; i < size; ++i) table.members.push_back(take_node(reader));
+    return table;
+}
+
+}  // namespace sinew::ring

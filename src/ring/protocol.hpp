@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <sinew/ring_member.hpp>
+#include <sinew/task.hpp>
+#include <string>
+#include <vector>
+
+#include "src/process/runtime.hpp"
+
+// What the process that runs a ring (the parent) and its members say to each other. Everything goes
+// over the control link but states, which may be large.
+//
+//     parent   Order (with the process)
+//     member   joined: Joined          its sockets are bound
+//     parent   go: Table               all have joined
+//     member   commit: number, state   (bulk)
+//     parent   committed: number       all have made it
+//     member   returned, or failed: ErrorRecord
+//     parent   leave                   all have returned: nobody needs the others' sockets any more
+namespace sinew::ring {
+
+using Bytes = std::vector<std::byte>;
+
+namespace kinds {
+constexpr std::uint8_t joined = process::kinds::child, go = joined + 1, commit = joined + 2,
+                       committed = joined + 3, returned = joined + 4, failed = joined + 5,
+                       leave = joined + 6;
+}  // namespace kinds
+
+/// What every member is to call.
+struct Work {
+    detail::TaskId target, init;
+    bool has_init = false;
+    Bytes target_state, init_state, arguments;
+
+    void encode_to(Writer& writer) const;
+    static Work decode_from(Reader& reader);
+};
+
+/// A member's part of a commit.
+struct State {
+    std::string type;  ///< mangled
+    Bytes value;
+    void encode_to(Writer& writer) const;
+    static State decode_from(Reader& reader);
+};
+
+struct Order {
+    int rank = 0, size = 1, epoch = 0;
+    std::string name;      ///< of the ring
+    std::string listener;  ///< path of the Unix socket to listen on
+    std::string address;   ///< of this host, for the table
+    Work work;
+    std::uint64_t commits = 0;       ///< that count
+    std::optional<State> committed;  ///< the last of them
+
+    void encode_to(Writer& writer) const;
+    static Order decode_from(Reader& reader);
+};
+
+struct Joined {
+    std::string host;
+    std::uint16_t port = 0;
+    void encode_to(Writer& writer) const;
+    static Joined decode_from(Reader& reader);
+};
+
+/// All that members need to find each other.
+struct Table {
+    int epoch = 0;
+    std::string key;  ///< of the data plane, for this epoch; hexadecimal
+    std::vector<RingNode> members;
+    std::vector<std::string> listeners;  ///< by rank
+    void encode_to(Writer& writer) const;
+    static Table decode_from(Reader& reader);
+};
+
+template <class T>
+Bytes to_bytes(T const& value) {
+    Writer writer;
+    value.encode_to(writer);
+    auto const bytes = writer.bytes();
+    return {bytes.begin(), bytes.end()};
+}
+template <class T>
+T from_bytes(std::span<std::byte const> bytes) {
+    Reader reader(bytes);
+    return T::decode_from(reader);
+}
+
+}  // namespace sinew::ring

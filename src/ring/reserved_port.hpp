@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+#include "src/base/unique_fd.hpp"
+
+namespace sinew::ring {
+
+/// A TCP port on all addresses of this host that nobody gets by asking for any, or connects from. Who
+/// names it and sets SO_REUSEADDR can listen on it meanwhile.
+class ReservedPort {
+public:
+    /// Throws SystemError.
+    ReservedPort();
+    std::uint16_t number() const { return number_; }
+    void release() { fd_ = UniqueFd(); }
+
+private:
+    UniqueFd fd_;
+    std::uint16_t number_ = 0;
+};
+
+}  // namespace sinew::ring

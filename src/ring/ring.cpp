@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <atomic>
+#include <chrono>
+#include <optional>
+#include <sinew/remote_error.hpp>
+#include <sinew/ring.hpp>
+#include <utility>
+
+#include "src/base/env.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
+#include "src/ring/crew.hpp"
+#include "src/ring/environment.hpp"
+#include "src/ring/member_state.hpp"
+
+namespace sinew {
+namespace ring {
+namespace {
+
+int next_number() {
+    static std::atomic<int> count{0};
+    return ++count;
+}
+
+/// Rank 0, where it is the caller: in the thread that runs the ring.
+class Caller {
+public:
+    explicit Caller(std::string const& path) : seat_(std::in_place, path) {}
+    Seat const& seat() const { return *seat_; }
+    void run(Crew& crew, Work const& work) {
+        auto const table = crew.table();
+        auto order = crew.order_of(0);
+        Environment const environment(environment_of(0, order.name, table));
+        try {
+            state_.emplace(std::move(order), table, std::move(*seat_),
+                           [&crew](std::uint64_t number, State const& value) {
+                               crew.commit_of_caller(number, value);
+                           });
+            RingMember member(*state_);
+            perform(work, member);
+        } catch (...) {
+            auto const record = detail::describe(std::current_exception());
+            crew.caller_failed(record, std::current_exception());
+            if (state_)
+                state_->communicator.state().abandon(
+                    text("it threw ", record.type, ": ", record.what));
+            return;
+        }
+        crew.caller_returned();
+    }
+
+private:
+    std::optional<Seat> seat_;
+    std::optional<MemberState> state_;  ///< stays until the others have returned
+};
+
+std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, int epoch) {
+    Crew crew(plan, commits, epoch);
+    std::optional<Caller> caller;
+    if (plan.options.member_zero_is_caller) caller.emplace(crew.order_of(0).listener);
+    bool const met = crew.assemble(caller ? &caller->seat() : nullptr);
+    if (met && caller) caller->run(crew, plan.work);
+    return crew.wait_for_end();
+}
+
+std::vector<RingStatus> statuses_of(std::vector<MemberRecord> const& members) {
+    std::vector<RingStatus> statuses;
+    for (auto const& member : members) statuses.push_back(status_of(member));
+    return statuses;
+}
+
+std::string describe(Plan const& plan, RingStatus const& culprit) {
+    return text(plan.options.name, ": rank ", culprit.rank, " of ", plan.size, " on ", culprit.host,
+                " (pid ", culprit.pid, ") ", culprit.end);
+}
+
+}  // namespace
+}  // namespace ring
+
+struct Ring::State {
+    State(int size, RingOptions options, Entries const& entries_) : entries(entries_) {
+        plan.size = size;
+        plan.number = ring::next_number();
+        plan.options = std::move(options);
+        if (plan.options.name.empty()) plan.options.name = text("ring-", plan.number);
+    }
+    void check() const;
+    void prepare();
+
+    Entries const entries;
+    ring::Plan plan;
+    Writer init_state, target_state, arguments;
+    int restarts = 0;
+};
+
+void Ring::State::check() const {
+    auto const& name = plan.options.name;
+    if (plan.size < 0)
+        throw UsageError(
+            text(name, " of ", plan.size, " members (there cannot be fewer than none)"));
+    if (plan.options.max_restarts < 0)
+        throw UsageError(text(name, ": max_restarts is ", plan.options.max_restarts,
+                              " (must not be negative). 0 means none"));
+    if (process::Runtime::in_callback())
+        throw UsageError(text(name,
+                              " is run within a callback (which it would wait for). Run it in "
+                              "a thread of yours"));
+}
+
+void Ring::State::prepare() {
+    auto const copy = [](Writer const& writer) {
+        return ring::Bytes(writer.bytes().begin(), writer.bytes().end());
+    };
+    plan.work = {.target = detail::id_of(*entries.target),
+                 .init = entries.init != nullptr ? detail::id_of(*entries.init) : detail::TaskId(),
+                 .has_init = entries.init != nullptr,
+                 .target_state = copy(target_state),
+                 .init_state = copy(init_state),
+                 .arguments = copy(arguments)};
+    plan.commit_timeout = env_duration("SINEW_TIMEOUT", std::chrono::minutes(5));
+    auto& runtime = process::Runtime::instance();
+    std::lock_guard const lock(runtime.guard());
+    // The loopback where all members share this host, so that nothing is open to others.
+    plan.address = runtime.network().empty() ? "127.0.0.1" : runtime.network();
+}
+
+Ring::Ring(int size, RingOptions options, Entries const& entries)
+    : state_(std::make_unique<State>(size, std::move(options), entries)) {}
+Ring::Ring(Ring&&) noexcept = default;
+Ring& Ring::operator=(Ring&&) noexcept = default;
+Ring::~Ring() = default;
+
+Writer& Ring::init_state() { return state_->init_state; }
+Writer& Ring::target_state() { return state_->target_state; }
+Writer& Ring::arguments() { return state_->arguments; }
+
+int Ring::size() const { return state_->plan.size; }
+std::string const& Ring::name() const { return state_->plan.options.name; }
+int Ring::restarts() const { return state_->restarts; }
+
+std::vector<RingStatus> Ring::run() {
+    auto& plan = state_->plan;
+    state_->check();
+    state_->restarts = 0;
+    if (plan.size == 0) return {};
+    state_->prepare();
+    ring::Commits commits(plan.size);
+    for (int epoch = 0;; state_->restarts = ++epoch) {
+        auto const members = ring::run_once(plan, commits, epoch);
+        auto const statuses = ring::statuses_of(members);
+        auto const verdict = ring::judge(members);
+        if (!verdict) return statuses;
+        auto const& culprit = statuses[static_cast<std::size_t>(verdict->rank)];
+        auto const what = ring::describe(plan, culprit) +
+                          ring::last_words(members[static_cast<std::size_t>(verdict->rank)]);
+        if (!verdict->may_restart || epoch == plan.options.max_restarts)
+            throw RingFailed(what, culprit, statuses, verdict->cause);
+        commits.drop_pending();
+        log_warning(text(
+            what, ". Start ", epoch + 2, " of at most ", plan.options.max_restarts + 1, ", from ",
+            commits.count() == 0 ? "the beginning" : text("commit ", commits.count())));
+    }
+}
+
+}  // namespace sinew
