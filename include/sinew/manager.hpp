@@ -9,12 +9,15 @@
 #include <string>
 #include <typeinfo>
 
+#include <sinew/meta.hpp>
 #include <sinew/object.hpp>
 
 namespace sinew {
 
 struct ManagerOptions {
     std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
+    /// What it is to have of this host.
+    Meta meta = {};
     /// Until it can be called.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
     /// Of one calling process: then further calls wait.
@@ -28,7 +31,8 @@ struct ManagerOptions {
 /// the process that made it.
 class Manager {
 public:
-    /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError.
+    /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError, and what a
+    /// Meta throws that the host has not.
     explicit Manager(ManagerOptions options = {});
     Manager(Manager&&) noexcept;
     Manager& operator=(Manager&&) noexcept;

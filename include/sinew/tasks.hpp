@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// What works with processes rather than ranks: pools, rings, processes, queues, pipes, shared objects.
+// What works with processes rather than ranks: pools, managers, rings, processes, queues, pipes,
+// shared objects.
 
 #include <sinew/init.hpp>
+#include <sinew/manager.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/pipe.hpp>
 #include <sinew/pool.hpp>

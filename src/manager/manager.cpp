@@ -62,6 +62,7 @@ void Manager::State::start() {
                                   .message = {},
                                   .cpus = {},
                                   .env = {},
+                                  .meta = options.meta,
                                   .watched = false});
     pid = child->pid();
     listen();
