@@ -137,7 +137,7 @@ TEST_F(RingFailure, EndsThoseWhoDoNotListen) {
                                        [](RingMember& me) {
                                            if (me.rank() == 0) ::signal(SIGTERM, SIG_IGN);
                                            me.communicator().barrier();
-                                           if (me.rank() == 2) ::raise(SIGSEGV);
+                                           if (me.rank() == 2) ::raise(SIGUSR1);
                                            for (;;) ::pause();
                                        },
                                        {.grace = 100ms}));
