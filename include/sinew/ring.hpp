@@ -10,6 +10,7 @@
 #include <vector>
 
 #include <sinew/error.hpp>
+#include <sinew/meta.hpp>
 #include <sinew/ring_call.hpp>
 #include <sinew/ring_member.hpp>
 
@@ -17,6 +18,9 @@ namespace sinew {
 
 struct RingOptions {
     std::string name = {};  ///< for people and for ps; empty: "ring-1", "ring-2", ...
+    /// What each member that is a process is to have of its host. Default: what the target wants (see
+    /// meta_of).
+    Meta meta = {};
     /// Rank 0 is the thread that calls run(), as in Fiber. Its environment is that of a member
     /// meanwhile. Nobody can end it: run() returns no earlier than its target.
     bool member_zero_is_caller = false;

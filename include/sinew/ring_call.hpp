@@ -75,7 +75,7 @@ private:
         std::invoke(Callable<F>::of(with.function), with.member.rank(), with.member.size());
     }
     static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &RingFunction<F>::make,
-                                         typeid(F).name()};
+                                         typeid(F).name(), meta_for<F>()};
 };
 template <class F, class... P, class... Passed>
 struct TypedRingCall<F, std::tuple<P...>, Passed...> : RingFunction<F> {
@@ -109,7 +109,7 @@ private:
         std::apply(call, arguments);
     }
     static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &RingFunction<F>::make,
-                                         typeid(F).name()};
+                                         typeid(F).name(), meta_for<F>()};
 };
 
 template <class F, class... Passed, class... P>

@@ -106,7 +106,8 @@ void Crew::start(int rank) {
                                     .name = text(plan_.options.name, " member ", rank),
                                     .message = to_bytes(order(rank)),
                                     .cpus = {},
-                                    .env = {}});
+                                    .env = {},
+                                    .meta = plan_.options.meta});
     record(rank).pid = started->pid();
     started->on({.control = [this, rank](wire::Message const& message) { hear(rank, message); },
                  .bulk = [this, rank](wire::Message const& message) { hear_commit(rank, message); },

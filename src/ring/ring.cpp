@@ -10,6 +10,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
+#include "src/process/resources.hpp"
 #include "src/ring/crew.hpp"
 #include "src/ring/environment.hpp"
 #include "src/ring/member_state.hpp"
@@ -83,6 +84,7 @@ struct Ring::State {
         plan.size = size;
         plan.number = ring::next_number();
         plan.options = std::move(options);
+        if (!plan.options.meta.any()) plan.options.meta = entries.target->meta;
         if (plan.options.name.empty()) plan.options.name = text("ring-", plan.number);
     }
     void check() const;
@@ -102,6 +104,7 @@ void Ring::State::check() const {
     if (plan.options.max_restarts < 0)
         throw UsageError(text(name, ": max_restarts is ", plan.options.max_restarts,
                               " (must not be negative). 0 means none"));
+    process::require_possible(plan.options.meta, name, plan.size);
     if (process::Runtime::in_callback())
         throw UsageError(text(name,
                               " is run within a callback (which it would wait for). Run it in "

@@ -217,6 +217,15 @@ TEST_F(Managers, PublishedObjectsAreFoundByName) {
     EXPECT_THAT(message_of<UsageError>([&] { found.publish("three"); }), HasSubstr("taken"));
 }
 
+TEST_F(Managers, HaveWhatTheyWereMeantToHaveOfTheHost) {
+    ManagerOptions options;
+    options.meta.cpu = 1;
+    Manager manager(options);
+    EXPECT_EQ(manager.create<Counter>().call<&Counter::usable_cores>(), 1);
+    options.meta.cpu = 1'000'000;
+    EXPECT_THAT(message_of<UsageError>([&] { Manager refused(options); }), HasSubstr("1000000"));
+}
+
 TEST_F(Managers, EndInOrder) {
     Manager manager;
     auto counter = manager.create<Counter>();

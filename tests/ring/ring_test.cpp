@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <netinet/in.h>
+#include <sched.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -214,6 +215,26 @@ TEST_F(RingTest, CanBeRunAgainAndBesideOthers) {
     one.run();
     other.run();
     EXPECT_THAT(one.run(), SizeIs(2));
+}
+
+struct OnOneCore {
+    static constexpr Meta meta = {.cpu = 1};
+    void operator()(RingMember&) const {
+        cpu_set_t mine;
+        CPU_ZERO(&mine);
+        ::sched_getaffinity(0, sizeof mine, &mine);
+        require(CPU_COUNT(&mine) == 1, "one core");
+    }
+};
+
+TEST_F(RingTest, HasWhatItWasMeantToHaveOfTheHost) {
+    EXPECT_THAT(Ring(2, OnOneCore()).run(), SizeIs(2));
+    RingOptions greedy;
+    greedy.meta.cpu = 1'000'000;
+    EXPECT_THROW(Ring(
+                     2, [] {}, greedy)
+                     .run(),
+                 UsageError);
 }
 
 TEST_F(RingTest, OfNobodyHasNoStatuses) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/manager/support/counter.hpp"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -29,6 +30,13 @@ int Counter::slowly(int milliseconds) {
 }
 
 int Counter::pid() const { return ::getpid(); }
+
+int Counter::usable_cores() const {
+    cpu_set_t mine;
+    CPU_ZERO(&mine);
+    ::sched_getaffinity(0, sizeof mine, &mine);
+    return CPU_COUNT(&mine);
+}
 
 void Counter::die() { ::raise(SIGKILL); }
 

@@ -25,6 +25,7 @@ public:
     /// Appended to a file at the end of its life.
     void note_end(std::string const& path) { note_ = path; }
     int pid() const;
+    int usable_cores() const;
     void die();
     /// How many calls of it run at this moment, at most so far.
     int crowd(int milliseconds);
