@@ -12,8 +12,8 @@ namespace {
 // Of Open MPI (also what mpirun sets as if it were a setting), PMIx, PRRTE, PMI 1 and 2, MPICH's
 // hydra, MVAPICH, Cray's PALS and ALPS.
 constexpr std::array<std::string_view, 17> families{
-    "OMPI_", "PMIX_",     "PRTE_",      "ORTE_",   "PMI_",     "PMI2_",
-    "PMI3_", "MPI_LOCAL", "HYDRA_",     "HYDI_",   "MPIEXEC_", "MV2_COMM_WORLD_",
+    "OMPI_", "PMIX_",     "PRTE_",      "ORTE_",    "PMI_",      "PMI2_",
+    "PMI3_", "MPI_LOCAL", "HYDRA_",     "HYDI_",    "MPIEXEC_",  "MV2_COMM_WORLD_",
     "PALS_", "ALPS_APP_", "FLUX_TASK_", "PMIXLIB_", "SINEW_RING"};
 
 constexpr std::array<std::string_view, 31> names{"SINEW_RANK",          "SINEW_SIZE",
