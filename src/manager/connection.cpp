@@ -40,38 +40,48 @@ void Connection::wait_for_room(process::Lock& lock) {
     --waiting_;
 }
 
-std::shared_ptr<Pending> Connection::enter(Op op, ObjectId object, detail::TaskEntry const* method,
-                                           std::size_t bytes) {
-    auto const number = first_ + slots_.size();
-    auto pending = std::make_shared<Pending>(shared_from_this(), method, object, number);
+Connection::Entered Connection::enter(Op op, ObjectId object, detail::TaskEntry const* method,
+                                      std::size_t bytes) {
     if (is_lost()) {
+        auto pending = std::make_shared<Pending>(shared_from_this(), method, object, 0);
         pending->fail(lost_error(*pending, false));
-        return pending;
+        return {std::move(pending), 0};
     }
-    slots_.push_back({op == Op::oneway ? nullptr : pending, bytes, false});
+    if (free_.empty()) {
+        free_.push_back(static_cast<std::uint32_t>(slots_.size()));
+        slots_.emplace_back();
+    }
+    auto const index = free_.back();
+    free_.pop_back();
+    auto& slot = slots_[index];
+    auto const number = std::uint64_t{++slot.round} << 32 | index;
+    auto pending = std::make_shared<Pending>(shared_from_this(), method, object, number);
+    slot.pending = op == Op::oneway ? nullptr : pending;
+    slot.bytes = bytes;
+    slot.taken = true;
     ++under_way_;
     bytes_ += bytes;
-    return pending;
+    return {std::move(pending), number};
 }
 
 std::shared_ptr<Pending> Connection::call(process::Lock& lock, Op op, ObjectId object,
                                           detail::TaskEntry const* method, Writer& bytes,
                                           std::uint64_t& row) {
     wait_for_room(lock);
-    auto pending = enter(op, object, method, bytes.size());
-    if (is_lost()) return pending;
+    auto entered = enter(op, object, method, bytes.size());
+    if (is_lost()) return entered.pending;
     auto const sequence = ++row;
     bytes.overwrite(offsetof(CallHead, sequence), &sequence, sizeof sequence);
-    send(lock, op, object, first_ + slots_.size() - 1, bytes.bytes());
-    return pending;
+    send(lock, op, object, entered.number, bytes.bytes());
+    return entered.pending;
 }
 
 std::shared_ptr<Pending> Connection::ask(process::Lock& lock, Op op, ObjectId object,
                                          std::span<std::byte const> bytes) {
     wait_for_room(lock);
-    auto pending = enter(op, object, nullptr, bytes.size());
-    if (!is_lost()) send(lock, op, object, first_ + slots_.size() - 1, bytes);
-    return pending;
+    auto entered = enter(op, object, nullptr, bytes.size());
+    if (!is_lost()) send(lock, op, object, entered.number, bytes);
+    return entered.pending;
 }
 
 void Connection::send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
@@ -90,19 +100,16 @@ void Connection::tell(Op op, ObjectId object, std::uint64_t number,
 }
 
 void Connection::letter(process::Letter const& letter) {
-    auto const number = letter.head.number;
-    if (number < first_ || number - first_ >= slots_.size()) return;
-    auto& slot = slots_[number - first_];
-    if (slot.answered) return;
+    auto const index = static_cast<std::uint32_t>(letter.head.number);
+    if (index >= slots_.size()) return;
+    auto& slot = slots_[index];
+    if (!slot.taken || slot.round != letter.head.number >> 32) return;
     answer(slot, letter);
-    slot.answered = true;
+    slot.taken = false;
+    slot.pending = nullptr;
+    free_.push_back(index);
     --under_way_;
     bytes_ -= slot.bytes;
-    slot.pending = nullptr;
-    while (!slots_.empty() && slots_.front().answered) {
-        slots_.pop_front();
-        ++first_;
-    }
     if (waiting_ > 0) room_.notify_all();
 }
 
@@ -147,6 +154,7 @@ std::exception_ptr Connection::lost_error(Pending const& call, bool maybe_execut
 void Connection::lost(std::string const& why) {
     why_lost_ = why.empty() ? "its process has ended" : why;
     auto const slots = std::exchange(slots_, {});
+    free_.clear();
     for (auto const& each : slots)
         if (each.pending) each.pending->fail(lost_error(*each.pending, true));
     under_way_ = bytes_ = 0;

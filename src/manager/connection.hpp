@@ -2,9 +2,9 @@
 #pragma once
 
 #include <condition_variable>
-#include <deque>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "src/manager/pending.hpp"
 #include "src/manager/protocol.hpp"
@@ -14,7 +14,7 @@ namespace sinew::manager {
 
 class Server;
 
-/// One manager as this process calls it: the calls under way, in the order of their numbers.
+/// One manager as this process calls it, and the calls under way.
 /// Everything with the guard held.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
@@ -47,14 +47,20 @@ public:
     std::size_t most_pending() const { return most_pending_; }
 
 private:
+    /// For a call under way, then for another. A call's number: which slot, and how many there were
+    /// in it before.
     struct Slot {
-        std::shared_ptr<Pending> pending;  ///< null: of a one-way call, or answered
+        std::shared_ptr<Pending> pending;  ///< null: of a one-way call
         std::size_t bytes = 0;
-        bool answered = false;
+        std::uint32_t round = 0;
+        bool taken = false;
+    };
+    struct Entered {
+        std::shared_ptr<Pending> pending;
+        std::uint64_t number = 0;
     };
     void wait_for_room(process::Lock& lock);
-    std::shared_ptr<Pending> enter(Op op, ObjectId object, detail::TaskEntry const* method,
-                                   std::size_t bytes);
+    Entered enter(Op op, ObjectId object, detail::TaskEntry const* method, std::size_t bytes);
     void send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
               std::span<std::byte const> bytes);
     void answer(Slot& slot, process::Letter const& letter);
@@ -66,8 +72,8 @@ private:
     Server* const server_;
     std::size_t const most_pending_;
     std::string why_lost_;
-    std::deque<Slot> slots_;
-    std::uint64_t first_ = 1;  ///< number of the first slot
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;  ///< of them
     std::size_t under_way_ = 0, bytes_ = 0;
     std::size_t waiting_ = 0;  ///< threads, for room
     std::condition_variable room_;

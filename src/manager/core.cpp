@@ -203,6 +203,15 @@ std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> inst
     return {};
 }
 
+std::vector<std::shared_ptr<void>> Core::take_all() {
+    std::vector<std::shared_ptr<void>> instances;
+    for (auto& [id, object] : objects_) instances.push_back(std::move(object.instance));
+    objects_.clear();
+    names_.clear();
+    turns_.clear();
+    return instances;
+}
+
 std::size_t Core::waiting() const {
     std::size_t sum = 0;
     for (auto const& [id, object] : objects_) sum += object.calls.size();

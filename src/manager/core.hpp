@@ -113,6 +113,9 @@ public:
     /// called of an object that could not be made is given back.
     std::vector<Dropped> finished(Work const& work, std::shared_ptr<void> instance);
 
+    /// At the very end: all instances, to be destroyed.
+    std::vector<std::shared_ptr<void>> take_all();
+
     std::size_t objects() const { return objects_.size(); }
     std::size_t waiting() const;
 

@@ -224,6 +224,10 @@ void Server::work() {
     auto threads = std::move(threads_);
     lock.unlock();
     for (auto& each : threads) each.join();
+    lock.lock();
+    auto instances = core_.take_all();
+    lock.unlock();
+    instances.clear();  // without the guard: their destructors are the user's
 }
 
 void Server::execute(Lock& lock) {

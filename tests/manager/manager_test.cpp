@@ -229,6 +229,9 @@ TEST_F(Managers, HaveWhatTheyWereMeantToHaveOfTheHost) {
 TEST_F(Managers, EndInOrder) {
     Manager manager;
     auto counter = manager.create<Counter>();
+    auto const file = std::filesystem::temp_directory_path() / text("sinew-last-", ::getpid());
+    std::filesystem::remove(file);
+    counter.call<&Counter::note_end>(file.string());
     counter.call<&Counter::add>(1);
     auto const running = counter.async<&Counter::slowly>(500);
     auto const behind = counter.async<&Counter::slowly>(500);
@@ -241,6 +244,7 @@ TEST_F(Managers, EndInOrder) {
     } catch (ObjectLost const& error) {
         EXPECT_FALSE(error.maybe_executed());
     }
+    EXPECT_TRUE(std::filesystem::remove(file)) << "its destructor did not run";
     EXPECT_THROW(counter.call<&Counter::value>(), ObjectLost);
     EXPECT_THROW(manager.create<Counter>(), ObjectLost);
     manager.shutdown();
