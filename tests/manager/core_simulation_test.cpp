@@ -177,8 +177,10 @@ private:
         if (calls_.empty()) return;
         auto const client = clients_[below(clients_.size())];
         if (once_in(20)) return lose(client);
-        auto& [number, known] =
+        auto& chosen =
             *std::next(calls_.begin(), static_cast<std::ptrdiff_t>(below(calls_.size())));
+        auto const number = chosen.first;
+        auto& known = chosen.second;
         if (once_in(2)) {
             if (core_.cancel(known.object, known.client, number)) {
                 expect(!known.ran && !known.dropped, "cancelled after its end");
