@@ -67,6 +67,11 @@ Connection::Entered Connection::enter(Op op, ObjectId object, detail::TaskEntry 
 std::shared_ptr<Pending> Connection::call(process::Lock& lock, Op op, ObjectId object,
                                           detail::TaskEntry const* method, Writer& bytes,
                                           std::uint64_t& row) {
+    if (!here() && !lock.owns_lock() && bytes.size() > process::small_letter)
+        throw UsageError(text("arguments of ", bytes.size(), " bytes, for ",
+                              detail::task_name(*method),
+                              ", within a callback (which must not "
+                              "wait until they have left). Call it in another thread"));
     wait_for_room(lock);
     auto entered = enter(op, object, method, bytes.size());
     if (is_lost()) return entered.pending;

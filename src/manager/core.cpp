@@ -87,6 +87,7 @@ bool Core::hold(ObjectId id, Client client) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     found->second.holders.insert(client);
+    found->second.rows.erase(client);
     return true;
 }
 
@@ -94,6 +95,7 @@ void Core::release(ObjectId id, Client client) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return;
     found->second.holders.erase(client);
+    found->second.rows.erase(client);
     list(id, found->second);
 }
 

@@ -90,7 +90,8 @@ public:
     void skip(ObjectId object, Client client, std::uint64_t sequence);
     /// True: it will never begin.
     bool cancel(ObjectId object, Client client, std::uint64_t number);
-    /// False: there is no such object.
+    /// The client counts its calls of it from 1 again; those before have arrived. False: there is no
+    /// such object.
     bool hold(ObjectId object, Client client);
     void release(ObjectId object, Client client);
     bool detach(ObjectId object);

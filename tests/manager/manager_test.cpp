@@ -217,6 +217,13 @@ TEST_F(Managers, PublishedObjectsAreFoundByName) {
     EXPECT_THAT(message_of<UsageError>([&] { found.publish("three"); }), HasSubstr("taken"));
 }
 
+TEST_F(Managers, ObjectsThatWereLetGoAreFoundAgain) {
+    Manager manager;
+    manager.create<Counter>().publish("counter");
+    for (int i = 1; i < 4; ++i)
+        EXPECT_EQ(manager.lookup<Counter>("counter").call<&Counter::add>(1), i);
+}
+
 TEST_F(Managers, HaveWhatTheyWereMeantToHaveOfTheHost) {
     ManagerOptions options;
     options.meta.cpu = 1;
