@@ -10,7 +10,7 @@
 namespace sinew::manager {
 
 /// Executes calls, in the thread that uses it, without the guard. Answers are collected and sent
-/// together: those of a run of short calls in one frame, none later than a moment after its call.
+/// together: those of a run of short calls in one frame, when a moment has passed and a call ends.
 class Executor {
 public:
     using Send = std::function<void(std::vector<Answer> const&, Writer const&)>;
