@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <span>
 #include <type_traits>
@@ -24,6 +25,9 @@ public:
     virtual void encode_to(Writer& writer) = 0;
     virtual void publish(std::string const& name) = 0;
     virtual void detach() = 0;
+    virtual void checkpoint() = 0;
+    /// The same object in a later process of its manager; null: this one is not lost.
+    virtual std::shared_ptr<ObjectEnd> refreshed(std::chrono::nanoseconds limit) = 0;
 };
 
 /// The object of an encoded handle, wherever it lives; `type`: what it must be, as typeid calls it.
@@ -45,6 +49,8 @@ Writer& argument_writer();
 ///   for several (see Manager::create). Different objects of a manager may be called at the same time.
 /// - Each call is executed at most once. Where the manager dies, calls that had been sent and not
 ///   answered are ObjectLost, with maybe_executed().
+///   Where the manager is then started anew, they are ObjectRestarted, and so are all further calls of
+///   this handle until refresh().
 /// - The object lives as long as a process has a handle of it. One whose handle has travelled from a
 ///   process is held by that process to its end.
 template <class T>
@@ -79,6 +85,17 @@ public:
     /// It lives as long as its manager, whoever has handles.
     void detach() const { end_->detach(); }
 
+    /// In the turn of a call: its state (see Keepable) goes to the process that made its manager.
+    /// Returns when it is kept there. Throws UsageError where there is nothing that keeps it.
+    void checkpoint() const { end_->checkpoint(); }
+    /// After ObjectRestarted: this handle means the object that was made again, whatever of its former
+    /// state is lost; other copies of the handle stay as they are. Waits until that can be called.
+    /// Nothing where the process has not died. Throws ObjectLost where it has, for the last time, with
+    /// how often and why; Timeout.
+    void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
+        if (auto later = end_->refreshed(limit)) end_ = std::move(later);
+    }
+
     void encode_to(Writer& writer) const { end_->encode_to(writer); }
     static Object decode_from(Reader& reader) {
         return Object(detail::find_object(reader, typeid(T).name()));
@@ -102,6 +119,10 @@ public:
     template <auto M, class... Args>
     void oneway(Args const&... arguments) const {
         object_.template oneway<M>(arguments...);
+    }
+    /// As of an Object.
+    void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
+        object_.refresh(limit);
     }
     Object<T> const& object() const { return object_; }
 

@@ -26,6 +26,14 @@ private:
     bool maybe_executed_;
 };
 
+/// The process of the object has died, and its maker starts another (see ManagerOptions::max_restarts)
+/// in which the object is made again: from the arguments of its constructor, or as the last checkpoint
+/// has it. Object::refresh() gives a handle of that one. what() tells how the old one died.
+class ObjectRestarted : public ObjectLost {
+public:
+    using ObjectLost::ObjectLost;
+};
+
 namespace detail {
 
 /// A call under way, and later what came of it. Any thread.

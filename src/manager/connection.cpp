@@ -19,9 +19,9 @@ constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 Connection::Connection(process::Mail& mail, process::ProcessAddress address,
                        std::shared_ptr<process::Peer> peer, Server* server,
-                       std::size_t most_pending)
+                       std::size_t most_pending, std::shared_ptr<Line const> line)
     : mail_(mail), address_(std::move(address)), peer_(std::move(peer)), server_(server),
-      most_pending_(most_pending) {
+      most_pending_(most_pending), line_(std::move(line)) {
     if (peer_) tell(Op::hello, 0, 0, bytes_of(detail::program_identity().text));
 }
 
@@ -105,6 +105,7 @@ void Connection::tell(Op op, ObjectId object, std::uint64_t number,
 }
 
 void Connection::letter(process::Letter const& letter) {
+    if (static_cast<Op>(letter.head.op) == Op::farewell) return set_last();
     auto const index = static_cast<std::uint32_t>(letter.head.number);
     if (index >= slots_.size()) return;
     auto& slot = slots_[index];
@@ -140,6 +141,8 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
                      ": there is no such object any more (its manager ends, or "
                      "no process has had a handle of it). Keep a handle, or detach() it"),
                 false)));
+        case Op::ended:
+            return pending.fail(std::make_exception_ptr(ObjectLost(words, false)));
         case Op::cancelled:
             return pending.fail(std::make_exception_ptr(
                 Cancelled(text(pending.text(), " was cancelled before it began"))));
@@ -150,14 +153,29 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
 }
 
 std::exception_ptr Connection::lost_error(Pending const& call, bool maybe_executed) const {
-    return std::make_exception_ptr(ObjectLost(
-        text(call.text(), ": the manager is gone (", why_lost_, ")",
-             maybe_executed ? "; the call may have been executed" : "; the call was not sent"),
-        maybe_executed));
+    auto const* const executed =
+        maybe_executed ? "; the call may have been executed" : "; the call was not sent";
+    if (line_ && !line_->is_last() && !is_last_)
+        return std::make_exception_ptr(ObjectRestarted(
+            text(call.text(), ": the manager's process is gone (", why_lost_,
+                 "), and is started anew", executed,
+                 ". refresh() the handle to go on with the object that is made again"),
+            maybe_executed));
+    auto const restarts =
+        line_ && !is_last_ ? text(", after ", line_->incarnation, " restarts, as many as allowed")
+                           : std::string();
+    return std::make_exception_ptr(
+        ObjectLost(text(call.text(), ": the manager is gone (", why_lost_, restarts, ")", executed),
+                   maybe_executed));
+}
+
+void Connection::set_cause(std::string const& cause) {
+    cause_ = cause;
+    if (is_lost()) why_lost_ = cause;
 }
 
 void Connection::lost(std::string const& why) {
-    why_lost_ = why.empty() ? "its process has ended" : why;
+    why_lost_ = !cause_.empty() ? cause_ : !why.empty() ? why : "its process has ended";
     auto const slots = std::exchange(slots_, {});
     free_.clear();
     for (auto const& each : slots)

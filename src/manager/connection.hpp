@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "src/manager/line.hpp"
 #include "src/manager/pending.hpp"
 #include "src/manager/protocol.hpp"
 #include "src/process/queue_address.hpp"
@@ -20,7 +21,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 public:
     /// `peer`: null where it is this process itself, which `server` serves.
     Connection(process::Mail& mail, process::ProcessAddress address,
-               std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending);
+               std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending,
+               std::shared_ptr<Line const> line = nullptr);
     Connection(Connection const&) = delete;
 
     /// Sends a call, or a question. Waits while there are too many under way, unless in a callback.
@@ -45,6 +47,13 @@ public:
     bool here() const { return peer_ == nullptr; }
     bool is_lost() const { return !why_lost_.empty(); }
     std::size_t most_pending() const { return most_pending_; }
+    /// Null: it is not started anew when it dies.
+    std::shared_ptr<Line const> const& line() const { return line_; }
+    void set_line(std::shared_ptr<Line const> line) { line_ = std::move(line); }
+    /// There will be no other process of it.
+    void set_last() { is_last_ = true; }
+    /// How its process died, as its maker knows it.
+    void set_cause(std::string const& cause);
 
 private:
     /// For a call under way, then for another. A call's number: which slot, and how many there were
@@ -71,7 +80,9 @@ private:
     std::shared_ptr<process::Peer> const peer_;
     Server* const server_;
     std::size_t const most_pending_;
-    std::string why_lost_;
+    std::shared_ptr<Line const> line_;
+    bool is_last_ = false;
+    std::string why_lost_, cause_;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;  ///< of them
     std::size_t under_way_ = 0, bytes_ = 0;

@@ -42,8 +42,42 @@ void RemoteObject::encode_to(Writer& writer) {
     encode(writer, id_);
     encode(writer, static_cast<std::uint64_t>(connection_->most_pending()));
     encode(writer, std::string(type_));
+    auto const& line = connection_->line();
+    encode(writer, line != nullptr);
+    if (line) line->encode_to(writer);
     auto const lock = desk_.mail().lock();
     travelled_ = true;
+}
+
+void RemoteObject::checkpoint() {
+    Writer writer;
+    CallHead const head;
+    writer.write(&head, sizeof head);
+    auto lock = desk_.mail().lock();
+    auto const asked = connection_->call(lock, Op::checkpoint, id_, nullptr, writer, row_);
+    if (lock.owns_lock()) lock.unlock();
+    asked->wait_until(process::never);
+    asked->result();
+}
+
+std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseconds limit) {
+    auto const now = process::Clock::now();
+    auto const deadline = limit > process::never - now ? process::never : now + limit;
+    auto lock = desk_.mail().lock();
+    if (!connection_->is_lost()) return nullptr;
+    if (!connection_->line())
+        throw ObjectLost(text("an object in ", connection_->name(),
+                              ": the manager is gone, and is not started anew. See "
+                              "ManagerOptions::max_restarts"),
+                         false);
+    if (!lock.owns_lock())
+        throw UsageError(
+            "a handle cannot be refreshed in a callback (which must not wait). "
+            "Refresh it in another thread");
+    auto const place = desk_.place_after(lock, *connection_->line(), deadline);
+    auto const later = desk_.connection(place.address, connection_->most_pending(),
+                                        std::make_shared<Line const>(place.line));
+    return desk_.object(later, id_, type_, false);
 }
 
 void RemoteObject::publish(std::string const& name) {
@@ -84,9 +118,12 @@ std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type) {
     if (is != type)
         throw DecodeError(text("a handle of a ", demangle(is.c_str()), " where one of a ",
                                demangle(type), " was expected. Do both sides name the same type?"));
+    std::shared_ptr<manager::Line const> line;
+    if (decode<bool>(reader))
+        line = std::make_shared<manager::Line const>(manager::Line::decode_from(reader));
     auto& desk = manager::Desk::instance();
     auto const lock = desk.mail().lock();
-    return desk.object(desk.connection(owner, most_pending), id, type, false);
+    return desk.object(desk.connection(owner, most_pending, line), id, type, false);
 }
 
 }  // namespace sinew::detail

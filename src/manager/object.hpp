@@ -24,6 +24,8 @@ public:
     void encode_to(Writer& writer) override;
     void publish(std::string const& name) override;
     void detach() override;
+    void checkpoint() override;
+    std::shared_ptr<detail::ObjectEnd> refreshed(std::chrono::nanoseconds limit) override;
     char const* type() const { return type_; }
 
 private:
