@@ -38,11 +38,19 @@ Escrow::Record Escrow::sent(ObjectId id) {
     return record;
 }
 
+Escrow::Record Escrow::sent_made(ObjectId id) {
+    auto const record = sent(id);
+    if (auto const found = objects_.find(id); found != objects_.end()) found->second.made = record;
+    return record;
+}
+
 Escrow::Decision Escrow::executed(ObjectId id, std::uint64_t calls, Saves saves,
                                   std::shared_ptr<Parcel> const& parcel) {
     auto const found = objects_.find(id);
-    if (found == objects_.end() || !found->second.can_save) return {};
+    if (found == objects_.end()) return {};
     auto& object = found->second;
+    depend(parcel, {object.made});
+    if (!object.can_save) return {};
     object.since += calls;
     bool const changed = object.since > 0 || !object.waiting.empty();
     bool const due = saves == Saves::yes || (saves == Saves::if_changed && changed) ||

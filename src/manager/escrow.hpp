@@ -55,8 +55,9 @@ public:
     /// It could not be saved: what depends on that, to be changed before `kept`.
     Parcels const& depending(Record record) { return under_way_.at(record).parcels; }
 
-    /// Something else of the object is on its way.
+    /// Something else of the object is on its way: that it was made, on which all else depends.
     Record sent(ObjectId object);
+    Record sent_made(ObjectId object);
     /// The parcel leaves no sooner than these records are kept.
     void depend(std::shared_ptr<Parcel> const& parcel, std::vector<Record> const& records);
 
@@ -81,6 +82,7 @@ private:
         std::size_t bytes = 0;                 ///< of all
         Parcels waiting;                       ///< for the next state
         std::size_t records = 0;               ///< under way
+        Record made = 0;
         bool ended = false;
     };
     Decision hold(Object& object, std::shared_ptr<Parcel> const& parcel);

@@ -77,7 +77,7 @@ Escrow::Record Journal::tell(Op op, ObjectId id, std::span<std::byte const> byte
 
 Escrow::Record Journal::tell_made(ObjectId id, std::span<std::byte const> arguments) {
     auto const& object = objects_.at(id);
-    auto const number = escrow_.sent(id);
+    auto const number = escrow_.sent_made(id);
     auto const record = record_of({id, detail::id_of(*object.maker).value, object.parallel});
     record->write(arguments.data(), arguments.size());
     send(Op::made, number, record);
@@ -135,7 +135,7 @@ void Journal::executed(Executed const& executed) {
     auto const object = found->second;
     escrow_.depend(parcel, made);
     if (executed.making != nullptr && !object.again)
-        escrow_.depend(parcel, {tell_made(executed.object, executed.making->arguments.bytes)});
+        tell_made(executed.object, executed.making->arguments.bytes);
     auto const decision = escrow_.executed(executed.object, executed.calls, executed.saves, parcel);
     if (decision.kind == Escrow::Decision::Kind::save)
         save(lock, executed, object, decision.record);
