@@ -63,6 +63,12 @@ public:
         Made::encode_arguments(writer, arguments...);
         return Object<T>(make(Made::entry(), writer, calls));
     }
+    /// Returns at once: the object can be called before it is made. What the constructor throws, its
+    /// calls throw.
+    template <class T, class... Args>
+    Reply<Object<T>> create_async(Args const&... arguments) {
+        return Reply<Object<T>>(begin_making<T>(arguments...));
+    }
     /// One that was published. Throws UsageError: there is none of that name, or it is of another type.
     template <class T>
     Object<T> lookup(std::string const& name) {
@@ -75,8 +81,19 @@ public:
     pid_t pid() const;
     std::string const& name() const;
 
+protected:
+    template <class T, class... Args>
+    std::shared_ptr<detail::PendingCall> begin_making(Args const&... arguments) {
+        using Made = detail::Construction<T, std::decay_t<Args const>...>;
+        auto& writer = detail::argument_writer();
+        Made::encode_arguments(writer, arguments...);
+        return begin_make(Made::entry(), writer, 1);
+    }
+
 private:
     struct State;
+    std::shared_ptr<detail::PendingCall> begin_make(detail::TaskEntry const& maker,
+                                                    Writer& arguments, unsigned calls);
     std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& maker, Writer& arguments,
                                             unsigned calls);
     std::shared_ptr<detail::ObjectEnd> find(std::string const& name, char const* type);
@@ -90,6 +107,10 @@ public:
     template <class T, class... Args>
     AsyncObject<T> create(Args const&... arguments) {
         return AsyncObject<T>(Manager::create<T>(arguments...));
+    }
+    template <class T, class... Args>
+    Reply<AsyncObject<T>> create_async(Args const&... arguments) {
+        return Reply<AsyncObject<T>>(begin_making<T>(arguments...));
     }
     template <class T>
     AsyncObject<T> lookup(std::string const& name) {

@@ -20,7 +20,8 @@ public:
     virtual ~ObjectEnd() = default;
     /// The arguments are encoded by then. Throws UsageError at the program's end; all else is told by
     /// the reply.
-    virtual std::shared_ptr<PendingCall> call(TaskEntry const& method, Writer& arguments) = 0;
+    virtual std::shared_ptr<PendingCall> call(TaskEntry const& method, Writer& arguments,
+                                              CallKind kind) = 0;
     virtual void oneway(TaskEntry const& method, Writer& arguments) = 0;
     virtual void encode_to(Writer& writer) = 0;
     virtual void publish(std::string const& name) = 0;
@@ -35,6 +36,20 @@ std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type);
 
 /// Of this thread, empty: arguments are encoded there before they leave.
 Writer& argument_writer();
+
+}  // namespace detail
+
+template <class T>
+class Object;
+template <class T>
+class AsyncObject;
+
+namespace detail {
+
+template <class T>
+inline constexpr bool is_handle<Object<T>> = true;
+template <class T>
+inline constexpr bool is_handle<AsyncObject<T>> = true;
 
 }  // namespace detail
 
@@ -68,7 +83,8 @@ public:
         using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
         auto& writer = detail::argument_writer();
         Called::encode_arguments(writer, arguments...);
-        return Reply<typename Called::Result>(end_->call(Called::entry(), writer));
+        using Result = typename Called::Result;
+        return Reply<Result>(end_->call(Called::entry(), writer, detail::kind_of<Result>));
     }
     /// Nobody hears of its end: what it throws is written to the manager's standard error.
     template <auto M, class... Args>
@@ -101,6 +117,7 @@ public:
         return Object(detail::find_object(reader, typeid(T).name()));
     }
     explicit Object(std::shared_ptr<detail::ObjectEnd> end) : end_(std::move(end)) {}
+    static char const* type_name() { return typeid(T).name(); }
 
 private:
     std::shared_ptr<detail::ObjectEnd> end_;
@@ -111,6 +128,8 @@ template <class T>
 class AsyncObject {
 public:
     explicit AsyncObject(Object<T> object) : object_(std::move(object)) {}
+    explicit AsyncObject(std::shared_ptr<detail::ObjectEnd> end) : object_(std::move(end)) {}
+    static char const* type_name() { return typeid(T).name(); }
     /// Returns at once, with a Reply.
     template <auto M, class... Args>
     auto call(Args const&... arguments) const {
@@ -133,6 +152,64 @@ public:
 
 private:
     Object<T> object_;
+};
+
+namespace detail {
+
+/// A handle that is on its way, and can be called all the same.
+template <class T, class Handle>
+class PendingObject : public ReplyTo<Handle> {
+public:
+    using ReplyTo<Handle>::ReplyTo;
+
+    /// Returns at once. The call is sent at once, too: it is executed when the one that gives the
+    /// object has ended, in the order of such calls, and before all that is called of the handle once
+    /// it is there. Where that one fails, so does this, with the same exception, and is not executed.
+    template <auto M, class... Args>
+    auto async(Args const&... arguments) const {
+        using Called = Call<Method<T, M>, std::decay_t<Args const>...>;
+        using Result = typename Called::Result;
+        auto& writer = argument_writer();
+        Called::encode_arguments(writer, arguments...);
+        return Reply<Result>(
+            this->pending()->then_call(Called::entry(), writer, typeid(T).name(), kind_of<Result>));
+    }
+    template <auto M, class... Args>
+    void oneway(Args const&... arguments) const {
+        using Called = Call<Method<T, M>, std::decay_t<Args const>...>;
+        auto& writer = argument_writer();
+        Called::encode_arguments(writer, arguments...);
+        this->pending()->then_call(Called::entry(), writer, typeid(T).name(), CallKind::oneway);
+    }
+};
+
+}  // namespace detail
+
+/// An object that a call will give: it is got as any value, and can be called before it is there, so
+/// that a chain of calls takes one round trip.
+///
+///   auto unit = world.async<&World::spawn>("scout");   // Reply<Object<Unit>>
+///   auto place = unit.async<&Unit::move>(1, 2);         // at once
+template <class T>
+class Reply<Object<T>> : public detail::PendingObject<T, Object<T>> {
+public:
+    using detail::PendingObject<T, Object<T>>::PendingObject;
+    /// Waits for the value.
+    template <auto M, class... Args>
+    auto call(Args const&... arguments) const {
+        return this->template async<M>(arguments...).get();
+    }
+};
+
+/// The same, asynchronous by default.
+template <class T>
+class Reply<AsyncObject<T>> : public detail::PendingObject<T, AsyncObject<T>> {
+public:
+    using detail::PendingObject<T, AsyncObject<T>>::PendingObject;
+    template <auto M, class... Args>
+    auto call(Args const&... arguments) const {
+        return this->template async<M>(arguments...);
+    }
 };
 
 }  // namespace sinew

@@ -3,7 +3,9 @@
 
 #include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/manager/line.hpp"
@@ -30,15 +32,25 @@ public:
     /// turn.
     std::shared_ptr<Pending> call(process::Lock& lock, Op op, ObjectId object,
                                   detail::TaskEntry const* method, Writer& bytes,
-                                  std::uint64_t& row);
+                                  std::uint64_t& row, std::uint32_t gives = 0);
+    /// A call of what `target` will give. Null: that is there by now.
+    std::shared_ptr<Pending> follow(process::Lock& lock, std::shared_ptr<Pending> const& target,
+                                    Follower follower, Writer& bytes);
+    /// `target` is ready: what was to be called of its result is called where that is.
+    void pass_on(Pending& target);
+    /// Calls what another manager was to call, without waiting.
+    void call_instead(ObjectId object, std::uint64_t& row, Follower const& follower);
+    /// Any time, also without the guard. `unused`: an object that was made for nobody.
+    void forget_later(std::uint64_t number, ObjectId unused);
     std::shared_ptr<Pending> ask(process::Lock& lock, Op op, ObjectId object,
                                  std::span<std::byte const> bytes);
     /// What is not answered.
     void tell(Op op, ObjectId object, std::uint64_t number = 0,
-              std::span<std::byte const> bytes = {});
+              std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
 
     void letter(process::Letter const& letter);
+    std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
     void lost(std::string const& why);
 
     process::Mail& mail() { return mail_; }
@@ -71,9 +83,11 @@ private:
     void wait_for_room(process::Lock& lock);
     Entered enter(Op op, ObjectId object, detail::TaskEntry const* method, std::size_t bytes);
     void send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
-              std::span<std::byte const> bytes);
+              std::span<std::byte const> bytes, std::uint32_t gives = 0);
+    void refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
+                      std::size_t bytes) const;
+    void send_forgotten();
     void answer(Slot& slot, process::Letter const& letter);
-    std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
 
     process::Mail& mail_;
     process::ProcessAddress const address_;
@@ -88,6 +102,8 @@ private:
     std::size_t under_way_ = 0, bytes_ = 0;
     std::size_t waiting_ = 0;  ///< threads, for room
     std::condition_variable room_;
+    std::mutex forgotten_guard_;
+    std::vector<std::pair<std::uint64_t, ObjectId>> forgotten_;
 };
 
 }  // namespace sinew::manager

@@ -32,6 +32,18 @@ bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call) {
     return enqueue(id, object, row, sequence, std::move(call));
 }
 
+ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                        Client holder) {
+    auto const id = ++ids_;
+    auto& object = objects_[id];
+    object.parallel = std::max(1U, parallel);
+    object.type = type;
+    object.made = true;
+    object.instance = std::move(instance);
+    object.holders.insert(holder);
+    return id;
+}
+
 bool Core::append(ObjectId id, Call call) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;

@@ -91,6 +91,9 @@ public:
     /// An object that `making` makes, held by who calls that; it is in no sequence. `again`: under the
     /// id that it had before.
     ObjectId add(unsigned parallel, char const* type, Call making, ObjectId again = 0);
+    /// One that is there already.
+    ObjectId add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                      Client holder);
     /// A call of no client's sequence, behind all that have arrived. False: there is no such object.
     bool append(ObjectId object, Call call);
     /// False: there is no such object, or the number was used before.

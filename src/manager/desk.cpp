@@ -7,12 +7,24 @@
 #include "src/manager/object.hpp"
 
 namespace sinew::manager {
+namespace {
+
+Desk* the_desk = nullptr;
+
+}  // namespace
 
 Desk& Desk::instance() {
     auto& mail = process::Mail::instance();  // refuses forked processes
     auto const lock = mail.lock();
-    static Desk* const desk = new Desk(mail);  // for ever, as the runtime
-    return *desk;
+    if (the_desk == nullptr) the_desk = new Desk(mail);  // for ever, as the runtime
+    return *the_desk;
+}
+
+Desk& Desk::existing() { return *the_desk; }
+
+bool Desk::knows(Connection& connection, ObjectId id) const {
+    auto const found = objects_.find({&connection, id});
+    return found != objects_.end() && !found->second.expired();
 }
 
 Desk::Desk(process::Mail& mail) : mail_(mail) {
@@ -42,6 +54,11 @@ std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& addr
     if (!found) found = std::make_shared<Connection>(mail_, address, peer, nullptr, most_pending);
     if (line && !found->line()) found->set_line(std::move(line));
     return found;
+}
+
+std::shared_ptr<Connection> Desk::here() {
+    constexpr std::size_t most_pending = 10'000;
+    return here_ ? here_ : connection(mail_.own_address(), most_pending);
 }
 
 std::shared_ptr<detail::ObjectEnd> Desk::object(std::shared_ptr<Connection> const& connection,

@@ -22,6 +22,8 @@ class RemoteObject;
 class Desk {
 public:
     static Desk& instance();
+    /// After the first use of that, with the guard held.
+    static Desk& existing();
     Desk(Desk const&) = delete;
 
     process::Mail& mail() { return mail_; }
@@ -38,6 +40,14 @@ public:
     /// All handles of an object share one; `held`: the manager knows of it.
     std::shared_ptr<detail::ObjectEnd> object(std::shared_ptr<Connection> const& connection,
                                               ObjectId id, char const* type, bool held);
+    /// Of an encoded handle; `type`: what it must be of. Throws DecodeError.
+    std::shared_ptr<detail::ObjectEnd> read_object(Reader& reader, char const* type);
+    /// Somebody here has a handle of it.
+    bool knows(Connection& connection, ObjectId id) const;
+    /// Null: this process is no manager.
+    Server* server() { return server_.get(); }
+    /// To that.
+    std::shared_ptr<Connection> here();
 
 private:
     explicit Desk(process::Mail& mail);

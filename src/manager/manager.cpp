@@ -45,6 +45,8 @@ struct Manager::State {
     void wait_for_ready(Lock& lock);
     std::shared_ptr<manager::Connection> current(Lock& lock);
     void remove_maker();
+    std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,
+                                            unsigned calls);
     void end() noexcept;
 
     ManagerOptions options;
@@ -209,20 +211,26 @@ pid_t Manager::pid() const {
 
 std::string const& Manager::name() const { return state_->options.name; }
 
-std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
-                                                 unsigned calls) {
-    auto const id = detail::id_of(maker).value;
+std::shared_ptr<manager::Pending> Manager::State::begin(detail::TaskEntry const& maker_entry,
+                                                        Writer& arguments, unsigned calls) {
+    auto const id = detail::id_of(maker_entry).value;
     arguments.overwrite(offsetof(manager::CallHead, method), &id, sizeof id);
     std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // counted up, as a row of calls is
-    auto& desk = state_->desk;
     Lock lock(desk.mail().guard());
-    auto const connection = state_->current(lock);
-    auto const made = connection->call(lock, manager::Op::create, 0, &maker, arguments, parallel);
-    lock.unlock();
+    return current(lock)->call(lock, manager::Op::create, 0, &maker_entry, arguments, parallel,
+                               manager::gives_object);
+}
+
+std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
+                                                 unsigned calls) {
+    auto const made = state_->begin(maker, arguments, calls);
     made->wait_until(process::never);
-    auto reader = made->result();
-    lock.lock();
-    return desk.object(connection, decode<manager::ObjectId>(reader), maker.name, true);
+    return made->object(maker.name);
+}
+
+std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& maker,
+                                                         Writer& arguments, unsigned calls) {
+    return state_->begin(maker, arguments, calls);
 }
 
 std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char const* type) {

@@ -21,16 +21,17 @@ RemoteObject::~RemoteObject() {
 }
 
 std::shared_ptr<Pending> RemoteObject::submit(Op op, detail::TaskEntry const& method,
-                                              Writer& arguments) {
+                                              Writer& arguments, std::uint32_t gives) {
     auto const id = detail::id_of(method).value;
     arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
     auto lock = desk_.mail().lock();
-    return connection_->call(lock, op, id_, &method, arguments, row_);
+    return connection_->call(lock, op, id_, &method, arguments, row_, gives);
 }
 
 std::shared_ptr<detail::PendingCall> RemoteObject::call(detail::TaskEntry const& method,
-                                                        Writer& arguments) {
-    return submit(Op::call, method, arguments);
+                                                        Writer& arguments, detail::CallKind kind) {
+    return submit(Op::call, method, arguments,
+                  kind == detail::CallKind::gives_object ? gives_object : 0);
 }
 
 void RemoteObject::oneway(detail::TaskEntry const& method, Writer& arguments) {
@@ -96,6 +97,20 @@ void RemoteObject::detach() {
     asked->result();
 }
 
+std::shared_ptr<detail::ObjectEnd> Desk::read_object(Reader& reader, char const* type) {
+    auto const owner = process::ProcessAddress::decode_from(reader);
+    auto const id = decode<std::uint64_t>(reader);
+    auto const most_pending = decode<std::uint64_t>(reader);
+    auto const is = decode<std::string>(reader);
+    if (is != type)
+        throw DecodeError(text("a handle of a ", detail::demangle(is.c_str()), " where one of a ",
+                               detail::demangle(type),
+                               " was expected. Do both sides name the same type?"));
+    std::shared_ptr<Line const> line;
+    if (decode<bool>(reader)) line = std::make_shared<Line const>(Line::decode_from(reader));
+    return object(connection(owner, most_pending, line), id, type, false);
+}
+
 }  // namespace sinew::manager
 
 namespace sinew::detail {
@@ -111,19 +126,9 @@ Writer& argument_writer() {
 }
 
 std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type) {
-    auto const owner = process::ProcessAddress::decode_from(reader);
-    auto const id = decode<std::uint64_t>(reader);
-    auto const most_pending = decode<std::uint64_t>(reader);
-    auto const is = decode<std::string>(reader);
-    if (is != type)
-        throw DecodeError(text("a handle of a ", demangle(is.c_str()), " where one of a ",
-                               demangle(type), " was expected. Do both sides name the same type?"));
-    std::shared_ptr<manager::Line const> line;
-    if (decode<bool>(reader))
-        line = std::make_shared<manager::Line const>(manager::Line::decode_from(reader));
     auto& desk = manager::Desk::instance();
     auto const lock = desk.mail().lock();
-    return desk.object(desk.connection(owner, most_pending, line), id, type, false);
+    return desk.read_object(reader, type);
 }
 
 }  // namespace sinew::detail

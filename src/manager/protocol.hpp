@@ -25,6 +25,10 @@ enum class Op : std::uint16_t {
     lookup,      ///< a name; `found` answers, with a hold
     checkpoint,  ///< CallHead; in its turn, as a call; answered when the state is kept
 
+    follow,  ///< CallHead: a call of the object that the call of number `sequence` will give; arguments
+    follow_oneway,
+    forget,  ///< the number of a call: its result will not be called
+
     // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, the
     // epoch the incarnation; of records: a number of their own, RecordHead. See journal.hpp, maker.hpp.
     where = 16,  ///< to the maker: of which incarnation the asker knows; `found` or `ended` answers
@@ -43,10 +47,11 @@ enum class Op : std::uint16_t {
     failure,     ///< an ErrorRecord
     gone,        ///< no such object; words
     cancelled,
-    refused,   ///< words: what was asked is wrong
-    found,     ///< id: the object; its type's name
-    ended,     ///< words: the manager is gone, and will not be started anew
-    farewell,  ///< to all who call: the manager ends, and will not be started anew
+    refused,    ///< words: what was asked is wrong
+    found,      ///< id: the object; its type's name
+    ended,      ///< words: the manager is gone, and will not be started anew
+    elsewhere,  ///< not executed: the object to be called is in another manager, as its handle tells
+    farewell,   ///< to all who call: the manager ends, and will not be started anew
 };
 
 inline constexpr bool is_answer(std::uint16_t op) {
@@ -79,6 +84,9 @@ struct RemakeHead {
     std::uint64_t arguments = 0, state = 0;  ///< their sizes
     std::uint32_t detached = 0, has_state = 0;
 };
+
+/// The epoch of a call whose result is a handle that may be called before it has arrived.
+inline constexpr std::uint32_t gives_object = 1;
 
 process::LetterHead head(Op op, std::uint64_t id, std::uint64_t number);
 

@@ -59,7 +59,14 @@ void Server::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
 void Server::serve(Caller& from, Letter const& letter) {
     auto const id = letter.head.id;
     auto const number = letter.head.number;
+    if (letter.head.epoch == gives_object)
+        promises_.expect(from.number, number, static_cast<Op>(letter.head.op) == Op::create);
     switch (static_cast<Op>(letter.head.op)) {
+        case Op::follow:
+        case Op::follow_oneway:
+            return follow(from, letter);
+        case Op::forget:
+            return promises_.forget(from.number, number);
         case Op::create:
             return create(from, letter);
         case Op::call:
@@ -71,8 +78,7 @@ void Server::serve(Caller& from, Letter const& letter) {
             return;
         }
         case Op::cancel:
-            if (core_.cancel(id, from.number, number)) answer(from, Op::cancelled, number);
-            return;
+            return cancel(from, letter);
         case Op::hold:
             core_.hold(id, from.number);
             return;
@@ -94,7 +100,9 @@ void Server::serve(Caller& from, Letter const& letter) {
 // Everything but `hello`, where nothing may be called: those who wait for an answer have one.
 void Server::give_up(Caller const& from, Letter const& letter) {
     auto const op = static_cast<Op>(letter.head.op);
-    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release) return;
+    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release ||
+        op == Op::forget)
+        return;
     if (!from.refused) return answer(from, Op::gone, letter.head.number);
     answer(from, Op::refused, letter.head.number,
            bytes_of(text("the manager runs another program than its caller (there: ",
@@ -186,10 +194,14 @@ void Server::lookup(Caller& from, Letter const& letter) {
 void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std::byte const> bytes,
                     ObjectId id) {
     auto const head = manager::head(op, id, number);
-    if (to.peer) return mail_.send(to.peer, head, bytes);
-    auto here = head;
-    here.size = bytes.size();
-    answer_here_({here, bytes, nullptr});
+    if (to.peer) {
+        mail_.send(to.peer, head, bytes);
+    } else {
+        auto here = head;
+        here.size = bytes.size();
+        answer_here_({here, bytes, nullptr});
+    }
+    if (!promises_.empty()) settle(to.number, number, op, bytes);
 }
 
 void Server::send(std::vector<Answer> const& answers, std::span<std::byte const> bytes) {
@@ -210,6 +222,7 @@ void Server::send(std::vector<Answer> const& answers, std::span<std::byte const>
                     std::make_shared<std::vector<std::byte>>(part.begin(), part.end());
                 mail_.send(peer, head, *copy, copy);
             }
+            if (!promises_.empty()) settle(each.to, each.number, each.op, part);
         }
     });
 }
@@ -218,6 +231,7 @@ void Server::lost(std::shared_ptr<Peer> const& peer) {
     auto const found = callers_.find(peer.get());
     if (found == callers_.end()) return;
     core_.lost(found->second.number);
+    promises_.lost(found->second.number);
     peers_.erase(found->second.number);
     callers_.erase(found);
     wake();

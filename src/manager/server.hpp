@@ -12,6 +12,7 @@
 #include "src/manager/answer.hpp"
 #include "src/manager/core.hpp"
 #include "src/manager/line.hpp"
+#include "src/manager/promises.hpp"
 #include "src/manager/protocol.hpp"
 #include "src/process/queue_mail.hpp"
 
@@ -44,6 +45,9 @@ public:
     /// This process has a maker that starts it anew when it dies; before anything is made.
     void keep(Line line);
     Journal* journal() { return journal_.get(); }
+    /// An object that a method of another has made, held by this process. With the guard held.
+    ObjectId add_made(detail::TaskEntry const& maker, unsigned parallel,
+                      std::shared_ptr<void> instance, std::span<std::byte const> arguments);
 
 private:
     struct Caller {
@@ -60,6 +64,10 @@ private:
     void publish(Caller& caller, Letter const& letter);
     void detach(Caller& caller, Letter const& letter);
     void checkpoint(Caller& caller, Letter const& letter);
+    void follow(Caller& caller, Letter const& letter);
+    void carry_on(Caller const& to, Promises::Outcome const& outcome, Call call);
+    void settle(Client client, std::uint64_t number, Op op, std::span<std::byte const> bytes);
+    void cancel(Caller const& caller, Letter const& letter);
     void from_maker(Letter const& letter);
     void remake(Letter const& letter);
     void remade_one();
@@ -76,6 +84,7 @@ private:
     Mail& mail_;
     std::function<void(Letter const&)> answer_here_;
     Core core_;
+    Promises promises_;
     Client clients_ = 0;
     std::unordered_map<Peer*, Caller> callers_;
     std::unordered_map<Client, std::shared_ptr<Peer>> peers_;
