@@ -5,10 +5,12 @@
 
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <typeinfo>
 
+#include <sinew/keeping.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/object.hpp>
 
@@ -18,6 +20,11 @@ struct ManagerOptions {
     std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
     /// What it is to have of this host.
     Meta meta = {};
+    /// How often the process is started anew when it dies, with its objects: see ObjectRestarted,
+    /// Object::refresh.
+    std::uint32_t max_restarts = 0;
+    /// Of objects that are made anew; with max_restarts.
+    Checkpoints checkpoints = {};
     /// Until it can be called.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
     /// Of one calling process: then further calls wait.
@@ -29,6 +36,10 @@ struct ManagerOptions {
 /// A process that holds objects, which any process of the family calls; see Object. It is this same
 /// program, started anew: sinew::init() comes first in main. It ends with this object, and dies with
 /// the process that made it.
+///
+/// With `max_restarts`, a process of it that dies is started anew by the one that made it, which keeps
+/// what that takes: arguments of constructors, names, and states (see Keepable). Objects that were made
+/// again live as long as the manager. `create` and `lookup` wait meanwhile.
 class Manager {
 public:
     /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError, and what a
@@ -52,6 +63,12 @@ public:
         Made::encode_arguments(writer, arguments...);
         return Object<T>(make(Made::entry(), writer, calls));
     }
+    /// Returns at once: the object can be called before it is made. What the constructor throws, its
+    /// calls throw.
+    template <class T, class... Args>
+    Reply<Object<T>> create_async(Args const&... arguments) {
+        return Reply<Object<T>>(begin_making<T>(arguments...));
+    }
     /// One that was published. Throws UsageError: there is none of that name, or it is of another type.
     template <class T>
     Object<T> lookup(std::string const& name) {
@@ -60,11 +77,23 @@ public:
 
     /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing.
     void shutdown();
+    /// Of the present process; changes when that is started anew.
     pid_t pid() const;
     std::string const& name() const;
 
+protected:
+    template <class T, class... Args>
+    std::shared_ptr<detail::PendingCall> begin_making(Args const&... arguments) {
+        using Made = detail::Construction<T, std::decay_t<Args const>...>;
+        auto& writer = detail::argument_writer();
+        Made::encode_arguments(writer, arguments...);
+        return begin_make(Made::entry(), writer, 1);
+    }
+
 private:
     struct State;
+    std::shared_ptr<detail::PendingCall> begin_make(detail::TaskEntry const& maker,
+                                                    Writer& arguments, unsigned calls);
     std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& maker, Writer& arguments,
                                             unsigned calls);
     std::shared_ptr<detail::ObjectEnd> find(std::string const& name, char const* type);
@@ -78,6 +107,10 @@ public:
     template <class T, class... Args>
     AsyncObject<T> create(Args const&... arguments) {
         return AsyncObject<T>(Manager::create<T>(arguments...));
+    }
+    template <class T, class... Args>
+    Reply<AsyncObject<T>> create_async(Args const&... arguments) {
+        return Reply<AsyncObject<T>>(begin_making<T>(arguments...));
     }
     template <class T>
     AsyncObject<T> lookup(std::string const& name) {

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <sinew/call.hpp>
+#include <sinew/keeping.hpp>
 
 namespace sinew::detail {
 
@@ -59,7 +60,7 @@ private:
             std::tuple<Constructed<Passed>...>{decode<Constructed<Passed>>(reader)...});
     }
     static void run(void*, Reader&, Writer&) {}
-    static inline TaskEntry const entry_{&run, &make, typeid(T).name()};
+    static inline TaskEntry const entry_{&run, &make, typeid(T).name(), {}, keeping_of<T>()};
 };
 
 }  // namespace sinew::detail

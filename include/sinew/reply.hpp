@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <type_traits>
 #include <utility>
@@ -26,7 +27,30 @@ private:
     bool maybe_executed_;
 };
 
+/// The process of the object has died, and its maker starts another (see ManagerOptions::max_restarts)
+/// in which the object is made again: from the arguments of its constructor, or as the last checkpoint
+/// has it. Object::refresh() gives a handle of that one. what() tells how the old one died.
+class ObjectRestarted : public ObjectLost {
+public:
+    using ObjectLost::ObjectLost;
+};
+
 namespace detail {
+
+class ObjectEnd;
+struct TaskEntry;
+
+enum class CallKind : std::uint8_t {
+    plain,
+    gives_object,  ///< its result is a handle, which may be called before it is there
+    oneway,
+};
+
+/// Results that are handles.
+template <class R>
+inline constexpr bool is_handle = false;
+template <class R>
+inline constexpr CallKind kind_of = is_handle<R> ? CallKind::gives_object : CallKind::plain;
 
 /// A call under way, and later what came of it. Any thread.
 class PendingCall {
@@ -39,19 +63,19 @@ public:
     virtual Reader result() = 0;
     virtual bool failed() = 0;
     virtual void cancel() = 0;
+    /// Of a ready one whose result is a handle of an object of this type: throws as `result`.
+    virtual std::shared_ptr<ObjectEnd> object(char const* type) = 0;
+    /// A call of the object, of this type, that the result will be a handle of.
+    virtual std::shared_ptr<PendingCall> then_call(TaskEntry const& method, Writer& arguments,
+                                                   char const* type, CallKind kind) = 0;
     [[noreturn]] virtual void throw_timeout(std::chrono::nanoseconds limit) = 0;
 };
 
-}  // namespace detail
-
-/// What a call of an object in another process will give: a value of type R, or an exception.
-///
-/// A copyable handle; any thread. Replies are matched by the call they answer: they may be got in any
-/// order. Dropping a handle does not cancel the call.
+/// What all replies can do.
 template <class R>
-class Reply {
+class ReplyTo {
 public:
-    explicit Reply(std::shared_ptr<detail::PendingCall> call) : call_(std::move(call)) {}
+    explicit ReplyTo(std::shared_ptr<PendingCall> call) : call_(std::move(call)) {}
 
     /// Waits, and gives the value, or throws what the method threw (by its std type where that is
     /// known), ObjectLost when the object's process died, Cancelled. Again and again.
@@ -80,12 +104,32 @@ public:
     /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has.
     void cancel() const { call_->cancel(); }
 
+protected:
+    std::shared_ptr<PendingCall> const& pending() const { return call_; }
+
 private:
     R value() const {
-        [[maybe_unused]] Reader reader = call_->result();
-        if constexpr (!std::is_void_v<R>) return decode<R>(reader);
+        if constexpr (is_handle<R>) {
+            return R(call_->object(R::type_name()));
+        } else {
+            [[maybe_unused]] Reader reader = call_->result();
+            if constexpr (!std::is_void_v<R>) return decode<R>(reader);
+        }
     }
-    std::shared_ptr<detail::PendingCall> call_;
+    std::shared_ptr<PendingCall> call_;
+};
+
+}  // namespace detail
+
+/// What a call of an object in another process will give: a value of type R, or an exception.
+///
+/// A copyable handle; any thread. Replies are matched by the call they answer: they may be got in any
+/// order. Dropping a handle does not cancel the call. One that will give an Object can be called at
+/// once: see Reply<Object<T>>.
+template <class R>
+class Reply : public detail::ReplyTo<R> {
+public:
+    using detail::ReplyTo<R>::ReplyTo;
 };
 
 }  // namespace sinew

@@ -20,6 +20,8 @@ inline constexpr Task<F> task{};
 
 namespace detail {
 
+struct Keeping;
+
 /// The name of a task between processes of one program: the index of the module (executable or
 /// shared library) that holds its entry, and the entry's distance from the module's base. The same
 /// under address space randomisation; unique by construction (functions are not: linkers fold equal
@@ -39,12 +41,14 @@ struct TaskEntry {
     /// Makes the function object of its encoded state; null for functions without state.
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
-    TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {});
+    TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {},
+              Keeping const* keeping_ = nullptr);
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
-    char const* name;  ///< of the function's type, mangled: see task_name()
-    Meta meta;         ///< of a process that is started for it
+    char const* name;        ///< of the function's type, mangled: see task_name()
+    Meta meta;               ///< of a process that is started for it
+    Keeping const* keeping;  ///< of what a constructor makes; null: its state cannot be saved
     TaskEntry const* next;
 };
 

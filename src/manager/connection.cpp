@@ -19,9 +19,9 @@ constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 Connection::Connection(process::Mail& mail, process::ProcessAddress address,
                        std::shared_ptr<process::Peer> peer, Server* server,
-                       std::size_t most_pending)
+                       std::size_t most_pending, std::shared_ptr<Line const> line)
     : mail_(mail), address_(std::move(address)), peer_(std::move(peer)), server_(server),
-      most_pending_(most_pending) {
+      most_pending_(most_pending), line_(std::move(line)) {
     if (peer_) tell(Op::hello, 0, 0, bytes_of(detail::program_identity().text));
 }
 
@@ -56,7 +56,7 @@ Connection::Entered Connection::enter(Op op, ObjectId object, detail::TaskEntry 
     auto& slot = slots_[index];
     auto const number = std::uint64_t{++slot.round} << 32 | index;
     auto pending = std::make_shared<Pending>(shared_from_this(), method, object, number);
-    slot.pending = op == Op::oneway ? nullptr : pending;
+    slot.pending = op == Op::oneway || op == Op::follow_oneway ? nullptr : pending;
     slot.bytes = bytes;
     slot.taken = true;
     ++under_way_;
@@ -66,19 +66,25 @@ Connection::Entered Connection::enter(Op op, ObjectId object, detail::TaskEntry 
 
 std::shared_ptr<Pending> Connection::call(process::Lock& lock, Op op, ObjectId object,
                                           detail::TaskEntry const* method, Writer& bytes,
-                                          std::uint64_t& row) {
-    if (!here() && !lock.owns_lock() && bytes.size() > process::small_letter)
-        throw UsageError(text("arguments of ", bytes.size(), " bytes, for ",
-                              detail::task_name(*method),
-                              ", within a callback (which must not "
-                              "wait until they have left). Call it in another thread"));
+                                          std::uint64_t& row, std::uint32_t gives) {
+    if (method != nullptr) refuse_large(lock, *method, bytes.size());
     wait_for_room(lock);
+    send_forgotten();
     auto entered = enter(op, object, method, bytes.size());
     if (is_lost()) return entered.pending;
+    if (gives != 0) entered.pending->give_object(op == Op::create);
     auto const sequence = ++row;
     bytes.overwrite(offsetof(CallHead, sequence), &sequence, sizeof sequence);
-    send(lock, op, object, entered.number, bytes.bytes());
+    send(lock, op, object, entered.number, bytes.bytes(), gives);
     return entered.pending;
+}
+
+void Connection::refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
+                              std::size_t bytes) const {
+    if (here() || lock.owns_lock() || bytes <= process::small_letter) return;
+    throw UsageError(text("arguments of ", bytes, " bytes, for ", detail::task_name(method),
+                          ", within a callback (which must not "
+                          "wait until they have left). Call it in another thread"));
 }
 
 std::shared_ptr<Pending> Connection::ask(process::Lock& lock, Op op, ObjectId object,
@@ -90,32 +96,37 @@ std::shared_ptr<Pending> Connection::ask(process::Lock& lock, Op op, ObjectId ob
 }
 
 void Connection::send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
-                      std::span<std::byte const> bytes) {
+                      std::span<std::byte const> bytes, std::uint32_t gives) {
+    if (here() || !lock.owns_lock()) return tell(op, object, number, bytes, gives);
     auto head = manager::head(op, object, number);
-    if (here() || !lock.owns_lock()) return tell(op, object, number, bytes);
+    head.epoch = gives;
     mail_.send_waiting(lock, peer_, head, bytes, process::never);
 }
 
 void Connection::tell(Op op, ObjectId object, std::uint64_t number,
-                      std::span<std::byte const> bytes) {
+                      std::span<std::byte const> bytes, std::uint32_t gives) {
     auto head = manager::head(op, object, number);
+    head.epoch = gives;
     if (!here()) return mail_.send(peer_, head, bytes);
     head.size = bytes.size();
     server_->letter(nullptr, {head, bytes, nullptr});
 }
 
 void Connection::letter(process::Letter const& letter) {
+    if (static_cast<Op>(letter.head.op) == Op::farewell) return set_last();
     auto const index = static_cast<std::uint32_t>(letter.head.number);
     if (index >= slots_.size()) return;
     auto& slot = slots_[index];
     if (!slot.taken || slot.round != letter.head.number >> 32) return;
     answer(slot, letter);
+    auto const pending = std::move(slot.pending);
     slot.taken = false;
     slot.pending = nullptr;
     free_.push_back(index);
     --under_way_;
     bytes_ -= slot.bytes;
     if (waiting_ > 0) room_.notify_all();
+    if (pending) pass_on(*pending);
 }
 
 void Connection::answer(Slot& slot, process::Letter const& letter) {
@@ -140,6 +151,10 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
                      ": there is no such object any more (its manager ends, or "
                      "no process has had a handle of it). Keep a handle, or detach() it"),
                 false)));
+        case Op::elsewhere:
+            return;  // it is called there by now
+        case Op::ended:
+            return pending.fail(std::make_exception_ptr(ObjectLost(words, false)));
         case Op::cancelled:
             return pending.fail(std::make_exception_ptr(
                 Cancelled(text(pending.text(), " was cancelled before it began"))));
@@ -150,14 +165,29 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
 }
 
 std::exception_ptr Connection::lost_error(Pending const& call, bool maybe_executed) const {
-    return std::make_exception_ptr(ObjectLost(
-        text(call.text(), ": the manager is gone (", why_lost_, ")",
-             maybe_executed ? "; the call may have been executed" : "; the call was not sent"),
-        maybe_executed));
+    auto const* const executed =
+        maybe_executed ? "; the call may have been executed" : "; the call was not sent";
+    if (line_ && !line_->is_last() && !is_last_)
+        return std::make_exception_ptr(ObjectRestarted(
+            text(call.text(), ": the manager's process is gone (", why_lost_,
+                 "), and is started anew", executed,
+                 ". refresh() the handle to go on with the object that is made again"),
+            maybe_executed));
+    auto const restarts =
+        line_ && !is_last_ ? text(", after ", line_->incarnation, " restarts, as many as allowed")
+                           : std::string();
+    return std::make_exception_ptr(
+        ObjectLost(text(call.text(), ": the manager is gone (", why_lost_, restarts, ")", executed),
+                   maybe_executed));
+}
+
+void Connection::set_cause(std::string const& cause) {
+    cause_ = cause;
+    if (is_lost()) why_lost_ = cause;
 }
 
 void Connection::lost(std::string const& why) {
-    why_lost_ = why.empty() ? "its process has ended" : why;
+    why_lost_ = !cause_.empty() ? cause_ : !why.empty() ? why : "its process has ended";
     auto const slots = std::exchange(slots_, {});
     free_.clear();
     for (auto const& each : slots)

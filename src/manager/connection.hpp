@@ -3,9 +3,12 @@
 
 #include <condition_variable>
 #include <memory>
+#include <mutex>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "src/manager/line.hpp"
 #include "src/manager/pending.hpp"
 #include "src/manager/protocol.hpp"
 #include "src/process/queue_address.hpp"
@@ -20,7 +23,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
 public:
     /// `peer`: null where it is this process itself, which `server` serves.
     Connection(process::Mail& mail, process::ProcessAddress address,
-               std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending);
+               std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending,
+               std::shared_ptr<Line const> line = nullptr);
     Connection(Connection const&) = delete;
 
     /// Sends a call, or a question. Waits while there are too many under way, unless in a callback.
@@ -28,15 +32,25 @@ public:
     /// turn.
     std::shared_ptr<Pending> call(process::Lock& lock, Op op, ObjectId object,
                                   detail::TaskEntry const* method, Writer& bytes,
-                                  std::uint64_t& row);
+                                  std::uint64_t& row, std::uint32_t gives = 0);
+    /// A call of what `target` will give. Null: that is there by now.
+    std::shared_ptr<Pending> follow(process::Lock& lock, std::shared_ptr<Pending> const& target,
+                                    Follower follower, Writer& bytes);
+    /// `target` is ready: what was to be called of its result is called where that is.
+    void pass_on(Pending& target);
+    /// Calls what another manager was to call, without waiting.
+    void call_instead(ObjectId object, std::uint64_t& row, Follower const& follower);
+    /// Any time, also without the guard. `unused`: an object that was made for nobody.
+    void forget_later(std::uint64_t number, ObjectId unused);
     std::shared_ptr<Pending> ask(process::Lock& lock, Op op, ObjectId object,
                                  std::span<std::byte const> bytes);
     /// What is not answered.
     void tell(Op op, ObjectId object, std::uint64_t number = 0,
-              std::span<std::byte const> bytes = {});
+              std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
 
     void letter(process::Letter const& letter);
+    std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
     void lost(std::string const& why);
 
     process::Mail& mail() { return mail_; }
@@ -45,6 +59,13 @@ public:
     bool here() const { return peer_ == nullptr; }
     bool is_lost() const { return !why_lost_.empty(); }
     std::size_t most_pending() const { return most_pending_; }
+    /// Null: it is not started anew when it dies.
+    std::shared_ptr<Line const> const& line() const { return line_; }
+    void set_line(std::shared_ptr<Line const> line) { line_ = std::move(line); }
+    /// There will be no other process of it.
+    void set_last() { is_last_ = true; }
+    /// How its process died, as its maker knows it.
+    void set_cause(std::string const& cause);
 
 private:
     /// For a call under way, then for another. A call's number: which slot, and how many there were
@@ -62,21 +83,27 @@ private:
     void wait_for_room(process::Lock& lock);
     Entered enter(Op op, ObjectId object, detail::TaskEntry const* method, std::size_t bytes);
     void send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
-              std::span<std::byte const> bytes);
+              std::span<std::byte const> bytes, std::uint32_t gives = 0);
+    void refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
+                      std::size_t bytes) const;
+    void send_forgotten();
     void answer(Slot& slot, process::Letter const& letter);
-    std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
 
     process::Mail& mail_;
     process::ProcessAddress const address_;
     std::shared_ptr<process::Peer> const peer_;
     Server* const server_;
     std::size_t const most_pending_;
-    std::string why_lost_;
+    std::shared_ptr<Line const> line_;
+    bool is_last_ = false;
+    std::string why_lost_, cause_;
     std::vector<Slot> slots_;
     std::vector<std::uint32_t> free_;  ///< of them
     std::size_t under_way_ = 0, bytes_ = 0;
     std::size_t waiting_ = 0;  ///< threads, for room
     std::condition_variable room_;
+    std::mutex forgotten_guard_;
+    std::vector<std::pair<std::uint64_t, ObjectId>> forgotten_;
 };
 
 }  // namespace sinew::manager

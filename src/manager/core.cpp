@@ -12,8 +12,9 @@ constexpr std::size_t calls_in_a_row = 256;
 
 }  // namespace
 
-ObjectId Core::add(unsigned parallel, char const* type, Call making) {
-    auto const id = ++ids_;
+ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId again) {
+    auto const id = again != 0 ? again : ids_ + 1;
+    ids_ = std::max(ids_, id);
     auto& object = objects_[id];
     object.parallel = std::max(1U, parallel);
     object.type = type;
@@ -29,6 +30,26 @@ bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call) {
     auto& object = found->second;
     auto& row = object.rows[call.client];
     return enqueue(id, object, row, sequence, std::move(call));
+}
+
+ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                        Client holder) {
+    auto const id = ++ids_;
+    auto& object = objects_[id];
+    object.parallel = std::max(1U, parallel);
+    object.type = type;
+    object.made = true;
+    object.instance = std::move(instance);
+    object.holders.insert(holder);
+    return id;
+}
+
+bool Core::append(ObjectId id, Call call) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.calls.push_back(std::move(call));
+    list(id, found->second);
+    return true;
 }
 
 void Core::skip(ObjectId id, Client client, std::uint64_t sequence) {

@@ -31,6 +31,9 @@ struct Payload {
     std::span<std::byte const> bytes;
 };
 
+/// Whether a call is none of the object's methods, but asks for its state to be kept.
+enum class Saves : std::uint8_t { no, if_changed, yes };
+
 /// A call as the manager has received it.
 struct Call {
     Client client = 0;
@@ -38,7 +41,10 @@ struct Call {
     detail::TaskEntry const* method = nullptr;
     bool makes = false;   ///< the object, of the arguments; its first call
     bool oneway = false;  ///< nobody waits for it
+    Saves saves = Saves::no;
     Payload arguments;
+    /// Of an object that is made again: what it is to have; null: nothing more.
+    std::shared_ptr<std::vector<std::byte> const> state = nullptr;
 };
 
 /// A call that will not be executed: its caller is to be told.
@@ -82,8 +88,14 @@ struct Work {
 /// - What a lost client had called and what has not begun is dropped, unless it was one-way.
 class Core {
 public:
-    /// An object that `making` makes, held by who calls that; it is in no sequence.
-    ObjectId add(unsigned parallel, char const* type, Call making);
+    /// An object that `making` makes, held by who calls that; it is in no sequence. `again`: under the
+    /// id that it had before.
+    ObjectId add(unsigned parallel, char const* type, Call making, ObjectId again = 0);
+    /// One that is there already.
+    ObjectId add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                      Client holder);
+    /// A call of no client's sequence, behind all that have arrived. False: there is no such object.
+    bool append(ObjectId object, Call call);
     /// False: there is no such object, or the number was used before.
     bool arrive(ObjectId object, std::uint64_t sequence, Call call);
     /// The call of this sequence number will not come.

@@ -1,16 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/desk.hpp"
 
+#include <sinew/reply.hpp>
+
 #include "src/base/text.hpp"
 #include "src/manager/object.hpp"
 
 namespace sinew::manager {
+namespace {
+
+Desk* the_desk = nullptr;
+
+}  // namespace
 
 Desk& Desk::instance() {
     auto& mail = process::Mail::instance();  // refuses forked processes
     auto const lock = mail.lock();
-    static Desk* const desk = new Desk(mail);  // for ever, as the runtime
-    return *desk;
+    if (the_desk == nullptr) the_desk = new Desk(mail);  // for ever, as the runtime
+    return *the_desk;
+}
+
+Desk& Desk::existing() { return *the_desk; }
+
+bool Desk::knows(Connection& connection, ObjectId id) const {
+    auto const found = objects_.find({&connection, id});
+    return found != objects_.end() && !found->second.expired();
 }
 
 Desk::Desk(process::Mail& mail) : mail_(mail) {
@@ -27,16 +41,24 @@ Server& Desk::serve() {
 }
 
 std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& address,
-                                             std::size_t most_pending) {
+                                             std::size_t most_pending,
+                                             std::shared_ptr<Line const> line) {
     if (address.origin == mail_.origin()) {
         if (!here_)
-            here_ = std::make_shared<Connection>(mail_, address, nullptr, &serve(), most_pending);
+            here_ = std::make_shared<Connection>(mail_, address, nullptr, &serve(), most_pending,
+                                                 std::move(line));
         return here_;
     }
     auto const peer = mail_.find(address);
     auto& found = connections_[peer.get()];
     if (!found) found = std::make_shared<Connection>(mail_, address, peer, nullptr, most_pending);
+    if (line && !found->line()) found->set_line(std::move(line));
     return found;
+}
+
+std::shared_ptr<Connection> Desk::here() {
+    constexpr std::size_t most_pending = 10'000;
+    return here_ ? here_ : connection(mail_.own_address(), most_pending);
 }
 
 std::shared_ptr<detail::ObjectEnd> Desk::object(std::shared_ptr<Connection> const& connection,
@@ -53,9 +75,48 @@ void Desk::letter(std::shared_ptr<process::Peer> const& peer, process::Letter co
     if (is_answer(letter.head.op)) {
         auto const found = connections_.find(peer.get());
         if (found != connections_.end()) found->second->letter(letter);
+    } else if (is_for_maker(letter.head.op)) {
+        to_maker(peer, letter);
     } else if (server_) {
         server_->letter(peer, letter);
     }
+}
+
+void Desk::to_maker(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter) {
+    auto const found = makers_.find(letter.head.id);
+    if (found != makers_.end()) return found->second->letter(peer, letter);
+    if (static_cast<Op>(letter.head.op) != Op::where) return;
+    mail_.send(peer, head(Op::ended, 0, letter.head.number),
+               bytes_of("the manager is gone for good (it was shut down by its maker)"));
+}
+
+std::shared_ptr<Maker> Desk::add_maker(Maker::Options options, Maker::Hands hands) {
+    auto const lineage = ++lineages_;
+    auto maker = std::make_shared<Maker>(mail_, lineage, std::move(options), std::move(hands));
+    makers_.emplace(lineage, maker);
+    return maker;
+}
+
+Place Desk::place_after(Lock& lock, Line const& lost, Clock::time_point deadline) {
+    if (lost.maker.origin == mail_.origin()) {
+        auto const found = makers_.find(lost.lineage);
+        if (found == makers_.end())
+            throw ObjectLost("the manager is gone for good (it was shut down)", false);
+        auto const maker = found->second;  // it may be removed meanwhile
+        return maker->wait_for_place(lock, lost.incarnation, deadline);
+    }
+    auto const maker = connection(lost.maker, 1);
+    std::uint64_t const incarnation = lost.incarnation;
+    auto const asked = maker->ask(lock, Op::where, lost.lineage, process::bytes_of(incarnation));
+    lock.unlock();
+    bool const in_time = asked->wait_until(deadline);
+    if (!in_time)
+        throw Timeout(text("the manager has not been started anew in time, as far as its maker (",
+                           maker->name(), ") has said. Wait longer: see Object::refresh"));
+    auto reader = asked->result();
+    auto place = Place::decode_from(reader);
+    lock.lock();
+    return place;
 }
 
 void Desk::lost(std::shared_ptr<process::Peer> const& peer, std::string const& why) {

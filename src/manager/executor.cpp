@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/executor.hpp"
 
+#include <algorithm>
 #include <exception>
 #include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
@@ -31,9 +32,9 @@ std::shared_ptr<void> Executor::run(Work const& work) {
         auto const& call = (*work.calls)[i];
         if (call.makes) instance = make(call);
         else execute(instance.get(), call);
-        if (bytes_.size() >= full || Clock::now() - since_ > moment) flush();
+        if (bytes_.size() >= full || Clock::now() - since_ > moment) flush(work, instance.get());
     }
-    flush();
+    flush(work, instance.get());
     current_object = 0;
     return instance;
 }
@@ -42,6 +43,11 @@ std::shared_ptr<void> Executor::make(Call const& call) {
     try {
         Reader reader(call.arguments.bytes);
         auto instance = call.method->make(reader);
+        if (call.state) {
+            Reader state(*call.state);
+            call.method->keeping->restore(instance.get(), state);
+        }
+        making_ = &call;
         auto const begin = bytes_.size();
         encode(bytes_, current_object);
         add(call, Op::value, begin);
@@ -54,6 +60,11 @@ std::shared_ptr<void> Executor::make(Call const& call) {
 
 void Executor::execute(void* instance, Call const& call) {
     auto const begin = bytes_.size();
+    if (call.saves != Saves::no) {
+        saves_ = std::max(saves_, call.saves);
+        return add(call, Op::value, begin);
+    }
+    ++calls_;
     try {
         Reader reader(call.arguments.bytes);
         call.method->run(instance, reader, bytes_);
@@ -70,6 +81,7 @@ void Executor::note_failure(Call const& call) {
     auto record = detail::describe(std::current_exception());
     record.function = detail::task_name(*call.method);
     if (call.oneway) log_warning(text("a one-way call failed: ", record.text()));
+    else if (call.client == 0) log_warning(text("an object cannot be made again: ", record.text()));
     auto const begin = bytes_.size();
     if (!call.oneway) record.encode_to(bytes_);
     add(call, call.oneway ? Op::done : Op::failure, begin);
@@ -79,10 +91,14 @@ void Executor::add(Call const& call, Op op, std::size_t begin) {
     answers_.push_back({call.client, op, call.number, begin, bytes_.size() - begin});
 }
 
-void Executor::flush() {
-    if (!answers_.empty()) send_(answers_, bytes_);
+void Executor::flush(Work const& work, void* instance) {
+    if (!answers_.empty())
+        send_({work.object, instance, making_, calls_, saves_, answers_, bytes_});
     answers_.clear();
     bytes_.clear();
+    making_ = nullptr;
+    calls_ = 0;
+    saves_ = Saves::no;
     since_ = Clock::now();
 }
 

@@ -5,6 +5,7 @@
 #include <functional>
 #include <vector>
 
+#include "src/manager/journal.hpp"
 #include "src/manager/server.hpp"
 
 namespace sinew::manager {
@@ -13,7 +14,7 @@ namespace sinew::manager {
 /// together: those of a run of short calls in one frame, when a moment has passed and a call ends.
 class Executor {
 public:
-    using Send = std::function<void(std::vector<Answer> const&, Writer const&)>;
+    using Send = std::function<void(Executed const&)>;
     explicit Executor(Send send) : send_(std::move(send)) {}
 
     /// Of one object, in order. The instance: made by the first of them where there was none; null
@@ -29,12 +30,15 @@ private:
     void execute(void* instance, Call const& call);
     void note_failure(Call const& call);
     void add(Call const& call, Op op, std::size_t begin);
-    void flush();
+    void flush(Work const& work, void* instance);
 
     Send send_;
     Writer bytes_;
     std::vector<Answer> answers_;
     Clock::time_point since_;  ///< the first of them
+    Call const* making_ = nullptr;
+    std::uint64_t calls_ = 0;
+    Saves saves_ = Saves::no;
 };
 
 }  // namespace sinew::manager

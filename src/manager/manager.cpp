@@ -39,15 +39,23 @@ struct Manager::State {
     explicit State(ManagerOptions options_) : options(std::move(options_)) {}
 
     void start();
+    void add_maker();
+    void launch();
     void listen();
     void wait_for_ready(Lock& lock);
+    std::shared_ptr<manager::Connection> current(Lock& lock);
+    void remove_maker();
+    std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,
+                                            unsigned calls);
     void end() noexcept;
 
     ManagerOptions options;
     manager::Desk& desk = manager::Desk::instance();
-    pid_t pid = 0;
 
     // With the guard held.
+    pid_t pid = 0;
+    std::shared_ptr<manager::Maker> maker;  ///< null: it is not started anew
+    bool begun = false;
     std::unique_ptr<process::Child> child;
     std::shared_ptr<manager::Connection> connection;
     std::condition_variable changed;
@@ -57,17 +65,48 @@ struct Manager::State {
 
 void Manager::State::start() {
     Lock lock(desk.mail().guard());
+    if (options.max_restarts > 0) add_maker();
+    launch();
+    wait_for_ready(lock);
+    begun = true;
+    if (!maker) connection = desk.connection(*address, options.max_pending_calls);
+    else if (ended) maker->died(ended->text());
+}
+
+void Manager::State::add_maker() {
+    maker = desk.add_maker(
+        {options.name, options.max_restarts, options.checkpoints, options.start_timeout},
+        {.start = [this] { launch(); },
+         .kill = [this] { child->signal(SIGKILL); },
+         .alive =
+             [this](manager::Place const& place) {
+                 auto line = std::make_shared<manager::Line const>(place.line);
+                 connection =
+                     desk.connection(place.address, options.max_pending_calls, std::move(line));
+             }});
+}
+
+void Manager::State::remove_maker() {
+    if (!maker) return;
+    maker->end("it was shut down by its maker");
+    desk.remove_maker(maker->line().lineage);
+}
+
+// The process, or one in its place.
+void Manager::State::launch() {
+    Writer message;
+    if (maker) maker->line().encode_to(message);
     child = process::start_child({.role = "manager",
                                   .name = options.name,
-                                  .message = {},
+                                  .message = {message.bytes().begin(), message.bytes().end()},
                                   .cpus = {},
                                   .env = {},
                                   .meta = options.meta,
                                   .watched = false});
     pid = child->pid();
+    address.reset();
+    ended.reset();
     listen();
-    wait_for_ready(lock);
-    connection = desk.connection(*address, options.max_pending_calls);
 }
 
 void Manager::State::listen() {
@@ -76,6 +115,7 @@ void Manager::State::listen() {
                        if (message.kind != manager::manager_ready) return;
                        Reader reader(message.payload);
                        address = process::ProcessAddress::decode_from(reader);
+                       if (maker) maker->ready(*address);
                        changed.notify_all();
                    },
                .bulk = {},
@@ -83,6 +123,8 @@ void Manager::State::listen() {
                    [this](process::ChildEnd const& how) {
                        ended = how;
                        changed.notify_all();
+                       if (connection) connection->set_cause(how.text());
+                       if (maker && begun) maker->died(how.text());
                    }});
 }
 
@@ -111,6 +153,7 @@ void Manager::State::end() noexcept {
     if (!child) return;
     if (process::Runtime::forked()) return static_cast<void>(child.release());
     Lock lock(desk.mail().guard());
+    remove_maker();
     auto const over = [this] { return ended.has_value(); };
     if (!ended) {
         child->control().send(manager::manager_shutdown, 0, {});
@@ -123,12 +166,24 @@ void Manager::State::end() noexcept {
     child = nullptr;
 }
 
+// Where it is at present, or will be when it has been started anew.
+std::shared_ptr<manager::Connection> Manager::State::current(Lock& lock) {
+    if (!maker) return connection;
+    auto const deadline = after(options.start_timeout);
+    auto const now = connection;
+    bool const lost = now->is_lost() && now->line();
+    maker->wait_for_place(lock, lost ? std::optional(now->line()->incarnation) : std::nullopt,
+                          deadline);
+    return connection;
+}
+
 Manager::Manager(ManagerOptions options) : state_(std::make_unique<State>(std::move(options))) {
     if (state_->options.name.empty()) state_->options.name = next_name();
     try {
         state_->start();
     } catch (...) {
         Lock const lock(state_->desk.mail().guard());
+        state_->remove_maker();
         state_->child = nullptr;
         throw;
     }
@@ -148,30 +203,41 @@ Manager::~Manager() {
 }
 
 void Manager::shutdown() { state_->end(); }
-pid_t Manager::pid() const { return state_->pid; }
+
+pid_t Manager::pid() const {
+    Lock const lock(state_->desk.mail().guard());
+    return state_->pid;
+}
+
 std::string const& Manager::name() const { return state_->options.name; }
+
+std::shared_ptr<manager::Pending> Manager::State::begin(detail::TaskEntry const& maker_entry,
+                                                        Writer& arguments, unsigned calls) {
+    auto const id = detail::id_of(maker_entry).value;
+    arguments.overwrite(offsetof(manager::CallHead, method), &id, sizeof id);
+    std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // counted up, as a row of calls is
+    Lock lock(desk.mail().guard());
+    return current(lock)->call(lock, manager::Op::create, 0, &maker_entry, arguments, parallel,
+                               manager::gives_object);
+}
 
 std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
                                                  unsigned calls) {
-    auto const id = detail::id_of(maker).value;
-    arguments.overwrite(offsetof(manager::CallHead, method), &id, sizeof id);
-    std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // counted up, as a row of calls is
-    auto& desk = state_->desk;
-    Lock lock(desk.mail().guard());
-    auto const made =
-        state_->connection->call(lock, manager::Op::create, 0, &maker, arguments, parallel);
-    lock.unlock();
+    auto const made = state_->begin(maker, arguments, calls);
     made->wait_until(process::never);
-    auto reader = made->result();
-    lock.lock();
-    return desk.object(state_->connection, decode<manager::ObjectId>(reader), maker.name, true);
+    return made->object(maker.name);
+}
+
+std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& maker,
+                                                         Writer& arguments, unsigned calls) {
+    return state_->begin(maker, arguments, calls);
 }
 
 std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char const* type) {
     auto& desk = state_->desk;
     Lock lock(desk.mail().guard());
-    auto const asked =
-        state_->connection->ask(lock, manager::Op::lookup, 0, manager::bytes_of(name));
+    auto const connection = state_->current(lock);
+    auto const asked = connection->ask(lock, manager::Op::lookup, 0, manager::bytes_of(name));
     lock.unlock();
     asked->wait_until(process::never);
     auto reader = asked->result();
@@ -183,7 +249,7 @@ std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char c
                               " is a ", detail::demangle(is.c_str()), ", not a ",
                               detail::demangle(type), ". Look it up as what it is"));
     }
-    return desk.object(state_->connection, asked->found(), type, true);
+    return desk.object(connection, asked->found(), type, true);
 }
 
 }  // namespace sinew

@@ -11,6 +11,9 @@
 namespace sinew::manager {
 namespace {
 
+// Calls of its own objects.
+constexpr std::size_t most_pending_here = 10'000;
+
 // For the rest of the process's life: as long as the link is open, its maker knows that we live, and
 // its end tells us of the maker's.
 void answer_to_maker(process::ChildStart& start, process::Mail& mail, Server& server) {
@@ -37,6 +40,13 @@ int manager_main(process::ChildStart& start) {
     {
         process::Lock const lock(desk.mail().guard());
         server = &desk.serve();
+        if (!start.message.empty()) {
+            Reader reader(start.message);
+            auto const line = Line::decode_from(reader);
+            server->keep(line);
+            desk.connection(desk.mail().own_address(), most_pending_here,
+                            std::make_shared<Line const>(line));
+        }
         answer_to_maker(start, desk.mail(), *server);
     }
     server->work();

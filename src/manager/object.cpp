@@ -21,16 +21,17 @@ RemoteObject::~RemoteObject() {
 }
 
 std::shared_ptr<Pending> RemoteObject::submit(Op op, detail::TaskEntry const& method,
-                                              Writer& arguments) {
+                                              Writer& arguments, std::uint32_t gives) {
     auto const id = detail::id_of(method).value;
     arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
     auto lock = desk_.mail().lock();
-    return connection_->call(lock, op, id_, &method, arguments, row_);
+    return connection_->call(lock, op, id_, &method, arguments, row_, gives);
 }
 
 std::shared_ptr<detail::PendingCall> RemoteObject::call(detail::TaskEntry const& method,
-                                                        Writer& arguments) {
-    return submit(Op::call, method, arguments);
+                                                        Writer& arguments, detail::CallKind kind) {
+    return submit(Op::call, method, arguments,
+                  kind == detail::CallKind::gives_object ? gives_object : 0);
 }
 
 void RemoteObject::oneway(detail::TaskEntry const& method, Writer& arguments) {
@@ -42,8 +43,42 @@ void RemoteObject::encode_to(Writer& writer) {
     encode(writer, id_);
     encode(writer, static_cast<std::uint64_t>(connection_->most_pending()));
     encode(writer, std::string(type_));
+    auto const& line = connection_->line();
+    encode(writer, line != nullptr);
+    if (line) line->encode_to(writer);
     auto const lock = desk_.mail().lock();
     travelled_ = true;
+}
+
+void RemoteObject::checkpoint() {
+    Writer writer;
+    CallHead const head;
+    writer.write(&head, sizeof head);
+    auto lock = desk_.mail().lock();
+    auto const asked = connection_->call(lock, Op::checkpoint, id_, nullptr, writer, row_);
+    if (lock.owns_lock()) lock.unlock();
+    asked->wait_until(process::never);
+    asked->result();
+}
+
+std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseconds limit) {
+    auto const now = process::Clock::now();
+    auto const deadline = limit > process::never - now ? process::never : now + limit;
+    auto lock = desk_.mail().lock();
+    if (!connection_->is_lost()) return nullptr;
+    if (!connection_->line())
+        throw ObjectLost(text("an object in ", connection_->name(),
+                              ": the manager is gone, and is not started anew. See "
+                              "ManagerOptions::max_restarts"),
+                         false);
+    if (!lock.owns_lock())
+        throw UsageError(
+            "a handle cannot be refreshed in a callback (which must not wait). "
+            "Refresh it in another thread");
+    auto const place = desk_.place_after(lock, *connection_->line(), deadline);
+    auto const later = desk_.connection(place.address, connection_->most_pending(),
+                                        std::make_shared<Line const>(place.line));
+    return desk_.object(later, id_, type_, false);
 }
 
 void RemoteObject::publish(std::string const& name) {
@@ -62,6 +97,20 @@ void RemoteObject::detach() {
     asked->result();
 }
 
+std::shared_ptr<detail::ObjectEnd> Desk::read_object(Reader& reader, char const* type) {
+    auto const owner = process::ProcessAddress::decode_from(reader);
+    auto const id = decode<std::uint64_t>(reader);
+    auto const most_pending = decode<std::uint64_t>(reader);
+    auto const is = decode<std::string>(reader);
+    if (is != type)
+        throw DecodeError(text("a handle of a ", detail::demangle(is.c_str()), " where one of a ",
+                               detail::demangle(type),
+                               " was expected. Do both sides name the same type?"));
+    std::shared_ptr<Line const> line;
+    if (decode<bool>(reader)) line = std::make_shared<Line const>(Line::decode_from(reader));
+    return object(connection(owner, most_pending, line), id, type, false);
+}
+
 }  // namespace sinew::manager
 
 namespace sinew::detail {
@@ -77,16 +126,9 @@ Writer& argument_writer() {
 }
 
 std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type) {
-    auto const owner = process::ProcessAddress::decode_from(reader);
-    auto const id = decode<std::uint64_t>(reader);
-    auto const most_pending = decode<std::uint64_t>(reader);
-    auto const is = decode<std::string>(reader);
-    if (is != type)
-        throw DecodeError(text("a handle of a ", demangle(is.c_str()), " where one of a ",
-                               demangle(type), " was expected. Do both sides name the same type?"));
     auto& desk = manager::Desk::instance();
     auto const lock = desk.mail().lock();
-    return desk.object(desk.connection(owner, most_pending), id, type, false);
+    return desk.read_object(reader, type);
 }
 
 }  // namespace sinew::detail

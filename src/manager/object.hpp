@@ -18,16 +18,21 @@ public:
         : desk_(desk), connection_(std::move(connection)), id_(id), type_(type) {}
     ~RemoteObject() override;
 
-    std::shared_ptr<detail::PendingCall> call(detail::TaskEntry const& method,
-                                              Writer& arguments) override;
+    std::shared_ptr<detail::PendingCall> call(detail::TaskEntry const& method, Writer& arguments,
+                                              detail::CallKind kind) override;
     void oneway(detail::TaskEntry const& method, Writer& arguments) override;
     void encode_to(Writer& writer) override;
     void publish(std::string const& name) override;
     void detach() override;
+    void checkpoint() override;
+    std::shared_ptr<detail::ObjectEnd> refreshed(std::chrono::nanoseconds limit) override;
     char const* type() const { return type_; }
+    /// With the guard held: see Connection.
+    void call_instead(Follower const& follower) { connection_->call_instead(id_, row_, follower); }
 
 private:
-    std::shared_ptr<Pending> submit(Op op, detail::TaskEntry const& method, Writer& arguments);
+    std::shared_ptr<Pending> submit(Op op, detail::TaskEntry const& method, Writer& arguments,
+                                    std::uint32_t gives = 0);
     Desk& desk_;
     std::shared_ptr<Connection> const connection_;
     ObjectId const id_;

@@ -1,13 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/pending.hpp"
 
+#include <cstddef>
+#include <sinew/encoding.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
 #include "src/manager/connection.hpp"
+#include "src/manager/desk.hpp"
 #include "src/manager/executor.hpp"
 
 namespace sinew::manager {
+
+Pending::~Pending() {
+    if (!gives_object_ || number_ == 0) return;
+    // Not told here: whoever lets the last of it go may have the guard.
+    auto unused = ObjectId{0};
+    if (makes_ && ready() && !error_ && !end_) {
+        auto reader = bytes();
+        unused = decode<ObjectId>(reader);
+    }
+    connection_->forget_later(number_, unused);
+}
 
 bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
     if (ready()) return true;
@@ -32,7 +46,57 @@ Reader Pending::result() {
 void Pending::cancel() {
     if (ready()) return;
     auto const lock = connection_->mail().lock();
-    if (!ready()) connection_->cancel(object_, number_);
+    if (ready()) return;
+    if (next_) next_->connection_->cancel(next_->object_, next_->number_);
+    else connection_->cancel(object_, number_);
+}
+
+std::shared_ptr<detail::ObjectEnd> Pending::object(char const* type) {
+    auto reader = result();
+    auto& desk = Desk::instance();
+    auto const lock = connection_->mail().lock();
+    if (!end_)
+        end_ = makes_ ? desk.object(connection_, decode<ObjectId>(reader), type, true)
+                      : desk.read_object(reader, type);
+    return end_;
+}
+
+std::shared_ptr<detail::PendingCall> Pending::then_call(detail::TaskEntry const& method,
+                                                        Writer& arguments, char const* type,
+                                                        detail::CallKind kind) {
+    auto const id = detail::id_of(method).value;
+    arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
+    if (!ready()) {
+        auto lock = connection_->mail().lock();
+        bool const oneway = kind == detail::CallKind::oneway;
+        Follower follower{.op = oneway ? Op::follow_oneway : Op::follow,
+                          .method = &method,
+                          .type = type,
+                          .gives_object = kind == detail::CallKind::gives_object ? gives_object : 0,
+                          .bytes = nullptr,
+                          .pending = nullptr};
+        if (auto sent =
+                connection_->follow(lock, shared_from_this(), std::move(follower), arguments))
+            return sent;
+    }
+    if (error_) return fail_like_this(method);
+    auto const end = object(type);
+    if (kind != detail::CallKind::oneway) return end->call(method, arguments, kind);
+    end->oneway(method, arguments);
+    return nullptr;
+}
+
+// A manager that died with the first call surely did not execute this one.
+std::shared_ptr<detail::PendingCall> Pending::fail_like_this(detail::TaskEntry const& method) {
+    auto const lock = connection_->mail().lock();
+    auto failed = std::make_shared<Pending>(connection_, &method, 0, 0);
+    failed->fail(connection_->is_lost() ? connection_->lost_error(*failed, false) : error_);
+    return failed;
+}
+
+void Pending::pass_on_to(std::shared_ptr<Pending> const& next) {
+    next_ = next;
+    next->before_ = shared_from_this();
 }
 
 void Pending::throw_timeout(std::chrono::nanoseconds limit) {
@@ -51,11 +115,19 @@ void Pending::succeed(process::Letter const& letter) {
         result_.bytes = result_.own;
     }
     settle();
+    if (auto const before = std::exchange(before_, nullptr)) {
+        before->succeed(letter);
+        connection_->pass_on(*before);
+    }
 }
 
 void Pending::fail(std::exception_ptr error) {
     error_ = std::move(error);
     settle();
+    if (auto const before = std::exchange(before_, nullptr)) {
+        before->fail(error_);
+        connection_->pass_on(*before);
+    }
 }
 
 void Pending::settle() {

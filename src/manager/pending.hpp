@@ -5,29 +5,51 @@
 #include <condition_variable>
 #include <exception>
 #include <memory>
-#include <sinew/reply.hpp>
+#include <sinew/object.hpp>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "src/manager/core.hpp"
+#include "src/manager/protocol.hpp"
 #include "src/process/queue_mail.hpp"
 
 namespace sinew::manager {
 
 class Connection;
 
+class Pending;
+
+/// A call of the object that another call will give, until that is there.
+struct Follower {
+    Op op = Op::follow;
+    detail::TaskEntry const* method = nullptr;
+    char const* type = nullptr;  ///< of the object
+    std::uint32_t gives_object = 0;
+    std::shared_ptr<std::vector<std::byte>> bytes;  ///< a CallHead, arguments
+    std::shared_ptr<Pending> pending;
+    std::uint64_t number = 0;  ///< under which it was sent; 0: it was not
+};
+
 /// A call as its caller keeps it.
-class Pending final : public detail::PendingCall {
+class Pending final : public detail::PendingCall, public std::enable_shared_from_this<Pending> {
 public:
     /// `method`: null where something else is asked.
     Pending(std::shared_ptr<Connection> connection, detail::TaskEntry const* method,
             ObjectId object, std::uint64_t number)
         : connection_(std::move(connection)), method_(method), object_(object), number_(number) {}
 
+    ~Pending() override;
+
     bool ready() const override { return ready_.load(std::memory_order_acquire); }
     bool wait_until(std::chrono::steady_clock::time_point deadline) override;
     Reader result() override;
     bool failed() override { return error_ != nullptr; }
     void cancel() override;
+    std::shared_ptr<detail::ObjectEnd> object(char const* type) override;
+    std::shared_ptr<detail::PendingCall> then_call(detail::TaskEntry const& method,
+                                                   Writer& arguments, char const* type,
+                                                   detail::CallKind kind) override;
     [[noreturn]] void throw_timeout(std::chrono::nanoseconds limit) override;
 
     // With the guard held, once.
@@ -39,7 +61,24 @@ public:
     /// Of a lookup: the object.
     ObjectId found() const { return found_; }
 
+    // With the guard held.
+    std::uint64_t number() const { return number_; }
+    /// The manager keeps what will be called of its result. `makes`: that is an id.
+    void give_object(bool makes) {
+        gives_object_ = true;
+        makes_ = makes;
+    }
+    bool makes() const { return makes_; }
+    void add_follower(Follower follower) { followers_.push_back(std::move(follower)); }
+    std::vector<Follower> take_followers() { return std::exchange(followers_, {}); }
+    std::exception_ptr const& error() const { return error_; }
+    Reader bytes() const { return Reader(result_.bytes); }
+    /// It is called at another manager, by `next`, which this one becomes what that becomes.
+    void pass_on_to(std::shared_ptr<Pending> const& next);
+    bool is_passed_on() const { return next_ != nullptr; }
+
 private:
+    std::shared_ptr<detail::PendingCall> fail_like_this(detail::TaskEntry const& method);
     void settle();
     std::shared_ptr<Connection> const connection_;
     detail::TaskEntry const* const method_;
@@ -50,6 +89,11 @@ private:
     Payload result_;
     ObjectId found_ = 0;
     std::exception_ptr error_;
+
+    bool gives_object_ = false, makes_ = false;
+    std::shared_ptr<detail::ObjectEnd> end_;
+    std::vector<Follower> followers_;
+    std::shared_ptr<Pending> next_, before_;  ///< both until they are ready
 };
 
 }  // namespace sinew::manager

@@ -9,6 +9,7 @@
 
 #include "src/base/text.hpp"
 #include "src/manager/executor.hpp"
+#include "src/manager/journal.hpp"
 
 namespace sinew::manager {
 namespace {
@@ -24,6 +25,11 @@ std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
 
 }  // namespace
 
+Server::Server(Mail& mail, std::function<void(Letter const&)> answer_here)
+    : mail_(mail), answer_here_(std::move(answer_here)) {}
+
+Server::~Server() = default;
+
 Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
     auto& found = callers_[peer.get()];
     if (found.number == 0) {
@@ -35,6 +41,10 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
 }
 
 void Server::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    if (is_from_maker(letter.head.op)) {
+        from_maker(letter);
+        return wake();
+    }
     auto& from = caller(peer);
     if (static_cast<Op>(letter.head.op) == Op::hello) {
         auto const& ours = detail::program_identity().text;
@@ -49,11 +59,14 @@ void Server::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
 void Server::serve(Caller& from, Letter const& letter) {
     auto const id = letter.head.id;
     auto const number = letter.head.number;
-    auto const tell = [&](bool it_is_there) {
-        if (it_is_there) answer(from, Op::value, number);
-        else answer(from, Op::gone, number);
-    };
+    if (letter.head.epoch == gives_object)
+        promises_.expect(from.number, number, static_cast<Op>(letter.head.op) == Op::create);
     switch (static_cast<Op>(letter.head.op)) {
+        case Op::follow:
+        case Op::follow_oneway:
+            return follow(from, letter);
+        case Op::forget:
+            return promises_.forget(from.number, number);
         case Op::create:
             return create(from, letter);
         case Op::call:
@@ -65,24 +78,18 @@ void Server::serve(Caller& from, Letter const& letter) {
             return;
         }
         case Op::cancel:
-            if (core_.cancel(id, from.number, number)) answer(from, Op::cancelled, number);
-            return;
+            return cancel(from, letter);
         case Op::hold:
             core_.hold(id, from.number);
             return;
         case Op::release:
             return core_.release(id, from.number);
         case Op::detach:
-            return tell(core_.detach(id));
-        case Op::publish: {
-            std::string const name(text_of(letter.bytes));
-            if (!core_.publish(id, name))
-                answer(from, Op::refused, number,
-                       bytes_of(text("an object cannot be published as ", name,
-                                     " (the name is taken). Choose another")));
-            else answer(from, Op::value, number);
-            return;
-        }
+            return detach(from, letter);
+        case Op::publish:
+            return publish(from, letter);
+        case Op::checkpoint:
+            return checkpoint(from, letter);
         case Op::lookup:
             return lookup(from, letter);
         default:
@@ -93,7 +100,9 @@ void Server::serve(Caller& from, Letter const& letter) {
 // Everything but `hello`, where nothing may be called: those who wait for an answer have one.
 void Server::give_up(Caller const& from, Letter const& letter) {
     auto const op = static_cast<Op>(letter.head.op);
-    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release) return;
+    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release ||
+        op == Op::forget)
+        return;
     if (!from.refused) return answer(from, Op::gone, letter.head.number);
     answer(from, Op::refused, letter.head.number,
            bytes_of(text("the manager runs another program than its caller (there: ",
@@ -122,13 +131,14 @@ void Server::create(Caller& from, Letter const& letter) {
                       bytes_of("the manager's program does not know how to make this object. "
                                "Link the library that says so into it"));
     auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
-    core_.add(parallel, maker->name,
-              {.client = from.number,
-               .number = letter.head.number,
-               .method = maker,
-               .makes = true,
-               .oneway = false,
-               .arguments = keep(letter, bytes)});
+    auto const id = core_.add(parallel, maker->name,
+                              {.client = from.number,
+                               .number = letter.head.number,
+                               .method = maker,
+                               .makes = true,
+                               .oneway = false,
+                               .arguments = keep(letter, bytes)});
+    if (journal_) journal_->add(id, *maker, parallel, false);
 }
 
 void Server::call(Caller& from, Letter const& letter) {
@@ -151,6 +161,26 @@ void Server::call(Caller& from, Letter const& letter) {
     if (!there) answer(from, Op::gone, letter.head.number);
 }
 
+void Server::detach(Caller& from, Letter const& letter) {
+    if (!core_.detach(letter.head.id)) return answer(from, Op::gone, letter.head.number);
+    if (!journal_) return answer(from, Op::value, letter.head.number);
+    auto const done = std::make_shared<Parcel>();
+    done->answers = {{from.number, Op::value, letter.head.number}};
+    journal_->detached(letter.head.id, done);
+}
+
+void Server::publish(Caller& from, Letter const& letter) {
+    std::string const name(text_of(letter.bytes));
+    if (!core_.publish(letter.head.id, name))
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of(text("an object cannot be published as ", name,
+                                    " (the name is taken). Choose another")));
+    if (!journal_) return answer(from, Op::value, letter.head.number);
+    auto const done = std::make_shared<Parcel>();
+    done->answers = {{from.number, Op::value, letter.head.number}};
+    journal_->named(letter.head.id, name, done);
+}
+
 void Server::lookup(Caller& from, Letter const& letter) {
     auto const found = core_.find(std::string(text_of(letter.bytes)));
     if (!found)
@@ -164,19 +194,23 @@ void Server::lookup(Caller& from, Letter const& letter) {
 void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std::byte const> bytes,
                     ObjectId id) {
     auto const head = manager::head(op, id, number);
-    if (to.peer) return mail_.send(to.peer, head, bytes);
-    auto here = head;
-    here.size = bytes.size();
-    answer_here_({here, bytes, nullptr});
+    if (to.peer) {
+        mail_.send(to.peer, head, bytes);
+    } else {
+        auto here = head;
+        here.size = bytes.size();
+        answer_here_({here, bytes, nullptr});
+    }
+    if (!promises_.empty()) settle(to.number, number, op, bytes);
 }
 
-void Server::send(std::vector<Answer> const& answers, Writer const& bytes) {
+void Server::send(std::vector<Answer> const& answers, std::span<std::byte const> bytes) {
     mail_.together([&] {
         for (auto const& each : answers) {
             auto const to = peers_.find(each.to);
             if (to == peers_.end()) continue;  // it is gone
             auto const& peer = to->second;
-            auto const part = bytes.bytes().subspan(each.begin, each.size);
+            auto const part = bytes.subspan(each.begin, each.size);
             auto head = manager::head(each.op, 0, each.number);
             head.size = part.size();
             if (!peer) {
@@ -188,6 +222,7 @@ void Server::send(std::vector<Answer> const& answers, Writer const& bytes) {
                     std::make_shared<std::vector<std::byte>>(part.begin(), part.end());
                 mail_.send(peer, head, *copy, copy);
             }
+            if (!promises_.empty()) settle(each.to, each.number, each.op, part);
         }
     });
 }
@@ -196,6 +231,7 @@ void Server::lost(std::shared_ptr<Peer> const& peer) {
     auto const found = callers_.find(peer.get());
     if (found == callers_.end()) return;
     core_.lost(found->second.number);
+    promises_.lost(found->second.number);
     peers_.erase(found->second.number);
     callers_.erase(found);
     wake();
@@ -231,9 +267,10 @@ void Server::work() {
 }
 
 void Server::execute(Lock& lock) {
-    Executor executor([this](auto const& answers, Writer const& bytes) {
+    Executor executor([this](Executed const& executed) {
+        if (journal_) return journal_->executed(executed);
         Lock const held(mail_.guard());
-        send(answers, bytes);
+        send(executed.answers, executed.bytes.bytes());
     });
     while (!stopping_) {
         auto work = core_.take();
@@ -246,12 +283,19 @@ void Server::execute(Lock& lock) {
         ++taken_;
         lock.unlock();
         if (work->calls == nullptr) {
+            auto const id = work->object;
             work.reset();  // its destructor may take long
             lock.lock();
+            if (journal_) journal_->ended(id);
             continue;
         }
         auto instance = executor.run(*work);
         lock.lock();
+        bool const making = (*work->calls)[0].makes;
+        if (making && journal_) {
+            if (!instance) journal_->ended(work->object);
+            if ((*work->calls)[0].client == 0) remade_one();
+        }
         for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
     }
 }
@@ -263,6 +307,11 @@ void Server::tell_gone(Dropped const& call) {
 
 void Server::stop() {
     if (std::exchange(stopping_, true)) return;
+    if (journal_) {
+        for (auto const& [client, peer] : peers_)
+            if (peer) answer({client, peer}, Op::farewell, 0);
+        journal_->open();
+    }
     for (auto const& each : core_.drop_all()) tell_gone(each);
     changed_.notify_all();
 }

@@ -9,7 +9,10 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/manager/answer.hpp"
 #include "src/manager/core.hpp"
+#include "src/manager/line.hpp"
+#include "src/manager/promises.hpp"
 #include "src/manager/protocol.hpp"
 #include "src/process/queue_mail.hpp"
 
@@ -20,22 +23,16 @@ using process::Lock;
 using process::Mail;
 using process::Peer;
 
-/// What a call has come to: collected, and sent together.
-struct Answer {
-    Client to = 0;
-    Op op = Op::value;
-    std::uint64_t number = 0;
-    std::size_t begin = 0, size = 0;  ///< of its bytes in the collection's writer
-};
+class Journal;
 
 /// The objects of this process, and the threads that execute what is called of them. Everything with
 /// the guard held, but `work`.
 class Server {
 public:
     /// `answer_here`: takes what goes to this process itself.
-    Server(Mail& mail, std::function<void(Letter const&)> answer_here)
-        : mail_(mail), answer_here_(std::move(answer_here)) {}
+    Server(Mail& mail, std::function<void(Letter const&)> answer_here);
     Server(Server const&) = delete;
+    ~Server();
 
     /// From another process; from this one where `peer` is null.
     void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
@@ -45,6 +42,12 @@ public:
     void work();
     /// What runs ends; nothing else begins.
     void stop();
+    /// This process has a maker that starts it anew when it dies; before anything is made.
+    void keep(Line line);
+    Journal* journal() { return journal_.get(); }
+    /// An object that a method of another has made, held by this process. With the guard held.
+    ObjectId add_made(detail::TaskEntry const& maker, unsigned parallel,
+                      std::shared_ptr<void> instance, std::span<std::byte const> arguments);
 
 private:
     struct Caller {
@@ -58,10 +61,20 @@ private:
     void call(Caller& caller, Letter const& letter);
     void serve(Caller& caller, Letter const& letter);
     void lookup(Caller& caller, Letter const& letter);
+    void publish(Caller& caller, Letter const& letter);
+    void detach(Caller& caller, Letter const& letter);
+    void checkpoint(Caller& caller, Letter const& letter);
+    void follow(Caller& caller, Letter const& letter);
+    void carry_on(Caller const& to, Promises::Outcome const& outcome, Call call);
+    void settle(Client client, std::uint64_t number, Op op, std::span<std::byte const> bytes);
+    void cancel(Caller const& caller, Letter const& letter);
+    void from_maker(Letter const& letter);
+    void remake(Letter const& letter);
+    void remade_one();
     void give_up(Caller const& caller, Letter const& letter);
     void answer(Caller const& caller, Op op, std::uint64_t number,
                 std::span<std::byte const> bytes = {}, ObjectId id = 0);
-    void send(std::vector<Answer> const& answers, Writer const& bytes);
+    void send(std::vector<Answer> const& answers, std::span<std::byte const> bytes);
     void tell_gone(Dropped const& call);
     void wake();
     void look_after_threads();
@@ -71,6 +84,7 @@ private:
     Mail& mail_;
     std::function<void(Letter const&)> answer_here_;
     Core core_;
+    Promises promises_;
     Client clients_ = 0;
     std::unordered_map<Peer*, Caller> callers_;
     std::unordered_map<Client, std::shared_ptr<Peer>> peers_;
@@ -82,6 +96,10 @@ private:
     process::Runtime* runtime_ = nullptr;
     wire::Loop::Handle watch_;
     bool stopping_ = false;
+
+    std::unique_ptr<Journal> journal_;  ///< null: nobody starts this process anew
+    std::uint64_t to_remake_ = 0, remade_ = 0;
+    bool knows_how_many_ = false;
 };
 
 }  // namespace sinew::manager

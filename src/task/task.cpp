@@ -7,6 +7,7 @@
 #include <exception>
 #include <mutex>
 #include <new>
+#include <string_view>
 
 #include "src/base/text.hpp"
 #include "src/task/demangle.hpp"
@@ -29,10 +30,27 @@ TaskTable const& table_of_now() {
     return table;
 }
 
+/// Between `front` and the last '>'.
+std::string_view within(std::string_view name, std::string_view front) {
+    return name.substr(front.size(), name.size() - front.size() - 1);
+}
+
+/// Where the second argument of a list of template arguments begins.
+std::size_t after_first(std::string_view arguments) {
+    int depth = 0;
+    for (std::size_t i = 0; i < arguments.size(); ++i) {
+        char const here = arguments[i];
+        if (here == '<' || here == '(' || here == '{') ++depth;
+        if (here == '>' || here == ')' || here == '}') --depth;
+        if (depth == 0 && arguments.substr(i).starts_with(", ")) return i + 2;
+    }
+    return arguments.size();
+}
+
 }  // namespace
 
-TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_)
-    : run(run_), make(make_), name(name_), meta(meta_),
+TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, Keeping const* keeping_)
+    : run(run_), make(make_), name(name_), meta(meta_), keeping(keeping_),
       next(newest.load(std::memory_order_relaxed)) {
     while (!newest.compare_exchange_weak(next, this, std::memory_order_release)) {}
 }
@@ -94,15 +112,24 @@ void refuse_arguments() {
 }
 
 std::string task_name(TaskEntry const& entry) {
-    // "sinew::Task<&(simulate(Config, int))>": the function is all of it that people know.
-    std::string_view constexpr front = "sinew::Task<";
+    // "sinew::Task<&(simulate(Config, int))>", "sinew::detail::Method<Counter, &Counter::add>": the
+    // function is all of it that people know.
     std::string name = demangle(entry.name);
-    if (!name.starts_with(front)) return name;
-    name = name.substr(front.size(), name.size() - front.size() - 1);
-    if (name.starts_with('&')) name.erase(0, 1);
-    if (name.starts_with('(') && name.ends_with(')') && !name.starts_with("(anonymous"))
-        name = name.substr(1, name.size() - 2);
-    return name;
+    std::string_view function = name;
+    constexpr std::string_view task = "sinew::Task<", method = "sinew::detail::Method<";
+    if (function.starts_with(task)) {
+        function = within(function, task);
+    } else if (function.starts_with(method)) {
+        function = within(function, method);
+        if (auto const comma = after_first(function); comma < function.size())
+            function.remove_prefix(comma);
+    } else {
+        return name;
+    }
+    if (function.starts_with('&')) function.remove_prefix(1);
+    if (function.starts_with('(') && function.ends_with(')') && !function.starts_with("(anonymous"))
+        function = function.substr(1, function.size() - 2);
+    return std::string(function);
 }
 
 }  // namespace sinew::detail

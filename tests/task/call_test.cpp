@@ -6,6 +6,7 @@
 #include <cstdio>
 
 #include <sinew/call.hpp>
+#include <sinew/method.hpp>
 
 #include "src/base/text.hpp"
 
@@ -18,7 +19,9 @@ namespace sinew::task_test {
 namespace {
 
 using detail::Call;
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 double square(double x) noexcept { return x * x; }
 std::string shout(std::string text) { return text + "!"; }
@@ -172,6 +175,23 @@ TEST(TaskName, IsWhatPeopleCallIt) {
     EXPECT_THAT(name_of(task<square>, 1.0), HasSubstr("square"));
     EXPECT_THAT(name_of(Scale{1}, 1.0), HasSubstr("Scale"));
     EXPECT_THAT(name_of([](std::string const& s) { return s; }, "x"), HasSubstr("IsWhatPeople"));
+}
+
+template <class A, class B>
+struct Grid {
+    int cells() const { return 0; }
+    int add(A, B) { return 0; }
+};
+
+TEST(TaskName, OfAMethodIsItsOwn) {
+    using detail::Method;
+    using Numbers = Grid<int, std::pair<int, double>>;
+    EXPECT_THAT((name_of(Method<Numbers, &Numbers::cells>())),
+                AllOf(HasSubstr("Grid<int, std::pair<int, double> >::cells"),
+                      Not(HasSubstr("Method")), Not(HasSubstr("&"))));
+    EXPECT_THAT((name_of(Method<Numbers, &Numbers::add>(), 1, std::pair(1, 2.0))),
+                AllOf(HasSubstr("Grid<int, std::pair<int, double> >::add"),
+                      Not(HasSubstr("Method")), Not(HasSubstr("&"))));
 }
 
 TEST(FindTask, UnknownIdsGiveNull) {

@@ -1,0 +1,20 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "src/manager/core.hpp"
+#include "src/manager/protocol.hpp"
+
+namespace sinew::manager {
+
+/// What a call has come to: collected, and sent together.
+struct Answer {
+    Client to = 0;
+    Op op = Op::value;
+    std::uint64_t number = 0;
+    std::size_t begin = 0, size = 0;  ///< of its bytes in the collection's writer
+};
+
+}  // namespace sinew::manager

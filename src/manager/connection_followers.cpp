@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls of objects that other calls will give.
+#include <cstddef>
+#include <sinew/encoding.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/manager/connection.hpp"
+#include "src/manager/desk.hpp"
+#include "src/manager/object.hpp"
+#include "src/manager/server.hpp"
+
+namespace sinew::manager {
+
+std::shared_ptr<Pending> Connection::follow(process::Lock& lock,
+                                            std::shared_ptr<Pending> const& target,
+                                            Follower follower, Writer& bytes) {
+    refuse_large(lock, *follower.method, bytes.size());
+    wait_for_room(lock);
+    if (target->ready()) return nullptr;
+    send_forgotten();
+    auto const number = target->number();
+    bytes.overwrite(offsetof(CallHead, sequence), &number, sizeof number);
+    follower.bytes =
+        std::make_shared<std::vector<std::byte>>(bytes.bytes().begin(), bytes.bytes().end());
+    if (target->is_passed_on()) {
+        follower.pending = std::make_shared<Pending>(shared_from_this(), follower.method, 0, 0);
+        target->add_follower(follower);
+        return follower.pending;
+    }
+    auto entered = enter(follower.op, 0, follower.method, bytes.size());
+    if (is_lost()) return entered.pending;
+    if (follower.gives_object != 0) entered.pending->give_object(false);
+    follower.pending = entered.pending;
+    follower.number = entered.number;
+    target->add_follower(follower);
+    send(lock, follower.op, 0, entered.number, bytes.bytes(), follower.gives_object);
+    return entered.pending;
+}
+
+// What the manager itself has called, or refused, it answers. All else the caller sends to where the
+// object is, at once: what is called of the handle, once somebody has it, comes after that.
+void Connection::pass_on(Pending& target) {
+    auto const followers = target.take_followers();
+    if (followers.empty()) return;
+    if (target.failed()) {
+        if (!target.is_passed_on()) return;
+        for (auto const& each : followers) each.pending->fail(target.error());
+        return;
+    }
+    if (target.makes()) return;
+    auto reader = target.bytes();
+    auto const home = process::ProcessAddress::decode_from(reader).origin;
+    if (home == address_.origin && !target.is_passed_on()) return;
+    auto whole = target.bytes();
+    auto const end = Desk::existing().read_object(whole, followers.front().type);
+    for (auto const& each : followers) {
+        auto const index = static_cast<std::uint32_t>(each.number);
+        if (each.number != 0 && index < slots_.size()) slots_[index].pending = nullptr;
+        static_cast<RemoteObject&>(*end).call_instead(each);
+    }
+}
+
+void Connection::call_instead(ObjectId object, std::uint64_t& row, Follower const& follower) {
+    auto const op = follower.op == Op::follow ? Op::call : Op::oneway;
+    if (is_lost()) return follower.pending->fail(lost_error(*follower.pending, false));
+    auto const entered = enter(op, object, follower.method, follower.bytes->size());
+    if (follower.gives_object != 0) entered.pending->give_object(false);
+    follower.pending->pass_on_to(entered.pending);
+    auto const sequence = ++row;
+    std::memcpy(follower.bytes->data() + offsetof(CallHead, sequence), &sequence, sizeof sequence);
+    auto head = manager::head(op, object, entered.number);
+    head.epoch = follower.gives_object;
+    if (!here()) return mail_.send(peer_, head, *follower.bytes, follower.bytes);
+    head.size = follower.bytes->size();
+    server_->letter(nullptr, {head, *follower.bytes, follower.bytes});
+}
+
+void Connection::forget_later(std::uint64_t number, ObjectId unused) {
+    std::scoped_lock const lock(forgotten_guard_);
+    forgotten_.emplace_back(number, unused);
+}
+
+void Connection::send_forgotten() {
+    std::vector<std::pair<std::uint64_t, ObjectId>> forgotten;
+    {
+        std::scoped_lock const lock(forgotten_guard_);
+        forgotten.swap(forgotten_);
+    }
+    if (is_lost()) return;
+    for (auto const& [number, unused] : forgotten) {
+        tell(Op::forget, 0, number);
+        if (unused != 0 && !Desk::existing().knows(*this, unused)) tell(Op::release, unused);
+    }
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "src/manager/answer.hpp"
+#include "src/manager/core.hpp"
+
+namespace sinew::manager {
+
+/// Answers that leave together, once all records they depend on are kept.
+struct Parcel {
+    std::vector<Answer> answers;
+    std::vector<std::byte> bytes;  ///< that the answers are parts of
+    std::size_t missing = 0;       ///< records, the next state
+};
+
+/// When the state of which object goes to the maker, and which answers wait until it is kept there:
+/// the rules, without threads, links or time.
+///
+/// - An object whose calls are to be kept every N calls: no more than N - 1 that were answered are not
+///   in the last state that was kept. With N = 1, what was answered is kept.
+/// - Of one object, so many bytes of states are under way at most; what is executed meanwhile waits for
+///   the next state, which tells of all of it.
+class Escrow {
+public:
+    using Record = std::uint64_t;  ///< what is told to the maker: 1, 2, ...
+    using Parcels = std::vector<std::shared_ptr<Parcel>>;
+
+    /// `every`: calls; 0: only when asked.
+    void add(ObjectId object, bool can_save, std::uint64_t every);
+    /// It is destroyed. True: the maker is to be told now; else `kept` says when: what is under way of
+    /// it must not arrive later.
+    bool end(ObjectId object);
+    bool can_save(ObjectId object) const;
+
+    struct Decision {
+        enum class Kind : std::uint8_t {
+            pass,  ///< the parcel leaves unless it depends on something
+            hold,  ///< it waits for the next state
+            save   ///< the state is to be saved now, as `record`, on which the parcel depends
+        } kind = Kind::pass;
+        Record record = 0;
+    };
+    /// So many calls of it have been executed, and `parcel` tells of them.
+    Decision executed(ObjectId object, std::uint64_t calls, Saves saves,
+                      std::shared_ptr<Parcel> const& parcel);
+    /// The state is saved, and on its way.
+    void saved(ObjectId object, Record record, std::size_t bytes);
+    /// It could not be saved: what depends on that, to be changed before `kept`.
+    Parcels const& depending(Record record) { return under_way_.at(record).parcels; }
+
+    /// Something else of the object is on its way: that it was made, on which all else depends.
+    Record sent(ObjectId object);
+    Record sent_made(ObjectId object);
+    /// The parcel leaves no sooner than these records are kept.
+    void depend(std::shared_ptr<Parcel> const& parcel, std::vector<Record> const& records);
+
+    struct Kept {
+        Parcels leave;
+        ObjectId save = 0;   ///< of which a state is to be saved now, in its turn; 0: none
+        ObjectId ended = 0;  ///< of which the maker is to be told now that it was destroyed
+    };
+    Kept kept(Record record);
+    /// Nothing will be kept any more: all that waits, to leave.
+    Parcels open();
+
+    /// Those that have changed since their last state.
+    std::vector<ObjectId> changed() const;
+
+private:
+    struct Object {
+        bool can_save = false;
+        std::uint64_t every = 0;
+        std::uint64_t since = 0;               ///< calls, after the last state
+        std::map<Record, std::size_t> states;  ///< under way: their bytes
+        std::size_t bytes = 0;                 ///< of all
+        Parcels waiting;                       ///< for the next state
+        std::size_t records = 0;               ///< under way
+        Record made = 0;
+        bool ended = false;
+    };
+    Decision hold(Object& object, std::shared_ptr<Parcel> const& parcel);
+    struct Sent {
+        ObjectId object = 0;
+        Parcels parcels;  ///< that wait for it
+    };
+    Record records_ = 0;
+    std::unordered_map<ObjectId, Object> objects_;
+    std::map<Record, Sent> under_way_;
+};
+
+}  // namespace sinew::manager

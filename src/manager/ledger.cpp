@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/ledger.hpp"
+
+#include <utility>
+
+namespace sinew::manager {
+
+void Ledger::made(ObjectId object, std::uint64_t maker, std::uint64_t parallel, Bytes arguments) {
+    auto& entry = entries_[object];
+    entry.maker = maker;
+    entry.parallel = parallel;
+    entry.arguments = std::make_shared<Bytes const>(std::move(arguments));
+}
+
+void Ledger::named(ObjectId object, std::string name) {
+    auto& entry = entries_[object];
+    entry.names.insert(std::move(name));
+    entry.detached = true;
+}
+
+void Ledger::state(ObjectId object, std::uint64_t version, Bytes state) {
+    auto& entry = entries_[object];
+    if (version < entry.version) return;
+    entry.version = version;
+    entry.state = std::make_shared<Bytes const>(std::move(state));
+}
+
+void Ledger::begin_anew() {
+    std::erase_if(entries_, [](auto const& each) { return each.second.maker == 0; });
+    for (auto& [object, entry] : entries_) entry.version = 0;
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/manager/core.hpp"
+
+namespace sinew::manager {
+
+/// What a manager's maker keeps of its objects, so that they can be made again in another process:
+/// how they were made, their names, and the last state that they gave. Without threads, links or time.
+class Ledger {
+public:
+    using Bytes = std::vector<std::byte>;
+    struct Entry {
+        std::uint64_t maker = 0;  ///< detail::TaskId; 0: only its state has arrived so far
+        std::uint64_t parallel = 1;
+        bool detached = false;
+        std::set<std::string> names;
+        std::shared_ptr<Bytes const> arguments;
+        std::uint64_t version = 0;  ///< of the state
+        std::shared_ptr<Bytes const> state;
+    };
+
+    void made(ObjectId object, std::uint64_t maker, std::uint64_t parallel, Bytes arguments);
+    void detached(ObjectId object) { entries_[object].detached = true; }
+    void named(ObjectId object, std::string name);
+    /// Of several, the one of the highest version counts, however they arrive.
+    void state(ObjectId object, std::uint64_t version, Bytes state);
+    void ended(ObjectId object) { entries_.erase(object); }
+
+    /// The process they came from is dead: what had not wholly arrived never will, and the next one
+    /// counts its versions anew.
+    void begin_anew();
+    /// Those that can be made again.
+    std::map<ObjectId, Entry> const& entries() const { return entries_; }
+
+private:
+    std::map<ObjectId, Entry> entries_;
+};
+
+}  // namespace sinew::manager

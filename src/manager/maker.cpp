@@ -1,0 +1,209 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/maker.hpp"
+
+#include <algorithm>
+#include <exception>
+#include <sinew/encoding.hpp>
+#include <sinew/reply.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::manager {
+
+using process::Clock;
+using process::Lock;
+
+namespace {
+
+// Others may know of a death sooner than the maker. Who has lost sight of one that is not dead after
+// all is told where it was.
+constexpr auto doubt = std::chrono::seconds(2);
+
+}  // namespace
+
+void Place::encode_to(Writer& writer) const {
+    address.encode_to(writer);
+    line.encode_to(writer);
+}
+
+Place Place::decode_from(Reader& reader) {
+    auto address = process::ProcessAddress::decode_from(reader);
+    return {std::move(address), Line::decode_from(reader)};
+}
+
+Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands)
+    : mail_(mail), lineage_(lineage), options_(std::move(options)), hands_(std::move(hands)),
+      lives_(options_.max_restarts) {}
+
+Line Maker::line() const {
+    return {mail_.own_address(), lineage_, lives_.incarnation(), lives_.most_restarts(),
+            options_.checkpoints};
+}
+
+void Maker::ready(process::ProcessAddress const& address) {
+    address_ = address;
+    if (lives_.incarnation() == 0) return now_alive();
+    mail_.on_loop([&] { remake_all(address); });
+}
+
+void Maker::now_alive() {
+    lives_.alive();
+    timer_ = {};
+    hands_.alive({address_, line()});
+    tell_those_who_ask(false);
+}
+
+void Maker::remake_all(process::ProcessAddress const& address) {
+    auto const peer = mail_.find(address);
+    for (auto const& [id, entry] : ledger_.entries()) send_remake(peer, id, entry);
+    auto head = manager::head(Op::all, lineage_, ledger_.entries().size());
+    head.epoch = lives_.incarnation();
+    mail_.send(peer, head);
+}
+
+void Maker::send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
+                        Ledger::Entry const& entry) {
+    RemakeHead const first{.object = id,
+                           .maker = entry.maker,
+                           .parallel = entry.parallel,
+                           .arguments = entry.arguments->size(),
+                           .state = entry.state ? entry.state->size() : 0,
+                           .detached = entry.detached,
+                           .has_state = entry.state != nullptr};
+    auto const letter = std::make_shared<Writer>();
+    letter->write(&first, sizeof first);
+    letter->write(entry.arguments->data(), entry.arguments->size());
+    if (entry.state) letter->write(entry.state->data(), entry.state->size());
+    encode(*letter, std::vector<std::string>(entry.names.begin(), entry.names.end()));
+    auto head = manager::head(Op::remake, lineage_, 0);
+    head.epoch = lives_.incarnation();
+    mail_.send(peer, head, letter->bytes(), letter);
+}
+
+bool Maker::died(std::string const& how) {
+    last_death_ = how;
+    auto const pause = lives_.died(how);
+    if (!pause) {
+        timer_ = {};
+        tell_those_who_ask(false);
+        return false;
+    }
+    log_warning(text(options_.name, ": ", how, "; it is started anew (", lives_.incarnation(),
+                     " of ", lives_.most_restarts(), " times)"));
+    ledger_.begin_anew();
+    start_after(*pause);
+    return true;
+}
+
+// Also without a pause not at once: the callback that tells of the death is the old process's.
+void Maker::start_after(std::chrono::milliseconds pause) {
+    timer_ = mail_.runtime().loop().after(pause, [this] { mail_.on_loop([this] { start(); }); });
+}
+
+void Maker::start() {
+    timer_ = {};
+    try {
+        hands_.start();
+    } catch (std::exception const& error) {
+        died(text("not to be started (", error.what(), ")"));
+        return;
+    }
+    constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
+    timer_ = mail_.runtime().loop().after(std::min(options_.start_timeout, longest),
+                                          [this] { hands_.kill(); });
+}
+
+void Maker::end(std::string const& why) {
+    timer_ = {};
+    lives_.end(why);
+    tell_those_who_ask(false);
+}
+
+void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter) {
+    if (static_cast<Op>(letter.head.op) != Op::where) {
+        if (letter.head.epoch != lives_.incarnation()) return;  // of one that is dead
+        record(letter);
+        if (letter.head.number == 0) return;
+        auto head = manager::head(Op::kept, lineage_, letter.head.number);
+        head.epoch = lives_.incarnation();
+        return mail_.send(peer, head);
+    }
+    auto bytes = letter.bytes;
+    auto const lost = process::take_value<std::uint64_t>(bytes);
+    if (!lost) return;
+    Asker asker{peer, letter.head.number, static_cast<std::uint32_t>(*lost)};
+    if (is_decided() && is_later_than(asker.lost)) return tell(asker);
+    askers_.push_back(std::move(asker));
+    if (!is_decided()) return;
+    doubts_ = mail_.runtime().loop().after(
+        doubt, [this] { mail_.on_loop([this] { tell_those_who_ask(true); }); });
+}
+
+void Maker::record(process::Letter const& letter) {
+    auto const op = static_cast<Op>(letter.head.op);
+    if (op == Op::remade) return now_alive();
+    auto bytes = letter.bytes;
+    auto const head = process::take_value<RecordHead>(bytes);
+    if (!head) return;
+    auto const copy = [&] { return Ledger::Bytes(bytes.begin(), bytes.end()); };
+    switch (op) {
+        case Op::made:
+            return ledger_.made(head->object, head->maker, head->parallel, copy());
+        case Op::state:
+            return ledger_.state(head->object, letter.head.number, copy());
+        case Op::named:
+            return ledger_.named(head->object, std::string(text_of(bytes)));
+        case Op::detached:
+            return ledger_.detached(head->object);
+        case Op::destroyed:
+            return ledger_.ended(head->object);
+        default:
+            return;
+    }
+}
+
+bool Maker::is_later_than(std::uint32_t lost) const {
+    return lives_.state() == Lives::State::lost || lives_.incarnation() > lost;
+}
+
+void Maker::tell(Asker const& asker) {
+    if (lives_.state() == Lives::State::lost)
+        return mail_.send(asker.peer, manager::head(Op::ended, 0, asker.number),
+                          bytes_of(std::string_view(lost_text())));
+    Writer place;
+    Place{address_, line()}.encode_to(place);
+    mail_.send(asker.peer, manager::head(Op::found, 0, asker.number), place.bytes());
+}
+
+void Maker::tell_those_who_ask(bool also_of_the_same) {
+    if (!is_decided()) return;
+    auto const askers = std::exchange(askers_, {});
+    mail_.together([&] {
+        for (auto const& each : askers) {
+            if (also_of_the_same || is_later_than(each.lost)) tell(each);
+            else askers_.push_back(each);
+        }
+    });
+    changed_.notify_all();
+}
+
+std::string Maker::lost_text() const {
+    return text(options_.name, " is gone for good (", lives_.end_text(), ")");
+}
+
+Place Maker::wait_for_place(Lock& lock, std::optional<std::uint32_t> lost,
+                            process::Clock::time_point deadline) {
+    auto const decided = [this] { return is_decided(); };
+    auto const later = [&] { return is_decided() && is_later_than(*lost); };
+    if (lost) mail_.wait(lock, changed_, std::min(deadline, Clock::now() + doubt), later);
+    if (!mail_.wait(lock, changed_, deadline, decided))
+        throw Timeout(text(options_.name, " has not been started anew in time (it was ",
+                           last_death_.empty() ? "not ready yet" : last_death_,
+                           "). Wait longer: see Object::refresh"));
+    if (lives_.state() == Lives::State::lost) throw ObjectLost(lost_text(), false);
+    return {address_, line()};
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/manager/ledger.hpp"
+#include "src/manager/line.hpp"
+#include "src/manager/lives.hpp"
+#include "src/manager/protocol.hpp"
+#include "src/process/queue_mail.hpp"
+
+namespace sinew::manager {
+
+/// Where a manager is to be called.
+struct Place {
+    process::ProcessAddress address;
+    Line line;
+
+    void encode_to(Writer& writer) const;
+    static Place decode_from(Reader& reader);
+};
+
+/// A manager's maker's side of starting it anew: keeps what its objects are made of, has its process
+/// started again, gives that the objects, and tells those who ask where it is. Everything with the
+/// guard held.
+class Maker {
+public:
+    struct Hands {
+        std::function<void()> start;  ///< its process; what it throws counts as a death
+        std::function<void()> kill;   ///< the process, which does not come to be ready
+        std::function<void(Place const&)> alive;
+    };
+    struct Options {
+        std::string name;
+        std::uint32_t max_restarts;
+        Checkpoints checkpoints;
+        std::chrono::nanoseconds start_timeout;
+    };
+    Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands);
+    Maker(Maker const&) = delete;
+
+    /// Of the process that starts, or is there.
+    Line line() const;
+    /// It listens; its objects are sent to it.
+    void ready(process::ProcessAddress const& address);
+    /// False: there will be no other.
+    bool died(std::string const& how);
+    /// The manager is to end. Those who ask are told `why`.
+    void end(std::string const& why);
+
+    void letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter);
+    /// Waits until it can be called. Throws ObjectLost where it never will be, Timeout. `lost`: an
+    /// incarnation that is not meant, as far as the caller knows; all before are not either.
+    Place wait_for_place(process::Lock& lock, std::optional<std::uint32_t> lost,
+                         process::Clock::time_point deadline);
+
+private:
+    struct Asker {
+        std::shared_ptr<process::Peer> peer;
+        std::uint64_t number;
+        std::uint32_t lost;
+    };
+    void start_after(std::chrono::milliseconds pause);
+    void start();
+    void remake_all(process::ProcessAddress const& address);
+    void send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
+                     Ledger::Entry const& entry);
+    void record(process::Letter const& letter);
+    void now_alive();
+    void tell(Asker const& asker);
+    void tell_those_who_ask(bool also_of_the_same);
+    bool is_decided() const { return lives_.state() != Lives::State::starting; }
+    bool is_later_than(std::uint32_t lost) const;
+    std::string lost_text() const;
+
+    process::Mail& mail_;
+    std::uint64_t const lineage_;
+    Options const options_;
+    Hands const hands_;
+    Lives lives_;
+    Ledger ledger_;
+    process::ProcessAddress address_;
+    std::vector<Asker> askers_;
+    std::condition_variable changed_;
+    std::string last_death_;
+    wire::Loop::Handle doubts_;
+    wire::Loop::Handle timer_;  ///< until the process starts, or is ready at the latest
+};
+
+}  // namespace sinew::manager

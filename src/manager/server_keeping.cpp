@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a server does where its process is started anew when it dies.
+#include <algorithm>
+#include <sinew/task.hpp>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/manager/journal.hpp"
+#include "src/manager/server.hpp"
+#include "src/task/demangle.hpp"
+
+namespace sinew::manager {
+
+void Server::keep(Line line) {
+    journal_ = std::make_unique<Journal>(
+        mail_, std::move(line),
+        Journal::Hands{.send = [this](Parcel const& each) { send(each.answers, each.bytes); },
+                       .append =
+                           [this](ObjectId id, Call call) {
+                               core_.append(id, std::move(call));
+                               wake();
+                           }});
+}
+
+void Server::checkpoint(Caller& from, Letter const& letter) {
+    auto const id = letter.head.id;
+    auto bytes = letter.bytes;
+    auto const head = process::take_value<CallHead>(bytes);
+    if (!head) return;
+    if (!journal_ || !journal_->can_save(id)) {
+        core_.skip(id, from.number, head->sequence);
+        auto const* const why =
+            journal_ ? "the object has no state to be kept (it is gone, or its type is not "
+                       "sinew::Keepable). Give it save() and restore()"
+                     : "nothing keeps the object's state (its manager is not started anew when it "
+                       "dies). Set ManagerOptions::max_restarts";
+        return answer(from, Op::refused, letter.head.number, bytes_of(why));
+    }
+    Call call;
+    call.client = from.number;
+    call.number = letter.head.number;
+    call.saves = Saves::yes;
+    if (!core_.arrive(id, head->sequence, std::move(call)))
+        answer(from, Op::gone, letter.head.number);
+}
+
+void Server::from_maker(Letter const& letter) {
+    if (!journal_ || letter.head.epoch != journal_->line().incarnation) return;
+    switch (static_cast<Op>(letter.head.op)) {
+        case Op::kept:
+            return journal_->kept(letter.head.number);
+        case Op::remake:
+            return remake(letter);
+        case Op::all:
+            to_remake_ = letter.head.number;
+            knows_how_many_ = true;
+            if (remade_ == to_remake_) journal_->remade();
+            return;
+        default:
+            return;
+    }
+}
+
+// The maker has this same program, and what it sends was written by it.
+void Server::remake(Letter const& letter) {
+    auto bytes = letter.bytes;
+    auto const head = process::take_value<RemakeHead>(bytes);
+    if (!head || head->arguments > bytes.size() || head->state > bytes.size() - head->arguments)
+        return log_warning("an object cannot be made again: its maker sent nonsense");
+    auto const* const maker = detail::find_task({head->maker});
+    if (maker == nullptr || maker->make == nullptr) {
+        log_warning("an object cannot be made again: a library that makes it is not loaded yet");
+        return remade_one();
+    }
+    auto const arguments = bytes.first(head->arguments);
+    auto const state = bytes.subspan(head->arguments, head->state);
+    Reader rest(bytes.subspan(head->arguments + head->state));
+    Call call;
+    call.method = maker;
+    call.makes = true;
+    call.arguments = keep(letter, arguments);
+    if (head->has_state != 0)
+        call.state = std::make_shared<std::vector<std::byte> const>(state.begin(), state.end());
+    auto const parallel = static_cast<unsigned>(head->parallel);
+    core_.add(parallel, maker->name, std::move(call), head->object);
+    journal_->add(head->object, *maker, parallel, true);
+    if (head->detached != 0) core_.detach(head->object);
+    for (auto const& name : decode<std::vector<std::string>>(rest))
+        core_.publish(head->object, name);
+}
+
+// Also those that could not be.
+void Server::remade_one() {
+    if (++remade_ == to_remake_ && knows_how_many_) journal_->remade();
+}
+
+}  // namespace sinew::manager
