@@ -9,6 +9,10 @@
 #include <string>
 #include <typeinfo>
 
+#include <sinew/managed/condition.hpp>
+#include <sinew/managed/event.hpp>
+#include <sinew/managed/lock.hpp>
+#include <sinew/managed/queue.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/object.hpp>
 
@@ -57,6 +61,24 @@ public:
     Object<T> lookup(std::string const& name) {
         return Object<T>(find(name, typeid(T).name()));
     }
+    /// As `lookup<managed::List<int>>("jobs")`.
+    template <managed::IsHandle T>
+    T lookup(std::string const& name) {
+        return T::of(find(name, T::kept()));
+    }
+
+    // What is ready-made: see each class.
+    managed::Lock lock();
+    managed::Lock recursive_lock();
+    /// With a recursive lock of its own.
+    managed::Condition condition();
+    managed::Condition condition(managed::Lock const& lock);
+    managed::Event event();
+    /// `bound`: how many items it takes; 0: any number.
+    template <class T>
+    managed::Queue<T> queue(std::size_t bound = 0) {
+        return managed::Queue<T>(create<managed::QueueObject<T>>(bound));
+    }
 
     /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing.
     void shutdown();
@@ -82,6 +104,19 @@ public:
     template <class T>
     AsyncObject<T> lookup(std::string const& name) {
         return AsyncObject<T>(Manager::lookup<T>(name));
+    }
+    template <managed::IsHandle T>
+    T lookup(std::string const& name) {
+        return Manager::lookup<T>(name);
+    }
+
+    managed::AsyncLock lock() { return Manager::lock().async(); }
+    managed::AsyncLock recursive_lock() { return Manager::recursive_lock().async(); }
+    managed::AsyncCondition condition() { return Manager::condition().async(); }
+    managed::AsyncEvent event() { return Manager::event().async(); }
+    template <class T>
+    managed::AsyncQueue<T> queue(std::size_t bound = 0) {
+        return Manager::queue<T>(bound).async();
     }
 };
 

@@ -43,6 +43,7 @@ Writer& argument_writer();
 /// - Calls of one process on one object are executed in the order they were made, one at a time;
 ///   those of different processes in any order, but never two at a time, unless the object was made
 ///   for several (see Manager::create). Different objects of a manager may be called at the same time.
+/// - A method may answer later: see Deferred.
 /// - Each call is executed at most once. Where the manager dies, calls that had been sent and not
 ///   answered are ObjectLost, with maybe_executed().
 /// - The object lives as long as a process has a handle of it. One whose handle has travelled from a
@@ -62,7 +63,7 @@ public:
         using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
         auto& writer = detail::argument_writer();
         Called::encode_arguments(writer, arguments...);
-        return Reply<typename Called::Result>(end_->call(Called::entry(), writer));
+        return Reply<detail::Answer<typename Called::Result>>(end_->call(Called::entry(), writer));
     }
     /// Nobody hears of its end: what it throws is written to the manager's standard error.
     template <auto M, class... Args>

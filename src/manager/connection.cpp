@@ -135,14 +135,19 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
                 return pending.fail(std::current_exception());
             }
         case Op::gone:
+            if (!letter.bytes.empty())
+                return pending.fail(std::make_exception_ptr(ObjectLost(
+                    text(pending.text(),
+                         ": its manager has ended, and the object had not answered by then"),
+                    true)));
             return pending.fail(std::make_exception_ptr(ObjectLost(
                 text(pending.text(),
                      ": there is no such object any more (its manager ends, or "
                      "no process has had a handle of it). Keep a handle, or detach() it"),
                 false)));
         case Op::cancelled:
-            return pending.fail(std::make_exception_ptr(
-                Cancelled(text(pending.text(), " was cancelled before it began"))));
+            return pending.fail(
+                std::make_exception_ptr(Cancelled(text(pending.text(), " was cancelled"))));
         default:
             return pending.fail(
                 std::make_exception_ptr(UsageError(text(pending.text(), ": ", words))));

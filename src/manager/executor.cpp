@@ -2,12 +2,14 @@
 #include "src/manager/executor.hpp"
 
 #include <exception>
+#include <sinew/deferred.hpp>
 #include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
 #include <utility>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/manager/owed_call.hpp"
 
 namespace sinew::manager {
 namespace {
@@ -29,9 +31,11 @@ std::shared_ptr<void> Executor::run(Work const& work) {
     for (std::size_t i = 0; i < work.calls->size(); ++i) {
         if (!work.calls->claim(i)) continue;
         auto const& call = (*work.calls)[i];
+        RunningCall const running(*this, work, i);
         if (call.makes) instance = make(call);
+        else if (call.notice != Notice::none) notify(instance, call);
         else execute(instance.get(), call);
-        if (bytes_.size() >= full || Clock::now() - since_ > moment) flush();
+        if (bytes_.size() + later_bytes_.size() >= full || Clock::now() - since_ > moment) flush();
     }
     flush();
     current_object = 0;
@@ -57,11 +61,27 @@ void Executor::execute(void* instance, Call const& call) {
     try {
         Reader reader(call.arguments.bytes);
         call.method->run(instance, reader, bytes_);
-        if (call.oneway) bytes_.truncate(begin);
+        bool const answers = RunningCall::current()->answers();
+        if (call.oneway || !answers) bytes_.truncate(begin);
+        if (!answers) return;
         add(call, call.oneway ? Op::done : Op::value, begin);
     } catch (...) {
         bytes_.truncate(begin);
-        note_failure(call);
+        if (RunningCall::current()->answers()) note_failure(call);
+    }
+}
+
+void Executor::notify(std::shared_ptr<void> const& instance, Call const& call) {
+    auto const* const hearer = std::get_deleter<detail::Hearer>(instance);
+    if (hearer == nullptr) return;
+    try {
+        if (call.notice == Notice::lost && hearer->lost != nullptr)
+            hearer->lost(instance.get(), {call.client});
+        // Who is lost has withdrawn, too.
+        if (hearer->withdrawn != nullptr) hearer->withdrawn(instance.get());
+    } catch (...) {
+        auto const record = detail::describe(std::current_exception());
+        log_warning(text("an object that heard of its callers' end threw: ", record.text()));
     }
 }
 
@@ -79,10 +99,19 @@ void Executor::add(Call const& call, Op op, std::size_t begin) {
     answers_.push_back({call.client, op, call.number, begin, bytes_.size() - begin});
 }
 
+void Executor::add_later(Answer answer, Writer const& bytes) {
+    answer.begin = later_bytes_.size();
+    later_bytes_.write(bytes.bytes().data(), bytes.size());
+    later_.push_back(answer);
+}
+
 void Executor::flush() {
     if (!answers_.empty()) send_(answers_, bytes_);
+    if (!later_.empty()) send_(later_, later_bytes_);
     answers_.clear();
+    later_.clear();
     bytes_.clear();
+    later_bytes_.clear();
     since_ = Clock::now();
 }
 

@@ -22,12 +22,12 @@ enum class Op : std::uint16_t {
     release,  ///< ... none any more
     detach,   ///< answered
     publish,  ///< a name; answered
-    lookup,   ///< a name; `found` answers, with a hold
+    lookup,   ///< a name; `found` answers, without a hold: what is published stays
 
     value = 32,  ///< the result
     done,        ///< a one-way call is over
     failure,     ///< an ErrorRecord
-    gone,        ///< no such object; words
+    gone,  ///< no such object any more; a byte: its call had begun, and was to be answered later
     cancelled,
     refused,  ///< words: what was asked is wrong
     found,    ///< id: the object; its type's name

@@ -26,6 +26,7 @@ struct Answer {
     Op op = Op::value;
     std::uint64_t number = 0;
     std::size_t begin = 0, size = 0;  ///< of its bytes in the collection's writer
+    ObjectId later = 0;               ///< of a call that was postponed: the object
 };
 
 /// The objects of this process, and the threads that execute what is called of them. Everything with
@@ -45,6 +46,10 @@ public:
     void work();
     /// What runs ends; nothing else begins.
     void stop();
+
+    // Without the guard: of calls whose objects answer later.
+    void postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call);
+    void send_later(std::vector<Answer> const& answers, Writer const& bytes);
 
 private:
     struct Caller {
