@@ -2,11 +2,20 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include <sinew/object.hpp>
+
+namespace sinew::detail {
+// std::out_of_range.
+[[noreturn]] void refuse_index(char const* what, std::size_t index, std::size_t size);
+[[noreturn]] void refuse_slice(char const* what, std::size_t first, std::size_t count,
+                               std::size_t size);
+[[noreturn]] void refuse_key(std::size_t size);
+}  // namespace sinew::detail
 
 /// Lists, dictionaries, locks and the like that live in a manager: Manager::list(), Manager::lock()...
 ///
