@@ -9,8 +9,22 @@
 #include <memory>
 #include <string>
 #include <typeinfo>
+#include <utility>
+#include <vector>
 
 #include <sinew/keeping.hpp>
+#include <sinew/managed/array.hpp>
+#include <sinew/managed/barrier.hpp>
+#include <sinew/managed/condition.hpp>
+#include <sinew/managed/counter.hpp>
+#include <sinew/managed/dict.hpp>
+#include <sinew/managed/event.hpp>
+#include <sinew/managed/list.hpp>
+#include <sinew/managed/lock.hpp>
+#include <sinew/managed/queue.hpp>
+#include <sinew/managed/semaphore.hpp>
+#include <sinew/managed/space.hpp>
+#include <sinew/managed/value.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/object.hpp>
 
@@ -74,6 +88,49 @@ public:
     Object<T> lookup(std::string const& name) {
         return Object<T>(find(name, typeid(T).name()));
     }
+    /// As `lookup<managed::List<int>>("jobs")`.
+    template <managed::IsHandle T>
+    T lookup(std::string const& name) {
+        return T::of(find(name, T::kept()));
+    }
+
+    // What is ready-made: see each class.
+    managed::Lock lock();
+    managed::Lock recursive_lock();
+    /// With a recursive lock of its own.
+    managed::Condition condition();
+    managed::Condition condition(managed::Lock const& lock);
+    managed::Event event();
+    managed::Semaphore semaphore(std::int64_t permits = 1);
+    managed::Semaphore bounded_semaphore(std::int64_t permits = 1);
+    managed::Barrier barrier(std::size_t parties);
+    managed::Counter counter(std::int64_t first = 0);
+    managed::Space space();
+    template <class T>
+    managed::Value<T> value(T const& first = T()) {
+        return managed::Value<T>(create<managed::ValueObject<T>>(first));
+    }
+    template <class T>
+    managed::Array<T> array(std::size_t size, T const& each = T()) {
+        return managed::Array<T>(create<managed::ArrayObject<T>>(size, each));
+    }
+    template <class T>
+    managed::Array<T> array(std::vector<T> const& values) {
+        return managed::Array<T>(create<managed::ArrayObject<T>>(values));
+    }
+    template <class T>
+    managed::List<T> list(std::vector<T> const& items = {}) {
+        return managed::List<T>(create<managed::ListObject<T>>(items));
+    }
+    template <class Key, class Value>
+    managed::Dict<Key, Value> dict(std::vector<std::pair<Key, Value>> const& items = {}) {
+        return managed::Dict<Key, Value>(create<managed::DictObject<Key, Value>>(items));
+    }
+    /// `bound`: how many items it takes; 0: any number.
+    template <class T>
+    managed::Queue<T> queue(std::size_t bound = 0) {
+        return managed::Queue<T>(create<managed::QueueObject<T>>(bound));
+    }
 
     /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing.
     void shutdown();
@@ -115,6 +172,50 @@ public:
     template <class T>
     AsyncObject<T> lookup(std::string const& name) {
         return AsyncObject<T>(Manager::lookup<T>(name));
+    }
+    template <managed::IsHandle T>
+    T lookup(std::string const& name) {
+        return Manager::lookup<T>(name);
+    }
+
+    managed::AsyncLock lock() { return Manager::lock().async(); }
+    managed::AsyncLock recursive_lock() { return Manager::recursive_lock().async(); }
+    managed::AsyncCondition condition() { return Manager::condition().async(); }
+    managed::AsyncEvent event() { return Manager::event().async(); }
+    managed::AsyncSemaphore semaphore(std::int64_t permits = 1) {
+        return Manager::semaphore(permits).async();
+    }
+    managed::AsyncSemaphore bounded_semaphore(std::int64_t permits = 1) {
+        return Manager::bounded_semaphore(permits).async();
+    }
+    managed::AsyncBarrier barrier(std::size_t parties) { return Manager::barrier(parties).async(); }
+    managed::AsyncCounter counter(std::int64_t first = 0) {
+        return Manager::counter(first).async();
+    }
+    managed::AsyncSpace space() { return Manager::space().async(); }
+    template <class T>
+    managed::AsyncValue<T> value(T const& first = T()) {
+        return Manager::value<T>(first).async();
+    }
+    template <class T>
+    managed::AsyncArray<T> array(std::size_t size, T const& each = T()) {
+        return Manager::array<T>(size, each).async();
+    }
+    template <class T>
+    managed::AsyncArray<T> array(std::vector<T> const& values) {
+        return Manager::array<T>(values).async();
+    }
+    template <class T>
+    managed::AsyncList<T> list(std::vector<T> const& items = {}) {
+        return Manager::list<T>(items).async();
+    }
+    template <class Key, class Value>
+    managed::AsyncDict<Key, Value> dict(std::vector<std::pair<Key, Value>> const& items = {}) {
+        return Manager::dict<Key, Value>(items).async();
+    }
+    template <class T>
+    managed::AsyncQueue<T> queue(std::size_t bound = 0) {
+        return Manager::queue<T>(bound).async();
     }
 };
 

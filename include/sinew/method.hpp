@@ -12,6 +12,7 @@
 #include <utility>
 
 #include <sinew/call.hpp>
+#include <sinew/deferred.hpp>
 #include <sinew/keeping.hpp>
 
 namespace sinew::detail {
@@ -56,7 +57,7 @@ private:
     static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
         // Braces: in this order.
         return std::apply(
-            [](auto&&... values) { return std::make_shared<T>(std::move(values)...); },
+            [](auto&&... values) { return make_object<T>(std::move(values)...); },
             std::tuple<Constructed<Passed>...>{decode<Constructed<Passed>>(reader)...});
     }
     static void run(void*, Reader&, Writer&) {}

@@ -62,6 +62,7 @@ inline constexpr bool is_handle<AsyncObject<T>> = true;
 /// - Calls of one process on one object are executed in the order they were made, one at a time;
 ///   those of different processes in any order, but never two at a time, unless the object was made
 ///   for several (see Manager::create). Different objects of a manager may be called at the same time.
+/// - A method may answer later: see Deferred.
 /// - Each call is executed at most once. Where the manager dies, calls that had been sent and not
 ///   answered are ObjectLost, with maybe_executed().
 ///   Where the manager is then started anew, they are ObjectRestarted, and so are all further calls of
@@ -83,7 +84,7 @@ public:
         using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
         auto& writer = detail::argument_writer();
         Called::encode_arguments(writer, arguments...);
-        using Result = typename Called::Result;
+        using Result = detail::Answer<typename Called::Result>;
         return Reply<Result>(end_->call(Called::entry(), writer, detail::kind_of<Result>));
     }
     /// Nobody hears of its end: what it throws is written to the manager's standard error.
@@ -168,7 +169,7 @@ public:
     template <auto M, class... Args>
     auto async(Args const&... arguments) const {
         using Called = Call<Method<T, M>, std::decay_t<Args const>...>;
-        using Result = typename Called::Result;
+        using Result = Answer<typename Called::Result>;
         auto& writer = argument_writer();
         Called::encode_arguments(writer, arguments...);
         return Reply<Result>(

@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <type_traits>
 #include <utility>
 
@@ -101,7 +102,8 @@ public:
         wait();
         return !call_->failed();
     }
-    /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has.
+    /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has,
+    /// unless it is one that its object answers later (Deferred).
     void cancel() const { call_->cancel(); }
 
 protected:
@@ -131,5 +133,21 @@ class Reply : public detail::ReplyTo<R> {
 public:
     using detail::ReplyTo<R>::ReplyTo;
 };
+
+/// Waits as long as `limit`, and then cancels the call: for certain, which takes an answer of the
+/// manager's. Nothing (of a void: false): it was cancelled, and had no effect. A value that comes
+/// meanwhile wins; a call that has begun, and is no Deferred, is waited for.
+template <class R>
+auto get_or_cancel(Reply<R> const& reply, std::chrono::nanoseconds limit)
+    -> std::conditional_t<std::is_void_v<R>, bool, std::optional<R>> {
+    if (!reply.wait_for(limit)) reply.cancel();
+    try {
+        if constexpr (!std::is_void_v<R>) return reply.get();
+        else return reply.get(), true;
+    } catch (Cancelled const& error) {
+        if (dynamic_cast<RemoteException const*>(&error) != nullptr) throw;  // the method's own
+        return {};
+    }
+}
 
 }  // namespace sinew

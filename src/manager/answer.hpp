@@ -15,6 +15,7 @@ struct Answer {
     Op op = Op::value;
     std::uint64_t number = 0;
     std::size_t begin = 0, size = 0;  ///< of its bytes in the collection's writer
+    ObjectId later = 0;               ///< of a call that was postponed: the object
 };
 
 }  // namespace sinew::manager

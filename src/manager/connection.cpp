@@ -146,6 +146,11 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
                 return pending.fail(std::current_exception());
             }
         case Op::gone:
+            if (!letter.bytes.empty())
+                return pending.fail(std::make_exception_ptr(ObjectLost(
+                    text(pending.text(),
+                         ": its manager has ended, and the object had not answered by then"),
+                    true)));
             return pending.fail(std::make_exception_ptr(ObjectLost(
                 text(pending.text(),
                      ": there is no such object any more (its manager ends, or "
@@ -156,8 +161,8 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
         case Op::ended:
             return pending.fail(std::make_exception_ptr(ObjectLost(words, false)));
         case Op::cancelled:
-            return pending.fail(std::make_exception_ptr(
-                Cancelled(text(pending.text(), " was cancelled before it began"))));
+            return pending.fail(
+                std::make_exception_ptr(Cancelled(text(pending.text(), " was cancelled"))));
         default:
             return pending.fail(
                 std::make_exception_ptr(UsageError(text(pending.text(), ": ", words))));

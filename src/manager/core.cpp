@@ -2,6 +2,8 @@
 #include "src/manager/core.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <sinew/deferred.hpp>
 #include <utility>
 
 namespace sinew::manager {
@@ -98,10 +100,49 @@ bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
         call.reset();  // those behind it have their turn all the same
         return true;
     }
+    if (auto const later = object.postponed.find({client, number});
+        later != object.postponed.end()) {
+        if (!later->second->claim()) return false;
+        object.postponed.erase(later);
+        note_withdrawn(object);
+        list(id, object);
+        return true;
+    }
     for (auto const& batch : object.batches)
-        for (std::size_t i = 0; i < batch->size(); ++i)
-            if (is_it((*batch)[i])) return batch->claim(i);
+        for (std::size_t i = 0; i < batch->size(); ++i) {
+            if (!is_it((*batch)[i])) continue;
+            if (batch->claim(i)) return true;
+            batch->give_up(i);
+            return false;
+        }
     return false;
+}
+
+Fate Core::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call,
+                    bool caller_there) {
+    auto fate = Fate::waits;
+    if (ended_) fate = Fate::ended;
+    else if (!caller_there) fate = Fate::lost;
+    else if (work.calls->given_up(index)) fate = Fate::cancelled;
+    if (fate != Fate::waits) return call->claim() ? fate : Fate::waits;
+    if (!call->claimed())
+        objects_.at(work.object).postponed.emplace(std::pair(call->client, call->number), call);
+    return fate;
+}
+
+void Core::answered(ObjectId id, Client client, std::uint64_t number) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return;
+    found->second.postponed.erase({client, number});
+    list(id, found->second);
+}
+
+// Before its turn comes, more may be: once is enough.
+void Core::note_withdrawn(Object& object) {
+    if (!object.hears || std::exchange(object.withdrawn_noted, true)) return;
+    Call notice;
+    notice.notice = Notice::withdrawn;
+    object.calls.push_back(std::move(notice));
 }
 
 bool Core::hold(ObjectId id, Client client) {
@@ -130,7 +171,8 @@ bool Core::detach(ObjectId id) {
 void Core::lost(Client client) {
     for (auto& [id, object] : objects_) {
         auto const dropped = [client](Call const& each) {
-            return each.client == client && !each.oneway && !each.makes;
+            return each.client == client && !each.oneway && !each.makes &&
+                   each.notice == Notice::none;
         };
         std::erase_if(object.calls, dropped);
         for (auto const& batch : object.batches)
@@ -138,13 +180,30 @@ void Core::lost(Client client) {
                 if (dropped((*batch)[i])) batch->claim(i);
         object.rows.erase(client);
         object.holders.erase(client);
+        lose_postponed(object, client);
         list(id, object);
     }
 }
 
+// Its one-way calls that have not begun come before the notice.
+void Core::lose_postponed(Object& object, Client client) {
+    auto later = object.postponed.lower_bound({client, 0});
+    while (later != object.postponed.end() && later->first.first == client)
+        later = later->second->claim() ? object.postponed.erase(later) : std::next(later);
+    if (object.made && !object.hears) return;
+    Call notice;
+    notice.notice = Notice::lost;
+    notice.client = client;
+    object.calls.push_back(std::move(notice));
+}
+
 std::vector<Dropped> Core::drop_all() {
     std::vector<Dropped> dropped;
+    ended_ = true;
     for (auto& [id, object] : objects_) {
+        for (auto const& [key, call] : object.postponed)
+            if (call->claim()) dropped.push_back({call->client, call->number, true});
+        object.postponed.clear();
         for (auto const& batch : object.batches)
             for (std::size_t i = 0; i < batch->size(); ++i)
                 if (batch->claim(i)) drop((*batch)[i], dropped);
@@ -154,7 +213,7 @@ std::vector<Dropped> Core::drop_all() {
 }
 
 void Core::drop(Call const& call, std::vector<Dropped>& dropped) {
-    dropped.push_back({call.client, call.number});
+    if (call.notice == Notice::none) dropped.push_back({call.client, call.number});
 }
 
 void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
@@ -198,6 +257,7 @@ std::optional<Work> Core::take() {
         while (!object.calls.empty() && calls.size() < most) {
             calls.push_back(std::move(object.calls.front()));
             object.calls.pop_front();
+            if (calls.back().notice == Notice::withdrawn) object.withdrawn_noted = false;
         }
         work.calls = object.batches.emplace_back(std::make_shared<Batch>(std::move(calls)));
         list(id, object);
@@ -220,6 +280,7 @@ std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> inst
             return unmade;
         }
         object.made = true;
+        object.hears = std::get_deleter<detail::Hearer>(instance) != nullptr;
         object.instance = std::move(instance);
     }
     list(id, object);

@@ -34,6 +34,9 @@ struct Payload {
 /// Whether a call is none of the object's methods, but asks for its state to be kept.
 enum class Saves : std::uint8_t { no, if_changed, yes };
 
+/// What an object hears that nobody called; see detail::Hearer.
+enum class Notice : std::uint8_t { none, lost, withdrawn };
+
 /// A call as the manager has received it.
 struct Call {
     Client client = 0;
@@ -45,13 +48,32 @@ struct Call {
     Payload arguments;
     /// Of an object that is made again: what it is to have; null: nothing more.
     std::shared_ptr<std::vector<std::byte> const> state = nullptr;
+    Notice notice = Notice::none;  ///< else it is no call; `client`: who is lost
 };
 
 /// A call that will not be executed: its caller is to be told.
 struct Dropped {
     Client client;
     std::uint64_t number;
+    bool begun = false;  ///< it was executed, and its object had not answered yet
 };
+
+/// A call whose method has returned, and whose object answers later: whoever claims it tells the
+/// caller.
+class Postponed {
+public:
+    Postponed(Client client_, std::uint64_t number_) : client(client_), number(number_) {}
+    bool claim() { return !claimed_.exchange(true, std::memory_order_acq_rel); }
+    bool claimed() const { return claimed_.load(std::memory_order_acquire); }
+    Client const client;
+    std::uint64_t const number;
+
+private:
+    std::atomic<bool> claimed_{false};
+};
+
+/// What has become, while it ran, of a call that is to be answered later.
+enum class Fate : std::uint8_t { waits, cancelled, lost, ended };
 
 /// Calls of one object that a thread executes in a row. Which have begun is decided by who claims them
 /// first: that thread, or whoever drops them meanwhile.
@@ -65,10 +87,14 @@ public:
     bool claim(std::size_t index) {
         return !claimed_[index].exchange(true, std::memory_order_acq_rel);
     }
+    /// It has begun: nobody will wait for what its object answers later.
+    void give_up(std::size_t index) { given_up_.insert(index); }
+    bool given_up(std::size_t index) const { return given_up_.count(index) > 0; }
 
 private:
     std::vector<Call> const calls_;
     std::unique_ptr<std::atomic<bool>[]> const claimed_;
+    std::set<std::size_t> given_up_;
 };
 
 /// Something for a thread to do.
@@ -86,6 +112,8 @@ struct Work {
 /// - An object lives as long as a client holds it, or it is detached; then it is destroyed, after the
 ///   calls that had arrived.
 /// - What a lost client had called and what has not begun is dropped, unless it was one-way.
+/// - A call that is answered later can be cancelled until then, and keeps its object; objects that
+///   hear of such things (detail::Hearer) have it as a call in their row.
 class Core {
 public:
     /// An object that `making` makes, held by who calls that; it is in no sequence. `again`: under the
@@ -100,8 +128,14 @@ public:
     bool arrive(ObjectId object, std::uint64_t sequence, Call call);
     /// The call of this sequence number will not come.
     void skip(ObjectId object, Client client, std::uint64_t sequence);
-    /// True: it will never begin.
+    /// True: it will never begin, or never be answered by its object.
     bool cancel(ObjectId object, Client client, std::uint64_t number);
+    /// The call's method has returned without an answer. `waits`: that is noted, unless it has been
+    /// answered meanwhile. Else it is claimed, and its caller to be told. `caller_there`: it is not lost.
+    Fate postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call,
+                  bool caller_there);
+    /// One of these was claimed by its object.
+    void answered(ObjectId object, Client client, std::uint64_t number);
     /// The client counts its calls of it from 1 again; those before have arrived. False: there is no
     /// such object.
     bool hold(ObjectId object, Client client);
@@ -142,23 +176,30 @@ private:
         unsigned parallel = 1;
         char const* type = nullptr;
         bool made = false, detached = false, listed = false;
+        bool hears = false, withdrawn_noted = false;
         std::shared_ptr<void> instance;
         std::deque<Call> calls;
         std::vector<std::shared_ptr<Batch>> batches;  ///< that run
         std::set<Client> holders;
         std::unordered_map<Client, Row> rows;
+        std::map<std::pair<Client, std::uint64_t>, std::shared_ptr<Postponed>> postponed;
     };
     bool enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
                  std::optional<Call> call);
     void list(ObjectId id, Object& object);
     static void drop(Call const& call, std::vector<Dropped>& dropped);
     static void drop_waiting(Object& object, std::vector<Dropped>& dropped);
-    static bool wanted(Object const& object) { return object.detached || !object.holders.empty(); }
+    static bool wanted(Object const& object) {
+        return object.detached || !object.holders.empty() || !object.postponed.empty();
+    }
+    static void note_withdrawn(Object& object);
+    static void lose_postponed(Object& object, Client client);
 
     std::unordered_map<ObjectId, Object> objects_;
     std::deque<ObjectId> turns_;
     std::map<std::string, ObjectId> names_;
     ObjectId ids_ = 0;
+    bool ended_ = false;  ///< nothing begins any more
 };
 
 }  // namespace sinew::manager

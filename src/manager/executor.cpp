@@ -3,12 +3,14 @@
 
 #include <algorithm>
 #include <exception>
+#include <sinew/deferred.hpp>
 #include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
 #include <utility>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/manager/owed_call.hpp"
 
 namespace sinew::manager {
 namespace {
@@ -30,9 +32,12 @@ std::shared_ptr<void> Executor::run(Work const& work) {
     for (std::size_t i = 0; i < work.calls->size(); ++i) {
         if (!work.calls->claim(i)) continue;
         auto const& call = (*work.calls)[i];
+        RunningCall const running(*this, work, i);
         if (call.makes) instance = make(call);
+        else if (call.notice != Notice::none) notify(instance, call);
         else execute(instance.get(), call);
-        if (bytes_.size() >= full || Clock::now() - since_ > moment) flush(work, instance.get());
+        if (bytes_.size() + later_bytes_.size() >= full || Clock::now() - since_ > moment)
+            flush(work, instance.get());
     }
     flush(work, instance.get());
     current_object = 0;
@@ -68,11 +73,27 @@ void Executor::execute(void* instance, Call const& call) {
     try {
         Reader reader(call.arguments.bytes);
         call.method->run(instance, reader, bytes_);
-        if (call.oneway) bytes_.truncate(begin);
+        bool const answers = RunningCall::current()->answers();
+        if (call.oneway || !answers) bytes_.truncate(begin);
+        if (!answers) return;
         add(call, call.oneway ? Op::done : Op::value, begin);
     } catch (...) {
         bytes_.truncate(begin);
-        note_failure(call);
+        if (RunningCall::current()->answers()) note_failure(call);
+    }
+}
+
+void Executor::notify(std::shared_ptr<void> const& instance, Call const& call) {
+    auto const* const hearer = std::get_deleter<detail::Hearer>(instance);
+    if (hearer == nullptr) return;
+    try {
+        if (call.notice == Notice::lost && hearer->lost != nullptr)
+            hearer->lost(instance.get(), {call.client});
+        // Who is lost has withdrawn, too.
+        if (hearer->withdrawn != nullptr) hearer->withdrawn(instance.get());
+    } catch (...) {
+        auto const record = detail::describe(std::current_exception());
+        log_warning(text("an object that heard of its callers' end threw: ", record.text()));
     }
 }
 
@@ -91,14 +112,28 @@ void Executor::add(Call const& call, Op op, std::size_t begin) {
     answers_.push_back({call.client, op, call.number, begin, bytes_.size() - begin});
 }
 
+void Executor::add_later(Answer answer, Writer const& bytes) {
+    answer.begin = later_bytes_.size();
+    later_bytes_.write(bytes.bytes().data(), bytes.size());
+    later_.push_back(answer);
+}
+
 void Executor::flush(Work const& work, void* instance) {
-    if (!answers_.empty())
+    for (auto& each : later_) {
+        each.begin += bytes_.size();
+        answers_.push_back(each);
+    }
+    bytes_.write(later_bytes_.bytes().data(), later_bytes_.size());
+    // Calls that are answered later may have changed the object.
+    if (!answers_.empty() || calls_ > 0)
         send_({work.object, instance, making_, calls_, saves_, answers_, bytes_});
     answers_.clear();
+    later_.clear();
     bytes_.clear();
     making_ = nullptr;
     calls_ = 0;
     saves_ = Saves::no;
+    later_bytes_.clear();
     since_ = Clock::now();
 }
 

@@ -21,6 +21,9 @@ public:
     /// when that failed.
     std::shared_ptr<void> run(Work const& work);
 
+    /// Of a call that was executed before, in answer to which this one's has something to say.
+    void add_later(Answer answer, Writer const& bytes);
+
     /// The object whose call this thread is at; 0: none.
     static ObjectId current();
 
@@ -28,6 +31,7 @@ private:
     using Clock = std::chrono::steady_clock;
     std::shared_ptr<void> make(Call const& call);
     void execute(void* instance, Call const& call);
+    static void notify(std::shared_ptr<void> const& instance, Call const& call);
     void note_failure(Call const& call);
     void add(Call const& call, Op op, std::size_t begin);
     void flush(Work const& work, void* instance);
@@ -35,6 +39,8 @@ private:
     Send send_;
     Writer bytes_;
     std::vector<Answer> answers_;
+    Writer later_bytes_;  ///< apart, as they come while a result is being written
+    std::vector<Answer> later_;
     Clock::time_point since_;  ///< the first of them
     Call const* making_ = nullptr;
     std::uint64_t calls_ = 0;

@@ -249,7 +249,8 @@ std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char c
                               " is a ", detail::demangle(is.c_str()), ", not a ",
                               detail::demangle(type), ". Look it up as what it is"));
     }
-    return desk.object(connection, asked->found(), type, true);
+    // Held anew only where there is no handle: its calls are counted on.
+    return desk.object(connection, asked->found(), type, false);
 }
 
 }  // namespace sinew

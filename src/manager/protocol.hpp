@@ -22,7 +22,7 @@ enum class Op : std::uint16_t {
     release,     ///< ... none any more
     detach,      ///< answered
     publish,     ///< a name; answered
-    lookup,      ///< a name; `found` answers, with a hold
+    lookup,      ///< a name; `found` answers, without a hold: what is published stays
     checkpoint,  ///< CallHead; in its turn, as a call; answered when the state is kept
 
     follow,  ///< CallHead: a call of the object that the call of number `sequence` will give; arguments
@@ -45,7 +45,7 @@ enum class Op : std::uint16_t {
     value = 32,  ///< the result
     done,        ///< a one-way call is over
     failure,     ///< an ErrorRecord
-    gone,        ///< no such object; words
+    gone,  ///< no such object any more; a byte: its call had begun, and was to be answered later
     cancelled,
     refused,    ///< words: what was asked is wrong
     found,      ///< id: the object; its type's name

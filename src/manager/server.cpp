@@ -187,7 +187,6 @@ void Server::lookup(Caller& from, Letter const& letter) {
         return answer(from, Op::refused, letter.head.number,
                       bytes_of(text("there is no object published as ", text_of(letter.bytes),
                                     ". Publish one first, or look at the spelling")));
-    core_.hold(found->object, from.number);
     answer(from, Op::found, letter.head.number, bytes_of(found->type), found->object);
 }
 
@@ -207,6 +206,7 @@ void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std
 void Server::send(std::vector<Answer> const& answers, std::span<std::byte const> bytes) {
     mail_.together([&] {
         for (auto const& each : answers) {
+            if (each.later != 0) core_.answered(each.later, each.to, each.number);
             auto const to = peers_.find(each.to);
             if (to == peers_.end()) continue;  // it is gone
             auto const& peer = to->second;
@@ -225,6 +225,26 @@ void Server::send(std::vector<Answer> const& answers, std::span<std::byte const>
             if (!promises_.empty()) settle(each.to, each.number, each.op, part);
         }
     });
+}
+
+void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call) {
+    Lock const held(mail_.guard());
+    auto const peer = peers_.find(call->client);
+    switch (core_.postpone(work, index, call, peer != peers_.end())) {
+        case Fate::cancelled:
+            return answer({call->client, peer->second}, Op::cancelled, call->number);
+        case Fate::ended:
+            return tell_gone({call->client, call->number, true});
+        case Fate::waits:
+        case Fate::lost:
+            return;
+    }
+}
+
+void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes) {
+    auto const held = mail_.lock();
+    send(answers, bytes);
+    wake();  // it may have been all that kept an object
 }
 
 void Server::lost(std::shared_ptr<Peer> const& peer) {
@@ -302,7 +322,10 @@ void Server::execute(Lock& lock) {
 
 void Server::tell_gone(Dropped const& call) {
     auto const peer = peers_.find(call.client);
-    if (peer != peers_.end()) answer({call.client, peer->second}, Op::gone, call.number);
+    if (peer == peers_.end()) return;
+    std::byte const begun{1};
+    answer({call.client, peer->second}, Op::gone, call.number,
+           std::span(&begun, call.begun ? 1U : 0U));
 }
 
 void Server::stop() {

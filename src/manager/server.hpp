@@ -49,6 +49,10 @@ public:
     ObjectId add_made(detail::TaskEntry const& maker, unsigned parallel,
                       std::shared_ptr<void> instance, std::span<std::byte const> arguments);
 
+    // Without the guard: of calls whose objects answer later.
+    void postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call);
+    void send_later(std::vector<Answer> const& answers, Writer const& bytes);
+
 private:
     struct Caller {
         Client number = 0;

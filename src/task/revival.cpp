@@ -9,6 +9,8 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <sinew/managed/barrier.hpp>
+#include <sinew/queue_end.hpp>
 #include <sinew/remote_error.hpp>
 #include <string>
 #include <system_error>
@@ -102,7 +104,7 @@ std::map<std::string, Make> known_types() {
     add<std::runtime_error, std::logic_error, std::out_of_range, std::invalid_argument,
         std::domain_error, std::length_error, std::range_error, std::overflow_error,
         std::underflow_error, Error, UsageError, Unavailable, Timeout, PeerLost, DecodeError,
-        Cancelled, PoolBroken>(table, []<class E>() -> Make { return from_words<E>; });
+        Cancelled, PoolBroken, QueueClosed, BrokenBarrier>(table, []<class E>() -> Make { return from_words<E>; });
     add<std::exception, std::bad_alloc, std::bad_array_new_length, std::bad_cast, std::bad_typeid,
         std::bad_exception, std::bad_function_call, std::bad_weak_ptr, std::bad_optional_access,
         std::bad_variant_access, std::bad_any_cast>(

@@ -224,6 +224,17 @@ TEST_F(Managers, ObjectsThatWereLetGoAreFoundAgain) {
         EXPECT_EQ(manager.lookup<Counter>("counter").call<&Counter::add>(1), i);
 }
 
+TEST_F(Managers, ObjectsAreFoundAgainWhileTheyAreHeld) {
+    Manager manager;
+    auto const counter = manager.create<Counter>();
+    counter.publish("counter");
+    for (int i = 1; i < 4; ++i) {
+        auto const found = manager.lookup<Counter>("counter");
+        EXPECT_EQ(found.async<&Counter::add>(1).get(10s), 2 * i - 1);
+        EXPECT_EQ(counter.async<&Counter::add>(1).get(10s), 2 * i);
+    }
+}
+
 TEST_F(Managers, HaveWhatTheyWereMeantToHaveOfTheHost) {
     ManagerOptions options;
     options.meta.cpu = 1;

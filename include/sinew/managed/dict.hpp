@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <concepts>
+#include <cstddef>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <sinew/managed/dict_object.hpp>
+
+namespace sinew::managed {
+
+/// A dictionary that processes share. Each method is atomic; what it gives is a copy. Keys that have an
+/// order come in it; others in any.
+template <class Key, class Value, class Mode = Waits>
+class Dict : public Handle<Dict<Key, Value, Mode>, DictObject<Key, Value>> {
+    using Kept = DictObject<Key, Value>;
+    template <class R>
+    using Gives = typename Mode::template Gives<R>;
+
+public:
+    using Items = typename Kept::Items;
+    explicit Dict(Object<Kept> object) : Handle<Dict, Kept>(std::move(object)) {}
+    static char const* kept() { return typeid(Kept).name(); }
+    Dict<Key, Value, Replies> async() const { return Dict<Key, Value, Replies>(this->object()); }
+
+    Gives<void> set(Key const& key, Value const& value) const {
+        return call<&Kept::set>(key, value);
+    }
+    Gives<std::optional<Value>> get(Key const& key) const { return call<&Kept::get>(key); }
+    /// Throws std::out_of_range: there is no such key.
+    Gives<Value> at(Key const& key) const { return call<&Kept::at>(key); }
+    Gives<Value> get_or(Key const& key, Value const& other) const {
+        return call<&Kept::get_or>(key, other);
+    }
+    Gives<bool> contains(Key const& key) const { return call<&Kept::contains>(key); }
+    /// False: there is no such key.
+    Gives<bool> erase(Key const& key) const { return call<&Kept::erase>(key); }
+    /// Gives it, and erases it.
+    Gives<std::optional<Value>> pop(Key const& key) const { return call<&Kept::pop>(key); }
+    /// Gives what is there; sets it where nothing is.
+    Gives<Value> setdefault(Key const& key, Value const& value) const {
+        return call<&Kept::setdefault>(key, value);
+    }
+    /// To what is there, or nothing; gives what it is then.
+    Gives<Value> add(Key const& key, Value const& more) const requires requires(Value value) {
+        value + value;
+    }
+    { return call<&Kept::add>(key, more); }
+    Gives<void> update(Items const& items) const { return call<&Kept::update>(items); }
+    Gives<std::vector<Key>> keys() const { return call<&Kept::keys>(); }
+    Gives<std::vector<Value>> values() const { return call<&Kept::values>(); }
+    Gives<Items> items() const { return call<&Kept::items>(); }
+    Gives<std::size_t> size() const { return call<&Kept::size>(); }
+    bool empty() const requires std::same_as<Mode, Waits> { return size() == 0; }
+    Gives<void> clear() const { return call<&Kept::clear>(); }
+
+private:
+    template <auto M, class... Args>
+    auto call(Args const&... arguments) const {
+        return Mode::of(this->object().template async<M>(arguments...));
+    }
+};
+template <class Key, class Value>
+using AsyncDict = Dict<Key, Value, Replies>;
+
+}  // namespace sinew::managed

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <deque>
+#include <optional>
+#include <utility>
+
+#include <sinew/deferred.hpp>
+#include <sinew/queue_end.hpp>
+
+namespace sinew::managed {
+
+/// A queue as its manager holds it: items, or those who wait for some, or (with a bound) those who wait
+/// to put one.
+template <class T>
+class QueueObject {
+public:
+    /// 0: no bound.
+    explicit QueueObject(std::size_t bound) : bound_(bound) {}
+
+    Deferred<void> put(T const& item) {
+        if (try_put(item)) return {};
+        Promise<void> const promise;
+        writers_.push_back({promise, item});
+        return promise;
+    }
+    bool try_put(T const& item) {
+        if (closed_) refuse("putting into a queue that is closed");
+        if (bound_ > 0 && items_.size() >= bound_) return false;
+        add(item);
+        return true;
+    }
+    Deferred<T> get() {
+        if (auto item = try_get()) return std::move(*item);
+        if (closed_) refuse("getting from a queue that is closed and empty");
+        return readers_.emplace_back();
+    }
+    std::optional<T> try_get() {
+        if (items_.empty()) return std::nullopt;
+        auto item = std::move(items_.front());
+        items_.pop_front();
+        let_in();
+        return item;
+    }
+    /// Of an item that was got, once all that it meant is done.
+    void done() {
+        if (unfinished_ == 0)
+            throw UsageError("more items are done than were put. Call done() once for each get()");
+        if (--unfinished_ > 0) return;
+        for (auto const& each : std::exchange(joiners_, {})) each.answer();
+    }
+    Deferred<void> join() {
+        if (unfinished_ == 0) return {};
+        return joiners_.emplace_back();
+    }
+    std::size_t size() const { return items_.size(); }
+    void close() {
+        closed_ = true;
+        QueueClosed const error("the queue was closed");
+        for (auto const& each : std::exchange(readers_, {})) each.fail(error);
+        for (auto const& each : std::exchange(writers_, {})) each.promise.fail(error);
+    }
+    void calls_withdrawn() {
+        std::erase_if(readers_, [](auto const& each) { return !each.waiting(); });
+        std::erase_if(writers_, [](auto const& each) { return !each.promise.waiting(); });
+        std::erase_if(joiners_, [](auto const& each) { return !each.waiting(); });
+    }
+
+private:
+    struct Writing {
+        Promise<void> promise;
+        T item;
+    };
+    [[noreturn]] static void refuse(char const* what) { throw QueueClosed(what); }
+    // To who has waited longest and still does.
+    void add(T const& item) {
+        ++unfinished_;
+        while (!readers_.empty()) {
+            auto const first = std::move(readers_.front());
+            readers_.pop_front();
+            if (first.answer(item)) return;
+        }
+        items_.push_back(item);
+    }
+    void let_in() {
+        while (!writers_.empty() && items_.size() < bound_) {
+            auto const first = std::move(writers_.front());
+            writers_.pop_front();
+            if (first.promise.answer()) add(first.item);
+        }
+    }
+
+    std::size_t const bound_;
+    bool closed_ = false;
+    std::size_t unfinished_ = 0;
+    std::deque<T> items_;
+    std::deque<Promise<T>> readers_;
+    std::deque<Writing> writers_;
+    std::deque<Promise<void>> joiners_;
+};
+
+}  // namespace sinew::managed
