@@ -21,6 +21,7 @@ struct Method {};
 
 template <class T, auto M>
 struct Callable<Method<T, M>> {
+    using Object = T;
     struct Type {
         T* object;
         template <class... A>

@@ -39,12 +39,14 @@ struct TaskEntry {
     /// Makes the function object of its encoded state; null for functions without state.
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
-    TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {});
+    TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {},
+              char const* object_ = nullptr);
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
     char const* name;  ///< of the function's type, mangled: see task_name()
     Meta meta;         ///< of a process that is started for it
+    char const* object;  ///< the type whose method it is, mangled; null: it is none
     TaskEntry const* next;
 };
 

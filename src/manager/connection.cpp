@@ -104,6 +104,12 @@ void Connection::tell(Op op, ObjectId object, std::uint64_t number,
     server_->letter(nullptr, {head, bytes, nullptr});
 }
 
+// Its other addresses are for its family.
+void Connection::introduce(process::ProcessAddress const& itself) {
+    address_.origin = itself.origin;
+    address_.name = itself.name;
+}
+
 void Connection::letter(process::Letter const& letter) {
     auto const index = static_cast<std::uint32_t>(letter.head.number);
     if (index >= slots_.size()) return;

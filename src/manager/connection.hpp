@@ -36,6 +36,9 @@ public:
               std::span<std::byte const> bytes = {});
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
 
+    /// Of a manager of another family, when it has said who it is.
+    void introduce(process::ProcessAddress const& itself);
+
     void letter(process::Letter const& letter);
     void lost(std::string const& why);
 
@@ -44,6 +47,7 @@ public:
     std::string const& name() const { return address_.name; }
     bool here() const { return peer_ == nullptr; }
     bool is_lost() const { return !why_lost_.empty(); }
+    std::string const& why_lost() const { return why_lost_; }
     std::size_t most_pending() const { return most_pending_; }
 
 private:
@@ -67,7 +71,7 @@ private:
     std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
 
     process::Mail& mail_;
-    process::ProcessAddress const address_;
+    process::ProcessAddress address_;
     std::shared_ptr<process::Peer> const peer_;
     Server* const server_;
     std::size_t const most_pending_;

@@ -2,6 +2,7 @@
 #include "src/manager/core.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <utility>
 
 namespace sinew::manager {
@@ -212,6 +213,12 @@ std::vector<std::shared_ptr<void>> Core::take_all() {
     names_.clear();
     turns_.clear();
     return instances;
+}
+
+bool Core::is_a(ObjectId id, char const* type) const {
+    auto const found = objects_.find(id);
+    return found == objects_.end() ||
+           (type != nullptr && std::strcmp(found->second.type, type) == 0);
 }
 
 std::size_t Core::waiting() const {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/desk.hpp"
 
+#include <sinew/error.hpp>
+
 #include "src/base/text.hpp"
 #include "src/manager/object.hpp"
 
@@ -33,9 +35,37 @@ std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& addr
             here_ = std::make_shared<Connection>(mail_, address, nullptr, &serve(), most_pending);
         return here_;
     }
+    if (auto const connection = known(address)) return connection;
     auto const peer = mail_.find(address);
     auto& found = connections_[peer.get()];
     if (!found) found = std::make_shared<Connection>(mail_, address, peer, nullptr, most_pending);
+    return found;
+}
+
+// A handle of a manager of another family says where that lets guests in, not the key; and handles that
+// come from there name addresses that are for that family.
+std::shared_ptr<Connection> Desk::known(process::ProcessAddress const& address) const {
+    if (!has_hosts_ && !address.is_of_guest()) return nullptr;
+    for (auto const& [peer, connection] : connections_)
+        if (connection->address().origin == address.origin) return connection;
+    if (!address.is_of_guest()) return nullptr;
+    throw UsageError(text("a handle of an object in ", address.name,
+                          ", a manager of another family at ",
+                          address.addresses.empty() ? "?" : address.addresses.front(),
+                          ", has come to a process that does not know it. Let this process call "
+                          "Manager::connect with its address and key first"));
+}
+
+std::shared_ptr<Connection> Desk::host(std::string const& address, wire::Secret const& key,
+                                       std::chrono::nanoseconds patience,
+                                       std::size_t most_pending) {
+    auto const peer = mail_.runtime().host(address, key, patience);
+    auto& found = connections_[peer.get()];
+    has_hosts_ = true;
+    if (!found)
+        found = std::make_shared<Connection>(
+            mail_, process::ProcessAddress::of_host(text("the manager at ", address), address),
+            peer, nullptr, most_pending);
     return found;
 }
 
@@ -53,7 +83,7 @@ void Desk::letter(std::shared_ptr<process::Peer> const& peer, process::Letter co
     if (is_answer(letter.head.op)) {
         auto const found = connections_.find(peer.get());
         if (found != connections_.end()) found->second->letter(letter);
-    } else if (server_) {
+    } else if (server_ && peer->kinship() != process::Kinship::host) {
         server_->letter(peer, letter);
     }
 }

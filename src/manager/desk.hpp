@@ -26,6 +26,9 @@ public:
     Server& serve();
     std::shared_ptr<Connection> connection(process::ProcessAddress const& address,
                                            std::size_t most_pending);
+    /// A manager of another family; it has not answered yet.
+    std::shared_ptr<Connection> host(std::string const& address, wire::Secret const& key,
+                                     std::chrono::nanoseconds patience, std::size_t most_pending);
     /// All handles of an object share one; `held`: the manager knows of it.
     std::shared_ptr<detail::ObjectEnd> object(std::shared_ptr<Connection> const& connection,
                                               ObjectId id, char const* type, bool held);
@@ -35,11 +38,13 @@ private:
     friend class RemoteObject;
     void letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter);
     void lost(std::shared_ptr<process::Peer> const& peer, std::string const& why);
+    std::shared_ptr<Connection> known(process::ProcessAddress const& address) const;
 
     process::Mail& mail_;
     std::unique_ptr<Server> server_;
     std::shared_ptr<Connection> here_;
     std::map<process::Peer*, std::shared_ptr<Connection>> connections_;
+    bool has_hosts_ = false;  ///< managers of other families are among them
     std::map<std::pair<Connection*, ObjectId>, std::weak_ptr<RemoteObject>> objects_;
 };
 

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
-#include <optional>
 #include <sinew/encoding.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/manager/desk.hpp"
 #include "src/manager/manager_main.hpp"
-#include "src/process/nursery.hpp"
+#include "src/manager/manager_state.hpp"
+#include "src/manager/order.hpp"
 #include "src/task/demangle.hpp"
 
 namespace sinew {
@@ -35,31 +33,26 @@ Clock::time_point after(std::chrono::nanoseconds timeout) {
 
 }  // namespace
 
-struct Manager::State {
-    explicit State(ManagerOptions options_) : options(std::move(options_)) {}
-
-    void start();
-    void listen();
-    void wait_for_ready(Lock& lock);
-    void end() noexcept;
-
-    ManagerOptions options;
-    manager::Desk& desk = manager::Desk::instance();
-    pid_t pid = 0;
-
-    // With the guard held.
-    std::unique_ptr<process::Child> child;
-    std::shared_ptr<manager::Connection> connection;
-    std::condition_variable changed;
-    std::optional<process::ProcessAddress> address;
-    std::optional<process::ChildEnd> ended;
-};
+std::string manager::seconds(std::chrono::nanoseconds time) {
+    return text(std::chrono::duration<double>(time).count(), " s");
+}
 
 void Manager::State::start() {
+    manager::Order order{.initializer = options.initializer.entry() == nullptr
+                                            ? 0
+                                            : detail::id_of(*options.initializer.entry()).value,
+                         .arguments = options.initializer.arguments(),
+                         .listen = {},
+                         .key = {}};
+    if (!options.listen.empty()) {
+        if (!options.authkey) options.authkey = AuthKey::random();
+        order.listen = manager::guest_address(options.listen);
+        order.key = options.authkey->bytes();
+    }
     Lock lock(desk.mail().guard());
     child = process::start_child({.role = "manager",
                                   .name = options.name,
-                                  .message = {},
+                                  .message = order.encode(),
                                   .cpus = {},
                                   .env = {},
                                   .meta = options.meta,
@@ -75,7 +68,9 @@ void Manager::State::listen() {
                    [this](wire::Message const& message) {
                        if (message.kind != manager::manager_ready) return;
                        Reader reader(message.payload);
-                       address = process::ProcessAddress::decode_from(reader);
+                       auto ready = manager::Ready::decode_from(reader);
+                       address = std::move(ready.address);
+                       guests = std::move(ready.guests);
                        changed.notify_all();
                    },
                .bulk = {},
@@ -134,6 +129,7 @@ Manager::Manager(ManagerOptions options) : state_(std::make_unique<State>(std::m
     }
 }
 
+Manager::Manager(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Manager::Manager(Manager&&) noexcept = default;
 
 Manager& Manager::operator=(Manager&& other) noexcept {
@@ -147,7 +143,13 @@ Manager::~Manager() {
     if (state_) state_->end();
 }
 
-void Manager::shutdown() { state_->end(); }
+void Manager::shutdown() {
+    if (state_->pid == 0)
+        throw UsageError(text(state_->options.name,
+                              " is not ended by who has connected to it (only by who has started "
+                              "it). Let go of its objects instead"));
+    state_->end();
+}
 pid_t Manager::pid() const { return state_->pid; }
 std::string const& Manager::name() const { return state_->options.name; }
 

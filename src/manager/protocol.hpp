@@ -23,6 +23,7 @@ enum class Op : std::uint16_t {
     detach,   ///< answered
     publish,  ///< a name; answered
     lookup,   ///< a name; `found` answers, with a hold
+    meet,     ///< of a process of another family: who this is; a ProcessAddress answers
 
     value = 32,  ///< the result
     done,        ///< a one-way call is over

@@ -29,6 +29,8 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
     if (found.number == 0) {
         found.number = ++clients_;
         found.peer = peer;
+        found.guest = peer != nullptr && peer->kinship() == process::Kinship::guest;
+        found.refused = found.guest;  // until it has said that it is of the same build
         peers_.emplace(found.number, peer);
     }
     return found;
@@ -85,6 +87,11 @@ void Server::serve(Caller& from, Letter const& letter) {
         }
         case Op::lookup:
             return lookup(from, letter);
+        case Op::meet: {
+            Writer address;
+            mail_.own_address().encode_to(address);
+            return answer(from, Op::value, number, address.bytes());
+        }
         default:
             return;
     }
@@ -140,6 +147,13 @@ void Server::call(Caller& from, Letter const& letter) {
         return answer(from, Op::refused, letter.head.number,
                       bytes_of("the manager's program does not know this method. Link the "
                                "library that calls it into it"));
+    }
+    // The arguments of strangers may be nonsense, but not the kind of object they are for.
+    if (from.guest && !core_.is_a(letter.head.id, method->object)) {
+        core_.skip(letter.head.id, from.number, head->sequence);
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of(text(detail::task_name(*method),
+                                    " is no method of the object it was called of")));
     }
     bool const there = core_.arrive(letter.head.id, head->sequence,
                                     {.client = from.number,

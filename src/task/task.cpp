@@ -31,8 +31,8 @@ TaskTable const& table_of_now() {
 
 }  // namespace
 
-TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_)
-    : run(run_), make(make_), name(name_), meta(meta_),
+TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, char const* object_)
+    : run(run_), make(make_), name(name_), meta(meta_), object(object_),
       next(newest.load(std::memory_order_relaxed)) {
     while (!newest.compare_exchange_weak(next, this, std::memory_order_release)) {}
 }
