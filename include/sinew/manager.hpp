@@ -15,6 +15,7 @@
 #include <sinew/error.hpp>
 #include <sinew/initializer.hpp>
 #include <sinew/meta.hpp>
+#include <sinew/nodes.hpp>
 #include <sinew/object.hpp>
 
 namespace sinew {
@@ -27,7 +28,9 @@ public:
 
 struct ManagerOptions {
     std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
-    /// What it is to have of this host.
+    /// Where its process runs: another node of a job, see Nodes.
+    Node node = {};
+    /// What it is to have of that host.
     Meta meta = {};
     /// What its process does before it serves: `.initializer = sinew::initializer<load>(path)`. The
     /// manager does not start where that throws.

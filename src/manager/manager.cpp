@@ -10,6 +10,7 @@
 #include "src/manager/manager_main.hpp"
 #include "src/manager/manager_state.hpp"
 #include "src/manager/order.hpp"
+#include "src/nodes/place.hpp"
 #include "src/task/demangle.hpp"
 
 namespace sinew {
@@ -50,13 +51,13 @@ void Manager::State::start() {
         order.key = options.authkey->bytes();
     }
     Lock lock(desk.mail().guard());
-    child = process::start_child({.role = "manager",
-                                  .name = options.name,
-                                  .message = order.encode(),
-                                  .cpus = {},
-                                  .env = {},
-                                  .meta = options.meta,
-                                  .watched = false});
+    child = nodes::start_child(options.node, {.role = "manager",
+                                              .name = options.name,
+                                              .message = order.encode(),
+                                              .cpus = {},
+                                              .env = {},
+                                              .meta = options.meta,
+                                              .watched = false});
     pid = child->pid();
     listen();
     wait_for_ready(lock);
@@ -71,6 +72,7 @@ void Manager::State::listen() {
                        auto ready = manager::Ready::decode_from(reader);
                        address = std::move(ready.address);
                        guests = std::move(ready.guests);
+                       pid = child->pid();
                        changed.notify_all();
                    },
                .bulk = {},

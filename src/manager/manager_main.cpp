@@ -31,6 +31,7 @@ void answer_to_maker(process::ChildStart& start, process::Mail& mail, Server& se
                        if (message.kind == manager_shutdown) server.stop();
                    },
                .end = [](wire::LinkEnd const&) { ::_exit(1); }});
+    process::obey_lease(start);
     Writer ready;
     Ready{mail.own_address(), guests}.encode_to(ready);
     maker->send_now(manager_ready, 0, {ready.bytes()});

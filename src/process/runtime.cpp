@@ -280,6 +280,10 @@ void Runtime::join_family(wire::Secret const& secret, std::string name, std::str
     family() = {secret, std::move(name), std::move(folder), std::move(network)};
 }
 
+std::string Runtime::host_name() { return process::host_name(); }
+std::string const& Runtime::inherited_folder() { return family().folder; }
+std::string const& Runtime::inherited_network() { return family().network; }
+
 std::mutex& Runtime::guard() { return state_->guard; }
 wire::Loop& Runtime::loop() { return state_->loop; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }

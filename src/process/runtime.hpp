@@ -86,6 +86,11 @@ public:
     wire::Secret const& secret() const;
     /// "pid 4711 on node-b": how others shall call this process.
     std::string const& name() const;
+    /// Of this machine, for people: "node-b".
+    static std::string host_name();
+    /// What `join_family` was told.
+    static std::string const& inherited_folder();
+    static std::string const& inherited_network();
     /// Processes with equal words here can use each other's Unix sockets and files in memory: the
     /// machine's boot id and the mount namespace.
     std::string const& host() const;
