@@ -14,6 +14,14 @@ namespace sinew::detail {
 /// Within a handler: throws what was thrown, in a DecodeError unless it is one or std::bad_alloc.
 [[noreturn]] void refuse_arguments();
 
+/// Of a method: the name of the type it is called of.
+template <class F>
+char const* object_type() {
+    if constexpr (requires { typename Callable<F>::Object; })
+        return typeid(typename Callable<F>::Object).name();
+    else return nullptr;
+}
+
 /// A call as it is typed: what the function takes (as declared), and what it is passed.
 template <class F, class Declared, class... Passed>
 struct TypedCall;
@@ -70,7 +78,7 @@ private:
 
     // Made before main() because entry() uses it, whether or not that is ever called.
     static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &make, typeid(F).name(),
-                                         meta_for<F>()};
+                                         meta_for<F>(), object_type<F>()};
 };
 
 /// Stands for a call that cannot be, after a static_assert said why: so that it is the only message.

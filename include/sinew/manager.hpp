@@ -7,11 +7,15 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeinfo>
 #include <utility>
 #include <vector>
 
+#include <sinew/auth_key.hpp>
+#include <sinew/error.hpp>
+#include <sinew/initializer.hpp>
 #include <sinew/keeping.hpp>
 #include <sinew/managed/array.hpp>
 #include <sinew/managed/barrier.hpp>
@@ -26,25 +30,49 @@
 #include <sinew/managed/space.hpp>
 #include <sinew/managed/value.hpp>
 #include <sinew/meta.hpp>
+#include <sinew/nodes.hpp>
 #include <sinew/object.hpp>
 
 namespace sinew {
 
+/// No manager answered at an address, or it refused. what() says why.
+class ConnectFailed : public Error {
+public:
+    using Error::Error;
+};
+
 struct ManagerOptions {
     std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
-    /// What it is to have of this host.
+    /// Where its process runs: another node of a job, see Nodes.
+    Node node = {};
+    /// What it is to have of that host.
     Meta meta = {};
     /// How often the process is started anew when it dies, with its objects: see ObjectRestarted,
     /// Object::refresh.
     std::uint32_t max_restarts = 0;
     /// Of objects that are made anew; with max_restarts.
     Checkpoints checkpoints = {};
+    /// What its process does before it serves: `.initializer = sinew::initializer<load>(path)`. The
+    /// manager does not start where that throws.
+    Initializer initializer = {};
+    /// Where it also listens for processes of other families (see Manager::connect): "127.0.0.1:0",
+    /// "[::1]:4711" (TCP, always under TLS 1.3), "unix:/folder/name" (of the same user), "unix:/" (a
+    /// name in its private folder). Empty: nowhere.
+    std::string listen = {};
+    /// What those have to know. Default: a random one.
+    std::optional<AuthKey> authkey = {};
     /// Until it can be called.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
     /// Of one calling process: then further calls wait.
     std::size_t max_pending_calls = 10'000;
     /// What calls that run at shutdown() are given before the process is killed.
     std::chrono::nanoseconds grace = std::chrono::seconds(5);
+};
+
+struct ConnectOptions {
+    /// Until the manager has answered. While nobody listens there, it is tried again.
+    std::chrono::nanoseconds timeout = std::chrono::seconds(10);
+    std::size_t max_pending_calls = 10'000;  ///< as of ManagerOptions
 };
 
 /// A process that holds objects, which any process of the family calls; see Object. It is this same
@@ -59,6 +87,15 @@ public:
     /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError, and what a
     /// Meta throws that the host has not.
     explicit Manager(ManagerOptions options = {});
+    /// The manager of another family, that is: of a program of the same build which this one was not
+    /// started by, nor has started. It must listen for such. Throws ConnectFailed (nobody is there, the
+    /// key is wrong), UsageError (it is of another build).
+    ///
+    /// Its objects are called as one's own are, and let go when this process ends. Over TCP a manager
+    /// that gives no sign of life for 6 s counts as lost. Handles of its objects travel to it, and to
+    /// processes that have connected to it themselves; elsewhere they are refused.
+    static Manager connect(std::string const& address, AuthKey const& authkey,
+                           ConnectOptions options = {});
     Manager(Manager&&) noexcept;
     Manager& operator=(Manager&&) noexcept;
     /// As shutdown().
@@ -132,9 +169,15 @@ public:
         return managed::Queue<T>(create<managed::QueueObject<T>>(bound));
     }
 
-    /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing.
+    /// Where those of other families connect, and what they must know. UsageError: nowhere.
+    std::string const& address() const;
+    AuthKey const& authkey() const;
+
+    /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing. UsageError
+    /// where this process has not started it.
     void shutdown();
-    /// Of the present process; changes when that is started anew.
+    /// Of the present process; changes when that is started anew. 0 where this process has not started
+    /// it.
     pid_t pid() const;
     std::string const& name() const;
 
@@ -151,6 +194,7 @@ private:
     struct State;
     std::shared_ptr<detail::PendingCall> begin_make(detail::TaskEntry const& maker,
                                                     Writer& arguments, unsigned calls);
+    explicit Manager(std::unique_ptr<State> state);
     std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& maker, Writer& arguments,
                                             unsigned calls);
     std::shared_ptr<detail::ObjectEnd> find(std::string const& name, char const* type);
@@ -161,6 +205,10 @@ private:
 class AsyncManager : public Manager {
 public:
     using Manager::Manager;
+    static AsyncManager connect(std::string const& address, AuthKey const& authkey,
+                                ConnectOptions options = {}) {
+        return AsyncManager(Manager::connect(address, authkey, options));
+    }
     template <class T, class... Args>
     AsyncObject<T> create(Args const&... arguments) {
         return AsyncObject<T>(Manager::create<T>(arguments...));
@@ -217,6 +265,9 @@ public:
     managed::AsyncQueue<T> queue(std::size_t bound = 0) {
         return Manager::queue<T>(bound).async();
     }
+
+private:
+    explicit AsyncManager(Manager&& manager) : Manager(std::move(manager)) {}
 };
 
 }  // namespace sinew

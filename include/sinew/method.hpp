@@ -23,6 +23,7 @@ struct Method {};
 
 template <class T, auto M>
 struct Callable<Method<T, M>> {
+    using Object = T;
     struct Type {
         T* object;
         template <class... A>
@@ -61,7 +62,8 @@ private:
             std::tuple<Constructed<Passed>...>{decode<Constructed<Passed>>(reader)...});
     }
     static void run(void*, Reader&, Writer&) {}
-    static inline TaskEntry const entry_{&run, &make, typeid(T).name(), {}, keeping_of<T>()};
+    static inline TaskEntry const entry_{&run, &make, typeid(T).name(), {}, nullptr,
+                                         keeping_of<T>()};
 };
 
 }  // namespace sinew::detail

@@ -8,7 +8,7 @@
 #include <optional>
 #include <string>
 
-#include <sinew/call.hpp>
+#include <sinew/initializer.hpp>
 #include <sinew/meta.hpp>
 
 namespace sinew {
@@ -63,29 +63,6 @@ struct TaskOptions {
     std::chrono::nanoseconds soft_limit{}, hard_limit{};
 };
 
-/// What every worker does before its first task: `.initializer = sinew::initializer<load>(path)`.
-class Initializer {
-public:
-    Initializer() = default;
-    Initializer(detail::TaskEntry const& entry, Writer arguments)
-        : entry_(&entry),
-          arguments_(reinterpret_cast<char const*>(arguments.bytes().data()), arguments.size()) {}
-    detail::TaskEntry const* entry() const { return entry_; }
-    std::string const& arguments() const { return arguments_; }
-
-private:
-    detail::TaskEntry const* entry_ = nullptr;
-    std::string arguments_;
-};
-
-template <auto F, class... Passed>
-Initializer initializer(Passed const&... arguments) {
-    using Call = detail::Call<Task<F>, Passed...>;
-    Writer writer;
-    Call::encode_arguments(writer, arguments...);
-    return {Call::entry(), std::move(writer)};
-}
-
 enum class Progress : std::uint8_t {
     automatic,  ///< a line on standard error when that is a terminal and the work takes a while
     on,
@@ -95,6 +72,7 @@ enum class Progress : std::uint8_t {
 struct PoolOptions {
     /// Default: a worker for each usable core; or as many as there is `meta` for.
     std::optional<Workers> workers = {};
+    /// What every worker does before its first task.
     Initializer initializer = {};
     /// A worker that failed to start or to initialise itself is tried again; so many in a row, and
     /// the pool is broken: PoolBroken, with the last one's log.

@@ -11,6 +11,7 @@
 
 #include <sinew/error.hpp>
 #include <sinew/meta.hpp>
+#include <sinew/nodes.hpp>
 #include <sinew/ring_call.hpp>
 #include <sinew/ring_member.hpp>
 
@@ -18,6 +19,9 @@ namespace sinew {
 
 struct RingOptions {
     std::string name = {};  ///< for people and for ps; empty: "ring-1", "ring-2", ...
+    /// Where its members run: equal shares of them on each, those of one node in a row. Empty: on this
+    /// host. See Nodes. A node that is lost when the ring starts again has none any more.
+    std::vector<Node> nodes = {};
     /// What each member that is a process is to have of its host. Default: what the target wants (see
     /// meta_of).
     Meta meta = {};

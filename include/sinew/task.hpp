@@ -42,12 +42,13 @@ struct TaskEntry {
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
     TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {},
-              Keeping const* keeping_ = nullptr);
+              char const* object_ = nullptr, Keeping const* keeping_ = nullptr);
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
     char const* name;        ///< of the function's type, mangled: see task_name()
     Meta meta;               ///< of a process that is started for it
+    char const* object;      ///< the type whose method it is, mangled; null: it is none
     Keeping const* keeping;  ///< of what a constructor makes; null: its state cannot be saved
     TaskEntry const* next;
 };

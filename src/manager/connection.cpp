@@ -112,6 +112,12 @@ void Connection::tell(Op op, ObjectId object, std::uint64_t number,
     server_->letter(nullptr, {head, bytes, nullptr});
 }
 
+// Its other addresses are for its family.
+void Connection::introduce(process::ProcessAddress const& itself) {
+    address_.origin = itself.origin;
+    address_.name = itself.name;
+}
+
 void Connection::letter(process::Letter const& letter) {
     if (static_cast<Op>(letter.head.op) == Op::farewell) return set_last();
     auto const index = static_cast<std::uint32_t>(letter.head.number);

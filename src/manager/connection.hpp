@@ -49,6 +49,9 @@ public:
               std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
 
+    /// Of a manager of another family, when it has said who it is.
+    void introduce(process::ProcessAddress const& itself);
+
     void letter(process::Letter const& letter);
     std::exception_ptr lost_error(Pending const& call, bool maybe_executed) const;
     void lost(std::string const& why);
@@ -58,6 +61,7 @@ public:
     std::string const& name() const { return address_.name; }
     bool here() const { return peer_ == nullptr; }
     bool is_lost() const { return !why_lost_.empty(); }
+    std::string const& why_lost() const { return why_lost_; }
     std::size_t most_pending() const { return most_pending_; }
     /// Null: it is not started anew when it dies.
     std::shared_ptr<Line const> const& line() const { return line_; }
@@ -90,7 +94,7 @@ private:
     void answer(Slot& slot, process::Letter const& letter);
 
     process::Mail& mail_;
-    process::ProcessAddress const address_;
+    process::ProcessAddress address_;
     std::shared_ptr<process::Peer> const peer_;
     Server* const server_;
     std::size_t const most_pending_;

@@ -2,6 +2,7 @@
 #include "src/manager/core.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 #include <sinew/deferred.hpp>
 #include <utility>
@@ -41,6 +42,7 @@ ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<voi
     object.parallel = std::max(1U, parallel);
     object.type = type;
     object.made = true;
+    object.hears = std::get_deleter<detail::Hearer>(instance) != nullptr;
     object.instance = std::move(instance);
     object.holders.insert(holder);
     return id;
@@ -294,6 +296,12 @@ std::vector<std::shared_ptr<void>> Core::take_all() {
     names_.clear();
     turns_.clear();
     return instances;
+}
+
+bool Core::is_a(ObjectId id, char const* type) const {
+    auto const found = objects_.find(id);
+    return found == objects_.end() ||
+           (type != nullptr && std::strcmp(found->second.type, type) == 0);
 }
 
 std::size_t Core::waiting() const {

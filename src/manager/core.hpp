@@ -163,6 +163,9 @@ public:
     /// At the very end: all instances, to be destroyed.
     std::vector<std::shared_ptr<void>> take_all();
 
+    /// True where there is no such object: whoever calls it is told that.
+    bool is_a(ObjectId object, char const* type) const;
+
     std::size_t objects() const { return objects_.size(); }
     std::size_t waiting() const;
 

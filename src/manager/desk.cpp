@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/desk.hpp"
 
+#include <sinew/error.hpp>
 #include <sinew/reply.hpp>
 
 #include "src/base/text.hpp"
@@ -49,6 +50,7 @@ std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& addr
                                                  std::move(line));
         return here_;
     }
+    if (auto const connection = known(address)) return connection;
     auto const peer = mail_.find(address);
     auto& found = connections_[peer.get()];
     if (!found) found = std::make_shared<Connection>(mail_, address, peer, nullptr, most_pending);
@@ -59,6 +61,33 @@ std::shared_ptr<Connection> Desk::connection(process::ProcessAddress const& addr
 std::shared_ptr<Connection> Desk::here() {
     constexpr std::size_t most_pending = 10'000;
     return here_ ? here_ : connection(mail_.own_address(), most_pending);
+}
+
+// A handle of a manager of another family says where that lets guests in, not the key; and handles that
+// come from there name addresses that are for that family.
+std::shared_ptr<Connection> Desk::known(process::ProcessAddress const& address) const {
+    if (!has_hosts_ && !address.is_of_guest()) return nullptr;
+    for (auto const& [peer, connection] : connections_)
+        if (connection->address().origin == address.origin) return connection;
+    if (!address.is_of_guest()) return nullptr;
+    throw UsageError(text("a handle of an object in ", address.name,
+                          ", a manager of another family at ",
+                          address.addresses.empty() ? "?" : address.addresses.front(),
+                          ", has come to a process that does not know it. Let this process call "
+                          "Manager::connect with its address and key first"));
+}
+
+std::shared_ptr<Connection> Desk::host(std::string const& address, wire::Secret const& key,
+                                       std::chrono::nanoseconds patience,
+                                       std::size_t most_pending) {
+    auto const peer = mail_.runtime().host(address, key, patience);
+    auto& found = connections_[peer.get()];
+    has_hosts_ = true;
+    if (!found)
+        found = std::make_shared<Connection>(
+            mail_, process::ProcessAddress::of_host(text("the manager at ", address), address),
+            peer, nullptr, most_pending);
+    return found;
 }
 
 std::shared_ptr<detail::ObjectEnd> Desk::object(std::shared_ptr<Connection> const& connection,
@@ -76,8 +105,8 @@ void Desk::letter(std::shared_ptr<process::Peer> const& peer, process::Letter co
         auto const found = connections_.find(peer.get());
         if (found != connections_.end()) found->second->letter(letter);
     } else if (is_for_maker(letter.head.op)) {
-        to_maker(peer, letter);
-    } else if (server_) {
+        if (peer->kinship() == process::Kinship::family) to_maker(peer, letter);
+    } else if (server_ && peer->kinship() != process::Kinship::host) {
         server_->letter(peer, letter);
     }
 }

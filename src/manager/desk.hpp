@@ -37,6 +37,9 @@ public:
     void remove_maker(std::uint64_t lineage) { makers_.erase(lineage); }
     /// Where a manager is whose process of that line is gone. Waits; throws ObjectLost, Timeout.
     Place place_after(Lock& lock, Line const& lost, Clock::time_point deadline);
+    /// A manager of another family; it has not answered yet.
+    std::shared_ptr<Connection> host(std::string const& address, wire::Secret const& key,
+                                     std::chrono::nanoseconds patience, std::size_t most_pending);
     /// All handles of an object share one; `held`: the manager knows of it.
     std::shared_ptr<detail::ObjectEnd> object(std::shared_ptr<Connection> const& connection,
                                               ObjectId id, char const* type, bool held);
@@ -55,6 +58,7 @@ private:
     void letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter);
     void lost(std::shared_ptr<process::Peer> const& peer, std::string const& why);
     void to_maker(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter);
+    std::shared_ptr<Connection> known(process::ProcessAddress const& address) const;
 
     process::Mail& mail_;
     std::unique_ptr<Server> server_;
@@ -62,6 +66,7 @@ private:
     std::map<std::uint64_t, std::shared_ptr<Maker>> makers_;
     std::uint64_t lineages_ = 0;
     std::map<process::Peer*, std::shared_ptr<Connection>> connections_;
+    bool has_hosts_ = false;  ///< managers of other families are among them
     std::map<std::pair<Connection*, ObjectId>, std::weak_ptr<RemoteObject>> objects_;
 };
 

@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
-#include <condition_variable>
 #include <csignal>
-#include <optional>
 #include <sinew/encoding.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/manager/desk.hpp"
 #include "src/manager/manager_main.hpp"
-#include "src/process/nursery.hpp"
+#include "src/manager/manager_state.hpp"
+#include "src/manager/order.hpp"
+#include "src/nodes/place.hpp"
 #include "src/task/demangle.hpp"
 
 namespace sinew {
@@ -35,35 +34,12 @@ Clock::time_point after(std::chrono::nanoseconds timeout) {
 
 }  // namespace
 
-struct Manager::State {
-    explicit State(ManagerOptions options_) : options(std::move(options_)) {}
-
-    void start();
-    void add_maker();
-    void launch();
-    void listen();
-    void wait_for_ready(Lock& lock);
-    std::shared_ptr<manager::Connection> current(Lock& lock);
-    void remove_maker();
-    std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,
-                                            unsigned calls);
-    void end() noexcept;
-
-    ManagerOptions options;
-    manager::Desk& desk = manager::Desk::instance();
-
-    // With the guard held.
-    pid_t pid = 0;
-    std::shared_ptr<manager::Maker> maker;  ///< null: it is not started anew
-    bool begun = false;
-    std::unique_ptr<process::Child> child;
-    std::shared_ptr<manager::Connection> connection;
-    std::condition_variable changed;
-    std::optional<process::ProcessAddress> address;
-    std::optional<process::ChildEnd> ended;
-};
+std::string manager::seconds(std::chrono::nanoseconds time) {
+    return text(std::chrono::duration<double>(time).count(), " s");
+}
 
 void Manager::State::start() {
+    if (!options.listen.empty() && !options.authkey) options.authkey = AuthKey::random();
     Lock lock(desk.mail().guard());
     if (options.max_restarts > 0) add_maker();
     launch();
@@ -94,15 +70,25 @@ void Manager::State::remove_maker() {
 
 // The process, or one in its place.
 void Manager::State::launch() {
-    Writer message;
-    if (maker) maker->line().encode_to(message);
-    child = process::start_child({.role = "manager",
-                                  .name = options.name,
-                                  .message = {message.bytes().begin(), message.bytes().end()},
-                                  .cpus = {},
-                                  .env = {},
-                                  .meta = options.meta,
-                                  .watched = false});
+    manager::Order order{.initializer = options.initializer.entry() == nullptr
+                                            ? 0
+                                            : detail::id_of(*options.initializer.entry()).value,
+                         .arguments = options.initializer.arguments(),
+                         .listen = {},
+                         .key = {},
+                         .line = {}};
+    if (!options.listen.empty()) {
+        order.listen = manager::guest_address(options.listen);
+        order.key = options.authkey->bytes();
+    }
+    if (maker) order.line = maker->line();
+    child = nodes::start_child(options.node, {.role = "manager",
+                                              .name = options.name,
+                                              .message = order.encode(),
+                                              .cpus = {},
+                                              .env = {},
+                                              .meta = options.meta,
+                                              .watched = false});
     pid = child->pid();
     address.reset();
     ended.reset();
@@ -114,7 +100,10 @@ void Manager::State::listen() {
                    [this](wire::Message const& message) {
                        if (message.kind != manager::manager_ready) return;
                        Reader reader(message.payload);
-                       address = process::ProcessAddress::decode_from(reader);
+                       auto ready = manager::Ready::decode_from(reader);
+                       address = std::move(ready.address);
+                       guests = std::move(ready.guests);
+                       pid = child->pid();
                        if (maker) maker->ready(*address);
                        changed.notify_all();
                    },
@@ -189,6 +178,7 @@ Manager::Manager(ManagerOptions options) : state_(std::make_unique<State>(std::m
     }
 }
 
+Manager::Manager(std::unique_ptr<State> state) : state_(std::move(state)) {}
 Manager::Manager(Manager&&) noexcept = default;
 
 Manager& Manager::operator=(Manager&& other) noexcept {
@@ -202,7 +192,13 @@ Manager::~Manager() {
     if (state_) state_->end();
 }
 
-void Manager::shutdown() { state_->end(); }
+void Manager::shutdown() {
+    if (pid() == 0)
+        throw UsageError(text(state_->options.name,
+                              " is not ended by who has connected to it (only by who has started "
+                              "it). Let go of its objects instead"));
+    state_->end();
+}
 
 pid_t Manager::pid() const {
     Lock const lock(state_->desk.mail().guard());

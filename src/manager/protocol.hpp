@@ -28,6 +28,7 @@ enum class Op : std::uint16_t {
     follow,  ///< CallHead: a call of the object that the call of number `sequence` will give; arguments
     follow_oneway,
     forget,  ///< the number of a call: its result will not be called
+    meet,    ///< of a process of another family: who this is; a ProcessAddress answers
 
     // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, the
     // epoch the incarnation; of records: a number of their own, RecordHead. See journal.hpp, maker.hpp.

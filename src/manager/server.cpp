@@ -35,6 +35,8 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
     if (found.number == 0) {
         found.number = ++clients_;
         found.peer = peer;
+        found.guest = peer != nullptr && peer->kinship() == process::Kinship::guest;
+        found.refused = found.guest;  // until it has said that it is of the same build
         peers_.emplace(found.number, peer);
     }
     return found;
@@ -42,7 +44,7 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
 
 void Server::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
     if (is_from_maker(letter.head.op)) {
-        from_maker(letter);
+        if (peer && peer->kinship() == process::Kinship::family) from_maker(letter);
         return wake();
     }
     auto& from = caller(peer);
@@ -92,6 +94,11 @@ void Server::serve(Caller& from, Letter const& letter) {
             return checkpoint(from, letter);
         case Op::lookup:
             return lookup(from, letter);
+        case Op::meet: {
+            Writer address;
+            mail_.own_address().encode_to(address);
+            return answer(from, Op::value, number, address.bytes());
+        }
         default:
             return;
     }
@@ -150,6 +157,13 @@ void Server::call(Caller& from, Letter const& letter) {
         return answer(from, Op::refused, letter.head.number,
                       bytes_of("the manager's program does not know this method. Link the "
                                "library that calls it into it"));
+    }
+    // The arguments of strangers may be nonsense, but not the kind of object they are for.
+    if (from.guest && !core_.is_a(letter.head.id, method->object)) {
+        core_.skip(letter.head.id, from.number, head->sequence);
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of(text(detail::task_name(*method),
+                                    " is no method of the object it was called of")));
     }
     bool const there = core_.arrive(letter.head.id, head->sequence,
                                     {.client = from.number,

@@ -58,6 +58,7 @@ private:
         Client number = 0;
         std::shared_ptr<Peer> peer;
         bool refused = false;  ///< another program
+        bool guest = false;    ///< another family
     };
     friend class Executor;
     Caller& caller(std::shared_ptr<Peer> const& peer);

@@ -4,6 +4,7 @@
 #include <sinew/task.hpp>
 #include <utility>
 
+#include "src/base/text.hpp"
 #include "src/manager/journal.hpp"
 #include "src/manager/server.hpp"
 
@@ -32,8 +33,13 @@ void Server::follow(Caller& from, Letter const& letter) {
 
 void Server::carry_on(Caller const& to, Promises::Outcome const& outcome, Call call) {
     auto const number = call.number;
+    bool const is_guest = to.peer && to.peer->kinship() == process::Kinship::guest;
     switch (outcome.state) {
         case Promises::State::here:
+            if (is_guest && !core_.is_a(outcome.object, call.method->object))
+                return answer(to, Op::refused, number,
+                              bytes_of(text(detail::task_name(*call.method),
+                                            " is no method of the object it was called of")));
             if (stopping_ || !core_.append(outcome.object, std::move(call)))
                 answer(to, Op::gone, number);
             return;

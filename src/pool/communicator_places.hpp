@@ -4,10 +4,13 @@
 #include <memory>
 #include <vector>
 
-#include "src/pool/communicator_meeting.hpp"
+#include "src/nodes/meeting.hpp"
+#include "src/pool/remote_node.hpp"
 #include "src/pool/worker_port.hpp"
 
 namespace sinew::pool {
+
+using nodes::NodeShare;
 
 /// Workers of this process on its own node, and of the supervisors on theirs; in turns, or where
 /// there is a worker for each core, as many as each node has cores. `ranks`: the others, by rank.

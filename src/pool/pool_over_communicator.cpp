@@ -3,7 +3,7 @@
 #include <sinew/pool.hpp>
 #include <utility>
 
-#include "src/pool/communicator_meeting.hpp"
+#include "src/nodes/meeting.hpp"
 #include "src/pool/communicator_places.hpp"
 #include "src/pool/master.hpp"
 #include "src/pool/supervisor_master.hpp"
@@ -11,13 +11,33 @@
 namespace sinew {
 namespace {
 
+std::shared_ptr<pool::Supervisor> go(process::Runtime& runtime, nodes::Meeting& meeting, int rank) {
+    std::shared_ptr<pool::Supervisor> supervisor;
+    meeting.go(
+        [&](auto link, wire::Secret const& family, cpu_set_t const& cpus) {
+            supervisor = std::make_shared<pool::Supervisor>(
+                runtime, std::move(link),
+                pool::Supervisor::Setup{.rank = rank, .family = family, .cpus = cpus});
+            supervisor->begin();
+        },
+        [&] { supervisor->leave(); });
+    return supervisor;
+}
+
 std::shared_ptr<detail::PoolMaster> master_over(Communicator& communicator,
                                                 PoolOptions const& options) {
     auto& runtime = process::Runtime::instance();
-    pool::Meeting meeting(runtime, communicator);
-    if (communicator.rank() != 0) return std::make_shared<pool::SupervisorMaster>(meeting.go());
+    nodes::Meeting meeting(runtime, communicator, "pool", pool::relay_options());
+    if (communicator.rank() != 0)
+        return std::make_shared<pool::SupervisorMaster>(go(runtime, meeting, communicator.rank()));
+    std::vector<std::shared_ptr<pool::RemoteNode>> ranks(
+        static_cast<std::size_t>(communicator.size()));
+    meeting.receive([&](std::size_t rank, auto link, std::string const& host) {
+        ranks[rank] = std::make_shared<pool::RemoteNode>(runtime.loop(), std::move(link), host);
+        ranks[rank]->begin();
+    });
     return std::make_shared<pool::Master>(
-        options, pool::make_communicator_places(runtime, meeting.nodes(), meeting.receive(),
+        options, pool::make_communicator_places(runtime, meeting.nodes(), std::move(ranks),
                                                 !options.workers.has_value()));
 }
 

@@ -25,7 +25,6 @@ enum class Relay : std::uint8_t {
     granted,                             ///< LeaseHead: the answer to `renew`
     over,                                ///< the pool is gone
     // to rank 0
-    joined,      ///< JoinedHead: first, on the one link that is meant
     started,     ///< StartedHead
     said,        ///< MessageHead, what the worker says
     said_piece,  ///< WorkerHead, a piece from the worker
@@ -34,11 +33,9 @@ enum class Relay : std::uint8_t {
     ended,       ///< EndedHead, the last lines of its standard error
     renew,       ///< LeaseHead
 };
-static_assert(static_cast<std::uint8_t>(Relay::renew) <= process::kinds::supervisor_last);
+// The last one is the word by which they meet.
+static_assert(static_cast<std::uint8_t>(Relay::renew) < process::kinds::supervisor_last);
 
-struct JoinedHead {
-    std::uint64_t rank;
-};
 struct WorkerHead {
     std::uint64_t worker;  ///< a number that rank 0 gives, and never twice
 };

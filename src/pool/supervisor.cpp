@@ -35,7 +35,6 @@ void Supervisor::begin() {
                    }});
     // The first lease: rank 0 counts it from when it reads this.
     lease_until_ = process::lease_clock_ns() + std::chrono::nanoseconds(lease).count();
-    send(Relay::joined, {head_bytes(JoinedHead{static_cast<std::uint64_t>(setup_.rank)})});
     renewing_ = runtime_.loop().every(renewal, [this] {
         auto const self = shared_from_this();
         renew();

@@ -148,6 +148,16 @@ bool is_child(ChildStart& start) {
     return true;
 }
 
+void obey_lease(ChildStart const& start) {
+    if (start.status->lease_until == 0) return;
+    // For the rest of the process's life.
+    static wire::Loop::Handle looking;
+    looking = Runtime::instance().loop().every(
+        std::chrono::milliseconds(250), [status = start.status, name = start.name] {
+            if (status->lease_is_over()) give_up(text("its node has lost its maker (", name, ")"));
+        });
+}
+
 void add_role(ChildRole role) { added_roles().push_back(role); }
 
 int run_role(std::span<ChildRole const> own, ChildStart& start) {

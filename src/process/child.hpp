@@ -47,6 +47,10 @@ int run_role(std::span<ChildRole const> own, ChildStart& start);
 /// and the descriptors are closed on exec.
 bool is_child(ChildStart& start);
 
+/// For roles whose process may be started on another node: it ends when its lease is over, looked at
+/// every now and then. Nothing where it has none. With the guard held.
+void obey_lease(ChildStart const& start);
+
 /// Remembers that main() begins with sinew::init(), and what a child of this program can do.
 void init_called();
 bool was_init_called();

@@ -48,6 +48,7 @@ void LivingChild::start(ChildSpec const& spec) {
     auto [bulk, bulk_end] = make_socket_pair();
     auto [errors, errors_end] = make_pipe();
     if (spec.meta.any()) allotment_ = std::make_unique<Allotment>(spec.meta, spec.name, spec.cpus);
+    page_.page().lease_until = spec.lease_until;
     auto more = spec.env;
     if (allotment_) std::ranges::copy(allotment_->env(), std::back_inserter(more));
     more.push_back(

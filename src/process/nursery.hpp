@@ -24,8 +24,9 @@ struct ChildEnd {
     int signal = 0;  ///< that killed it; 0: it exited
     /// By the kernel's out-of-memory killer, as its cgroup tells; or over its Meta::memory_mib.
     bool out_of_memory = false;
-    std::string log;       ///< the last lines of its standard error, up to 4 KiB
-    std::string why = {};  ///< it was killed for its memory, with the numbers
+    std::string log;        ///< the last lines of its standard error, up to 4 KiB
+    std::string why = {};   ///< it was killed for its memory, with the numbers
+    std::string fate = {};  ///< where none of these tells: "is lost with its host node-b (...)"
     /// "killed by signal 9 (Killed)", "exited with code 3".
     std::string text() const;
 };
@@ -54,9 +55,10 @@ struct ChildSpec {
     std::optional<cpu_set_t> cpus;            ///< that it may use; those of `meta` are some of them
     std::vector<std::string> env;             ///< "NAME=value" beside or instead of ours
     std::optional<wire::Secret> family = {};  ///< which it belongs to, if not to ours
-    std::string network = {};  ///< this host's address in it; empty: as the runtime has it
-    Meta meta = {};            ///< it has so much of this host, and no more
-    bool watched = true;       ///< `liveness` is told; else nothing is sent for it either
+    std::string network = {};      ///< this host's address in it; empty: as the runtime has it
+    Meta meta = {};                ///< it has so much of this host, and no more
+    std::int64_t lease_until = 0;  ///< of its StatusPage, from the beginning
+    bool watched = true;           ///< `liveness` is told; else nothing is sent for it either
 };
 
 /// A process running this same executable, linked to us by two inherited socket pairs: `control`

@@ -42,7 +42,8 @@ wire::LinkOptions peer_options(bool same_host) {
 /// One of them: a link, or what is to become one.
 class Peers::LinkedPeer final : public Peer, public std::enable_shared_from_this<LinkedPeer> {
 public:
-    LinkedPeer(Peers& peers, std::string name) : peers_(peers), name_(std::move(name)) {}
+    LinkedPeer(Peers& peers, std::string name, Kinship kinship)
+        : peers_(peers), name_(std::move(name)), kinship_(kinship) {}
 
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
@@ -55,9 +56,14 @@ public:
     }
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
+    Kinship kinship() const override { return kinship_; }
 
     void dial(std::vector<wire::Address> addresses);
+    void dial_host(wire::Address const& address, wire::Secret const& key,
+                   std::chrono::nanoseconds patience);
     void connected(std::unique_ptr<wire::Link> link);
+    /// Ends the connection.
+    void drop(std::string const& why);
 
 private:
     struct Waiting {
@@ -69,6 +75,7 @@ private:
 
     Peers& peers_;
     std::string name_;
+    Kinship const kinship_;
     std::unique_ptr<wire::Link> link_;
     std::vector<wire::Address> addresses_;  ///< still to be tried, the next one last
     wire::Loop::Handle dialling_;
@@ -116,6 +123,18 @@ void Peers::LinkedPeer::try_next(std::string const& why) {
                    });
 }
 
+void Peers::LinkedPeer::dial_host(wire::Address const& address, wire::Secret const& key,
+                                  std::chrono::nanoseconds patience) {
+    bool const same_host = address.family == wire::Address::Family::unix_socket;
+    dialling_ = wire::dial(peers_.loop_, address, {key, peers_.credentials_.self},
+                           peer_options(same_host), patience, [this](wire::Dialled dialled) {
+                               auto const self = shared_from_this();
+                               dialling_ = {};
+                               if (dialled.link) connected(std::move(dialled.link));
+                               else end(dialled.error);
+                           });
+}
+
 void Peers::LinkedPeer::connected(std::unique_ptr<wire::Link> link) {
     dialling_ = {};
     link_ = std::move(link);
@@ -133,6 +152,13 @@ void Peers::LinkedPeer::connected(std::unique_ptr<wire::Link> link) {
         peers_.tell_drained(shared_from_this());
 }
 
+void Peers::LinkedPeer::drop(std::string const& why) {
+    log_warning(text(name_, " is disconnected: ", why));
+    // The link is at a call of ours.
+    peers_.loop_.post([gone = std::shared_ptr<wire::Link>(std::move(link_))] {});
+    end(why);
+}
+
 void Peers::LinkedPeer::end(std::string const& why) {
     auto const self = shared_from_this();
     lost_ = true;
@@ -146,8 +172,8 @@ Peers::Peers(wire::Loop& loop, wire::Credentials credentials, std::string host)
 
 Peers::~Peers() = default;
 
-void Peers::add(std::unique_ptr<wire::Link> link) {
-    auto peer = std::make_shared<LinkedPeer>(*this, "");
+void Peers::add(std::unique_ptr<wire::Link> link, Kinship kinship) {
+    auto peer = std::make_shared<LinkedPeer>(*this, "", kinship);
     accepted_.insert(peer);
     peer->connected(std::move(link));
 }
@@ -159,9 +185,22 @@ std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
     auto const& key = addresses.front();
     if (auto const known = dialled_.find(key); known != dialled_.end()) return known->second;
     auto places = usable(host, addresses);
-    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", key));
+    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", key), Kinship::family);
     peer->dial(std::move(places));
     dialled_.emplace(key, peer);
+    return peer;
+}
+
+std::shared_ptr<Peer> Peers::find_or_dial_host(wire::Address const& address,
+                                               wire::Secret const& key,
+                                               std::chrono::nanoseconds patience) {
+    // Who comes with another key has to prove that one.
+    auto const place = text(address.text(), " by key ", key.derive("guest of").hex());
+    if (auto const known = dialled_.find(place); known != dialled_.end()) return known->second;
+    auto peer =
+        std::make_shared<LinkedPeer>(*this, text("process at ", address.text()), Kinship::host);
+    peer->dial_host(address, key, patience);
+    dialled_.emplace(place, peer);
     return peer;
 }
 
@@ -181,6 +220,10 @@ std::vector<wire::Address> Peers::usable(std::string const& host,
 }
 
 void Peers::deliver(std::shared_ptr<LinkedPeer> const& peer, wire::Message const& message) {
+    bool const letter = message.kind >= kinds::queue && message.kind <= kinds::queue_last;
+    // Nothing that is for others than the family.
+    if (peer->kinship() != Kinship::family && !letter)
+        return peer->drop(text("it sent a message of kind ", +message.kind));
     for (std::size_t i = 0; i < services_.size(); ++i) {
         auto const& service = services_[i];
         if (message.kind >= service.first_kind && message.kind <= service.last_kind)

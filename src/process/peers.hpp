@@ -26,9 +26,12 @@ public:
 
     void serve(Service service) { services_.push_back(std::move(service)); }
     /// Somebody has dialled us.
-    void add(std::unique_ptr<wire::Link> link);
+    void add(std::unique_ptr<wire::Link> link, Kinship kinship);
     std::shared_ptr<Peer> find_or_dial(std::string const& host,
                                        std::vector<std::string> const& addresses);
+    /// A process of another family, with the key that it has for guests.
+    std::shared_ptr<Peer> find_or_dial_host(wire::Address const& address, wire::Secret const& key,
+                                            std::chrono::nanoseconds patience);
 
 private:
     class LinkedPeer;

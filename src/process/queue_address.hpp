@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <sinew/codec.hpp>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace sinew::process {
@@ -13,6 +14,12 @@ struct ProcessAddress {
     std::uint64_t origin = 0;  ///< drawn by the process itself: tells it from all others
     std::string name, host;
     std::vector<std::string> addresses;
+
+    /// Of a manager of another family, as its guests know it: without a host, since the address says all.
+    static ProcessAddress of_host(std::string name, std::string const& address) {
+        return {0, std::move(name), "", {address}};
+    }
+    bool is_of_guest() const { return host.empty(); }
 
     void encode_to(Writer& writer) const;
     static ProcessAddress decode_from(Reader& reader);

@@ -196,6 +196,10 @@ void Mail::frame(std::shared_ptr<Peer> const& peer, wire::Message const& message
 
 void Mail::deliver(std::shared_ptr<Peer> const& peer, Letter const& letter) {
     auto const service = static_cast<std::size_t>(letter.head.service);
+    // Processes of other families have to do with objects, and with nothing else here.
+    if (peer->kinship() != Kinship::family && letter.head.service != MailService::mail &&
+        letter.head.service != MailService::manager)
+        return;
     if (service < handlers_.size() && handlers_[service].letter)
         handlers_[service].letter(peer, letter);
 }

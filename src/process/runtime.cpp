@@ -110,6 +110,7 @@ struct Runtime::State {
     /// `known_as`: the host that others dial, where the address itself is none of theirs.
     void listen(wire::Address const& address, std::string const& known_as = "");
     void listen_here();
+    std::string listen_to_guests(wire::Address address, wire::Secret const& key);
     /// Empty: the first address that is not loopback.
     void listen_on(std::string const& address);
     void begin_end();
@@ -155,10 +156,32 @@ void Runtime::State::listen(wire::Address const& address, std::string const& kno
     listeners.push_back(std::make_unique<wire::Listener>(
         loop, address, wire::Credentials{secret, {.name = name}},
         wire::Listener::Options{.link = peer_options(same_host)},
-        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link)); }));
+        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::family); }));
     auto bound = listeners.back()->address();
     if (!known_as.empty()) bound.host = known_as;
     addresses.push_back(bound.text());
+}
+
+std::string Runtime::State::listen_to_guests(wire::Address address, wire::Secret const& key) {
+    bool const same_host = address.family == wire::Address::Family::unix_socket;
+    if (same_host && address.host == "/") {  // "unix:/": anywhere
+        if (!folder) folder.emplace();
+        address.host = folder->path() + "/guests";
+    }
+    listeners.push_back(std::make_unique<wire::Listener>(
+        loop, address, wire::Credentials{key, {.name = name}},
+        wire::Listener::Options{.link = peer_options(same_host)},
+        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::guest); }));
+    auto bound = listeners.back()->address();
+    if (bound.host == "0.0.0.0" || bound.host == "::") {
+        auto const all = wire::interfaces();  // IPv4 first
+        bool const v6 = bound.host == "::";
+        auto const usual = std::find_if(all.begin(), all.end(), [v6](auto const& each) {
+            return (each.address.find(':') != std::string::npos) == v6;
+        });
+        if (usual != all.end()) bound.host = usual->address;
+    }
+    return bound.text();
 }
 
 void Runtime::State::listen_here() {
@@ -257,6 +280,10 @@ void Runtime::join_family(wire::Secret const& secret, std::string name, std::str
     family() = {secret, std::move(name), std::move(folder), std::move(network)};
 }
 
+std::string Runtime::host_name() { return process::host_name(); }
+std::string const& Runtime::inherited_folder() { return family().folder; }
+std::string const& Runtime::inherited_network() { return family().network; }
+
 std::mutex& Runtime::guard() { return state_->guard; }
 wire::Loop& Runtime::loop() { return state_->loop; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }
@@ -286,6 +313,16 @@ void Runtime::listen_on_network(std::string const& host) {
 }
 
 std::string const& Runtime::network() const { return state_->network; }
+
+std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key) {
+    state_->listen_here();  // first, so that the addresses of the family stay what they are
+    return state_->listen_to_guests(wire::Address::parse(address), key);
+}
+
+std::shared_ptr<Peer> Runtime::host(std::string const& address, wire::Secret const& key,
+                                    std::chrono::nanoseconds patience) {
+    return state_->peers.find_or_dial_host(wire::Address::parse(address), key, patience);
+}
 
 void Runtime::serve(Service service) { state_->peers.serve(std::move(service)); }
 

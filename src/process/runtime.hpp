@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
@@ -16,7 +17,14 @@
 
 namespace sinew::process {
 
-/// Another process of the family, over one authenticated link that all who talk to it share. Use it
+/// Whether another process may be trusted with all that a process of the family is.
+enum class Kinship : std::uint8_t {
+    family,
+    guest,  ///< it has dialled us with a key for guests: it may ask objects, and nothing else
+    host,   ///< we have dialled it so: it answers what it is asked
+};
+
+/// Another process, mostly of the family, over one authenticated link that all who talk to it share. Use it
 /// with the runtime's guard held.
 class Peer {
 public:
@@ -33,6 +41,7 @@ public:
     virtual bool lost() const = 0;
     /// For messages: "pid 4711 on node-b".
     virtual std::string const& name() const = 0;
+    virtual Kinship kinship() const { return Kinship::family; }
 };
 
 /// Who answers to messages of these kinds, whoever dialled whom. Called with the guard held.
@@ -77,6 +86,11 @@ public:
     wire::Secret const& secret() const;
     /// "pid 4711 on node-b": how others shall call this process.
     std::string const& name() const;
+    /// Of this machine, for people: "node-b".
+    static std::string host_name();
+    /// What `join_family` was told.
+    static std::string const& inherited_folder();
+    static std::string const& inherited_network();
     /// Processes with equal words here can use each other's Unix sockets and files in memory: the
     /// machine's boot id and the mount namespace.
     std::string const& host() const;
@@ -95,6 +109,14 @@ public:
     void listen_on_network(std::string const& host = "");
     /// Under which others reach this host; children get it. Empty: nobody has said so yet.
     std::string const& network() const;
+
+    /// Listens for processes of other families, who prove that they have this key (on a Unix socket
+    /// also that they are of the same user), until this process ends. The address as others have it:
+    /// with the real port, and a name for "0.0.0.0". Throws SystemError, UsageError.
+    std::string listen_to_guests(std::string const& address, wire::Secret const& key);
+    /// The process that listens there so. `patience`: until it is lost for want of an answer.
+    std::shared_ptr<Peer> host(std::string const& address, wire::Secret const& key,
+                               std::chrono::nanoseconds patience);
 
     void serve(Service service);
     /// The process that listens there; connected when first used, kept. `host` is that process's.

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
+#include "src/nodes/place.hpp"
 #include "src/wire/secret.hpp"
 #include "src/world/node_identity.hpp"
 
@@ -27,12 +28,25 @@ Crew::Crew(Plan const& plan, Commits& commits, int epoch)
     : plan_(plan), commits_(commits), epoch_(epoch), runtime_(Runtime::instance()),
       children_(static_cast<std::size_t>(plan.size)), silent_(children_.size()),
       silences_(children_.size()) {
-    auto const host = NodeIdentity::mine().host_text();
     table_.epoch = epoch;
     table_.key = wire::Secret::random().hex();
     std::lock_guard const lock(runtime_.guard());
-    folder_ = runtime_.folder();
-    for (int rank = 0; rank < plan.size; ++rank) {
+    place_members();
+}
+
+// As many on each node, one after the other; of those that are still there.
+void Crew::place_members() {
+    for (auto const& node : plan_.options.nodes)
+        if (!nodes::is_lost(node)) nodes_.push_back(node);
+    if (nodes_.empty()) nodes_.emplace_back();
+    auto const own = NodeIdentity::mine().host_text();
+    auto const far = text('r', wire::Secret::random().hex().substr(0, 8), '.');
+    auto const near = text(runtime_.folder(), "/r", plan_.number, '.', epoch_, '.');
+    std::size_t node = 0;
+    for (int rank = 0; rank < plan_.size; ++rank) {
+        bool const here = node_of(rank).is_here();
+        auto const host = here ? own : node_of(rank).host();
+        if (rank > 0 && &node_of(rank) != &node_of(rank - 1)) ++node;
         records_.push_back({.rank = rank,
                             .host = host,
                             .pid = 0,
@@ -40,10 +54,20 @@ Crew::Crew(Plan const& plan, Commits& commits, int epoch)
                             .thrown = {},
                             .accusation = {},
                             .ended = {}});
-        table_.members.push_back(
-            {.rank = rank, .host = host, .address = plan.address, .port = 0, .pid = 0});
-        table_.listeners.push_back(listener_of(rank));
+        table_.members.push_back({.rank = rank,
+                                  .host = host,
+                                  .address = here ? plan_.address : "",
+                                  .port = 0,
+                                  .pid = 0});
+        table_.listeners.push_back(text(here ? near : far, rank));
+        table_.remotes.emplace_back();
+        table_.nodes.push_back(static_cast<int>(node));
     }
+}
+
+Node const& Crew::node_of(int rank) const {
+    return nodes_[static_cast<std::size_t>(rank) * nodes_.size() /
+                  static_cast<std::size_t>(plan_.size)];
 }
 
 Crew::~Crew() {
@@ -52,11 +76,9 @@ Crew::~Crew() {
     commit_timer_ = {};
     silences_.clear();
     children_.clear();
-    for (auto const& path : table_.listeners) ::unlink(path.c_str());
-}
-
-std::string Crew::listener_of(int rank) const {
-    return text(folder_, "/r", plan_.number, ".", epoch_, ".", rank);
+    for (int rank = 0; rank < plan_.size; ++rank)  // an agent's go with its folder
+        if (node_of(rank).is_here())
+            ::unlink(table_.listeners[static_cast<std::size_t>(rank)].c_str());
 }
 
 Order Crew::order_of(int rank) const {
@@ -70,7 +92,8 @@ Order Crew::order(int rank) const {
             .epoch = epoch_,
             .name = plan_.options.name,
             .listener = table_.listeners[static_cast<std::size_t>(rank)],
-            .address = plan_.address,
+            .address = node_of(rank).is_here() ? plan_.address : "",
+            .spans = table_.nodes.back() > 0,
             .work = plan_.work,
             .commits = commits_.count(),
             .committed = commits_.state(rank)};
@@ -102,12 +125,12 @@ bool Crew::assemble(Seat const* caller) {
 
 void Crew::start(int rank) {
     auto& started = children_[static_cast<std::size_t>(rank)];
-    started = process::start_child({.role = "ring member",
-                                    .name = text(plan_.options.name, " member ", rank),
-                                    .message = to_bytes(order(rank)),
-                                    .cpus = {},
-                                    .env = {},
-                                    .meta = plan_.options.meta});
+    started = nodes::start_child(node_of(rank), {.role = "ring member",
+                                                 .name = text(plan_.options.name, " member ", rank),
+                                                 .message = to_bytes(order(rank)),
+                                                 .cpus = {},
+                                                 .env = {},
+                                                 .meta = plan_.options.meta});
     record(rank).pid = started->pid();
     started->on({.control = [this, rank](wire::Message const& message) { hear(rank, message); },
                  .bulk = [this, rank](wire::Message const& message) { hear_commit(rank, message); },
@@ -139,7 +162,12 @@ void Crew::hear_commit(int rank, wire::Message const& message) try {
 void Crew::take_in(int rank, Joined const& joined) {
     auto& node = table_.members[static_cast<std::size_t>(rank)];
     node.host = record(rank).host = joined.host;
+    node.address = joined.address;
     node.port = joined.port;
+    table_.listeners[static_cast<std::size_t>(rank)] = joined.listener;
+    table_.remotes[static_cast<std::size_t>(rank)] = joined.remote;
+    // Of one on another node, it is known only now.
+    if (auto const* const process = child(rank)) record(rank).pid = process->pid();
     node.pid = record(rank).pid;
     record(rank).joined = true;
     // Before all are started, nobody can have joined whom we do not know.

@@ -59,7 +59,8 @@ private:
     process::Child* child(int rank) { return children_[static_cast<std::size_t>(rank)].get(); }
     int first_child() const { return plan_.options.member_zero_is_caller ? 1 : 0; }
     Order order(int rank) const;
-    std::string listener_of(int rank) const;
+    Node const& node_of(int rank) const;
+    void place_members();
     void start(int rank);
     void hear(int rank, wire::Message const& message);
     void hear_commit(int rank, wire::Message const& message);
@@ -88,7 +89,7 @@ private:
     process::Runtime& runtime_;
     std::condition_variable changed_;
     // Under the runtime's guard.
-    std::string folder_;
+    std::vector<Node> nodes_;  ///< those that are not lost
     Table table_;
     std::vector<MemberRecord> records_;
     std::vector<std::unique_ptr<process::Child>> children_;

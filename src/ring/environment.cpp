@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/ring/environment.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace sinew::ring {
@@ -10,11 +11,16 @@ std::map<std::string, std::string> environment_of(int rank, std::string const& r
     auto const size = std::to_string(table.members.size());
     auto const number = std::to_string(rank);
     auto const& master = table.members.front();
+    // Among the members of the same node, which need not follow one another.
+    auto const node = table.nodes[static_cast<std::size_t>(rank)];
+    auto const same = [node](int each) { return each == node; };
+    auto const before = std::count_if(table.nodes.begin(), table.nodes.begin() + rank, same);
+    auto const local = std::count_if(table.nodes.begin(), table.nodes.end(), same);
     return {{"RANK", number},
             {"WORLD_SIZE", size},
-            {"LOCAL_RANK", number},  // all members share a host
-            {"LOCAL_WORLD_SIZE", size},
-            {"GROUP_RANK", "0"},
+            {"LOCAL_RANK", std::to_string(before)},
+            {"LOCAL_WORLD_SIZE", std::to_string(local)},
+            {"GROUP_RANK", std::to_string(node)},
             {"MASTER_ADDR", master.address},
             {"MASTER_PORT", std::to_string(master.port)},
             {"SINEW_RING", ring},

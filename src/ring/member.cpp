@@ -27,7 +27,7 @@ void call(detail::TaskId id, Bytes const& state_bytes, Bytes const& argument_byt
 MemberState::MemberState(Order order, Table table, Seat seat,
                          std::function<void(std::uint64_t, State const&)> commit_)
     : rank(order.rank), epoch(order.epoch), name(std::move(order.name)), members(table.members),
-      port(std::move(seat.port)), communicator(meet(table, order.rank, std::move(seat.listener))),
+      port(std::move(seat.port)), communicator(meet(table, order.rank, std::move(seat.listeners))),
       commits(order.commits), committed(std::move(order.committed)), commit(std::move(commit_)) {}
 
 bool is_known(Work const& work) {

@@ -46,7 +46,7 @@ int member_main(process::ChildStart& start) try {
                          "parent has loaded by dlopen). Link that library"));
         return 1;
     }
-    Seat seat(order.listener);
+    Seat seat(order);
     join_ring(start.control.get(), seat.joined());
     auto table = wait_for_table(start.control.get());
     // Not to be undone: destructors of static objects may look.

@@ -63,6 +63,7 @@ Table wait_for_table(int control) {
 Parent::Parent(process::ChildStart& start) {
     auto& runtime = Runtime::instance();
     std::lock_guard const lock(runtime.guard());
+    process::obey_lease(start);
     auto const identity = process::parent_identity(start);
     control_ =
         wire::adopt(runtime.loop(), std::move(start.control), identity, process::control_options());

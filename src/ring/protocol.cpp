@@ -44,30 +44,30 @@ State State::decode_from(Reader& reader) {
 }
 
 void Order::encode_to(Writer& writer) const {
-    put(writer, rank, size, epoch, name, listener, address, work, commits, committed);
+    put(writer, rank, size, epoch, name, listener, address, spans, work, commits, committed);
 }
 Order Order::decode_from(Reader& reader) {
     Order order;
     take(reader, order.rank, order.size, order.epoch, order.name, order.listener, order.address,
-         order.work, order.commits, order.committed);
+         order.spans, order.work, order.commits, order.committed);
     return order;
 }
 
-void Joined::encode_to(Writer& writer) const { put(writer, host, port); }
+void Joined::encode_to(Writer& writer) const { put(writer, host, port, address, listener, remote); }
 Joined Joined::decode_from(Reader& reader) {
     Joined joined;
-    take(reader, joined.host, joined.port);
+    take(reader, joined.host, joined.port, joined.address, joined.listener, joined.remote);
     return joined;
 }
 
 void Table::encode_to(Writer& writer) const {
-    put(writer, epoch, key, static_cast<std::uint32_t>(members.size()), listeners);
+    put(writer, epoch, key, static_cast<std::uint32_t>(members.size()), listeners, remotes, nodes);
     for (auto const& node : members) put_node(writer, node);
 }
 Table Table::decode_from(Reader& reader) {
     Table table;
     std::uint32_t size = 0;
-    take(reader, table.epoch, table.key, size, table.listeners);
+    take(reader, table.epoch, table.key, size, table.listeners, table.remotes, table.nodes);
     for (std::uint32_t i = 0; i < size; ++i) table.members.push_back(take_node(reader));
     return table;
 }

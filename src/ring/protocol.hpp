@@ -54,8 +54,10 @@ struct State {
 struct Order {
     int rank = 0, size = 1, epoch = 0;
     std::string name;      ///< of the ring
-    std::string listener;  ///< path of the Unix socket to listen on
-    std::string address;   ///< of this host, for the table
+    /// Path of the Unix socket to listen on; without a folder: in that of the member's family there.
+    std::string listener;
+    std::string address;  ///< of its host, for the table; empty: as its family has it there
+    bool spans = false;   ///< members of other nodes dial it: it listens on TCP, too
     Work work;
     std::uint64_t commits = 0;       ///< that count
     std::optional<State> committed;  ///< the last of them
@@ -67,6 +69,8 @@ struct Order {
 struct Joined {
     std::string host;
     std::uint16_t port = 0;
+    std::string address, listener;  ///< as the order says, whole
+    std::string remote;             ///< for members of other nodes; empty where there are none
     void encode_to(Writer& writer) const;
     static Joined decode_from(Reader& reader);
 };
@@ -76,7 +80,9 @@ struct Table {
     int epoch = 0;
     std::string key;  ///< of the data plane, for this epoch; hexadecimal
     std::vector<RingNode> members;
-    std::vector<std::string> listeners;  ///< by rank
+    std::vector<std::string> listeners;  ///< by rank, and what follows
+    std::vector<std::string> remotes;
+    std::vector<int> nodes;  ///< 0, 1, ... in the order of their first ranks
     void encode_to(Writer& writer) const;
     static Table decode_from(Reader& reader);
 };

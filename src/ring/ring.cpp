@@ -27,7 +27,7 @@ int next_number() {
 /// Rank 0, where it is the caller: in the thread that runs the ring.
 class Caller {
 public:
-    explicit Caller(std::string const& path) : seat_(std::in_place, path) {}
+    explicit Caller(Order const& order) : seat_(std::in_place, order) {}
     Seat const& seat() const { return *seat_; }
     void run(Crew& crew, Work const& work) {
         auto const table = crew.table();
@@ -59,7 +59,7 @@ private:
 std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, int epoch) {
     Crew crew(plan, commits, epoch);
     std::optional<Caller> caller;
-    if (plan.options.member_zero_is_caller) caller.emplace(crew.order_of(0).listener);
+    if (plan.options.member_zero_is_caller) caller.emplace(crew.order_of(0));
     bool const met = crew.assemble(caller ? &caller->seat() : nullptr);
     if (met && caller) caller->run(crew, plan.work);
     return crew.wait_for_end();
@@ -104,7 +104,14 @@ void Ring::State::check() const {
     if (plan.options.max_restarts < 0)
         throw UsageError(text(name, ": max_restarts is ", plan.options.max_restarts,
                               " (must not be negative). 0 means none"));
-    process::require_possible(plan.options.meta, name, plan.size);
+    if (plan.options.nodes.empty()) process::require_possible(plan.options.meta, name, plan.size);
+    if (plan.options.member_zero_is_caller && !plan.options.nodes.empty() &&
+        !plan.options.nodes.front().is_here())
+        throw UsageError(
+            text(name,
+                 ": member 0 is the caller, but the first of the ring's nodes is another "
+                 "one (",
+                 plan.options.nodes.front().host(), "). Let the nodes begin with this one"));
     if (process::Runtime::in_callback())
         throw UsageError(text(name,
                               " is run within a callback (which it would wait for). Run it in "

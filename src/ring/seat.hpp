@@ -2,7 +2,7 @@
 #pragma once
 
 #include <sinew/communicator.hpp>
-#include <string>
+#include <vector>
 
 #include "src/base/unique_fd.hpp"
 #include "src/ring/protocol.hpp"
@@ -12,14 +12,17 @@ namespace sinew::ring {
 
 /// What a member has bound before it knows the others.
 struct Seat {
-    /// Listens at this path. Throws SystemError, UsageError.
-    explicit Seat(std::string const& path);
-    Joined joined() const;
-    UniqueFd listener;
+    /// Listens where the order says. Throws SystemError, UsageError.
+    explicit Seat(Order const& order);
+    Joined joined() const { return joined_; }
+    std::vector<UniqueFd> listeners;
     ReservedPort port;
+
+private:
+    Joined joined_;
 };
 
 /// The communicator of all members. Collective; throws PeerLost when one of them dies meanwhile.
-Communicator meet(Table const& table, int rank, UniqueFd listener);
+Communicator meet(Table const& table, int rank, std::vector<UniqueFd> listeners);
 
 }  // namespace sinew::ring

@@ -49,8 +49,9 @@ std::size_t after_first(std::string_view arguments) {
 
 }  // namespace
 
-TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, Keeping const* keeping_)
-    : run(run_), make(make_), name(name_), meta(meta_), keeping(keeping_),
+TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, char const* object_,
+                     Keeping const* keeping_)
+    : run(run_), make(make_), name(name_), meta(meta_), object(object_), keeping(keeping_),
       next(newest.load(std::memory_order_relaxed)) {
     while (!newest.compare_exchange_weak(next, this, std::memory_order_release)) {}
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/communicator_meeting.hpp"
+#include "src/nodes/meeting.hpp"
 
 #include <algorithm>
 #include <array>
@@ -17,11 +17,24 @@
 #include "src/process/child.hpp"
 #include "src/process/gpus.hpp"
 
-namespace sinew::pool {
+namespace sinew::nodes {
 namespace {
 
 using namespace std::chrono_literals;
 constexpr auto patience = 20s;  ///< of those who dial; rank 0 waits a little longer
+
+/// The first word of a link: whose it is. One of several, where a rank came over several addresses.
+constexpr std::uint8_t joined = process::kinds::supervisor_last;
+struct JoinedHead {
+    std::uint64_t rank;
+    std::array<char, 24> purpose{};  ///< those who meet mean the same
+};
+
+JoinedHead joined_as(int rank, std::string const& purpose) {
+    JoinedHead head{static_cast<std::uint64_t>(rank)};
+    purpose.copy(head.purpose.data(), head.purpose.size() - 1);
+    return head;
+}
 
 /// What each rank tells all others.
 struct Card {
@@ -81,14 +94,16 @@ void be_reachable(process::Runtime& runtime, std::string const& address) {
 
 /// Who has come to rank 0. With the guard held; lives as long as anything that comes later.
 struct Meeting::Reception {
-    Reception(process::Runtime& runtime_, std::size_t size)
-        : runtime(runtime_), ranks(size), missing(size - 1) {}
+    Reception(Arrived arrived_, std::string purpose_, std::size_t size)
+        : arrived(std::move(arrived_)), purpose(std::move(purpose_)), came(size),
+          missing(size - 1) {}
 
-    process::Runtime& runtime;
+    Arrived const arrived;
+    std::string const purpose;
     std::vector<std::string> hosts;  ///< by rank
     std::unique_ptr<wire::Listener> listener;
     std::map<wire::Link*, std::unique_ptr<wire::Link>> strangers;  ///< who have not said a word
-    std::vector<std::shared_ptr<RemoteNode>> ranks;
+    std::vector<char> came;                                        ///< by rank
     std::size_t missing;
     std::string own_address;  ///< under which they reach this host
     std::condition_variable changed;
@@ -102,15 +117,16 @@ struct Meeting::Reception {
     // A rank may have come over several addresses; it goes on with one.
     void heard(wire::Link* key, wire::Message const& message) {
         auto body = message.payload;
-        auto const head = take_head<JoinedHead>(body);
         auto link = std::move(strangers.extract(key).mapped());
-        if (!head || static_cast<Relay>(message.kind) != Relay::joined ||
-            head->rank >= ranks.size() || head->rank == 0 || ranks[head->rank])
+        JoinedHead head{};
+        if (message.kind != joined || body.size() != sizeof head) return;
+        std::memcpy(&head, body.data(), sizeof head);
+        if (head.rank >= came.size() || head.rank == 0 || came[head.rank] != 0 ||
+            head.purpose != joined_as(0, purpose).purpose)
             return;
+        came[head.rank] = 1;
         own_address = link->local_host();
-        auto& rank = ranks[head->rank];
-        rank = std::make_shared<RemoteNode>(runtime.loop(), std::move(link), hosts[head->rank]);
-        rank->begin();
+        arrived(head.rank, std::move(link), hosts[head.rank]);
         --missing;
         changed.notify_all();
     }
@@ -121,8 +137,10 @@ struct Meeting::Reception {
     }
 };
 
-Meeting::Meeting(process::Runtime& runtime, Communicator& communicator)
-    : runtime_(runtime), communicator_(communicator) {
+Meeting::Meeting(process::Runtime& runtime, Communicator& communicator, std::string purpose,
+                 wire::LinkOptions options)
+    : runtime_(runtime), communicator_(communicator), purpose_(std::move(purpose)),
+      options_(std::move(options)) {
     share_cards();
 }
 
@@ -140,8 +158,9 @@ void Meeting::share_cards() {
         one_host_ = one_host_ && card.host == cards.front().host;
         if (card.ready == 0)
             throw UsageError(
-                "a pool over a communicator needs sinew::init(argc, argv) on every rank (it was "
-                "not called on all). Make it the first statement of main");
+                text("a ", purpose_,
+                     " over a communicator needs sinew::init(argc, argv) on every rank (it was not "
+                     "called on all). Make it the first statement of main"));
     }
     std::vector<int> quotas(layout.hosts.size(), CPU_SETSIZE);
     nodes_.resize(layout.hosts.size());
@@ -165,7 +184,7 @@ std::string Meeting::broadcast(std::string words) {
 
 std::vector<std::string> Meeting::listen() {
     auto address = wire::Address::unix_socket(
-        text(runtime_.folder(), "/pool-", wire::Secret::random().hex().substr(0, 8)));
+        text(runtime_.folder(), "/meet-", wire::Secret::random().hex().substr(0, 8)));
     auto const hosts = one_host_ ? std::vector<std::string>{} : outer_addresses();
     if (!one_host_) {
         if (hosts.empty())
@@ -178,7 +197,7 @@ std::vector<std::string> Meeting::listen() {
     }
     wire::Credentials const self{runtime_.secret(), {.name = text("rank 0, ", runtime_.name())}};
     reception_->listener = std::make_unique<wire::Listener>(
-        runtime_.loop(), address, self, wire::Listener::Options{.link = relay_options()},
+        runtime_.loop(), address, self, wire::Listener::Options{.link = options_},
         [reception = reception_.get()](auto link) { reception->accept(std::move(link)); });
     auto const bound = reception_->listener->address();
     if (one_host_) return {bound.text()};
@@ -188,10 +207,10 @@ std::vector<std::string> Meeting::listen() {
 }
 
 // What the others are told: "" and why not, or the secret and the addresses.
-std::string Meeting::open_reception() try {
+std::string Meeting::open_reception(Arrived const& arrived) try {
     std::lock_guard const lock(runtime_.guard());
     auto const ranks = static_cast<std::size_t>(communicator_.size());
-    reception_ = std::make_shared<Reception>(runtime_, ranks);
+    reception_ = std::make_shared<Reception>(arrived, purpose_, ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank)
         reception_->hosts.push_back(communicator_.nodes().host_of(static_cast<int>(rank)));
     auto offer = runtime_.secret().hex();
@@ -201,48 +220,44 @@ std::string Meeting::open_reception() try {
     return text('\n', error.what());
 }
 
-std::vector<std::shared_ptr<RemoteNode>> Meeting::receive() {
-    auto const offer = broadcast(open_reception());
+void Meeting::receive(Arrived const& arrived) {
+    auto const offer = broadcast(open_reception(arrived));
     if (offer.front() == '\n') throw SystemError(offer.substr(1), 0);
     std::string problem;
     {
         std::unique_lock lock(runtime_.guard());
         auto& here = *reception_;
         here.changed.wait_for(lock, patience + 5s, [&] { return here.missing == 0; });
-        for (std::size_t rank = 1; rank < here.ranks.size() && problem.empty(); ++rank)
-            if (!here.ranks[rank]) problem = text("rank ", rank, " did not come");
+        for (std::size_t rank = 1; rank < here.came.size() && problem.empty(); ++rank)
+            if (here.came[rank] == 0) problem = text("rank ", rank, " did not come");
         here.close();
         // For workers' handles of queues and the like.
         if (!one_host_ && problem.empty()) be_reachable(runtime_, here.own_address);
     }
     agree(problem);
-    return reception_->ranks;
 }
 
-std::shared_ptr<Supervisor> Meeting::go() {
+void Meeting::go(Linked const& linked, std::function<void()> const& undo) {
     auto const offer = lines_of(broadcast({}));
     if (offer.front().empty()) throw SystemError(offer.back(), 0);
     int const node = communicator_.nodes().node;
     std::string problem;
-    std::shared_ptr<Supervisor> supervisor;
+    bool came = false;
     auto const family = wire::Secret::from_hex(offer.front());
     if (auto link = dial(offer, problem)) {
         std::lock_guard const lock(runtime_.guard());
-        supervisor = std::make_shared<Supervisor>(
-            runtime_, std::move(link),
-            Supervisor::Setup{.rank = communicator_.rank(),
-                              .family = family,
-                              .cpus = nodes_[static_cast<std::size_t>(node)].cpus});
-        supervisor->begin();
+        auto const head = joined_as(communicator_.rank(), purpose_);
+        link->send(joined, 0, {std::as_bytes(std::span(&head, 1))});
+        linked(std::move(link), family, nodes_[static_cast<std::size_t>(node)].cpus);
+        came = true;
     }
     try {
         agree(problem);
     } catch (...) {
         std::lock_guard const lock(runtime_.guard());
-        if (supervisor) supervisor->leave();
+        if (came) undo();
         throw;
     }
-    return supervisor;
 }
 
 // To all of its addresses at once: which of them this host can reach, none can know.
@@ -260,7 +275,7 @@ std::unique_ptr<wire::Link> Meeting::dial(std::vector<std::string> const& words,
     std::vector<wire::Loop::Handle> dialling;
     for (std::size_t i = 1; i < words.size(); ++i)
         dialling.push_back(wire::dial(runtime_.loop(), wire::Address::parse(words[i]), self,
-                                      relay_options(), patience, [&](wire::Dialled dialled) {
+                                      options_, patience, [&](wire::Dialled dialled) {
                                           if (!dialled.link) {
                                               ++failed;
                                               problem = dialled.error;
@@ -278,14 +293,14 @@ void Meeting::agree(std::string const& problem) {
     int const bad = problem.empty() ? -1 : communicator_.rank();
     int const worst = communicator_.allreduce_value(bad, max);
     if (!problem.empty())
-        throw SystemError(text("no pool over this communicator: ", problem,
+        throw SystemError(text("no ", purpose_, " over this communicator: ", problem,
                                ". The hosts of its ranks must reach rank 0's by TCP"),
                           0);
     if (worst >= 0)
-        throw SystemError(text("no pool over this communicator: rank ", worst, " on ",
+        throw SystemError(text("no ", purpose_, " over this communicator: rank ", worst, " on ",
                                communicator_.nodes().host_of(worst),
                                " and rank 0 are not connected. See what rank ", worst, " says"),
                           0);
 }
 
-}  // namespace sinew::pool
+}  // namespace sinew::nodes

@@ -4,17 +4,16 @@
 #include <sched.h>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
-#include <optional>
 #include <sinew/communicator.hpp>
 #include <string>
 #include <vector>
 
-#include "src/pool/remote_node.hpp"
-#include "src/pool/supervisor.hpp"
 #include "src/process/runtime.hpp"
+#include "src/wire/link.hpp"
 
-namespace sinew::pool {
+namespace sinew::nodes {
 
 /// A node of the communicator, and what all of its ranks together may use.
 struct NodeShare {
@@ -30,20 +29,28 @@ struct NodeShare {
 /// make the same calls in the same order; what fails on one of them throws on all.
 class Meeting {
 public:
-    Meeting(process::Runtime& runtime, Communicator& communicator);
+    /// `purpose`: "pool", for messages; `options`: of the links.
+    Meeting(process::Runtime& runtime, Communicator& communicator, std::string purpose,
+            wire::LinkOptions options);
     Meeting(Meeting const&) = delete;
     ~Meeting();
 
     std::vector<NodeShare> const& nodes() const { return nodes_; }
-    /// Rank 0: the others by rank, none for itself.
-    std::vector<std::shared_ptr<RemoteNode>> receive();
-    /// Other ranks: linked to rank 0.
-    std::shared_ptr<Supervisor> go();
+    /// Rank 0: `arrived` gets a link to each of the others, with the guard held, and listens to it from
+    /// then on.
+    using Arrived =
+        std::function<void(std::size_t rank, std::unique_ptr<wire::Link>, std::string const& host)>;
+    void receive(Arrived const& arrived);
+    /// Other ranks: `linked` gets the link to rank 0 likewise, with the secret of that one's family and
+    /// the processors of this node's ranks; `undo`, with the guard held, where it comes to nothing.
+    using Linked = std::function<void(std::unique_ptr<wire::Link>, wire::Secret const& family,
+                                      cpu_set_t const& cpus)>;
+    void go(Linked const& linked, std::function<void()> const& undo);
 
 private:
     struct Reception;
     void share_cards();
-    std::string open_reception();
+    std::string open_reception(Arrived const& arrived);
     std::vector<std::string> listen();
     std::unique_ptr<wire::Link> dial(std::vector<std::string> const& words, std::string& problem);
     /// Throws where not all are well.
@@ -52,9 +59,11 @@ private:
 
     process::Runtime& runtime_;
     Communicator& communicator_;
+    std::string const purpose_;
+    wire::LinkOptions const options_;
     std::vector<NodeShare> nodes_;
     bool one_host_ = true;
     std::shared_ptr<Reception> reception_;
 };
 
-}  // namespace sinew::pool
+}  // namespace sinew::nodes

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <optional>
+#include <sinew/manager.hpp>
+#include <string>
+
+#include "src/manager/desk.hpp"
+#include "src/process/nursery.hpp"
+
+namespace sinew {
+namespace manager {
+
+/// As wire::Address writes it; what has no "unix:" or "tcp:" before it is an address and a port.
+std::string guest_address(std::string const& written);
+/// "2.5 s"
+std::string seconds(std::chrono::nanoseconds time);
+
+}  // namespace manager
+
+/// Behind a Manager: the process that it started, or the one of somebody else that it calls.
+struct Manager::State {
+    explicit State(ManagerOptions options_) : options(std::move(options_)) {}
+
+    void start();
+    void add_maker();
+    void launch();
+    void listen();
+    void wait_for_ready(process::Lock& lock);
+    std::shared_ptr<manager::Connection> current(process::Lock& lock);
+    void remove_maker();
+    std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,
+                                            unsigned calls);
+    void end() noexcept;
+
+    ManagerOptions options;
+    manager::Desk& desk = manager::Desk::instance();
+    std::string guests;  ///< where they find it
+
+    // With the guard held.
+    pid_t pid = 0;
+    std::shared_ptr<manager::Maker> maker;  ///< null: it is not started anew
+    bool begun = false;
+    std::unique_ptr<process::Child> child;
+    std::shared_ptr<manager::Connection> connection;
+    std::condition_variable changed;
+    std::optional<process::ProcessAddress> address;
+    std::optional<process::ChildEnd> ended;
+};
+
+}  // namespace sinew

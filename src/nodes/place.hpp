@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <sinew/nodes.hpp>
+
+#include "src/process/nursery.hpp"
+
+namespace sinew::nodes {
+
+/// As process::start_child, there. With the guard held. Throws Unavailable when that node is lost.
+std::unique_ptr<process::Child> start_child(Node const& node, process::ChildSpec const& spec);
+/// With the guard held.
+bool is_lost(Node const& node);
+
+}  // namespace sinew::nodes

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <sinew/auth_key.hpp>
+#include <string>
+#include <vector>
+
+#include "src/base/spawn.hpp"
+#include "src/base/unique_fd.hpp"
+
+namespace sinew::testing_support {
+
+/// This same program, run as somebody else would run it: of a family of its own.
+class Guest {
+public:
+    /// `role`: what it does there, see guest.cpp.
+    Guest(std::string const& role, std::string const& address, AuthKey const& key);
+    Guest(Guest const&) = delete;
+    ~Guest();
+    /// What it writes to its standard output; empty at its end.
+    std::string line();
+    void kill(int signal);
+    /// Its exit code, or the signal's number below zero; -1000 when it has not ended by then.
+    int wait();
+
+private:
+    std::string key_file_;
+    Spawned process_;
+    std::FILE* lines_ = nullptr;
+    bool reaped_ = false;
+};
+
+/// main() where it is one; nothing else in this program runs then.
+int be_guest(std::vector<std::string> const& words);
+
+}  // namespace sinew::testing_support
