@@ -62,8 +62,8 @@ private:
             std::tuple<Constructed<Passed>...>{decode<Constructed<Passed>>(reader)...});
     }
     static void run(void*, Reader&, Writer&) {}
-    static inline TaskEntry const entry_{&run, &make, typeid(T).name(), {}, nullptr,
-                                         keeping_of<T>()};
+    static inline TaskEntry const entry_{&run, &make,   typeid(T).name(),
+                                         {},   nullptr, keeping_of<T>()};
 };
 
 }  // namespace sinew::detail

@@ -257,7 +257,7 @@ void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postp
 
 void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes) {
     auto const held = mail_.lock();
-    send(answers, bytes);
+    send(answers, bytes.bytes());
     wake();  // it may have been all that kept an object
 }
 

@@ -104,7 +104,8 @@ std::map<std::string, Make> known_types() {
     add<std::runtime_error, std::logic_error, std::out_of_range, std::invalid_argument,
         std::domain_error, std::length_error, std::range_error, std::overflow_error,
         std::underflow_error, Error, UsageError, Unavailable, Timeout, PeerLost, DecodeError,
-        Cancelled, PoolBroken, QueueClosed, BrokenBarrier>(table, []<class E>() -> Make { return from_words<E>; });
+        Cancelled, PoolBroken, QueueClosed, BrokenBarrier>(
+        table, []<class E>() -> Make { return from_words<E>; });
     add<std::exception, std::bad_alloc, std::bad_array_new_length, std::bad_cast, std::bad_typeid,
         std::bad_exception, std::bad_function_call, std::bad_weak_ptr, std::bad_optional_access,
         std::bad_variant_access, std::bad_any_cast>(
