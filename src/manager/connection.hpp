@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -102,6 +103,7 @@ private:
     std::size_t under_way_ = 0, bytes_ = 0;
     std::size_t waiting_ = 0;  ///< threads, for room
     std::condition_variable room_;
+    std::atomic<bool> any_forgotten_{false};
     std::mutex forgotten_guard_;
     std::vector<std::pair<std::uint64_t, ObjectId>> forgotten_;
 };

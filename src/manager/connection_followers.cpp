@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of objects that other calls will give.
 #include <cstddef>
+#include <cstring>
 #include <sinew/encoding.hpp>
 #include <utility>
 
@@ -79,12 +80,15 @@ void Connection::call_instead(ObjectId object, std::uint64_t& row, Follower cons
 void Connection::forget_later(std::uint64_t number, ObjectId unused) {
     std::scoped_lock const lock(forgotten_guard_);
     forgotten_.emplace_back(number, unused);
+    any_forgotten_.store(true, std::memory_order_release);
 }
 
 void Connection::send_forgotten() {
+    if (!any_forgotten_.load(std::memory_order_relaxed)) return;
     std::vector<std::pair<std::uint64_t, ObjectId>> forgotten;
     {
         std::scoped_lock const lock(forgotten_guard_);
+        any_forgotten_.store(false, std::memory_order_relaxed);
         forgotten.swap(forgotten_);
     }
     if (is_lost()) return;

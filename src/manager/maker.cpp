@@ -43,12 +43,14 @@ Line Maker::line() const {
 }
 
 void Maker::ready(process::ProcessAddress const& address) {
+    if (is_decided()) return;
     address_ = address;
     if (lives_.incarnation() == 0) return now_alive();
     mail_.on_loop([&] { remake_all(address); });
 }
 
 void Maker::now_alive() {
+    if (is_decided()) return;
     lives_.alive();
     timer_ = {};
     hands_.alive({address_, line()});
@@ -83,15 +85,19 @@ void Maker::send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
 }
 
 bool Maker::died(std::string const& how) {
-    last_death_ = how;
-    auto const pause = lives_.died(how);
+    last_death_ = std::exchange(too_late_, false)
+                      ? text("not ready within ",
+                             std::chrono::duration<double>(options_.start_timeout).count(),
+                             " s, and killed (see ManagerOptions::start_timeout)")
+                      : how;
+    auto const pause = lives_.died(last_death_);
     if (!pause) {
         timer_ = {};
         tell_those_who_ask(false);
         return false;
     }
-    log_warning(text(options_.name, ": ", how, "; it is started anew (", lives_.incarnation(),
-                     " of ", lives_.most_restarts(), " times)"));
+    log_warning(text(options_.name, ": ", last_death_, "; it is started anew (",
+                     lives_.incarnation(), " of ", lives_.most_restarts(), " times)"));
     ledger_.begin_anew();
     start_after(*pause);
     return true;
@@ -111,8 +117,10 @@ void Maker::start() {
         return;
     }
     constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
-    timer_ = mail_.runtime().loop().after(std::min(options_.start_timeout, longest),
-                                          [this] { hands_.kill(); });
+    timer_ = mail_.runtime().loop().after(std::min(options_.start_timeout, longest), [this] {
+        too_late_ = true;
+        hands_.kill();
+    });
 }
 
 void Maker::end(std::string const& why) {

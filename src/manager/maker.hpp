@@ -89,6 +89,7 @@ private:
     std::vector<Asker> askers_;
     std::condition_variable changed_;
     std::string last_death_;
+    bool too_late_ = false;  ///< it was killed, as it did not come to be ready
     wire::Loop::Handle doubts_;
     wire::Loop::Handle timer_;  ///< until the process starts, or is ready at the latest
 };

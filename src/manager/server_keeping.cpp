@@ -13,6 +13,9 @@
 namespace sinew::manager {
 
 void Server::keep(Line line) {
+    // No object has an id that another had in an earlier life: somebody may still have a handle of that.
+    constexpr int ids_of_a_life = 40;
+    core_.begin_ids(ObjectId{line.incarnation} << ids_of_a_life);
     journal_ = std::make_unique<Journal>(
         mail_, std::move(line),
         Journal::Hands{.send = [this](Parcel const& each) { send(each.answers, each.bytes); },
