@@ -88,6 +88,7 @@ private:
     void refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
                       std::size_t bytes) const;
     void send_forgotten();
+    bool is_answered_there(Pending const& target) const;
     void answer(Slot& slot, process::Letter const& letter);
 
     process::Mail& mail_;

@@ -45,8 +45,10 @@ public:
     Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands);
     Maker(Maker const&) = delete;
 
-    /// Of the process that starts, or is there.
+    /// Of the process that starts, or is there; the key apart.
     Line line() const;
+    /// What that process is told at its start.
+    void encode_start(Writer& writer) const;
     /// It listens; its objects are sent to it.
     void ready(process::ProcessAddress const& address);
     /// False: there will be no other.
@@ -71,7 +73,7 @@ private:
     void remake_all(process::ProcessAddress const& address);
     void send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
                      Ledger::Entry const& entry);
-    void record(process::Letter const& letter);
+    bool record(process::Letter const& letter);
     void now_alive();
     void tell(Asker const& asker);
     void tell_those_who_ask(bool also_of_the_same);
@@ -81,6 +83,7 @@ private:
 
     process::Mail& mail_;
     std::uint64_t const lineage_;
+    std::uint64_t const key_;
     Options const options_;
     Hands const hands_;
     Lives lives_;

@@ -95,7 +95,7 @@ void Manager::State::remove_maker() {
 // The process, or one in its place.
 void Manager::State::launch() {
     Writer message;
-    if (maker) maker->line().encode_to(message);
+    if (maker) maker->encode_start(message);
     child = process::start_child({.role = "manager",
                                   .name = options.name,
                                   .message = {message.bytes().begin(), message.bytes().end()},

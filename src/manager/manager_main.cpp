@@ -42,7 +42,8 @@ int manager_main(process::ChildStart& start) {
         server = &desk.serve();
         if (!start.message.empty()) {
             Reader reader(start.message);
-            auto const line = Line::decode_from(reader);
+            auto line = Line::decode_from(reader);
+            line.key = decode<std::uint64_t>(reader);
             server->keep(line);
             desk.connection(desk.mail().own_address(), most_pending_here,
                             std::make_shared<Line const>(line));

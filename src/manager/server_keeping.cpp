@@ -49,7 +49,9 @@ void Server::checkpoint(Caller& from, Letter const& letter) {
 }
 
 void Server::from_maker(Letter const& letter) {
-    if (!journal_ || letter.head.epoch != journal_->line().incarnation) return;
+    if (!journal_ || letter.head.id != journal_->line().key ||
+        letter.head.epoch != journal_->line().incarnation)
+        return;
     switch (static_cast<Op>(letter.head.op)) {
         case Op::kept:
             return journal_->kept(letter.head.number);
@@ -65,7 +67,7 @@ void Server::from_maker(Letter const& letter) {
     }
 }
 
-// The maker has this same program, and what it sends was written by it.
+// Only the maker knows the key, and has this same program: what it sends is what it means.
 void Server::remake(Letter const& letter) {
     auto bytes = letter.bytes;
     auto const head = process::take_value<RemakeHead>(bytes);
