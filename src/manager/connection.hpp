@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <condition_variable>
 #include <memory>
 #include <mutex>
@@ -91,6 +92,7 @@ private:
     void refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
                       std::size_t bytes) const;
     void send_forgotten();
+    bool is_answered_there(Pending const& target) const;
     void answer(Slot& slot, process::Letter const& letter);
 
     process::Mail& mail_;
@@ -106,6 +108,7 @@ private:
     std::size_t under_way_ = 0, bytes_ = 0;
     std::size_t waiting_ = 0;  ///< threads, for room
     std::condition_variable room_;
+    std::atomic<bool> any_forgotten_{false};
     std::mutex forgotten_guard_;
     std::vector<std::pair<std::uint64_t, ObjectId>> forgotten_;
 };

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls of objects that other calls will give.
 #include <cstddef>
+#include <cstring>
+#include <exception>
 #include <sinew/encoding.hpp>
 #include <utility>
 
@@ -41,23 +43,34 @@ std::shared_ptr<Pending> Connection::follow(process::Lock& lock,
 // What the manager itself has called, or refused, it answers. All else the caller sends to where the
 // object is, at once: what is called of the handle, once somebody has it, comes after that.
 void Connection::pass_on(Pending& target) {
-    auto const followers = target.take_followers();
-    if (followers.empty()) return;
-    if (target.failed()) {
-        if (!target.is_passed_on()) return;
-        for (auto const& each : followers) each.pending->fail(target.error());
-        return;
-    }
-    if (target.makes()) return;
-    auto reader = target.bytes();
-    auto const home = process::ProcessAddress::decode_from(reader).origin;
-    if (home == address_.origin && !target.is_passed_on()) return;
-    auto whole = target.bytes();
-    auto const end = Desk::existing().read_object(whole, followers.front().type);
+    auto followers = target.take_followers();
+    if (followers.empty() || is_answered_there(target)) return;
+    std::erase_if(followers, [](auto const& each) { return each.pending->ready(); });  // cancelled
     for (auto const& each : followers) {
         auto const index = static_cast<std::uint32_t>(each.number);
-        if (each.number != 0 && index < slots_.size()) slots_[index].pending = nullptr;
-        static_cast<RemoteObject&>(*end).call_instead(each);
+        if (each.number != 0 && index < slots_.size() && slots_[index].pending == each.pending)
+            slots_[index].pending = nullptr;
+    }
+    if (followers.empty()) return;
+    try {
+        if (target.failed()) std::rethrow_exception(target.error());
+        auto whole = target.bytes();
+        auto const end = Desk::existing().read_object(whole, followers.front().type);
+        for (auto const& each : followers) static_cast<RemoteObject&>(*end).call_instead(each);
+    } catch (...) {  // it failed there, or cannot be reached from this process
+        for (auto const& each : followers)
+            if (!each.pending->ready()) each.pending->fail(std::current_exception());
+    }
+}
+
+bool Connection::is_answered_there(Pending const& target) const {
+    if (target.is_passed_on()) return false;
+    if (target.error() || target.makes()) return true;
+    try {
+        auto reader = target.bytes();
+        return process::ProcessAddress::decode_from(reader).origin == address_.origin;
+    } catch (DecodeError const&) {
+        return true;
     }
 }
 
@@ -79,12 +92,15 @@ void Connection::call_instead(ObjectId object, std::uint64_t& row, Follower cons
 void Connection::forget_later(std::uint64_t number, ObjectId unused) {
     std::scoped_lock const lock(forgotten_guard_);
     forgotten_.emplace_back(number, unused);
+    any_forgotten_.store(true, std::memory_order_release);
 }
 
 void Connection::send_forgotten() {
+    if (!any_forgotten_.load(std::memory_order_relaxed)) return;
     std::vector<std::pair<std::uint64_t, ObjectId>> forgotten;
     {
         std::scoped_lock const lock(forgotten_guard_);
+        any_forgotten_.store(false, std::memory_order_relaxed);
         forgotten.swap(forgotten_);
     }
     if (is_lost()) return;

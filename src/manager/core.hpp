@@ -119,6 +119,8 @@ public:
     /// An object that `making` makes, held by who calls that; it is in no sequence. `again`: under the
     /// id that it had before.
     ObjectId add(unsigned parallel, char const* type, Call making, ObjectId again = 0);
+    /// Those of objects to come begin after this.
+    void begin_ids(ObjectId after) { ids_ = after; }
     /// One that is there already.
     ObjectId add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
                       Client holder);

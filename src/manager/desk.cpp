@@ -134,7 +134,8 @@ Place Desk::place_after(Lock& lock, Line const& lost, Clock::time_point deadline
         auto const maker = found->second;  // it may be removed meanwhile
         return maker->wait_for_place(lock, lost.incarnation, deadline);
     }
-    auto const maker = connection(lost.maker, 1);
+    constexpr std::size_t most_questions = 1000;
+    auto const maker = connection(lost.maker, most_questions);
     std::uint64_t const incarnation = lost.incarnation;
     auto const asked = maker->ask(lock, Op::where, lost.lineage, process::bytes_of(incarnation));
     lock.unlock();
@@ -142,10 +143,13 @@ Place Desk::place_after(Lock& lock, Line const& lost, Clock::time_point deadline
     if (!in_time)
         throw Timeout(text("the manager has not been started anew in time, as far as its maker (",
                            maker->name(), ") has said. Wait longer: see Object::refresh"));
-    auto reader = asked->result();
-    auto place = Place::decode_from(reader);
     lock.lock();
-    return place;
+    if (asked->failed() && maker->is_lost())
+        throw ObjectLost(text("the manager is gone for good (its maker, ", maker->name(),
+                              ", is not to be reached any more)"),
+                         false);
+    auto reader = asked->result();
+    return Place::decode_from(reader);
 }
 
 void Desk::lost(std::shared_ptr<process::Peer> const& peer, std::string const& why) {

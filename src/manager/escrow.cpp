@@ -57,7 +57,6 @@ Escrow::Decision Escrow::executed(ObjectId id, std::uint64_t calls, Saves saves,
                      (object.every > 0 && object.since >= object.every);
     if (!due) {
         // Behind a state that may be lost, it would be one answered call too many.
-        if (object.every > 0 && !object.waiting.empty()) return hold(object, parcel);
         if (object.every > 0 && !object.states.empty())
             depend(parcel, {object.states.rbegin()->first});
         return {};

@@ -69,7 +69,7 @@ void Journal::send(Op op, std::uint64_t number, std::shared_ptr<Writer const> co
 
 Escrow::Record Journal::tell(Op op, ObjectId id, std::span<std::byte const> bytes) {
     auto const number = escrow_.sent(id);
-    auto const record = record_of({.object = id});
+    auto const record = record_of({.key = line_.key, .object = id});
     record->write(bytes.data(), bytes.size());
     send(op, number, record);
     return number;
@@ -78,7 +78,8 @@ Escrow::Record Journal::tell(Op op, ObjectId id, std::span<std::byte const> byte
 Escrow::Record Journal::tell_made(ObjectId id, std::span<std::byte const> arguments) {
     auto const& object = objects_.at(id);
     auto const number = escrow_.sent_made(id);
-    auto const record = record_of({id, detail::id_of(*object.maker).value, object.parallel});
+    auto const record =
+        record_of({line_.key, id, detail::id_of(*object.maker).value, object.parallel});
     record->write(arguments.data(), arguments.size());
     send(Op::made, number, record);
     return number;
@@ -92,7 +93,7 @@ void Journal::made_here(ObjectId id, std::span<std::byte const> arguments) {
 
 void Journal::ended(ObjectId id) {
     if (objects_.erase(id) == 0) return;
-    if (escrow_.end(id)) send(Op::destroyed, 0, record_of({.object = id}));
+    if (escrow_.end(id)) send(Op::destroyed, 0, record_of({.key = line_.key, .object = id}));
 }
 
 void Journal::named(ObjectId id, std::string const& name, std::shared_ptr<Parcel> const& answer) {
@@ -108,14 +109,15 @@ void Journal::detached(ObjectId id, std::shared_ptr<Parcel> const& answer) {
 void Journal::kept(Escrow::Record record) {
     auto const kept = escrow_.kept(record);
     for (auto const& parcel : kept.leave) hands_.send(*parcel);
-    if (kept.ended != 0) send(Op::destroyed, 0, record_of({.object = kept.ended}));
+    if (kept.ended != 0)
+        send(Op::destroyed, 0, record_of({.key = line_.key, .object = kept.ended}));
     if (kept.save == 0) return;
     Call save;
     save.saves = Saves::if_changed;
     hands_.append(kept.save, std::move(save));
 }
 
-void Journal::remade() { send(Op::remade, 0, std::make_shared<Writer>()); }
+void Journal::remade() { send(Op::remade, 0, record_of({.key = line_.key})); }
 
 void Journal::open() {
     if (std::exchange(open_, true)) return;
@@ -144,7 +146,7 @@ void Journal::executed(Executed const& executed) {
 
 void Journal::save(Lock& lock, Executed const& executed, Object const& object,
                    Escrow::Record number) {
-    auto const record = record_of({.object = executed.object});
+    auto const record = record_of({.key = line_.key, .object = executed.object});
     std::optional<ErrorRecord> failed;
     lock.unlock();  // what is saved is the user's
     try {

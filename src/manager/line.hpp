@@ -17,6 +17,8 @@ struct Line {
     std::uint64_t lineage = 0;  ///< of its maker's managers
     std::uint32_t incarnation = 0, most_restarts = 0;
     Checkpoints checkpoints = {};
+    /// By which the maker and the process know each other's letters; not in handles.
+    std::uint64_t key = 0;
 
     /// There will be no other process.
     bool is_last() const { return incarnation >= most_restarts; }

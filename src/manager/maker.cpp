@@ -2,6 +2,7 @@
 #include "src/manager/maker.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <exception>
 #include <sinew/encoding.hpp>
 #include <sinew/reply.hpp>
@@ -21,6 +22,13 @@ namespace {
 // all is told where it was.
 constexpr auto doubt = std::chrono::seconds(2);
 
+std::uint64_t random_key() {
+    std::uint64_t key = 0;
+    auto const secret = wire::Secret::random();
+    std::memcpy(&key, secret.bytes().data(), sizeof key);
+    return key;
+}
+
 }  // namespace
 
 void Place::encode_to(Writer& writer) const {
@@ -34,21 +42,29 @@ Place Place::decode_from(Reader& reader) {
 }
 
 Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands)
-    : mail_(mail), lineage_(lineage), options_(std::move(options)), hands_(std::move(hands)),
-      lives_(options_.max_restarts) {}
+    : mail_(mail), lineage_(lineage), key_(random_key()), options_(std::move(options)),
+      hands_(std::move(hands)), lives_(options_.max_restarts) {}
 
 Line Maker::line() const {
     return {mail_.own_address(), lineage_, lives_.incarnation(), lives_.most_restarts(),
             options_.checkpoints};
 }
 
+Line Maker::line_to_start() const {
+    auto secret = line();
+    secret.key = key_;
+    return secret;
+}
+
 void Maker::ready(process::ProcessAddress const& address) {
+    if (is_decided()) return;
     address_ = address;
     if (lives_.incarnation() == 0) return now_alive();
     mail_.on_loop([&] { remake_all(address); });
 }
 
 void Maker::now_alive() {
+    if (is_decided()) return;
     lives_.alive();
     timer_ = {};
     hands_.alive({address_, line()});
@@ -58,7 +74,7 @@ void Maker::now_alive() {
 void Maker::remake_all(process::ProcessAddress const& address) {
     auto const peer = mail_.find(address);
     for (auto const& [id, entry] : ledger_.entries()) send_remake(peer, id, entry);
-    auto head = manager::head(Op::all, lineage_, ledger_.entries().size());
+    auto head = manager::head(Op::all, key_, ledger_.entries().size());
     head.epoch = lives_.incarnation();
     mail_.send(peer, head);
 }
@@ -77,21 +93,25 @@ void Maker::send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
     letter->write(entry.arguments->data(), entry.arguments->size());
     if (entry.state) letter->write(entry.state->data(), entry.state->size());
     encode(*letter, std::vector<std::string>(entry.names.begin(), entry.names.end()));
-    auto head = manager::head(Op::remake, lineage_, 0);
+    auto head = manager::head(Op::remake, key_, 0);
     head.epoch = lives_.incarnation();
     mail_.send(peer, head, letter->bytes(), letter);
 }
 
 bool Maker::died(std::string const& how) {
-    last_death_ = how;
-    auto const pause = lives_.died(how);
+    last_death_ = std::exchange(too_late_, false)
+                      ? text("not ready within ",
+                             std::chrono::duration<double>(options_.start_timeout).count(),
+                             " s, and killed (see ManagerOptions::start_timeout)")
+                      : how;
+    auto const pause = lives_.died(last_death_);
     if (!pause) {
         timer_ = {};
         tell_those_who_ask(false);
         return false;
     }
-    log_warning(text(options_.name, ": ", how, "; it is started anew (", lives_.incarnation(),
-                     " of ", lives_.most_restarts(), " times)"));
+    log_warning(text(options_.name, ": ", last_death_, "; it is started anew (",
+                     lives_.incarnation(), " of ", lives_.most_restarts(), " times)"));
     ledger_.begin_anew();
     start_after(*pause);
     return true;
@@ -111,8 +131,10 @@ void Maker::start() {
         return;
     }
     constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
-    timer_ = mail_.runtime().loop().after(std::min(options_.start_timeout, longest),
-                                          [this] { hands_.kill(); });
+    timer_ = mail_.runtime().loop().after(std::min(options_.start_timeout, longest), [this] {
+        too_late_ = true;
+        hands_.kill();
+    });
 }
 
 void Maker::end(std::string const& why) {
@@ -124,9 +146,8 @@ void Maker::end(std::string const& why) {
 void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter const& letter) {
     if (static_cast<Op>(letter.head.op) != Op::where) {
         if (letter.head.epoch != lives_.incarnation()) return;  // of one that is dead
-        record(letter);
-        if (letter.head.number == 0) return;
-        auto head = manager::head(Op::kept, lineage_, letter.head.number);
+        if (!record(letter) || letter.head.number == 0) return;
+        auto head = manager::head(Op::kept, key_, letter.head.number);
         head.epoch = lives_.incarnation();
         return mail_.send(peer, head);
     }
@@ -141,27 +162,34 @@ void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter c
         doubt, [this] { mail_.on_loop([this] { tell_those_who_ask(true); }); });
 }
 
-void Maker::record(process::Letter const& letter) {
-    auto const op = static_cast<Op>(letter.head.op);
-    if (op == Op::remade) return now_alive();
+bool Maker::record(process::Letter const& letter) {
     auto bytes = letter.bytes;
     auto const head = process::take_value<RecordHead>(bytes);
-    if (!head) return;
+    if (!head || head->key != key_) return false;
     auto const copy = [&] { return Ledger::Bytes(bytes.begin(), bytes.end()); };
-    switch (op) {
+    switch (static_cast<Op>(letter.head.op)) {
+        case Op::remade:
+            now_alive();
+            break;
         case Op::made:
-            return ledger_.made(head->object, head->maker, head->parallel, copy());
+            ledger_.made(head->object, head->maker, head->parallel, copy());
+            break;
         case Op::state:
-            return ledger_.state(head->object, letter.head.number, copy());
+            ledger_.state(head->object, letter.head.number, copy());
+            break;
         case Op::named:
-            return ledger_.named(head->object, std::string(text_of(bytes)));
+            ledger_.named(head->object, std::string(text_of(bytes)));
+            break;
         case Op::detached:
-            return ledger_.detached(head->object);
+            ledger_.detached(head->object);
+            break;
         case Op::destroyed:
-            return ledger_.ended(head->object);
+            ledger_.ended(head->object);
+            break;
         default:
-            return;
+            return false;
     }
+    return true;
 }
 
 bool Maker::is_later_than(std::uint32_t lost) const {

@@ -45,8 +45,10 @@ public:
     Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands);
     Maker(Maker const&) = delete;
 
-    /// Of the process that starts, or is there.
+    /// Of the process that starts, or is there; the key apart.
     Line line() const;
+    /// What that process is told at its start.
+    Line line_to_start() const;
     /// It listens; its objects are sent to it.
     void ready(process::ProcessAddress const& address);
     /// False: there will be no other.
@@ -71,7 +73,7 @@ private:
     void remake_all(process::ProcessAddress const& address);
     void send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
                      Ledger::Entry const& entry);
-    void record(process::Letter const& letter);
+    bool record(process::Letter const& letter);
     void now_alive();
     void tell(Asker const& asker);
     void tell_those_who_ask(bool also_of_the_same);
@@ -81,6 +83,7 @@ private:
 
     process::Mail& mail_;
     std::uint64_t const lineage_;
+    std::uint64_t const key_;
     Options const options_;
     Hands const hands_;
     Lives lives_;
@@ -89,6 +92,7 @@ private:
     std::vector<Asker> askers_;
     std::condition_variable changed_;
     std::string last_death_;
+    bool too_late_ = false;  ///< it was killed, as it did not come to be ready
     wire::Loop::Handle doubts_;
     wire::Loop::Handle timer_;  ///< until the process starts, or is ready at the latest
 };

@@ -81,7 +81,7 @@ void Manager::State::launch() {
         order.listen = manager::guest_address(options.listen);
         order.key = options.authkey->bytes();
     }
-    if (maker) order.line = maker->line();
+    if (maker) order.line = maker->line_to_start();
     child = nodes::start_child(options.node, {.role = "manager",
                                               .name = options.name,
                                               .message = order.encode(),

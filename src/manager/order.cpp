@@ -12,7 +12,10 @@ std::vector<std::byte> Order::encode() const {
     sinew::encode(writer, listen);
     sinew::encode(writer, key);
     sinew::encode(writer, line.has_value());
-    if (line) line->encode_to(writer);
+    if (line) {
+        line->encode_to(writer);
+        sinew::encode(writer, line->key);
+    }
     auto const bytes = writer.bytes();
     return {bytes.begin(), bytes.end()};
 }
@@ -24,7 +27,10 @@ Order Order::decode(std::span<std::byte const> bytes) {
     order.arguments = sinew::decode<std::string>(reader);
     order.listen = sinew::decode<std::string>(reader);
     order.key = sinew::decode<std::string>(reader);
-    if (sinew::decode<bool>(reader)) order.line = Line::decode_from(reader);
+    if (sinew::decode<bool>(reader)) {
+        order.line = Line::decode_from(reader);
+        order.line->key = sinew::decode<std::uint64_t>(reader);
+    }
     return order;
 }
 

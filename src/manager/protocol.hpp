@@ -30,8 +30,8 @@ enum class Op : std::uint16_t {
     forget,  ///< the number of a call: its result will not be called
     meet,    ///< of a process of another family: who this is; a ProcessAddress answers
 
-    // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, the
-    // epoch the incarnation; of records: a number of their own, RecordHead. See journal.hpp, maker.hpp.
+    // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, or to
+    // the manager the key, the epoch the incarnation; of records: a number of their own, RecordHead. See journal.hpp, maker.hpp.
     where = 16,  ///< to the maker: of which incarnation the asker knows; `found` or `ended` answers
     made,        ///< record: arguments of the constructor
     state,       ///< record: what save() gave
@@ -74,7 +74,7 @@ struct CallHead {
 
 /// Before what a record says. As it lies in memory.
 struct RecordHead {
-    std::uint64_t object = 0;
+    std::uint64_t key = 0, object = 0;
     std::uint64_t maker = 0;  ///< made: detail::TaskId
     std::uint64_t parallel = 0;
 };

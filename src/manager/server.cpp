@@ -175,26 +175,6 @@ void Server::call(Caller& from, Letter const& letter) {
     if (!there) answer(from, Op::gone, letter.head.number);
 }
 
-void Server::detach(Caller& from, Letter const& letter) {
-    if (!core_.detach(letter.head.id)) return answer(from, Op::gone, letter.head.number);
-    if (!journal_) return answer(from, Op::value, letter.head.number);
-    auto const done = std::make_shared<Parcel>();
-    done->answers = {{from.number, Op::value, letter.head.number}};
-    journal_->detached(letter.head.id, done);
-}
-
-void Server::publish(Caller& from, Letter const& letter) {
-    std::string const name(text_of(letter.bytes));
-    if (!core_.publish(letter.head.id, name))
-        return answer(from, Op::refused, letter.head.number,
-                      bytes_of(text("an object cannot be published as ", name,
-                                    " (the name is taken). Choose another")));
-    if (!journal_) return answer(from, Op::value, letter.head.number);
-    auto const done = std::make_shared<Parcel>();
-    done->answers = {{from.number, Op::value, letter.head.number}};
-    journal_->named(letter.head.id, name, done);
-}
-
 void Server::lookup(Caller& from, Letter const& letter) {
     auto const found = core_.find(std::string(text_of(letter.bytes)));
     if (!found)

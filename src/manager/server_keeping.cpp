@@ -13,6 +13,9 @@
 namespace sinew::manager {
 
 void Server::keep(Line line) {
+    // No object has an id that another had in an earlier life: somebody may still have a handle of that.
+    constexpr int ids_of_a_life = 40;
+    core_.begin_ids(ObjectId{line.incarnation} << ids_of_a_life);
     journal_ = std::make_unique<Journal>(
         mail_, std::move(line),
         Journal::Hands{.send = [this](Parcel const& each) { send(each.answers, each.bytes); },
@@ -21,6 +24,26 @@ void Server::keep(Line line) {
                                core_.append(id, std::move(call));
                                wake();
                            }});
+}
+
+void Server::detach(Caller& from, Letter const& letter) {
+    if (!core_.detach(letter.head.id)) return answer(from, Op::gone, letter.head.number);
+    if (!journal_) return answer(from, Op::value, letter.head.number);
+    auto const done = std::make_shared<Parcel>();
+    done->answers = {{from.number, Op::value, letter.head.number}};
+    journal_->detached(letter.head.id, done);
+}
+
+void Server::publish(Caller& from, Letter const& letter) {
+    std::string const name(text_of(letter.bytes));
+    if (!core_.publish(letter.head.id, name))
+        return answer(from, Op::refused, letter.head.number,
+                      bytes_of(text("an object cannot be published as ", name,
+                                    " (the name is taken). Choose another")));
+    if (!journal_) return answer(from, Op::value, letter.head.number);
+    auto const done = std::make_shared<Parcel>();
+    done->answers = {{from.number, Op::value, letter.head.number}};
+    journal_->named(letter.head.id, name, done);
 }
 
 void Server::checkpoint(Caller& from, Letter const& letter) {
@@ -46,7 +69,9 @@ void Server::checkpoint(Caller& from, Letter const& letter) {
 }
 
 void Server::from_maker(Letter const& letter) {
-    if (!journal_ || letter.head.epoch != journal_->line().incarnation) return;
+    if (!journal_ || letter.head.id != journal_->line().key ||
+        letter.head.epoch != journal_->line().incarnation)
+        return;
     switch (static_cast<Op>(letter.head.op)) {
         case Op::kept:
             return journal_->kept(letter.head.number);
@@ -62,7 +87,7 @@ void Server::from_maker(Letter const& letter) {
     }
 }
 
-// The maker has this same program, and what it sends was written by it.
+// Only the maker knows the key, and has this same program: what it sends is what it means.
 void Server::remake(Letter const& letter) {
     auto bytes = letter.bytes;
     auto const head = process::take_value<RemakeHead>(bytes);

@@ -391,34 +391,10 @@ std::string trouble_of(std::uint64_t seed) {
 TEST(LivesSimulation, WhatWasAnsweredOutlivesEveryDeathAndNothingRunsTwice) {
     auto const* const given = std::getenv("SINEW_TEST_SEED");
     std::uint64_t const first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
-    std::uint64_t const count = given != nullptr ? 1 : 1000;
+    std::uint64_t const count = given != nullptr ? 1 : 500;
     for (auto seed = first; seed < first + count; ++seed)
         ASSERT_EQ(trouble_of(seed), "")
             << "seed " << seed << "; SINEW_TEST_SEED=" << seed << " runs it alone";
-}
-
-TEST(Lives, ThoseThatDieBeforeTheyCanBeCalledComeEverMoreSlowly) {
-    using std::chrono::milliseconds;
-    Lives lives(20);
-    lives.alive();
-    EXPECT_EQ(lives.died("killed"), milliseconds(0));
-    EXPECT_EQ(lives.died("killed"), milliseconds(100));
-    EXPECT_EQ(lives.died("killed"), milliseconds(200));
-    for (int i = 0; i < 10; ++i) lives.died("killed");
-    EXPECT_EQ(lives.died("killed"), milliseconds(5000));
-    lives.alive();
-    EXPECT_EQ(lives.died("killed"), milliseconds(0));
-    EXPECT_EQ(lives.died("killed"), milliseconds(100));
-}
-
-TEST(Lives, SayHowOftenAndHowTheyEnded) {
-    Lives lives(1);
-    lives.alive();
-    EXPECT_TRUE(lives.died("killed by signal 9"));
-    EXPECT_FALSE(lives.died("exited with code 3"));
-    EXPECT_EQ(lives.state(), Lives::State::lost);
-    EXPECT_EQ(lives.end_text().find("exited with code 3, after 1 restart"), 0U) << lives.end_text();
-    EXPECT_FALSE(lives.died("again"));
 }
 
 }  // namespace

@@ -166,6 +166,21 @@ TEST_F(ManagerPipelining, CallsOfWhatIsNotThereYetCanBeCancelled) {
     never.wait();
 }
 
+TEST_F(ManagerPipelining, WhatWasCancelledIsNotCalledElsewhere) {
+    Manager home, elsewhere;
+    auto const village = home.create<Village>();
+    village.call<&Village::adopt>(elsewhere.create<Unit>(0));
+    auto const unit = village.async<&Village::adopted_slowly>(400);
+    auto const cancelled = unit.async<&Unit::move>(1);
+    auto const moved = unit.async<&Unit::move>(10);
+    cancelled.cancel();
+    EXPECT_THROW(cancelled.get(), Cancelled);
+    auto const other = home.create_async<Unit>(100);  // takes the place that has become free
+    auto const other_moved = other.async<&Unit::move>(1);
+    EXPECT_EQ(moved.get(), 10);
+    EXPECT_EQ(other_moved.get(), 101);
+}
+
 TEST_F(ManagerPipelining, ADeathIsTold) {
     Manager manager;
     auto const village = manager.create<Village>();

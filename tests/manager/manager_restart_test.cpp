@@ -188,6 +188,15 @@ public:
     int count() const { return 0; }
 };
 
+class ThrowsWhenMadeAgain {
+public:
+    explicit ThrowsWhenMadeAgain(std::string const& file) {
+        if (std::filesystem::exists(file)) throw std::runtime_error("once was enough");
+        std::filesystem::create_directory(file);
+    }
+    int count() const { return 0; }
+};
+
 TEST_F(ManagerRestart, EndWhereThoseMadeAgainDieToo) {
     auto const file = std::filesystem::temp_directory_path() / text("sinew-again-", ::getpid());
     std::filesystem::remove(file);
@@ -204,6 +213,29 @@ TEST_F(ManagerRestart, EndWhereThoseMadeAgainDieToo) {
     }));
     EXPECT_THAT(message_of<ObjectLost>([&] { object.refresh(); }),
                 AllOf(HasSubstr("3 restarts"), HasSubstr("code 5")));
+    std::filesystem::remove(file);
+}
+
+// A handle of an object that could not be made again is none of the objects that come later.
+TEST_F(ManagerRestart, IdsAreOfOneLife) {
+    auto const file = std::filesystem::temp_directory_path() / text("sinew-once-", ::getpid());
+    std::filesystem::remove(file);
+    Manager manager(restarts(1));
+    auto once = manager.create<ThrowsWhenMadeAgain>(file.string());
+    ::kill(manager.pid(), SIGKILL);
+    EXPECT_TRUE(eventually([&] {
+        try {
+            once.call<&ThrowsWhenMadeAgain::count>();
+            return false;
+        } catch (ObjectRestarted const&) {
+            return true;
+        }
+    }));
+    std::vector<Object<Tally>> others;
+    for (int i = 0; i < 3; ++i) others.push_back(manager.create<Tally>(i));
+    once.refresh();
+    EXPECT_THAT(message_of<ObjectLost>([&] { once.call<&ThrowsWhenMadeAgain::count>(); }),
+                HasSubstr("no such object"));
     std::filesystem::remove(file);
 }
 
