@@ -35,6 +35,7 @@ public:
     void tell(Op op, ObjectId object, std::uint64_t number = 0,
               std::span<std::byte const> bytes = {});
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
+    void withdraw(ObjectId object, std::uint64_t number) { tell(Op::recall, object, number); }
 
     void letter(process::Letter const& letter);
     void lost(std::string const& why);

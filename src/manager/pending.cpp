@@ -35,6 +35,12 @@ void Pending::cancel() {
     if (!ready()) connection_->cancel(object_, number_);
 }
 
+void Pending::withdraw() {
+    if (ready()) return;
+    auto const lock = connection_->mail().lock();
+    if (!ready()) connection_->withdraw(object_, number_);
+}
+
 void Pending::throw_timeout(std::chrono::nanoseconds limit) {
     throw Timeout(sinew::text(text(), " has not answered within ",
                               std::chrono::duration<double>(limit).count(),

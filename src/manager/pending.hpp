@@ -28,6 +28,7 @@ public:
     Reader result() override;
     bool failed() override { return error_ != nullptr; }
     void cancel() override;
+    void withdraw() override;
     [[noreturn]] void throw_timeout(std::chrono::nanoseconds limit) override;
 
     // With the guard held, once.

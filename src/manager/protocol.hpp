@@ -21,6 +21,7 @@ enum class Op : std::uint16_t {
     hold,     ///< there is a handle of the object in the caller's process
     release,  ///< ... none any more
     detach,   ///< answered
+    recall,   ///< the same of one that is answered later, once it has been executed
     publish,  ///< a name; answered
     lookup,   ///< a name; `found` answers, without a hold: what is published stays
 

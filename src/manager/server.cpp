@@ -67,6 +67,9 @@ void Server::serve(Caller& from, Letter const& letter) {
         case Op::cancel:
             if (core_.cancel(id, from.number, number)) answer(from, Op::cancelled, number);
             return;
+        case Op::recall:
+            if (core_.withdraw(id, from.number, number)) answer(from, Op::cancelled, number);
+            return;
         case Op::hold:
             core_.hold(id, from.number);
             return;
@@ -93,7 +96,9 @@ void Server::serve(Caller& from, Letter const& letter) {
 // Everything but `hello`, where nothing may be called: those who wait for an answer have one.
 void Server::give_up(Caller const& from, Letter const& letter) {
     auto const op = static_cast<Op>(letter.head.op);
-    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release) return;
+    if (op == Op::skip || op == Op::cancel || op == Op::recall || op == Op::hold ||
+        op == Op::release)
+        return;
     if (!from.refused) return answer(from, Op::gone, letter.head.number);
     answer(from, Op::refused, letter.head.number,
            bytes_of(text("the manager runs another program than its caller (there: ",

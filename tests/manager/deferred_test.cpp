@@ -128,11 +128,11 @@ TEST_F(DeferredAnswers, ThatNobodyGivesAnyMoreAreAnError) {
 
 TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
     auto const first = desk.async<&Desk::take>(), second = desk.async<&Desk::take>();
-    EXPECT_FALSE(get_or_cancel(first, 20ms));
+    EXPECT_FALSE(get_within(first, 20ms));
     EXPECT_THROW(first.get(), Cancelled);
     EXPECT_EQ(desk.call<&Desk::waiting>(), 1U) << "the object has heard of it";
     desk.call<&Desk::put>(7);
-    EXPECT_EQ(get_or_cancel(second, 0ms), 7) << "a value that arrives wins";
+    EXPECT_EQ(get_within(second, 0ms), 7) << "a value that arrives wins";
     second.cancel();
     EXPECT_EQ(second.get(), 7);
 }
@@ -142,7 +142,7 @@ TEST_F(DeferredAnswers, AreGivenUpAtOnceOrNotAtAll) {
     for (int i = 0; i < 200; ++i) {
         auto const reply = desk.async<&Desk::take>();
         auto const put = desk.async<&Desk::put>(i);
-        auto const got = get_or_cancel(reply, 0ns);
+        auto const got = get_within(reply, 0ns);
         if (got) ++taken;
         EXPECT_EQ(put.get(), got.has_value()) << "a number was lost, or given twice";
         EXPECT_EQ(got ? *got : desk.call<&Desk::take>(), i);
