@@ -31,11 +31,11 @@ std::shared_ptr<void> Executor::run(Work const& work) {
     for (std::size_t i = 0; i < work.calls->size(); ++i) {
         if (!work.calls->claim(i)) continue;
         auto const& call = (*work.calls)[i];
-        RunningCall const running(*this, work, i);
+        RunningCall const running(work, i);
         if (call.makes) instance = make(call);
         else if (call.notice != Notice::none) notify(instance, call);
         else execute(instance.get(), call);
-        if (bytes_.size() + later_bytes_.size() >= full || Clock::now() - since_ > moment) flush();
+        if (bytes_.size() + OwedAnswers::size() >= full || Clock::now() - since_ > moment) flush();
     }
     flush();
     current_object = 0;
@@ -99,19 +99,11 @@ void Executor::add(Call const& call, Op op, std::size_t begin) {
     answers_.push_back({call.client, op, call.number, begin, bytes_.size() - begin});
 }
 
-void Executor::add_later(Answer answer, Writer const& bytes) {
-    answer.begin = later_bytes_.size();
-    later_bytes_.write(bytes.bytes().data(), bytes.size());
-    later_.push_back(answer);
-}
-
 void Executor::flush() {
     if (!answers_.empty()) send_(answers_, bytes_);
-    if (!later_.empty()) send_(later_, later_bytes_);
+    OwedAnswers::flush();
     answers_.clear();
-    later_.clear();
     bytes_.clear();
-    later_bytes_.clear();
     since_ = Clock::now();
 }
 

@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <sinew/deferred.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
@@ -13,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/text.hpp"
 #include "tests/support/leak_check.hpp"
 
 namespace sinew::testing_support {
@@ -86,6 +90,11 @@ private:
     std::vector<Caller> lost_;
     int withdrawals_ = 0;
 };
+
+std::size_t threads_of(pid_t pid) {
+    std::filesystem::directory_iterator const all(text("/proc/", pid, "/task"));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
 
 struct DeferredAnswers : testing::Test {
     LeakCheck leaks;
@@ -170,6 +179,8 @@ TEST_F(DeferredAnswers, HoldNoThread) {
     std::vector<Reply<int>> replies;
     for (int i = 0; i < 5000; ++i) replies.push_back(desk.async<&Desk::take>());
     EXPECT_EQ(desk.call<&Desk::waiting>(), 5000U);
+    auto const processors = std::max(1U, std::thread::hardware_concurrency());
+    EXPECT_LT(threads_of(manager.pid()), 20 + processors);
     for (int i = 0; i < 5000; ++i) desk.oneway<&Desk::put>(i);
     for (int i = 0; i < 5000; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), i);
 }
