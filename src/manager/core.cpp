@@ -2,8 +2,6 @@
 #include "src/manager/core.hpp"
 
 #include <algorithm>
-#include <iterator>
-#include <sinew/deferred.hpp>
 #include <utility>
 
 namespace sinew::manager {
@@ -213,7 +211,6 @@ std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> inst
             return unmade;
         }
         object.made = true;
-        object.hears = std::get_deleter<detail::Hearer>(instance) != nullptr;
         object.instance = std::move(instance);
     }
     list(id, object);

@@ -169,7 +169,7 @@ private:
         unsigned parallel = 1;
         char const* type = nullptr;
         bool made = false, detached = false, listed = false;
-        bool hears = false, withdrawn_noted = false;
+        bool withdrawn_noted = false;
         std::shared_ptr<void> instance;
         std::deque<Call> calls;
         std::vector<std::shared_ptr<Batch>> batches;  ///< that run

@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 // Of a manager's core: calls that their objects answer later.
 #include <iterator>
+#include <sinew/deferred.hpp>
 #include <utility>
 
 #include "src/manager/core.hpp"
 
 namespace sinew::manager {
+namespace {
+
+bool hears(std::shared_ptr<void> const& instance) {
+    return std::get_deleter<detail::Hearer>(instance) != nullptr;
+}
+
+}  // namespace
 
 Fate Core::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call,
                     bool caller_there) {
@@ -28,7 +36,7 @@ void Core::answered(ObjectId id, Client client, std::uint64_t number) {
 
 // Before its turn comes, more may be: once is enough.
 void Core::note_withdrawn(Object& object) {
-    if (!object.hears || std::exchange(object.withdrawn_noted, true)) return;
+    if (!hears(object.instance) || std::exchange(object.withdrawn_noted, true)) return;
     Call notice;
     notice.notice = Notice::withdrawn;
     object.calls.push_back(std::move(notice));
@@ -69,7 +77,7 @@ void Core::lose_postponed(Object& object, Client client) {
     auto later = object.postponed.lower_bound({client, 0});
     while (later != object.postponed.end() && later->first.first == client)
         later = later->second->claim() ? object.postponed.erase(later) : std::next(later);
-    if (object.made && !object.hears) return;
+    if (object.made && !hears(object.instance)) return;
     Call notice;
     notice.notice = Notice::lost;
     notice.client = client;
