@@ -64,6 +64,7 @@ public:
     virtual Reader result() = 0;
     virtual bool failed() = 0;
     virtual void cancel() = 0;
+    virtual void withdraw() = 0;
     /// Of a ready one whose result is a handle of an object of this type: throws as `result`.
     virtual std::shared_ptr<ObjectEnd> object(char const* type) = 0;
     /// A call of the object, of this type, that the result will be a handle of.
@@ -105,6 +106,9 @@ public:
     /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has,
     /// unless it is one that its object answers later (Deferred).
     void cancel() const { call_->cancel(); }
+    /// As that, but the call is executed first: it is Cancelled if its object does not answer at once.
+    /// No effect on one that is no Deferred.
+    void withdraw() const { call_->withdraw(); }
 
 protected:
     std::shared_ptr<PendingCall> const& pending() const { return call_; }
@@ -134,13 +138,13 @@ public:
     using detail::ReplyTo<R>::ReplyTo;
 };
 
-/// Waits as long as `limit`, and then cancels the call: for certain, which takes an answer of the
-/// manager's. Nothing (of a void: false): it was cancelled, and had no effect. A value that comes
-/// meanwhile wins; a call that has begun, and is no Deferred, is waited for.
+/// Waits as long as `limit`, and then withdraws the call: for certain, which takes its turn and an
+/// answer of the manager's. Nothing (of a void: false): its object did not answer in time, and will
+/// not. A value that comes meanwhile wins; a limit of 0 asks once. One that is no Deferred is waited for.
 template <class R>
-auto get_or_cancel(Reply<R> const& reply, std::chrono::nanoseconds limit)
+auto get_within(Reply<R> const& reply, std::chrono::nanoseconds limit)
     -> std::conditional_t<std::is_void_v<R>, bool, std::optional<R>> {
-    if (!reply.wait_for(limit)) reply.cancel();
+    if (!reply.wait_for(limit)) reply.withdraw();
     try {
         if constexpr (!std::is_void_v<R>) return reply.get();
         else return reply.get(), true;

@@ -49,6 +49,7 @@ public:
     void tell(Op op, ObjectId object, std::uint64_t number = 0,
               std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
+    void withdraw(ObjectId object, std::uint64_t number) { tell(Op::recall, object, number); }
 
     /// Of a manager of another family, when it has said who it is.
     void introduce(process::ProcessAddress const& itself);

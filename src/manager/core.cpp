@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <iterator>
-#include <sinew/deferred.hpp>
 #include <utility>
 
 namespace sinew::manager {
@@ -42,7 +40,6 @@ ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<voi
     object.parallel = std::max(1U, parallel);
     object.type = type;
     object.made = true;
-    object.hears = std::get_deleter<detail::Hearer>(instance) != nullptr;
     object.instance = std::move(instance);
     object.holders.insert(holder);
     return id;
@@ -102,49 +99,15 @@ bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
         call.reset();  // those behind it have their turn all the same
         return true;
     }
-    if (auto const later = object.postponed.find({client, number});
-        later != object.postponed.end()) {
-        if (!later->second->claim()) return false;
-        object.postponed.erase(later);
-        note_withdrawn(object);
-        list(id, object);
-        return true;
-    }
+    if (auto const ended = end_wait(id, object, client, number)) return *ended;
     for (auto const& batch : object.batches)
         for (std::size_t i = 0; i < batch->size(); ++i) {
             if (!is_it((*batch)[i])) continue;
             if (batch->claim(i)) return true;
-            batch->give_up(i);
+            batch->withdraw(i);
             return false;
         }
     return false;
-}
-
-Fate Core::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call,
-                    bool caller_there) {
-    auto fate = Fate::waits;
-    if (ended_) fate = Fate::ended;
-    else if (!caller_there) fate = Fate::lost;
-    else if (work.calls->given_up(index)) fate = Fate::cancelled;
-    if (fate != Fate::waits) return call->claim() ? fate : Fate::waits;
-    if (!call->claimed())
-        objects_.at(work.object).postponed.emplace(std::pair(call->client, call->number), call);
-    return fate;
-}
-
-void Core::answered(ObjectId id, Client client, std::uint64_t number) {
-    auto const found = objects_.find(id);
-    if (found == objects_.end()) return;
-    found->second.postponed.erase({client, number});
-    list(id, found->second);
-}
-
-// Before its turn comes, more may be: once is enough.
-void Core::note_withdrawn(Object& object) {
-    if (!object.hears || std::exchange(object.withdrawn_noted, true)) return;
-    Call notice;
-    notice.notice = Notice::withdrawn;
-    object.calls.push_back(std::move(notice));
 }
 
 bool Core::hold(ObjectId id, Client client) {
@@ -185,18 +148,6 @@ void Core::lost(Client client) {
         lose_postponed(object, client);
         list(id, object);
     }
-}
-
-// Its one-way calls that have not begun come before the notice.
-void Core::lose_postponed(Object& object, Client client) {
-    auto later = object.postponed.lower_bound({client, 0});
-    while (later != object.postponed.end() && later->first.first == client)
-        later = later->second->claim() ? object.postponed.erase(later) : std::next(later);
-    if (object.made && !object.hears) return;
-    Call notice;
-    notice.notice = Notice::lost;
-    notice.client = client;
-    object.calls.push_back(std::move(notice));
 }
 
 std::vector<Dropped> Core::drop_all() {
@@ -282,7 +233,6 @@ std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> inst
             return unmade;
         }
         object.made = true;
-        object.hears = std::get_deleter<detail::Hearer>(instance) != nullptr;
         object.instance = std::move(instance);
     }
     list(id, object);

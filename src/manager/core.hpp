@@ -49,6 +49,7 @@ struct Call {
     /// Of an object that is made again: what it is to have; null: nothing more.
     std::shared_ptr<std::vector<std::byte> const> state = nullptr;
     Notice notice = Notice::none;  ///< else it is no call; `client`: who is lost
+    bool withdrawn = false;        ///< it is not to be answered later
 };
 
 /// A call that will not be executed: its caller is to be told.
@@ -87,14 +88,16 @@ public:
     bool claim(std::size_t index) {
         return !claimed_[index].exchange(true, std::memory_order_acq_rel);
     }
-    /// It has begun: nobody will wait for what its object answers later.
-    void give_up(std::size_t index) { given_up_.insert(index); }
-    bool given_up(std::size_t index) const { return given_up_.count(index) > 0; }
+    /// Nobody waits for what its object would answer later.
+    void withdraw(std::size_t index) { withdrawn_.insert(index); }
+    bool withdrawn(std::size_t index) const {
+        return calls_[index].withdrawn || withdrawn_.count(index) > 0;
+    }
 
 private:
     std::vector<Call> const calls_;
     std::unique_ptr<std::atomic<bool>[]> const claimed_;
-    std::set<std::size_t> given_up_;
+    std::set<std::size_t> withdrawn_;
 };
 
 /// Something for a thread to do.
@@ -138,6 +141,8 @@ public:
                   bool caller_there);
     /// One of these was claimed by its object.
     void answered(ObjectId object, Client client, std::uint64_t number);
+    /// It is executed, but not waited for longer than that: true: it waited, and is over.
+    bool withdraw(ObjectId object, Client client, std::uint64_t number);
     /// The client counts its calls of it from 1 again; those before have arrived. False: there is no
     /// such object.
     bool hold(ObjectId object, Client client);
@@ -181,7 +186,7 @@ private:
         unsigned parallel = 1;
         char const* type = nullptr;
         bool made = false, detached = false, listed = false;
-        bool hears = false, withdrawn_noted = false;
+        bool withdrawn_noted = false;
         std::shared_ptr<void> instance;
         std::deque<Call> calls;
         std::vector<std::shared_ptr<Batch>> batches;  ///< that run
@@ -198,6 +203,7 @@ private:
         return object.detached || !object.holders.empty() || !object.postponed.empty();
     }
     static void note_withdrawn(Object& object);
+    std::optional<bool> end_wait(ObjectId id, Object& object, Client client, std::uint64_t number);
     static void lose_postponed(Object& object, Client client);
 
     std::unordered_map<ObjectId, Object> objects_;

@@ -32,7 +32,7 @@ std::shared_ptr<void> Executor::run(Work const& work) {
     for (std::size_t i = 0; i < work.calls->size(); ++i) {
         if (!work.calls->claim(i)) continue;
         auto const& call = (*work.calls)[i];
-        RunningCall const running(*this, work, i);
+        RunningCall const running(work, i);
         if (call.makes) instance = make(call);
         else if (call.notice != Notice::none) notify(instance, call);
         else execute(instance.get(), call);
@@ -128,7 +128,6 @@ void Executor::flush(Work const& work, void* instance) {
     if (!answers_.empty() || calls_ > 0)
         send_({work.object, instance, making_, calls_, saves_, answers_, bytes_});
     answers_.clear();
-    later_.clear();
     bytes_.clear();
     making_ = nullptr;
     calls_ = 0;

@@ -21,9 +21,6 @@ public:
     /// when that failed.
     std::shared_ptr<void> run(Work const& work);
 
-    /// Of a call that was executed before, in answer to which this one's has something to say.
-    void add_later(Answer answer, Writer const& bytes);
-
     /// The object whose call this thread is at; 0: none.
     static ObjectId current();
 
@@ -39,8 +36,6 @@ private:
     Send send_;
     Writer bytes_;
     std::vector<Answer> answers_;
-    Writer later_bytes_;  ///< apart, as they come while a result is being written
-    std::vector<Answer> later_;
     Clock::time_point since_;  ///< the first of them
     Call const* making_ = nullptr;
     std::uint64_t calls_ = 0;

@@ -99,6 +99,12 @@ void Pending::pass_on_to(std::shared_ptr<Pending> const& next) {
     next->before_ = shared_from_this();
 }
 
+void Pending::withdraw() {
+    if (ready()) return;
+    auto const lock = connection_->mail().lock();
+    if (!ready()) connection_->withdraw(object_, number_);
+}
+
 void Pending::throw_timeout(std::chrono::nanoseconds limit) {
     throw Timeout(sinew::text(text(), " has not answered within ",
                               std::chrono::duration<double>(limit).count(),

@@ -46,6 +46,7 @@ public:
     Reader result() override;
     bool failed() override { return error_ != nullptr; }
     void cancel() override;
+    void withdraw() override;
     std::shared_ptr<detail::ObjectEnd> object(char const* type) override;
     std::shared_ptr<detail::PendingCall> then_call(detail::TaskEntry const& method,
                                                    Writer& arguments, char const* type,

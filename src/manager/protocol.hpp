@@ -18,6 +18,7 @@ enum class Op : std::uint16_t {
     oneway,      ///< the same; `done` answers when it is over
     skip,        ///< a call that was announced to follow will not come: CallHead
     cancel,      ///< the number of a call; `cancelled` answers in its place if it had not begun
+    recall,      ///< the same of one that is answered later, once it has been executed
     hold,        ///< there is a handle of the object in the caller's process
     release,     ///< ... none any more
     detach,      ///< answered
@@ -31,15 +32,16 @@ enum class Op : std::uint16_t {
     meet,    ///< of a process of another family: who this is; a ProcessAddress answers
 
     // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, or to
-    // the manager the key, the epoch the incarnation; of records: a number of their own, RecordHead. See journal.hpp, maker.hpp.
-    where = 16,  ///< to the maker: of which incarnation the asker knows; `found` or `ended` answers
+    // the manager the key, the epoch the incarnation; of records: a number of their own, RecordHead.
+    // See journal.hpp, maker.hpp.
+    where = 20,  ///< to the maker: of which incarnation the asker knows; `found` or `ended` answers
     made,        ///< record: arguments of the constructor
     state,       ///< record: what save() gave
     named,       ///< record: a name
     detached,    ///< record
     destroyed,   ///< of the object; not answered
     remade,      ///< to the maker: all objects are there again
-    kept = 24,   ///< to the manager: the record of that number is kept
+    kept = 28,   ///< to the manager: the record of that number is kept
     remake,      ///< to the manager: an object, as a RemakeHead and what follows
     all,         ///< to the manager: there are `number` objects to be made again
 

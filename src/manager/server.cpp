@@ -81,6 +81,8 @@ void Server::serve(Caller& from, Letter const& letter) {
         }
         case Op::cancel:
             return cancel(from, letter);
+        case Op::recall:
+            return recall(from, letter);
         case Op::hold:
             core_.hold(id, from.number);
             return;
@@ -107,8 +109,8 @@ void Server::serve(Caller& from, Letter const& letter) {
 // Everything but `hello`, where nothing may be called: those who wait for an answer have one.
 void Server::give_up(Caller const& from, Letter const& letter) {
     auto const op = static_cast<Op>(letter.head.op);
-    if (op == Op::skip || op == Op::cancel || op == Op::hold || op == Op::release ||
-        op == Op::forget)
+    if (op == Op::skip || op == Op::cancel || op == Op::recall || op == Op::hold ||
+        op == Op::release || op == Op::forget)
         return;
     if (!from.refused) return answer(from, Op::gone, letter.head.number);
     answer(from, Op::refused, letter.head.number,

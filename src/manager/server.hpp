@@ -73,6 +73,7 @@ private:
     void carry_on(Caller const& to, Promises::Outcome const& outcome, Call call);
     void settle(Client client, std::uint64_t number, Op op, std::span<std::byte const> bytes);
     void cancel(Caller const& caller, Letter const& letter);
+    void recall(Caller const& caller, Letter const& letter);
     void from_maker(Letter const& letter);
     void remake(Letter const& letter);
     void remade_one();

@@ -72,6 +72,18 @@ void Server::cancel(Caller const& from, Letter const& letter) {
     if (cancelled) answer(from, Op::cancelled, number);
 }
 
+void Server::recall(Caller const& from, Letter const& letter) {
+    auto const id = letter.head.id;
+    auto const number = letter.head.number;
+    bool over = core_.withdraw(id, from.number, number);
+    if (id == 0) {
+        over = promises_.cancel(from.number, number);
+        for (auto const each : promises_.objects_of(from.number))
+            over = over || core_.withdraw(each, from.number, number);
+    }
+    if (over) answer(from, Op::cancelled, number);
+}
+
 ObjectId Server::add_made(detail::TaskEntry const& maker, unsigned parallel,
                           std::shared_ptr<void> instance, std::span<std::byte const> arguments) {
     auto const id =

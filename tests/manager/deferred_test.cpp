@@ -3,9 +3,12 @@
 #include <gmock/gmock.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <deque>
+#include <filesystem>
 #include <future>
+#include <iterator>
 #include <sinew/deferred.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
@@ -13,6 +16,7 @@
 #include <thread>
 #include <vector>
 
+#include "src/base/text.hpp"
 #include "tests/support/leak_check.hpp"
 
 namespace sinew::testing_support {
@@ -87,6 +91,11 @@ private:
     int withdrawals_ = 0;
 };
 
+std::size_t threads_of(pid_t pid) {
+    std::filesystem::directory_iterator const all(text("/proc/", pid, "/task"));
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
 struct DeferredAnswers : testing::Test {
     LeakCheck leaks;
     Manager manager;
@@ -128,11 +137,11 @@ TEST_F(DeferredAnswers, ThatNobodyGivesAnyMoreAreAnError) {
 
 TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
     auto const first = desk.async<&Desk::take>(), second = desk.async<&Desk::take>();
-    EXPECT_FALSE(get_or_cancel(first, 20ms));
+    EXPECT_FALSE(get_within(first, 20ms));
     EXPECT_THROW(first.get(), Cancelled);
     EXPECT_EQ(desk.call<&Desk::waiting>(), 1U) << "the object has heard of it";
     desk.call<&Desk::put>(7);
-    EXPECT_EQ(get_or_cancel(second, 0ms), 7) << "a value that arrives wins";
+    EXPECT_EQ(get_within(second, 0ms), 7) << "a value that arrives wins";
     second.cancel();
     EXPECT_EQ(second.get(), 7);
 }
@@ -142,7 +151,7 @@ TEST_F(DeferredAnswers, AreGivenUpAtOnceOrNotAtAll) {
     for (int i = 0; i < 200; ++i) {
         auto const reply = desk.async<&Desk::take>();
         auto const put = desk.async<&Desk::put>(i);
-        auto const got = get_or_cancel(reply, 0ns);
+        auto const got = get_within(reply, 0ns);
         if (got) ++taken;
         EXPECT_EQ(put.get(), got.has_value()) << "a number was lost, or given twice";
         EXPECT_EQ(got ? *got : desk.call<&Desk::take>(), i);
@@ -170,6 +179,8 @@ TEST_F(DeferredAnswers, HoldNoThread) {
     std::vector<Reply<int>> replies;
     for (int i = 0; i < 5000; ++i) replies.push_back(desk.async<&Desk::take>());
     EXPECT_EQ(desk.call<&Desk::waiting>(), 5000U);
+    auto const processors = std::max(1U, std::thread::hardware_concurrency());
+    EXPECT_LT(threads_of(manager.pid()), 20 + processors);
     for (int i = 0; i < 5000; ++i) desk.oneway<&Desk::put>(i);
     for (int i = 0; i < 5000; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), i);
 }

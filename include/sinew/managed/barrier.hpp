@@ -20,7 +20,7 @@ namespace managed {
 
 class Gathering;
 
-/// The same as a Barrier. A wait that is cancelled breaks it.
+/// The same as a Barrier. A wait that is cancelled when it has begun breaks it.
 class AsyncBarrier : public Handle<AsyncBarrier, Gathering> {
 public:
     explicit AsyncBarrier(Object<Gathering> object) : Handle(std::move(object)) {}

@@ -36,7 +36,7 @@ public:
     void wait() const { async().wait().get(); }
     /// False: not in time.
     bool wait_for(std::chrono::nanoseconds limit) const {
-        return get_or_cancel(async().wait(), limit);
+        return get_within(async().wait(), limit);
     }
 };
 

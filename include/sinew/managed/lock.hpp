@@ -41,7 +41,7 @@ public:
     bool try_lock() const { return async().try_lock().get(); }
     /// The limit is for others to unlock it; the manager's answer is waited for.
     bool try_lock_for(std::chrono::nanoseconds limit) const {
-        return get_or_cancel(async().lock(), limit).has_value();
+        return get_within(async().lock(), limit).has_value();
     }
     template <class Clock, class Duration>
     bool try_lock_until(std::chrono::time_point<Clock, Duration> const& end) const {

@@ -33,7 +33,7 @@ public:
     /// False: there was no room in time.
     bool put_for(T const& item,
                  std::chrono::nanoseconds limit) const requires std::is_same_v<Mode, Waits> {
-        return get_or_cancel(async().put(item), limit);
+        return get_within(async().put(item), limit);
     }
     /// Waits for an item. Throws QueueClosed when there are none, and will be none.
     Gives<T> get() const { return call<&Kept::get>(); }
@@ -42,17 +42,18 @@ public:
     std::optional<T> get_for(
         std::chrono::nanoseconds limit) const requires std::is_same_v<Mode, Waits> {
         try {
-            return get_or_cancel(async().get(), limit);
+            return get_within(async().get(), limit);
         } catch (QueueClosed const&) {
             return std::nullopt;
         }
     }
     /// Says of an item that was got that all is done that it meant: for join().
     Gives<void> done() const { return call<&Kept::done>(); }
-    /// Until as many items are done as were put.
+    /// Until as many items are done as were put. Throws PeerLost: some never will be, as processes have
+    /// ended that had got them (from then on, always).
     Gives<void> join() const { return call<&Kept::join>(); }
     bool join_for(std::chrono::nanoseconds limit) const requires std::is_same_v<Mode, Waits> {
-        return get_or_cancel(async().join(), limit);
+        return get_within(async().join(), limit);
     }
     Gives<std::size_t> size() const { return call<&Kept::size>(); }
     bool empty() const requires std::is_same_v<Mode, Waits> { return size() == 0; }

@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <deque>
+#include <map>
 #include <optional>
 #include <utility>
 
 #include <sinew/deferred.hpp>
 #include <sinew/queue_end.hpp>
+
+namespace sinew::detail {
+PeerLost lost_items(std::size_t count);
+}  // namespace sinew::detail
 
 namespace sinew::managed {
 
@@ -41,18 +47,24 @@ public:
         auto item = std::move(items_.front());
         items_.pop_front();
         let_in();
+        ++taken_[this_call::caller()];
         return item;
     }
     /// Of an item that was got, once all that it meant is done.
     void done() {
         if (unfinished_ == 0)
             throw UsageError("more items are done than were put. Call done() once for each get()");
-        if (--unfinished_ > 0) return;
-        for (auto const& each : std::exchange(joiners_, {})) each.answer();
+        if (auto const own = taken_.find(this_call::caller());
+            own != taken_.end() && own->second > 0)
+            --own->second;
+        --unfinished_;
+        end_joins();
     }
     Deferred<void> join() {
-        if (unfinished_ == 0) return {};
-        return joiners_.emplace_back();
+        Promise<void> const promise;
+        joiners_.push_back(promise);
+        end_joins();
+        return promise;
     }
     std::size_t size() const { return items_.size(); }
     void close() {
@@ -67,6 +79,17 @@ public:
         std::erase_if(joiners_, [](auto const& each) { return !each.waiting(); });
     }
 
+    // Nobody will say that its items are done.
+    void caller_lost(Caller who) {
+        auto const own = taken_.find(who);
+        if (own == taken_.end()) return;
+        auto const count = std::min(own->second, unfinished_ - items_.size());
+        taken_.erase(own);
+        unfinished_ -= count;
+        lost_ += count;
+        end_joins();
+    }
+
 private:
     struct Writing {
         Promise<void> promise;
@@ -79,9 +102,18 @@ private:
         while (!readers_.empty()) {
             auto const first = std::move(readers_.front());
             readers_.pop_front();
-            if (first.answer(item)) return;
+            if (!first.answer(item)) continue;
+            ++taken_[first.caller()];
+            return;
         }
         items_.push_back(item);
+    }
+    void end_joins() {
+        if (unfinished_ > 0) return;
+        for (auto const& each : std::exchange(joiners_, {})) {
+            if (lost_ == 0) each.answer();
+            else each.fail(detail::lost_items(lost_));
+        }
     }
     void let_in() {
         while (!writers_.empty() && items_.size() < bound_) {
@@ -94,6 +126,8 @@ private:
     std::size_t const bound_;
     bool closed_ = false;
     std::size_t unfinished_ = 0;
+    std::size_t lost_ = 0;  ///< of them: with who took them
+    std::map<Caller, std::size_t> taken_;
     std::deque<T> items_;
     std::deque<Promise<T>> readers_;
     std::deque<Writing> writers_;

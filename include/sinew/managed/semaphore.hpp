@@ -39,7 +39,7 @@ public:
     bool try_acquire() const { return async().try_acquire().get(); }
     /// False: none was to be had in time.
     bool try_acquire_for(std::chrono::nanoseconds limit) const {
-        return get_or_cancel(async().acquire(), limit);
+        return get_within(async().acquire(), limit);
     }
     /// Throws UsageError: a bounded one would have more than at first.
     void release(std::int64_t count = 1) const { async().release(count).get(); }

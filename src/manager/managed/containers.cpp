@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/managed/queue.hpp>
 #include <sinew/managed/space.hpp>
 #include <sinew/manager.hpp>
 #include <stdexcept>
@@ -19,6 +20,12 @@ void refuse_slice(char const* what, std::size_t first, std::size_t count, std::s
 
 void refuse_key(std::size_t size) {
     throw std::out_of_range(text("there is no such key in a dictionary of ", size, " entries"));
+}
+
+PeerLost lost_items(std::size_t count) {
+    return PeerLost(text(count,
+                         " items of a queue were with processes that ended before they said "
+                         "that these were done. Put them again, into a new queue"));
 }
 
 void refuse_name(std::string const& name) {

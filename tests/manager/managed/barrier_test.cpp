@@ -62,6 +62,7 @@ TEST_F(ManagedBarrier, IsBrokenByWhoDoesNotWait) {
     EXPECT_THROW(again.get(), BrokenBarrier);
     barrier.reset();
     auto const cancelled = barrier.async().wait(), left = barrier.async().wait();
+    EXPECT_EQ(barrier.waiting(), 2U);
     cancelled.cancel();
     EXPECT_THROW(left.get(10s), BrokenBarrier);
 }

@@ -119,6 +119,20 @@ TEST_F(ManagedLock, OfOneThatIsKilledIsTheNextOnes) {
     process.join();
 }
 
+int lock_and_end(Lock const& lock) {
+    lock.lock();
+    return 0;
+}
+
+TEST_F(ManagedLock, OfOneThatForgetsItIsTheNextOnes) {
+    auto const lock = manager.lock();
+    Process process(task<lock_and_end>, lock);
+    process.start();
+    process.join();
+    EXPECT_EQ(process.exitcode(), 0);
+    EXPECT_TRUE(lock.try_lock_for(10s));
+}
+
 TEST_F(ManagedLock, IsRecursiveForItsThread) {
     auto const lock = manager.recursive_lock();
     lock.lock();

@@ -142,6 +142,27 @@ TEST_F(ManagedQueue, DoesNotGiveItemsToTheDead) {
     EXPECT_EQ(queue.get_for(10s), 1);
 }
 
+int end_one_of_two(Queue<int> const& queue) {
+    queue.get();
+    queue.done();
+    queue.get();
+    ::raise(SIGKILL);
+    return 0;
+}
+
+TEST_F(ManagedQueue, JoinsDoNotWaitForTheDead) {
+    auto const queue = manager.queue<int>();
+    for (int i = 0; i < 3; ++i) queue.put(i);
+    Process process(task<end_one_of_two>, queue);
+    process.start();
+    auto const joined = queue.async().join();
+    process.join();
+    EXPECT_FALSE(joined.wait_for(50ms));
+    EXPECT_EQ(queue.get(), 2);
+    queue.done();
+    EXPECT_THROW(joined.get(10s), PeerLost);
+}
+
 TEST_F(ManagedQueue, AThousandReadersWaitWithoutThreads) {
     auto const queue = manager.queue<int>();
     std::vector<Reply<int>> waiting;
