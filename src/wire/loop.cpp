@@ -5,12 +5,15 @@
 #include <asio/io_context.hpp>
 #include <asio/posix/stream_descriptor.hpp>
 #include <asio/post.hpp>
+#include <atomic>
+#include <cstdint>
 #include <optional>
 #include <sinew/error.hpp>
 #include <utility>
 #include <vector>
 
 #include "src/base/text.hpp"
+#include "src/wire/linger.hpp"
 #include "src/wire/loop_access.hpp"
 #include "src/wire/loop_handles.hpp"
 #include "src/wire/poller.hpp"
@@ -20,7 +23,8 @@ namespace sinew::wire {
 
 namespace {
 
-// For so long, or so many turns, what is ready goes on without asio's timers and posted work.
+// For so long, or so many turns, what is ready goes on without asio's timers and posted work; longer
+// where it has nothing to do.
 constexpr auto longest_run_of_turns = std::chrono::microseconds(200);
 constexpr int most_turns_in_a_row = 16;
 
@@ -28,14 +32,17 @@ constexpr int most_turns_in_a_row = 16;
 
 struct Loop::State {
     explicit State(std::mutex* guard)
-        : here{guard, {}}, work(io.get_executor()), ready(io, poller.fd()) {
+        : here{guard, {}, {}}, work(io.get_executor()), ready(io, poller.fd()) {
         wait_for_ready();
     }
     ~State() { ready.release(); }  // the set is the poller's to close
 
     void wait_for_ready();
+    template <class Work>
+    void post(Work item);
+    bool asio_is_idle() const;
     void turns();
-    bool turn();
+    void turn();
     void turn_again_if_always_ready();
     void at_turn_end(std::shared_ptr<TurnEnd> item);
     void end_turn();
@@ -43,6 +50,10 @@ struct Loop::State {
     // In this order: handlers that die with `io` may hold watches of the poller.
     Surroundings here;
     Poller poller;
+    Linger linger{poller};
+    /// Work for asio, and how much of that has begun.
+    std::atomic<std::uint64_t> posted{0};
+    std::uint64_t begun = 0;
     std::vector<std::shared_ptr<TurnEnd>> deferred, ending;
     bool in_turn = false, end_posted = false, again_posted = false;
     asio::io_context io{1};  // one thread runs it, which saves waking others; any may post
@@ -64,24 +75,44 @@ void Loop::State::wait_for_ready() {
                      });
 }
 
+template <class Work>
+void Loop::State::post(Work item) {
+    posted.fetch_add(1);
+    asio::post(io, [this, item = std::move(item)]() mutable {
+        ++begun;
+        item();
+    });
+    linger.news();
+}
+
+bool Loop::State::asio_is_idle() const {
+    return posted.load() == begun && here.due.soonest() > Clock::now() + Linger::longest &&
+           !io.stopped();
+}
+
 // Asking our own set again costs one system call, going back to asio three. Two ends that keep each
 // other busy seldom have to.
 void Loop::State::turns() {
     std::optional<Clock::time_point> began;
-    for (int i = 0; i < most_turns_in_a_row; ++i) {
-        Watched const watched(here);
-        if (!began) began = watched.began();
-        bool const busy = turn();
-        if (!busy || io.stopped() || watched.began() - *began > longest_run_of_turns) return;
+    bool some = poller.poll();
+    for (int i = 0; some; ++i) {
+        {
+            Watched const watched(here);
+            if (!began) began = watched.began();
+            turn();
+            auto const taken = watched.began() - *began;
+            if (taken > Linger::longest || io.stopped()) return;
+            if ((i + 1 >= most_turns_in_a_row || taken > longest_run_of_turns) && !asio_is_idle())
+                return;
+        }
+        some = linger.wait([this] { return asio_is_idle(); });
     }
 }
 
-// False: nothing was ready.
-bool Loop::State::turn() {
-    bool busy = false;
+void Loop::State::turn() {
     in_turn = true;
     try {
-        busy = poller.dispatch();
+        poller.dispatch();
     } catch (...) {
         in_turn = false;
         if (!deferred.empty()) at_turn_end(nullptr);
@@ -91,13 +122,13 @@ bool Loop::State::turn() {
     in_turn = false;
     turn_again_if_always_ready();
     end_turn();
-    return busy;
 }
 
 void Loop::State::turn_again_if_always_ready() {
     if (!poller.always_ready() || again_posted) return;
     again_posted = true;
-    asio::post(io, [this] {
+    post([this] {
+        poller.poll();
         Watched const watched(here);
         again_posted = false;
         turn();
@@ -108,7 +139,7 @@ void Loop::State::at_turn_end(std::shared_ptr<TurnEnd> item) {
     if (item) deferred.push_back(std::move(item));
     if (in_turn || end_posted) return;
     end_posted = true;
-    asio::post(io, [this] {
+    post([this] {
         auto const held = here.enter();
         end_posted = false;
         end_turn();
@@ -163,10 +194,13 @@ void Loop::run() {
     state_->io.restart();
 }
 
-void Loop::stop() { state_->io.stop(); }
+void Loop::stop() {
+    state_->io.stop();
+    state_->linger.news();
+}
 
 void Loop::post(std::function<void()> work) {
-    asio::post(state_->io, [state = state_.get(), work = std::move(work)]() mutable {
+    state_->post([state = state_.get(), work = std::move(work)]() mutable {
         Watched const watched(state->here);
         auto const once = std::move(work);  // what it holds goes under the guard, too
         once();
@@ -177,6 +211,7 @@ Loop::Handle Loop::after(Clock::duration delay, std::function<void()> work) {
     auto timer =
         std::make_shared<Timer>(state_->io, state_->here, Clock::duration::zero(), std::move(work));
     timer->start(Clock::now() + delay);
+    state_->linger.news();
     return Handle(std::move(timer));
 }
 
@@ -186,6 +221,7 @@ Loop::Handle Loop::every(Clock::duration period, std::function<void()> work) {
                               " ns (must be positive). Give the time from one call to the next"));
     auto timer = std::make_shared<Timer>(state_->io, state_->here, period, std::move(work));
     timer->start(Clock::now() + period);
+    state_->linger.news();
     return Handle(std::move(timer));
 }
 

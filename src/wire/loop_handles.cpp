@@ -13,6 +13,8 @@ Timer::Timer(asio::io_context& io, Surroundings& here, Clock::duration period,
     : timer_(io), here_(here), period_(period), work_(std::move(work)) {}
 
 void Timer::start(Clock::time_point due) {
+    here_.due.add(due);
+    waits_ = true;
     timer_.expires_at(due);
     timer_.async_wait([&here = here_, weak = weak_from_this()](asio::error_code const& error) {
         if (error) return;
@@ -25,13 +27,19 @@ void Timer::start(Clock::time_point due) {
 
 void Timer::cancel() noexcept {
     cancelled_ = true;
+    no_longer_waits();
     try {
         timer_.cancel();
     } catch (std::exception const&) {}  // the flag says it as well
 }
 
+void Timer::no_longer_waits() noexcept {
+    if (std::exchange(waits_, false)) here_.due.remove(timer_.expiry());
+}
+
 void Timer::fire() {
     if (cancelled_) return;
+    no_longer_waits();
     auto const due = timer_.expiry(), now = Clock::now();
     here_.lag.note(now, now - due);
     if (period_ > Clock::duration::zero()) {

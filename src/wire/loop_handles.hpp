@@ -23,13 +23,14 @@ public:
     void cancel() noexcept override;
 
 private:
+    void no_longer_waits() noexcept;
     void fire();
 
     asio::steady_timer timer_;
     Surroundings& here_;
     Clock::duration period_;
     std::function<void()> work_;
-    bool cancelled_ = false;
+    bool waits_ = false, cancelled_ = false;
 };
 
 class Signals final : public Loop::Handle::Body, public std::enable_shared_from_this<Signals> {

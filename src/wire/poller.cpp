@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/wire/poller.hpp"
 
-#include <sys/epoll.h>
-
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <cstring>
 #include <sinew/error.hpp>
+#include <span>
+#include <utility>
 
 #include "src/base/text.hpp"
 
@@ -16,6 +15,11 @@ namespace {
 
 std::uint32_t mask(Poller::Direction direction) {
     return direction == Poller::Direction::read ? EPOLLIN : EPOLLOUT;
+}
+
+// What the kernel says is ready may by now be another file under the same number.
+std::uint64_t mark(int fd, std::uint32_t round) {
+    return std::uint64_t{round} << 32 | static_cast<std::uint32_t>(fd);
 }
 
 }  // namespace
@@ -31,6 +35,7 @@ std::shared_ptr<Poller::Watch> Poller::add(int fd, Direction direction,
                                            std::function<void()> work) {
     auto watch = std::make_shared<Watch>(*this, fd, direction, std::move(work));
     Entry& entry = entries_[fd];
+    if (entry.watches.empty()) entry.round = ++rounds_;
     entry.watches.push_back(watch.get());
     update(fd, entry);
     return watch;
@@ -46,7 +51,7 @@ void Poller::update(int fd, Entry& entry) {
     if (!entry.polled) return;
     epoll_event event{};
     event.events = wanted;
-    event.data.fd = fd;
+    event.data.u64 = mark(fd, entry.round);
     if (::epoll_ctl(set_.get(), operation, fd, &event) == 0) return;
     if (errno == EPERM) {
         entry.polled = false;
@@ -88,13 +93,21 @@ void Poller::collect(Entry const& entry, std::uint32_t events) {
     }
 }
 
-bool Poller::dispatch() {
-    std::array<epoll_event, 128> ready;
-    int const count = ::epoll_wait(set_.get(), ready.data(), static_cast<int>(ready.size()), 0);
-    for (int i = 0; i < count; ++i) {
-        auto const found = entries_.find(ready[static_cast<std::size_t>(i)].data.fd);
-        if (found != entries_.end())
-            collect(found->second, ready[static_cast<std::size_t>(i)].events);
+bool Poller::poll() { return ask(0); }
+bool Poller::wait() { return ask(-1); }
+
+bool Poller::ask(int patience) {
+    int const count =
+        ::epoll_wait(set_.get(), ready_.data(), static_cast<int>(ready_.size()), patience);
+    found_ = static_cast<std::size_t>(std::max(count, 0));
+    return found_ > 0;
+}
+
+void Poller::dispatch() {
+    for (auto const& [events, data] : std::span(ready_).first(std::exchange(found_, 0))) {
+        auto const found = entries_.find(static_cast<int>(data.u64 & UINT32_MAX));
+        if (found != entries_.end() && found->second.round == data.u64 >> 32)
+            collect(found->second, events);
     }
     if (unpolled_ != 0) {
         for (auto const& [fd, entry] : entries_) {
@@ -110,7 +123,6 @@ bool Poller::dispatch() {
     }
     batch.clear();
     if (batch_.empty()) batch_.swap(batch);  // keeps the memory
-    return count > 0;
 }
 
 }  // namespace sinew::wire

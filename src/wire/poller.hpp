@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <sys/epoll.h>
+
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -29,8 +32,12 @@ public:
     int fd() const { return set_.get(); }
     /// Throws SystemError for what is no open descriptor.
     std::shared_ptr<Watch> add(int fd, Direction direction, std::function<void()> work);
-    /// Runs the callbacks of all that is ready now; does not wait. False: nothing was.
-    bool dispatch();
+    /// Finds out what is ready, or waits until something is; false: nothing. Without the guard: what
+    /// is watched may change meanwhile. An interrupted wait has found nothing.
+    bool poll();
+    bool wait();
+    /// Runs the callbacks of what `poll` has found.
+    void dispatch();
     /// Something is watched that the kernel does not poll (a file, /dev/null): always ready.
     bool always_ready() const { return unpolled_ != 0; }
 
@@ -38,14 +45,19 @@ private:
     struct Entry {
         std::vector<Watch*> watches;
         std::uint32_t events = 0;
+        std::uint32_t round = 0;  ///< which of the entries of this descriptor, over time
         bool polled = true;
     };
+    bool ask(int patience);
     void update(int fd, Entry& entry);
     void remove(Watch& watch) noexcept;
     void collect(Entry const& entry, std::uint32_t events);
 
     UniqueFd set_;
     std::unordered_map<int, Entry> entries_;
+    std::uint32_t rounds_ = 0;
+    std::array<epoll_event, 128> ready_;
+    std::size_t found_ = 0;  ///< in `ready_`
     std::vector<std::shared_ptr<Watch>> batch_;
     std::size_t unpolled_ = 0;  ///< entries
 };

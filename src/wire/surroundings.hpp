@@ -3,6 +3,7 @@
 
 #include <mutex>
 
+#include "src/wire/due_times.hpp"
 #include "src/wire/lag_meter.hpp"
 
 namespace sinew::wire {
@@ -11,6 +12,7 @@ namespace sinew::wire {
 struct Surroundings {
     std::mutex* guard = nullptr;  ///< null: the loop is for one thread
     LagMeter lag;
+    DueTimes due;
 
     std::unique_lock<std::mutex> enter() const {
         return guard == nullptr ? std::unique_lock<std::mutex>()

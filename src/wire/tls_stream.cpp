@@ -21,6 +21,12 @@ constexpr std::size_t output_batch = std::size_t{256} << 10;
 // AES-GCM keys are good for 2^24.5 records (RFC 8446, 5.5); ours are changed long before.
 constexpr std::size_t bytes_per_key = std::size_t{16} << 30;
 
+// Somebody else's, of this thread, would be taken for ours. There seldom are any, and clearing takes
+// longer than looking.
+void forget_errors() {
+    if (ERR_peek_error() != 0) ERR_clear_error();
+}
+
 struct FreeSsl {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
@@ -171,8 +177,13 @@ Moved::Status TlsStream::explain(int result) {
 }
 
 Moved TlsStream::read(std::span<std::byte> room) {
-    ERR_clear_error();
+    forget_errors();
     bool asked = buffered();  // then the kernel is not
+    // OpenSSL takes long to find that there is nothing; only a handshake may have to begin with it.
+    if (!asked && SSL_is_init_finished(ssl_.get())) {
+        asked = true;
+        if (!receive() && input_status_ != Moved::Status::end) return {0, input_status_};
+    }
     for (;;) {
         std::size_t got = 0;
         int const result = SSL_read_ex(ssl_.get(), room.data(), room.size(), &got);
@@ -189,7 +200,7 @@ Moved TlsStream::read(std::span<std::byte> room) {
 }
 
 Moved TlsStream::write(std::span<iovec const> blocks) {
-    ERR_clear_error();
+    forget_errors();
     Moved moved;
     for (iovec const& block : blocks) {
         auto const* const bytes = static_cast<char const*>(block.iov_base);

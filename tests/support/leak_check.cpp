@@ -9,10 +9,12 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <sstream>
 #include <thread>
 
+#include "src/base/job_folder.hpp"
 #include "src/base/text.hpp"
 #include "tests/support/processes.hpp"
 
@@ -21,13 +23,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr char const* bases[] = {"/dev/shm", "/tmp"};
-
 std::string prefix() { return text("sinew-", ::getuid(), "-"); }
 
-std::vector<std::string> entries(std::vector<std::string> const& prefixes) {
+// Where sinew makes folders in this process, if it has not begun yet, and in those it starts: so what
+// other tests leave, or are about to remove, is none of ours.
+std::string const& own_base() {
+    static JobFolder const base = [] {
+        JobFolder folder(text("test-", ::getpid()));
+        ::setenv("SINEW_TMPDIR", folder.path().c_str(), 1);
+        return folder;
+    }();
+    return base.path();
+}
+
+std::vector<std::string> entries(std::vector<std::string> const& bases,
+                                 std::vector<std::string> const& prefixes) {
     std::vector<std::string> found;
-    for (auto const* base : bases) {
+    for (auto const& base : bases) {
         std::error_code none;
         for (fs::directory_iterator at(base, none), end; !none && at != end; at.increment(none)) {
             auto const name = at->path().filename().string();
@@ -56,7 +68,8 @@ bool is_locked(std::string const& file) {
 
 // What Open MPI, UCX and MPICH leave behind when nobody cleans up after them.
 std::vector<std::string> mpi_files() {
-    return entries({"ompi.", "vader_segment", "mpich_shar", "ucx_", "sm_segment", "psm_shm", "pmix",
+    return entries({"/dev/shm", "/tmp", own_base()},
+                   {"ompi.", "vader_segment", "mpich_shar", "ucx_", "sm_segment", "psm_shm", "pmix",
                     "osc_rdma", "mpich_nem"});
 }
 
@@ -80,7 +93,7 @@ bool somebody_uses(std::string const& path) {
 std::vector<std::string> orphaned_sockets() {
     std::vector<std::string> found;
     std::istringstream lines(read_whole("/proc/net/unix"));
-    std::string const ours = std::string("/").append(prefix());
+    std::string const ours = own_base() + "/";
     for (std::string line; std::getline(lines, line);) {
         auto const at = line.find(ours);
         auto const start = line.rfind(' ', at);
@@ -114,7 +127,7 @@ bool eventually(std::function<bool()> const& holds, Seconds limit) {
 
 std::vector<std::string> unheld_folders() {
     std::vector<std::string> found;
-    for (auto const& folder : entries({prefix()}))
+    for (auto const& folder : entries({own_base()}, {prefix()}))
         if (!is_locked(folder + "/lock") && fs::exists(folder)) found.push_back(folder);
     return found;
 }

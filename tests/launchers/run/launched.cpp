@@ -43,14 +43,13 @@ std::vector<char*> pointers(Words const& words) {
     return found;
 }
 
-// Ours, without what would tell `sinew run` where its folders are or what it is to do.
+// Ours, without what would tell `sinew run` what it is to do.
 Words environment_with(std::map<std::string, std::string> more, std::string const& mark) {
     more.insert_or_assign("SINEW_TEST_MARK", mark);
     Words words;
     for (char** word = ::environ; *word != nullptr; ++word) {
         std::string const name(*word, std::string(*word).find('='));
-        if (name == "SINEW_TMPDIR" || name.starts_with("SINEW_RUN_") || more.contains(name))
-            continue;
+        if (name.starts_with("SINEW_RUN_") || more.contains(name)) continue;
         words.emplace_back(*word);
     }
     for (auto const& [name, value] : more) words.push_back(name + "=" + value);
