@@ -147,6 +147,7 @@ void Agent::on_ended(std::uint64_t number, process::ChildEnd const& end) {
 }
 
 void Agent::grant(std::int64_t asked) {
+    if (asked > process::lease_clock_ns()) return;  // nobody has asked for that yet
     lease_until_ = asked + std::chrono::nanoseconds(lease).count();
     for (auto& [number, kept] : children_) kept.child->status().lease_until = lease_until_;
 }

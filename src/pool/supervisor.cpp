@@ -200,7 +200,7 @@ void Supervisor::renew() { send(Relay::renew, {head_bytes(LeaseHead{process::lea
 
 void Supervisor::on_granted(std::span<std::byte const> body) {
     auto const head = take_head<LeaseHead>(body);
-    if (!head) return;
+    if (!head || head->asked_ns > process::lease_clock_ns()) return;  // nobody has asked for that
     lease_until_ = head->asked_ns + std::chrono::nanoseconds(lease).count();
     for (auto& [number, worker] : workers_)
         if (worker.child) worker.child->status().lease_until = lease_until_;

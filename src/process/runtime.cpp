@@ -25,6 +25,7 @@
 #include "src/base/job_folder.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/process/guests.hpp"
 #include "src/process/peers.hpp"
 
 namespace sinew::process {
@@ -110,7 +111,6 @@ struct Runtime::State {
     /// `known_as`: the host that others dial, where the address itself is none of theirs.
     void listen(wire::Address const& address, std::string const& known_as = "");
     void listen_here();
-    std::string listen_to_guests(wire::Address address, wire::Secret const& key);
     /// Empty: the first address that is not loopback.
     void listen_on(std::string const& address);
     void begin_end();
@@ -160,28 +160,6 @@ void Runtime::State::listen(wire::Address const& address, std::string const& kno
     auto bound = listeners.back()->address();
     if (!known_as.empty()) bound.host = known_as;
     addresses.push_back(bound.text());
-}
-
-std::string Runtime::State::listen_to_guests(wire::Address address, wire::Secret const& key) {
-    bool const same_host = address.family == wire::Address::Family::unix_socket;
-    if (same_host && address.host == "/") {  // "unix:/": anywhere
-        if (!folder) folder.emplace();
-        address.host = folder->path() + "/guests";
-    }
-    listeners.push_back(std::make_unique<wire::Listener>(
-        loop, address, wire::Credentials{key, {.name = name}},
-        wire::Listener::Options{.link = peer_options(same_host)},
-        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::guest); }));
-    auto bound = listeners.back()->address();
-    if (bound.host == "0.0.0.0" || bound.host == "::") {
-        auto const all = wire::interfaces();  // IPv4 first
-        bool const v6 = bound.host == "::";
-        auto const usual = std::find_if(all.begin(), all.end(), [v6](auto const& each) {
-            return (each.address.find(':') != std::string::npos) == v6;
-        });
-        if (usual != all.end()) bound.host = usual->address;
-    }
-    return bound.text();
 }
 
 void Runtime::State::listen_here() {
@@ -316,7 +294,12 @@ std::string const& Runtime::network() const { return state_->network; }
 
 std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key) {
     state_->listen_here();  // first, so that the addresses of the family stay what they are
-    return state_->listen_to_guests(wire::Address::parse(address), key);
+    auto place = wire::Address::parse(address);
+    bool const anywhere = place == wire::Address::unix_socket("/");
+    if (anywhere) place.host = folder() + "/guests";
+    state_->listeners.push_back(process::listen_to_guests(
+        state_->loop, place, {key, {.name = state_->name}}, state_->peers));
+    return guest_address(state_->listeners.back()->address());
 }
 
 std::shared_ptr<Peer> Runtime::host(std::string const& address, wire::Secret const& key,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/ring/protocol.hpp"
 
+#include <algorithm>
 #include <sinew/encoding.hpp>
 
 namespace sinew::ring {
@@ -69,6 +70,14 @@ Table Table::decode_from(Reader& reader) {
     std::uint32_t size = 0;
     take(reader, table.epoch, table.key, size, table.listeners, table.remotes, table.nodes);
     for (std::uint32_t i = 0; i < size; ++i) table.members.push_back(take_node(reader));
+    int nodes = 0;  // numbered as they come
+    bool sound = table.listeners.size() == size && table.remotes.size() == size &&
+                 table.nodes.size() == size;
+    for (std::size_t i = 0; sound && i < table.nodes.size(); ++i) {
+        sound = table.nodes[i] >= 0 && table.nodes[i] <= nodes;
+        nodes = std::max(nodes, table.nodes[i] + 1);
+    }
+    if (!sound) throw DecodeError("a table of a ring's members that does not hold together");
     return table;
 }
 

@@ -16,7 +16,8 @@ namespace sinew::fuzz {
 class FakePeer final : public process::Peer {
 public:
     using Heard = std::function<void(std::uint8_t kind, std::vector<std::byte> const& frame)>;
-    explicit FakePeer(Heard heard) : heard_(std::move(heard)) {}
+    explicit FakePeer(Heard heard, process::Kinship kinship = process::Kinship::family)
+        : heard_(std::move(heard)), kinship_(kinship) {}
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
     wire::Flow send_now(std::uint8_t kind,
@@ -26,10 +27,12 @@ public:
     void flush() override {}
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
+    process::Kinship kinship() const override { return kinship_; }
     void lose() { lost_ = true; }
 
 private:
     Heard heard_;
+    process::Kinship const kinship_;
     std::string const name_ = "a wild process";
     bool lost_ = false;
 };

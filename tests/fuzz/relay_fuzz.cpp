@@ -17,7 +17,7 @@
 #include "src/pool/remote_node.hpp"
 #include "src/pool/remote_port.hpp"
 #include "src/pool/supervisor.hpp"
-#include "tests/fuzz/fake_link.hpp"
+#include "tests/fuzz/fake_child.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
 
@@ -25,8 +25,9 @@ namespace {
 
 using namespace sinew;
 using namespace sinew::pool;
-using fuzz::FakeLink;
+using fuzz::FakeChild;
 using fuzz::FakeRuntime;
+using fuzz::make_link;
 using fuzz::Script;
 using Bytes = std::span<std::byte const>;
 using Lock = std::unique_lock<std::mutex>;
@@ -36,13 +37,6 @@ void expect(bool holds) {
 }
 
 FakeRuntime& runtime() { return FakeRuntime::instance(); }
-
-/// One end of the fuzzer's: what it hears makes the link full now and then.
-std::unique_ptr<FakeLink> make_link(unsigned& sent) {
-    return std::make_unique<FakeLink>(runtime().loop, [&sent](std::uint8_t, auto const&) {
-        return ++sent % 5 == 0 ? wire::Flow::full : wire::Flow::go;
-    });
-}
 
 template <class... Parts>
 std::vector<std::byte> joined(Parts const&... parts) {
@@ -163,30 +157,6 @@ struct NodeGame {
     std::array<std::unique_ptr<WorkerPort>, 4> ports;
 };
 
-/// A worker of the supervisor's, whom the fuzzer plays, too.
-class FakeChild final : public process::Child {
-public:
-    FakeChild() { living().emplace(this, std::make_shared<Callbacks>()); }
-    ~FakeChild() override { living().erase(this); }
-    void on(Callbacks callbacks) override { *living()[this] = std::move(callbacks); }
-    pid_t pid() const override { return 4711; }
-    wire::Link& control() override { return *control_; }
-    wire::Link& bulk() override { return *bulk_; }
-    void hold_bulk(bool) override {}
-    process::StatusPage& status() const override { return page_; }
-    void signal(int) override {}
-    int sentinel() const override { return -1; }
-    static std::map<FakeChild*, std::shared_ptr<Callbacks>>& living() {
-        static std::map<FakeChild*, std::shared_ptr<Callbacks>> all;
-        return all;
-    }
-
-private:
-    unsigned sent_ = 0;
-    std::unique_ptr<FakeLink> control_ = make_link(sent_), bulk_ = make_link(sent_);
-    mutable process::StatusPage page_{};
-};
-
 /// Another rank's side.
 struct SupervisorGame {
     explicit SupervisorGame(Script script_) : script(script_) {
@@ -259,16 +229,6 @@ void play(Script script) {
 }
 
 }  // namespace
-
-namespace sinew::process {
-
-std::unique_ptr<Child> start_child(ChildSpec const& spec) {
-    if (spec.message.size() % 16 == 15) throw SystemError("it cannot be started", 11);
-    return std::make_unique<FakeChild>();
-}
-std::int64_t lease_clock_ns() { return 1; }
-
-}  // namespace sinew::process
 
 /// First byte: which side.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {

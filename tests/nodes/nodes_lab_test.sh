@@ -30,7 +30,7 @@ ends_right() {
     wait "${ranks[@]}" 2>/dev/null || true
 }
 
-for what in managers deaths rings ring_deaths; do
+for what in managers deaths rings ring_deaths guests; do
     begin "$what"
     ends_right "$what over $size hosts"
 done
@@ -57,4 +57,13 @@ vanishes "a member's host cut off" lasting_ring '^reducing$' "$cut" "$mend" '^af
 # shellcheck disable=SC2016
 vanishes "a manager's agent stopped" lasting '^waiting$' 'kill -STOP "$(agent)"' \
     'kill -CONT "$(agent)"' '^lost, maybe executed 1'
+
+# A guest of another family on the host that is cut off: it is told there, and rank 0 goes on.
+begin lasting_guest
+within 40 grep -q '^guest waits$' out-2 || { fail "a guest: it does not begin"; show; }
+eval "$cut"
+within 14 grep -q '^lost, maybe executed 1' out-2 || { fail "a guest: it has not heard of it"; show; }
+eval "$mend"
+ends_right "a guest's host cut off"
+echo "a guest's host cut off: $(grep -h '^lost' out-2 | sed 's/.*is gone/... is gone/' | cut -c 1-200)"
 finish

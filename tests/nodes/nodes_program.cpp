@@ -3,6 +3,7 @@
 // says "right"; what a test is to wait for is on lines of its own.
 #include <unistd.h>
 
+#include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
@@ -227,7 +228,42 @@ void lasting_ring(Nodes const& nodes) {
     say("right");
 }
 
+std::string broadcast(Communicator& world, std::string words) {
+    std::array<std::uint64_t, 1> size{words.size()};
+    world.broadcast(size);
+    words.resize(size[0]);
+    world.broadcast(words);
+    return words;
+}
+
+// Rank 0's manager, and the last rank as a guest of it: they are of no common family.
+void guests(Communicator& world, bool lasting) {
+    std::optional<Manager> manager;
+    if (world.rank() == 0) manager.emplace(ManagerOptions{.listen = "0.0.0.0:0"});
+    auto const address = broadcast(world, manager ? manager->address() : "");
+    auto const key = broadcast(world, manager ? manager->authkey().bytes() : "");
+    if (world.rank() == world.size() - 1) {
+        auto guest = Manager::connect(address, AuthKey::of(key));
+        auto const counter = guest.create<Counter>();
+        check(counter.call<&Counter::add>(2) == 2, "its own object");
+        if (lasting) {
+            auto const reply = counter.async<&Counter::slowly>(600'000);
+            say("guest waits");
+            try {
+                reply.get();
+                check(false, "it came back");
+            } catch (ObjectLost const& error) {
+                say(text("lost, maybe executed ", error.maybe_executed(), ": ", error.what()));
+            }
+        }
+    }
+    world.barrier();
+    if (world.rank() == 0) say("right");
+}
+
 int run(std::string const& what, Communicator& world) {
+    if (what == "guests") return guests(world, false), 0;
+    if (what == "lasting_guest") return guests(world, true), 0;
     Nodes nodes(world);
     if (nodes.serves()) {
         say(text("agent ", ::getpid(), " of rank ", world.rank()));

@@ -39,6 +39,7 @@ class NodesOf : public NodesTest, public testing::WithParamInterface<Layout> {};
 TEST_P(NodesOf, HaveManagers) { expect_right(job(GetParam().nodes, GetParam().ranks, "managers")); }
 TEST_P(NodesOf, TellOfDeaths) { expect_right(job(GetParam().nodes, GetParam().ranks, "deaths")); }
 TEST_P(NodesOf, HaveRings) { expect_right(job(GetParam().nodes, GetParam().ranks, "rings")); }
+TEST_P(NodesOf, HaveGuests) { expect_right(job(GetParam().nodes, GetParam().ranks, "guests")); }
 TEST_P(NodesOf, NameTheDeadOfARing) {
     expect_right(job(GetParam().nodes, GetParam().ranks, "ring_deaths"));
 }

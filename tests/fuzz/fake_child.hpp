@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "src/process/nursery.hpp"
+#include "tests/fuzz/fake_link.hpp"
+
+namespace sinew::fuzz {
+
+/// What is in the place of process::start_child gives these: children whom the fuzzer plays, too.
+class FakeChild final : public process::Child {
+public:
+    FakeChild();
+    ~FakeChild() override { living().erase(this); }
+    void on(Callbacks callbacks) override { *living()[this] = std::move(callbacks); }
+    pid_t pid() const override { return 4711; }
+    wire::Link& control() override { return *control_; }
+    wire::Link& bulk() override { return *bulk_; }
+    void hold_bulk(bool) override {}
+    process::StatusPage& status() const override { return page_; }
+    void signal(int) override {}
+    int sentinel() const override { return -1; }
+    static std::map<FakeChild*, std::shared_ptr<Callbacks>>& living();
+
+private:
+    unsigned sent_ = 0;
+    std::unique_ptr<FakeLink> control_, bulk_;
+    mutable process::StatusPage page_{};
+};
+
+/// One end of the fuzzer's: what it hears makes the link full now and then.
+std::unique_ptr<FakeLink> make_link(unsigned& sent);
+
+}  // namespace sinew::fuzz

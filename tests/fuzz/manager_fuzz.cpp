@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A process may have gone wild, or be a guest that never was anything else: whatever letters it sends to
+// a manager, and whatever it answers when its own objects are called, this process goes on; when the wild
+// ones have gone and the manager has ended, no object is left and every call has come to an end.
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <cstdlib>
+#include <functional>
+#include <optional>
+#include <sinew/encoding.hpp>
+#include <sinew/object.hpp>
+#include <span>
+#include <thread>
+#include <vector>
+
+#include "src/manager/connection.hpp"
+#include "src/manager/server.hpp"
+#include "tests/fuzz/fake_runtime.hpp"
+#include "tests/fuzz/script.hpp"
+
+namespace {
+
+using namespace sinew;
+using namespace sinew::manager;
+using fuzz::FakePeer;
+using fuzz::Script;
+using process::LetterHead;
+using process::ProcessAddress;
+using Bytes = std::span<std::byte const>;
+
+void expect(bool holds) {
+    if (!holds) std::abort();
+}
+
+std::atomic<int> alive{0};
+
+/// What wild ones make, call and misuse.
+class Thing {
+public:
+    Thing() { ++alive; }
+    explicit Thing(std::vector<std::string> words) : words_(std::move(words)) { ++alive; }
+    Thing(Thing const&) = delete;
+    ~Thing() {
+        --alive;
+        magic_ = 0;
+    }
+    std::string add(std::string const& word, int times) {
+        expect(magic_ == whole);  // it is what its methods are for
+        if (times < 0) throw std::out_of_range("less than nothing");
+        words_.push_back(word);
+        if (words_.size() > 64) words_.clear();
+        return word;
+    }
+    std::size_t size() const {
+        expect(magic_ == whole);
+        return words_.size();
+    }
+
+private:
+    static constexpr std::uint64_t whole = 0x5eedfeed;
+    std::uint64_t magic_ = whole;
+    std::vector<std::string> words_;
+};
+struct Other {
+    int value() const { return number_; }
+    int number_ = 7;
+};
+
+using Make = detail::Construction<Thing>;
+using MakeOf = detail::Construction<Thing, std::vector<std::string>>;
+using MakeOther = detail::Construction<Other>;
+using Add = detail::Call<detail::Method<Thing, &Thing::add>, std::string, int>;
+using Size = detail::Call<detail::Method<Thing, &Thing::size>>;
+using Value = detail::Call<detail::Method<Other, &Other::value>>;
+
+std::array<detail::TaskEntry const*, 6> entries() {
+    return {&Make::entry(), &MakeOf::entry(), &MakeOther::entry(),
+            &Add::entry(),  &Size::entry(),   &Value::entry()};
+}
+
+struct Game {
+    explicit Game(Bytes input)
+        : script{input}, mail(process::Mail::instance()),
+          server(mail, [](process::Letter const&) {}), worker([this] { server.work(); }) {
+        process::Lock const lock(mail.guard());
+        for (auto& peer : peers) peer = make_peer();
+        for (std::size_t i = 0; i < connections.size(); ++i)
+            connections[i] = std::make_shared<Connection>(
+                mail, ProcessAddress{1 + i, "wild", "elsewhere", {}}, peers[i], nullptr, 100'000);
+    }
+    Game(Game const&) = delete;
+
+    // Guests: of whom a method of another type is refused. A family is trusted with that.
+    static std::shared_ptr<FakePeer> make_peer() {
+        return std::make_shared<FakePeer>([](std::uint8_t, auto const&) {},
+                                          process::Kinship::guest);
+    }
+
+    void step() {
+        auto const what = script.next();
+        process::Lock lock(mail.guard());
+        if (what % 16 == 0) return lose(what / 16 % peers.size());
+        if (what % 16 == 1) return greet(what / 16 % peers.size());
+        if (what % 16 < 5) return call(lock, what / 16 % peers.size());
+        if (what % 16 < 8) return answer(what / 16 % peers.size());
+        letter(what / 16 % peers.size());
+    }
+
+    void bring(std::size_t from, LetterHead head, Bytes bytes) {
+        head.size = bytes.size();
+        mail.on_loop([&] { server.letter(peers[from], {head, bytes, nullptr}); });
+    }
+
+    void greet(std::size_t from) {
+        auto const& text = detail::program_identity().text;
+        bring(from, manager::head(Op::hello, 0, 0), manager::bytes_of(text));
+    }
+
+    void letter(std::size_t from) {
+        auto const byte = script.next();
+        auto const op = static_cast<std::uint16_t>(byte < 200 ? byte % 12 : byte);
+        LetterHead const head{process::MailService::manager, op, script.next(), script.next() % 8,
+                              script.number()};
+        auto const how = script.next();
+        if (op == static_cast<std::uint16_t>(Op::hello) && how % 4 != 0) return greet(from);
+        auto const raw = script.some();
+        if (how % 8 == 0) return bring(from, head, raw);
+        std::vector<std::byte> bytes;
+        CallHead call{0, how % 4 == 0 ? script.number() : ++rows[from][head.id % 8]};
+        auto const all = entries();
+        call.method = detail::id_of(*all[how / 8 % all.size()]).value;
+        if (how > 250) call.method += how;
+        auto const first = process::bytes_of(call);
+        bytes.insert(bytes.end(), first.begin(), first.end());
+        Writer sound;
+        if (how % 3 == 0) {
+            encode(sound, std::string(raw.size(), 'w'));
+            encode(sound, static_cast<int>(raw.size()));
+            auto const whole = sound.bytes();
+            bytes.insert(bytes.end(), whole.begin(), whole.end());
+        } else {
+            bytes.insert(bytes.end(), raw.begin(), raw.end());
+        }
+        bring(from, head, bytes);
+    }
+
+    // An object of theirs, called from here.
+    void call(process::Lock& lock, std::size_t whom) {
+        Writer writer;
+        CallHead const head{};
+        writer.write(&head, sizeof head);
+        encode(writer, std::string("x"));
+        encode(writer, 1);
+        auto const how = script.next();
+        if (how % 8 == 7) connections[whom]->cancel(how % 4, script.number());
+        calls.push_back(connections[whom]->call(lock, how % 4 == 0 ? Op::oneway : Op::call, how % 3,
+                                                &Add::entry(), writer, row));
+        if (how % 4 == 0) calls.pop_back();  // nobody is told of its end
+    }
+
+    void answer(std::size_t from) {
+        auto const byte = script.next();
+        LetterHead head{process::MailService::manager, static_cast<std::uint16_t>(32 + byte % 9), 0,
+                        script.next(), 0};
+        // As calls are numbered: which slot, and how many there were in it.
+        head.number = byte > 240 ? script.number()
+                                 : std::uint64_t{1 + script.next() % 3} << 32 | script.next() % 8;
+        auto const bytes = script.some();
+        head.size = bytes.size();
+        connections[from]->letter({head, bytes, nullptr});
+    }
+
+    void lose(std::size_t which) {
+        peers[which]->lose();
+        mail.on_loop([&] { server.lost(peers[which]); });
+        connections[which]->lost("the fuzzer says so");
+        rows[which] = {};
+        peers[which] = make_peer();
+        connections[which] =
+            std::make_shared<Connection>(mail, ProcessAddress{1 + which, "wild", "elsewhere", {}},
+                                         peers[which], nullptr, 100'000);
+    }
+
+    void end() {
+        {
+            process::Lock const lock(mail.guard());
+            for (std::size_t i = 0; i < peers.size(); ++i) {
+                peers[i]->lose();
+                connections[i]->lost("the fuzzer says so");
+                mail.on_loop([&] { server.lost(peers[i]); });
+            }
+            server.stop();
+        }
+        worker.join();
+        expect(alive == 0);
+        for (auto const& each : calls) {
+            expect(each->ready());
+            try {
+                (void)each->result().left();
+            } catch (std::exception const&) {}
+        }
+    }
+
+    Script script;
+    process::Mail& mail;
+    Server server;
+    std::thread worker;
+    std::array<std::shared_ptr<FakePeer>, 3> peers;
+    std::array<std::shared_ptr<Connection>, 3> connections;
+    std::array<std::array<std::uint64_t, 8>, 3> rows{};
+    std::vector<std::shared_ptr<Pending>> calls;
+    std::uint64_t row = 0;
+};
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
+    Game game(std::as_bytes(std::span(data, size)));
+    while (!game.script.left.empty()) game.step();
+    game.end();
+    return 0;
+}
