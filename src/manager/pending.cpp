@@ -11,6 +11,7 @@ namespace sinew::manager {
 
 bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
     if (ready()) return true;
+    if (process::Runtime::forked()) process::Runtime::instance();  // refuses
     auto& mail = connection_->mail();
     auto lock = mail.lock();
     if (!lock.owns_lock())
@@ -21,7 +22,7 @@ bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
         throw UsageError(sinew::text("waiting for ", text(),
                                      " within a call of the same object (it "
                                      "would wait for its own end). Call its method directly"));
-    return mail.wait(lock, changed_, deadline, [this] { return ready(); });
+    return mail.wait_driving(lock, changed_, deadline, [this] { return ready(); });
 }
 
 Reader Pending::result() {
@@ -60,7 +61,7 @@ void Pending::fail(std::exception_ptr error) {
 
 void Pending::settle() {
     ready_.store(true, std::memory_order_release);
-    changed_.notify_all();
+    connection_->mail().runtime().seat().notify_all(changed_);
 }
 
 std::string Pending::text() const {

@@ -20,6 +20,8 @@ using process::Lock;
 using process::Mail;
 using process::Peer;
 
+class Executor;
+
 /// What a call has come to: collected, and sent together.
 struct Answer {
     Client to = 0;
@@ -52,7 +54,6 @@ private:
         std::shared_ptr<Peer> peer;
         bool refused = false;  ///< another program
     };
-    friend class Executor;
     Caller& caller(std::shared_ptr<Peer> const& peer);
     void create(Caller& caller, Letter const& letter);
     void call(Caller& caller, Letter const& letter);
@@ -65,7 +66,11 @@ private:
     void tell_gone(Dropped const& call);
     void wake();
     void look_after_threads();
+    void look_after_answers();
+    void watch_threads();
+    void watch_answers();
     void execute(Lock& lock);
+    void wait_for_work(Lock& lock, Executor const& executor);
     static Payload keep(Letter const& letter, std::span<std::byte const> bytes);
 
     Mail& mail_;
@@ -79,8 +84,8 @@ private:
     std::vector<std::thread> threads_;
     std::size_t idle_ = 0, most_threads_ = 0;
     std::uint64_t taken_ = 0, taken_before_ = 0;  ///< works, to see whether any thread moves
-    process::Runtime* runtime_ = nullptr;
-    wire::Loop::Handle watch_;
+    std::vector<Executor*> busy_;                 ///< with several calls in a row
+    wire::Loop::Handle threads_watch_, answers_watch_;
     bool stopping_ = false;
 };
 
