@@ -6,12 +6,7 @@
 #include <utility>
 
 namespace sinew::manager {
-namespace {
-
-// So many of one object in a row, then others have their turn.
-constexpr std::size_t calls_in_a_row = 256;
-
-}  // namespace
+namespace {}  // namespace
 
 ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId again) {
     auto const id = again != 0 ? again : ids_ + 1;
@@ -191,7 +186,7 @@ std::optional<Core::Published> Core::find(std::string const& name) const {
     return Published{named->second, objects_.at(named->second).type};
 }
 
-std::optional<Work> Core::take() {
+std::optional<Work> Core::take(std::size_t in_a_row) {
     while (!turns_.empty()) {
         auto const id = turns_.front();
         turns_.pop_front();
@@ -204,7 +199,7 @@ std::optional<Work> Core::take() {
             objects_.erase(id);
             return work;
         }
-        std::size_t const most = object.made && object.parallel == 1 ? calls_in_a_row : 1;
+        std::size_t const most = object.made && object.parallel == 1 ? in_a_row : 1;
         std::vector<Call> calls;
         calls.reserve(std::min(most, object.calls.size()));
         while (!object.calls.empty() && calls.size() < most) {

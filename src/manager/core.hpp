@@ -160,8 +160,10 @@ public:
     };
     std::optional<Published> find(std::string const& name) const;
 
-    /// Of the object whose turn it is; the objects take turns.
-    std::optional<Work> take();
+    /// So many of one object, then others have their turn.
+    static constexpr std::size_t calls_in_a_row = 256;
+    /// Of the object whose turn it is.
+    std::optional<Work> take(std::size_t in_a_row = calls_in_a_row);
     bool has_work() const { return !turns_.empty(); }
     /// The work on it is done. `instance`: of one that was made; null there: it could not be. What was
     /// called of an object that could not be made is given back.

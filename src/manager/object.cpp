@@ -22,6 +22,7 @@ RemoteObject::~RemoteObject() {
 
 std::shared_ptr<Pending> RemoteObject::submit(Op op, detail::TaskEntry const& method,
                                               Writer& arguments, std::uint32_t gives) {
+    if (process::Runtime::forked()) process::Runtime::instance();  // refuses
     auto const id = detail::id_of(method).value;
     arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
     auto lock = desk_.mail().lock();

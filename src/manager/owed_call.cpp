@@ -5,22 +5,16 @@
 #include <sinew/error.hpp>
 #include <sinew/remote_error.hpp>
 #include <utility>
-#include <vector>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/manager/desk.hpp"
+#include "src/manager/executor.hpp"
 
 namespace sinew::manager {
 namespace {
 
 thread_local RunningCall* running = nullptr;
-
-struct Collected {
-    std::vector<Answer> answers;
-    Writer bytes;
-};
-thread_local Collected owed;
 
 RunningCall& running_method(char const* wanted) {
     if (running != nullptr && !running->call().makes && running->call().notice == Notice::none)
@@ -32,7 +26,8 @@ RunningCall& running_method(char const* wanted) {
 
 }  // namespace
 
-RunningCall::RunningCall(Work const& work, std::size_t index) : work_(work), index_(index) {
+RunningCall::RunningCall(Executor& executor, Work const& work, std::size_t index)
+    : executor_(executor), work_(work), index_(index) {
     running = this;
 }
 
@@ -46,15 +41,6 @@ std::shared_ptr<OwedCall> const& RunningCall::owe() {
 }
 
 bool RunningCall::answers() const { return !postponed_ && (!owed_ || owed_->claim()); }
-
-std::size_t OwedAnswers::size() { return owed.bytes.size(); }
-
-void OwedAnswers::flush() {
-    if (owed.answers.empty()) return;
-    Desk::instance().serve().send_later(owed.answers, owed.bytes);
-    owed.answers.clear();
-    owed.bytes.clear();
-}
 
 OwedCall::OwedCall(RunningCall const& of)
     : call_(std::make_shared<Postponed>(of.call().client, of.call().number)),
@@ -88,11 +74,9 @@ void OwedCall::send_failure(std::exception_ptr const& error) const {
 }
 
 void OwedCall::send(Op op, Writer const& bytes) const {
-    Answer answer{call_->client, op, call_->number, 0, bytes.size(), object_};
-    if (running == nullptr) return Desk::instance().serve().send_later({answer}, bytes);
-    answer.begin = owed.bytes.size();
-    owed.bytes.write(bytes.bytes().data(), bytes.size());
-    owed.answers.push_back(answer);
+    Answer const answer{call_->client, op, call_->number, 0, bytes.size(), object_};
+    if (running != nullptr) running->executor().add_later(answer, bytes);
+    else Desk::instance().serve().send_later({answer}, bytes);
 }
 
 void OwedCall::postpone() {

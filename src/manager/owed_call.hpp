@@ -9,12 +9,13 @@
 
 namespace sinew::manager {
 
+class Executor;
 class OwedCall;
 
 /// The call that this thread executes, as long as this lives. Calls do not nest within a thread.
 class RunningCall {
 public:
-    RunningCall(Work const& work, std::size_t index);
+    RunningCall(Executor& executor, Work const& work, std::size_t index);
     RunningCall(RunningCall const&) = delete;
     ~RunningCall();
     /// Null: this thread executes none.
@@ -23,6 +24,7 @@ public:
     Work const& work() const { return work_; }
     std::size_t index() const { return index_; }
     Call const& call() const { return (*work_.calls)[index_]; }
+    Executor& executor() const { return executor_; }
     /// The answer that it owes, if it is to be given later.
     std::shared_ptr<OwedCall> const& owe();
     void postpone() { postponed_ = true; }
@@ -30,17 +32,11 @@ public:
     bool answers() const;
 
 private:
+    Executor& executor_;
     Work const& work_;
     std::size_t const index_;
     std::shared_ptr<OwedCall> owed_;
     bool postponed_ = false;
-};
-
-/// What this thread's calls have said in answer to others, before them. Apart from their own answers,
-/// as they come while a result is being written; sent with them.
-struct OwedAnswers {
-    static std::size_t size();
-    static void flush();
 };
 
 /// A call of an object of this process that the object is to answer. Without the guard.

@@ -25,6 +25,7 @@ Pending::~Pending() {
 
 bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
     if (ready()) return true;
+    if (process::Runtime::forked()) process::Runtime::instance();  // refuses
     auto& mail = connection_->mail();
     auto lock = mail.lock();
     if (!lock.owns_lock())
@@ -35,7 +36,7 @@ bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
         throw UsageError(sinew::text("waiting for ", text(),
                                      " within a call of the same object (it "
                                      "would wait for its own end). Call its method directly"));
-    return mail.wait(lock, changed_, deadline, [this] { return ready(); });
+    return mail.wait_driving(lock, changed_, deadline, [this] { return ready(); });
 }
 
 Reader Pending::result() {
@@ -102,7 +103,9 @@ void Pending::pass_on_to(std::shared_ptr<Pending> const& next) {
 void Pending::withdraw() {
     if (ready()) return;
     auto const lock = connection_->mail().lock();
-    if (!ready()) connection_->withdraw(object_, number_);
+    if (ready()) return;
+    if (next_) next_->connection_->withdraw(next_->object_, next_->number_);
+    else connection_->withdraw(object_, number_);
 }
 
 void Pending::throw_timeout(std::chrono::nanoseconds limit) {
@@ -138,7 +141,7 @@ void Pending::fail(std::exception_ptr error) {
 
 void Pending::settle() {
     ready_.store(true, std::memory_order_release);
-    changed_.notify_all();
+    connection_->mail().runtime().seat().notify_all(changed_);
 }
 
 std::string Pending::text() const {

@@ -18,6 +18,8 @@ namespace {
 // so long and something waits, there is another thread.
 constexpr auto standstill = std::chrono::milliseconds(5);
 constexpr std::size_t most_threads_ever = 1024;
+// So long, at most, an answer waits for a call that is behind its own.
+constexpr auto promptness = std::chrono::microseconds(200);
 
 std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
     return process::take_value<CallHead>(bytes);
@@ -254,25 +256,50 @@ void Server::lost(std::shared_ptr<Peer> const& peer) {
 }
 
 void Server::wake() {
-    if (core_.has_work() && idle_ > 0) changed_.notify_one();
+    if (!core_.has_work()) return;
+    if (idle_ > 0) mail_.runtime().seat().notify_one(changed_);
+    else watch_threads();
+}
+
+// There are none at rest: a manager that nobody calls is not to wake up.
+void Server::watch_threads() {
+    if (threads_watch_ || stopping_) return;
+    taken_before_ = taken_;
+    threads_watch_ = mail_.runtime().loop().after(standstill, [this] { look_after_threads(); });
 }
 
 void Server::look_after_threads() {
-    bool const stands = taken_ == std::exchange(taken_before_, taken_);
-    if (!core_.has_work() || idle_ > 0 || stopping_ || threads_.size() >= most_threads_ever) return;
-    if (!stands && threads_.size() + 1 >= most_threads_) return;
-    threads_.emplace_back([this] {
-        Lock lock(mail_.guard());
-        execute(lock);
-    });
+    threads_watch_ = {};
+    bool const stands = taken_ == taken_before_;
+    if (!core_.has_work() || idle_ > 0 || stopping_) return;
+    if (threads_.size() < most_threads_ever && (stands || threads_.size() + 1 < most_threads_))
+        threads_.emplace_back([this] {
+            Lock lock(mail_.guard());
+            execute(lock);
+        });
+    watch_threads();
+}
+
+void Server::watch_answers() {
+    if (answers_watch_ || stopping_) return;
+    answers_watch_ = mail_.runtime().loop().after(promptness, [this] { look_after_answers(); });
+}
+
+// Those of short calls do not wait for a long one behind them in the row, nor do other objects.
+void Server::look_after_answers() {
+    answers_watch_ = {};
+    for (auto* const each : busy_) each->send_old();
+    mail_.send_collected();
+    if (core_.has_work()) wake();
+    if (!busy_.empty()) watch_answers();
 }
 
 void Server::work() {
     Lock lock(mail_.guard());
     most_threads_ = std::max(1U, std::thread::hardware_concurrency());
-    watch_ = mail_.runtime().loop().every(standstill, [this] { look_after_threads(); });
     execute(lock);
-    watch_ = {};
+    threads_watch_ = {};
+    answers_watch_ = {};
     auto threads = std::move(threads_);
     lock.unlock();
     for (auto& each : threads) each.join();
@@ -283,20 +310,24 @@ void Server::work() {
 }
 
 void Server::execute(Lock& lock) {
-    Executor executor([this](Executed const& executed) {
-        if (journal_) return journal_->executed(executed);
-        Lock const held(mail_.guard());
-        send(executed.answers, executed.bytes.bytes());
-    });
+    Executor::Keep keep;
+    if (journal_) keep = [this](Executed const& executed) { journal_->executed(executed); };
+    Executor executor(
+        mail_.guard(),
+        [this](auto const& answers, Writer const& bytes) { send(answers, bytes.bytes()); },
+        std::move(keep));
     while (!stopping_) {
-        auto work = core_.take();
+        // Where answers wait for what is kept, nobody but this thread sends them: so not behind calls
+        // that take long.
+        auto work = core_.take(journal_ && !executor.is_brief() ? 1 : Core::calls_in_a_row);
         if (!work) {
-            ++idle_;
-            changed_.wait(lock, [this] { return stopping_ || core_.has_work(); });
-            --idle_;
+            wait_for_work(lock, executor);
             continue;
         }
         ++taken_;
+        bool const several = !journal_ && work->calls != nullptr && work->calls->size() > 1;
+        if (several) busy_.push_back(&executor);
+        if (several || core_.has_work()) watch_answers();
         lock.unlock();
         if (work->calls == nullptr) {
             auto const id = work->object;
@@ -307,6 +338,8 @@ void Server::execute(Lock& lock) {
         }
         auto instance = executor.run(*work);
         lock.lock();
+        if (several) std::erase(busy_, &executor);
+        if (!journal_) executor.send_collected();
         bool const making = (*work->calls)[0].makes;
         if (making && journal_) {
             if (!instance) journal_->ended(work->object);
@@ -314,6 +347,21 @@ void Server::execute(Lock& lock) {
         }
         for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
     }
+}
+
+// Where calls are short, the thread drives the loop meanwhile: what arrives is executed at once, and
+// for as long as that takes nobody else needs to drive.
+void Server::wait_for_work(Lock& lock, Executor const& executor) {
+    std::function<bool()> const there_is = [this] { return stopping_ || core_.has_work(); };
+    auto& seat = mail_.runtime().seat();
+    ++idle_;
+    if (executor.is_brief()) {
+        seat.wait(lock, changed_, process::never, there_is, process::Seat::Turn::some_time);
+    } else {
+        process::Seat::Bystander const stands_by(seat);
+        changed_.wait(lock, there_is);
+    }
+    --idle_;
 }
 
 void Server::tell_gone(Dropped const& call) {
@@ -332,7 +380,7 @@ void Server::stop() {
         journal_->open();
     }
     for (auto const& each : core_.drop_all()) tell_gone(each);
-    changed_.notify_all();
+    mail_.runtime().seat().notify_all(changed_);
 }
 
 }  // namespace sinew::manager

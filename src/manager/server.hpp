@@ -23,6 +23,7 @@ using process::Lock;
 using process::Mail;
 using process::Peer;
 
+class Executor;
 class Journal;
 
 /// The objects of this process, and the threads that execute what is called of them. Everything with
@@ -60,7 +61,6 @@ private:
         bool refused = false;  ///< another program
         bool guest = false;    ///< another family
     };
-    friend class Executor;
     Caller& caller(std::shared_ptr<Peer> const& peer);
     void create(Caller& caller, Letter const& letter);
     void call(Caller& caller, Letter const& letter);
@@ -84,7 +84,11 @@ private:
     void tell_gone(Dropped const& call);
     void wake();
     void look_after_threads();
+    void look_after_answers();
+    void watch_threads();
+    void watch_answers();
     void execute(Lock& lock);
+    void wait_for_work(Lock& lock, Executor const& executor);
     static Payload keep(Letter const& letter, std::span<std::byte const> bytes);
 
     Mail& mail_;
@@ -99,8 +103,8 @@ private:
     std::vector<std::thread> threads_;
     std::size_t idle_ = 0, most_threads_ = 0;
     std::uint64_t taken_ = 0, taken_before_ = 0;  ///< works, to see whether any thread moves
-    process::Runtime* runtime_ = nullptr;
-    wire::Loop::Handle watch_;
+    std::vector<Executor*> busy_;                 ///< with several calls in a row
+    wire::Loop::Handle threads_watch_, answers_watch_;
     bool stopping_ = false;
 
     std::unique_ptr<Journal> journal_;  ///< null: nobody starts this process anew

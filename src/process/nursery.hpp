@@ -88,7 +88,7 @@ public:
     virtual int sentinel() const = 0;
 };
 
-/// Starts it: exec of /proc/self/exe on the runtime's thread (so that the parent-death signal means
+/// Starts it: exec of /proc/self/exe on a thread that lasts (so that the parent-death signal means
 /// the process), environment with SINEW_CHILD naming the inherited descriptors, the family's secret
 /// and `message` in the first frame of the control link. With the guard held. Throws SystemError,
 /// and UsageError when sinew::init() was not called in main (a child would run the whole program);

@@ -145,6 +145,18 @@ void Mail::send_collected() {
     for (auto const& [peer, box] : boxes_) ship(*box);
 }
 
+bool Mail::wait_driving(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+                        std::function<bool()> const& ready) {
+    if (ready()) return true;
+    if (deadline == Clock::time_point::min()) return false;
+    send_collected();
+    for (auto const& [peer, box] : boxes_) box->last = {};  // what follows the answer goes at once
+    bool const in_time = runtime_.seat().wait(
+        lock, changed, deadline, [&] { return ended_ || ready(); }, Seat::Turn::at_once);
+    if (ended_ && !ready()) refuse_at_end();
+    return in_time;
+}
+
 void Mail::on_loop(std::function<void()> const& work) {
     bool const before = std::exchange(on_loop_, true);
     work();
@@ -237,6 +249,7 @@ void Mail::end(std::function<void()> done) {
     answered();
     ended_ = true;
     moved_.notify_all();
+    runtime_.seat().wake_all();
     for (auto const& handler : handlers_)
         if (handler.ended) handler.ended();
 }

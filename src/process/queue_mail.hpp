@@ -80,6 +80,7 @@ public:
         if (ready()) return true;
         if (deadline == Clock::time_point::min()) return false;
         send_collected();
+        Seat::Bystander const stands_by(runtime_.seat());
         auto const woken = [&] { return ended_ || ready(); };
         bool in_time = true;
         if (deadline == never) changed.wait(lock, woken);
@@ -87,6 +88,11 @@ public:
         if (ended_) refuse_at_end();
         return in_time;
     }
+
+    /// The same, of what only callbacks of the loop bring, by Seat::notify: this thread may drive
+    /// the loop meanwhile.
+    bool wait_driving(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+                      std::function<bool()> const& ready);
 
     /// Runs a callback of the loop's as those of this class: what it sends leaves after it.
     void on_loop(std::function<void()> const& work);

@@ -46,7 +46,6 @@ Family& family() {
 // Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
 // parent's.
 std::atomic<bool> is_fork{false};
-thread_local bool is_own_thread = false;
 
 std::string host_name() {
     if (auto const name = env("SINEW_NODE_NAME")) return *name;
@@ -118,6 +117,9 @@ struct Runtime::State {
 
     std::mutex guard;
     wire::Loop loop{guard};
+    Seat seat{loop, [this](std::exception const& error) {
+                  log_warning(text("in the thread that serves ", name, ": ", error.what()));
+              }};
     wire::Secret const secret;
     std::string const name, host;
     std::optional<PrivateFolder> folder;
@@ -137,14 +139,9 @@ struct Runtime::State {
 };
 
 void Runtime::State::run() {
-    is_own_thread = true;
-    for (bool again = true; again;) {
-        try {
-            loop.run();
-            again = false;
-        } catch (std::exception const& error) {
-            log_warning(text("in the thread that serves ", name, ": ", error.what()));
-        }
+    {
+        Seat::Lock held(guard);
+        seat.attend(held);
     }
     std::lock_guard const lock(end_mutex);
     left = true;
@@ -186,6 +183,7 @@ void Runtime::State::listen_on(std::string const& address) {
 // With the guard held.
 void Runtime::State::begin_end() {
     ending = true;
+    seat.close();
     auto const works = std::exchange(at_end, {});
     {
         std::lock_guard const lock(end_mutex);
@@ -205,7 +203,7 @@ void Runtime::State::begin_end() {
 // be using it.
 void Runtime::State::end_at_exit() {
     if (is_fork) return;
-    if (std::this_thread::get_id() == thread.get_id()) {
+    if (Seat::driving()) {
         begin_end();  // within a callback: the guard is held, and no other will come
     } else {
         loop.post([this] { begin_end(); });
@@ -236,7 +234,7 @@ Runtime::Runtime() : state_(std::make_unique<State>()) {
 Runtime::~Runtime() = default;
 
 bool Runtime::forked() { return is_fork; }
-bool Runtime::in_callback() { return is_own_thread; }
+bool Runtime::in_callback() { return Seat::driving(); }
 
 Runtime& Runtime::instance() {
     if (is_fork)
@@ -264,6 +262,7 @@ std::string const& Runtime::inherited_network() { return family().network; }
 
 std::mutex& Runtime::guard() { return state_->guard; }
 wire::Loop& Runtime::loop() { return state_->loop; }
+Seat& Runtime::seat() { return state_->seat; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }
 std::string const& Runtime::name() const { return state_->name; }
 std::string const& Runtime::host() const { return state_->host; }

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/process/seat.hpp"
 #include "src/wire/link.hpp"
 #include "src/wire/loop.hpp"
 #include "src/wire/secret.hpp"
@@ -72,7 +73,7 @@ public:
     static Runtime& instance();
     /// This is a fork of a process that has one: nothing here is to be used, or ended.
     static bool forked();
-    /// On the runtime's own thread, which runs callbacks: the guard is held.
+    /// On the thread that drives the loop, which runs callbacks: the guard is held.
     static bool in_callback();
     /// In a process that a family member has started: before the first use of `instance`. `folder`:
     /// where this process makes its private one, which goes with it at the latest; empty: anywhere.
@@ -83,6 +84,8 @@ public:
     Runtime(Runtime const&) = delete;
     std::mutex& guard();
     wire::Loop& loop();
+    /// Who waits for what arrives may drive the loop.
+    Seat& seat();
     wire::Secret const& secret() const;
     /// "pid 4711 on node-b": how others shall call this process.
     std::string const& name() const;

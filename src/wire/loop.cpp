@@ -1,65 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/wire/loop.hpp"
 
-#include <asio/executor_work_guard.hpp>
-#include <asio/io_context.hpp>
-#include <asio/posix/stream_descriptor.hpp>
-#include <asio/post.hpp>
-#include <atomic>
-#include <cstdint>
 #include <optional>
 #include <sinew/error.hpp>
 #include <utility>
 #include <vector>
 
 #include "src/base/text.hpp"
-#include "src/wire/linger.hpp"
-#include "src/wire/loop_access.hpp"
 #include "src/wire/loop_handles.hpp"
-#include "src/wire/poller.hpp"
-#include "src/wire/surroundings.hpp"
+#include "src/wire/loop_state.hpp"
 
 namespace sinew::wire {
-
-namespace {
-
-// For so long, or so many turns, what is ready goes on without asio's timers and posted work; longer
-// where it has nothing to do.
-constexpr auto longest_run_of_turns = std::chrono::microseconds(200);
-constexpr int most_turns_in_a_row = 16;
-
-}  // namespace
-
-struct Loop::State {
-    explicit State(std::mutex* guard)
-        : here{guard, {}, {}}, work(io.get_executor()), ready(io, poller.fd()) {
-        wait_for_ready();
-    }
-    ~State() { ready.release(); }  // the set is the poller's to close
-
-    void wait_for_ready();
-    template <class Work>
-    void post(Work item);
-    bool asio_is_idle() const;
-    void turns();
-    void turn();
-    void turn_again_if_always_ready();
-    void at_turn_end(std::shared_ptr<TurnEnd> item);
-    void end_turn();
-
-    // In this order: handlers that die with `io` may hold watches of the poller.
-    Surroundings here;
-    Poller poller;
-    Linger linger{poller};
-    /// Work for asio, and how much of that has begun.
-    std::atomic<std::uint64_t> posted{0};
-    std::uint64_t begun = 0;
-    std::vector<std::shared_ptr<TurnEnd>> deferred, ending;
-    bool in_turn = false, end_posted = false, again_posted = false;
-    asio::io_context io{1};  // one thread runs it, which saves waking others; any may post
-    asio::executor_work_guard<asio::io_context::executor_type> work;
-    asio::posix::stream_descriptor ready;
-};
 
 void Loop::State::wait_for_ready() {
     ready.async_wait(asio::posix::stream_descriptor::wait_read,
@@ -73,16 +24,6 @@ void Loop::State::wait_for_ready() {
                          }
                          wait_for_ready();
                      });
-}
-
-template <class Work>
-void Loop::State::post(Work item) {
-    posted.fetch_add(1);
-    asio::post(io, [this, item = std::move(item)]() mutable {
-        ++begun;
-        item();
-    });
-    linger.news();
 }
 
 bool Loop::State::asio_is_idle() const {
@@ -101,11 +42,11 @@ void Loop::State::turns() {
             if (!began) began = watched.began();
             turn();
             auto const taken = watched.began() - *began;
-            if (taken > Linger::longest || io.stopped()) return;
+            if (taken > Linger::longest || io.stopped() || is_done()) return;
             if ((i + 1 >= most_turns_in_a_row || taken > longest_run_of_turns) && !asio_is_idle())
                 return;
         }
-        some = linger.wait([this] { return asio_is_idle(); });
+        some = linger.wait([this] { return may_linger(); });
     }
 }
 

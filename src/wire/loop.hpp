@@ -11,6 +11,7 @@
 namespace sinew::wire {
 
 using Clock = std::chrono::steady_clock;
+class Polling;
 
 /// Events of one thread: timers, file descriptors, signals, work posted by other threads.
 ///
@@ -48,6 +49,10 @@ public:
 
     /// Until `stop`; may be called again afterwards.
     void run();
+    /// Until `done`, which is asked with the guard held: at first, and after each turn; or until the
+    /// deadline, when what is ready by then has had its turn. Whether it sleeps at once while nothing
+    /// is ready, `polling` tells. False: `stop` has ended it.
+    bool drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling);
     /// Any thread, and signal-safe callbacks of `signals` too.
     void stop();
     /// Any thread. In order for one caller; never within the call itself.

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <mutex>
+
+#include "src/wire/loop.hpp"
+#include "src/wire/polling.hpp"
+
+namespace sinew::process {
+
+/// Which thread drives the runtime's loop. One that waits for what the loop brings drives it itself,
+/// so that what arrives is there without a change of threads. The runtime's own thread, the attendant,
+/// does while nobody else wants to; after a driver has left it leaves the seat vacant for a moment,
+/// since the next call is likely to follow at once.
+///
+/// Everything with the loop's guard held.
+class Seat {
+public:
+    using Lock = std::unique_lock<std::mutex>;
+    using Clock = std::chrono::steady_clock;
+    /// `log`: takes what a callback has thrown.
+    Seat(wire::Loop& loop, std::function<void(std::exception const&)> log);
+    Seat(Seat const&) = delete;
+
+    /// Whether this thread drives: callbacks run on it, which must not wait.
+    static bool driving();
+
+    enum class Turn : std::uint8_t {
+        at_once,    ///< drives as soon as the seat is vacant: it waits for what is on its way
+        some_time,  ///< only if it is when the wait begins: may wait for ever, for anything
+    };
+    /// Until `ready`, driving where nobody else does. What makes it ready is told by `notify`; `ready`
+    /// is asked with the guard held, within callbacks as well. False: the time is over.
+    bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+              std::function<bool()> const& ready, Turn turn);
+    /// To one, or all, that wait for `changed`.
+    void notify_one(std::condition_variable& changed);
+    void notify_all(std::condition_variable& changed);
+
+    /// While there is one, the attendant drives without a pause: for threads that wait otherwise.
+    class Bystander {
+    public:
+        explicit Bystander(Seat& seat) : seat_(seat) {
+            ++seat_.bystanders_;
+            seat_.pass_on();
+        }
+        ~Bystander() { --seat_.bystanders_; }
+        Bystander(Bystander const&) = delete;
+
+    private:
+        Seat& seat_;
+    };
+
+    /// The attendant: until the loop is stopped, after `close`.
+    void attend(Lock& lock);
+    /// Nobody but the attendant begins to drive any more.
+    void close();
+    /// All that wait look whether they still have to.
+    void wake_all();
+
+private:
+    enum class Driver : std::uint8_t { none, waiter, attendant };
+    void drive(Lock& lock, Driver who, Clock::time_point deadline,
+               std::function<bool()> const& done, wire::Polling& polling);
+    void follow(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+                Turn turn);
+    void pass_on();
+    void notified(std::condition_variable& changed);
+    bool attendant_is_wanted() const { return closed_ || stopped_ || bystanders_ > 0; }
+
+    wire::Loop& loop_;
+    std::function<void(std::exception const&)> const log_;
+    wire::Polling polling_;
+    Driver driver_ = Driver::none;
+    std::condition_variable* awaited_ = nullptr;  ///< by the waiter that drives
+    std::list<std::condition_variable*> next_;    ///< whose waiters want the seat
+    std::size_t followers_ = 0, bystanders_ = 0;
+    std::condition_variable attendant_called_;
+    bool attendant_sleeps_ = false;  ///< until it is called
+    bool attendant_leaves_ = false;
+    bool closed_ = false, stopped_ = false;
+    std::uint64_t departures_ = 0;
+    Clock::time_point vacant_since_{};
+};
+
+}  // namespace sinew::process

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/seat.hpp"
+
+#include <gtest/gtest.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <array>
+#include <atomic>
+#include <optional>
+#include <stdexcept>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "src/base/unique_fd.hpp"
+
+namespace sinew::process {
+namespace {
+
+using namespace std::chrono_literals;
+using Clock = Seat::Clock;
+using Lock = Seat::Lock;
+constexpr auto never = Clock::time_point::max();
+
+/// Something that comes by a pipe, as messages do, and is waited for.
+struct Mailbox {
+    explicit Mailbox(wire::Loop& loop, Seat& seat_) : seat(seat_) {
+        std::array<int, 2> ends{};
+        if (::pipe(ends.data()) != 0) throw std::runtime_error("no pipe");
+        from = UniqueFd(ends[0]);
+        to = UniqueFd(ends[1]);
+        readable = loop.readable(from.get(), [this] {
+            char byte = 0;
+            if (::read(from.get(), &byte, 1) != 1) return;
+            if (byte == '!') throw std::runtime_error("a callback failed");
+            ++arrived;
+            received_by = std::this_thread::get_id();
+            EXPECT_TRUE(Seat::driving());
+            seat.notify_all(changed);
+        });
+    }
+    void put(char byte = 'x') { ASSERT_EQ(::write(to.get(), &byte, 1), 1); }
+    bool wait(Lock& lock, int count, Clock::time_point deadline = never,
+              Seat::Turn turn = Seat::Turn::at_once) {
+        return seat.wait(
+            lock, changed, deadline, [this, count] { return arrived >= count; }, turn);
+    }
+
+    Seat& seat;
+    UniqueFd from, to;
+    wire::Loop::Handle readable;
+    std::condition_variable changed;
+    int arrived = 0;
+    std::thread::id received_by;
+};
+
+struct SeatTest : testing::Test {
+    ~SeatTest() override {
+        Lock lock(guard);
+        seat.close();
+        lock.unlock();
+        loop.stop();
+        attendant.join();
+    }
+    /// Waits for this many, the last of which the waiting thread itself received.
+    void wait_until_driving(Mailbox& box, Lock& lock) {
+        for (int i = 0; i < 10'000; ++i) {
+            box.put();
+            int const next = box.arrived + 1;
+            ASSERT_TRUE(box.wait(lock, next));
+            if (box.received_by == std::this_thread::get_id()) return;
+        }
+        FAIL() << "the thread that waits never drove";
+    }
+
+    std::mutex guard;
+    wire::Loop loop{guard};
+    std::atomic<int> failures{0};
+    Seat seat{loop, [this](std::exception const&) { ++failures; }};
+    std::thread attendant{[this] {
+        Lock lock(guard);
+        seat.attend(lock);
+    }};
+};
+
+TEST_F(SeatTest, WhoWaitsReceivesWhatItWaitsFor) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    EXPECT_FALSE(Seat::driving());
+}
+
+TEST_F(SeatTest, TheAttendantReceivesWhenNobodyWaits) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    int const before = box.arrived;
+    lock.unlock();
+    box.put();
+    for (bool there = false; !there; lock.unlock()) {
+        std::this_thread::sleep_for(1ms);
+        lock.lock();
+        there = box.arrived > before;
+    }
+    lock.lock();
+    EXPECT_EQ(box.received_by, attendant.get_id());
+}
+
+TEST_F(SeatTest, DeadlinesAreKeptWhileDriving) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    for (int round = 0; round < 20; ++round) {
+        wait_until_driving(box, lock);
+        auto const began = Clock::now();
+        EXPECT_FALSE(box.wait(lock, box.arrived + 1, began + 20ms));
+        EXPECT_GE(Clock::now() - began, 20ms);
+        EXPECT_LT(Clock::now() - began, 10s);
+    }
+    // What is there counts, however late it is.
+    wait_until_driving(box, lock);
+    box.put();
+    EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() - 1s) ||
+                box.wait(lock, box.arrived + 1, Clock::now() + 10s));
+}
+
+TEST_F(SeatTest, EachOfManyThatWaitGetsItsOwn) {
+    constexpr int threads = 8, rounds = 500;
+    std::vector<std::unique_ptr<Mailbox>> boxes;
+    {
+        Lock const lock(guard);
+        for (int i = 0; i < threads; ++i) boxes.push_back(std::make_unique<Mailbox>(loop, seat));
+    }
+    std::vector<std::thread> running;
+    for (int i = 0; i < threads; ++i)
+        running.emplace_back([this, i, &boxes] {
+            auto& mine = *boxes[static_cast<std::size_t>(i)];
+            for (int round = 1; round <= rounds; ++round) {
+                if (round % 50 == i) std::this_thread::sleep_for(1ms);
+                mine.put();
+                Lock lock(guard);
+                EXPECT_TRUE(mine.wait(lock, round, Clock::now() + 60s));
+            }
+        });
+    for (auto& each : running) each.join();
+    Lock const lock(guard);
+    boxes.clear();
+}
+
+TEST_F(SeatTest, TheOthersAreServedWhenTheDriverGoes) {
+    Lock lock(guard);
+    Mailbox mine(loop, seat), theirs(loop, seat);
+    wait_until_driving(mine, lock);
+    lock.unlock();
+    std::atomic<bool> waits{false};
+    std::thread other([&] {
+        Lock held(guard);
+        waits = true;
+        EXPECT_TRUE(theirs.wait(held, 1, Clock::now() + 60s));
+    });
+    while (!waits) std::this_thread::sleep_for(1ms);
+    lock.lock();
+    mine.put();
+    EXPECT_TRUE(mine.wait(lock, mine.arrived + 1, Clock::now() + 60s));
+    lock.unlock();
+    theirs.put();
+    other.join();
+    lock.lock();
+}
+
+TEST_F(SeatTest, AnotherThreadMayEndTheWait) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    for (int round = 0; round < 50; ++round) {
+        wait_until_driving(box, lock);
+        bool over = false;
+        std::condition_variable changed;
+        std::thread other([&] {
+            Lock const held(guard);
+            over = true;
+            seat.notify_one(changed);
+        });
+        EXPECT_TRUE(seat.wait(
+            lock, changed, Clock::now() + 60s, [&] { return over; }, Seat::Turn::at_once));
+        lock.unlock();
+        other.join();
+        lock.lock();
+    }
+}
+
+TEST_F(SeatTest, TheAttendantDrivesForBystanders) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    Seat::Bystander const stands_by(seat);
+    int const before = box.arrived;
+    for (int i = 1; i <= 20; ++i) {
+        box.put();
+        EXPECT_TRUE(box.wait(lock, before + i, Clock::now() + 60s));
+        EXPECT_EQ(box.received_by, attendant.get_id());
+    }
+}
+
+TEST_F(SeatTest, PostedWorkAndTimersHaveTheirTurnBesideBusyWaits) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    int posted = 0;
+    bool fired = false;
+    auto const timer = loop.after(1ms, [&] { fired = true; });
+    loop.post([&] { ++posted; });
+    for (auto const end = Clock::now() + 60s; (posted == 0 || !fired) && Clock::now() < end;) {
+        box.put();
+        ASSERT_TRUE(box.wait(lock, box.arrived + 1));
+    }
+    EXPECT_EQ(posted, 1);
+    EXPECT_TRUE(fired);
+}
+
+TEST_F(SeatTest, ACallbackThatFailsEndsNoWait) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    box.put('!');
+    box.put();
+    EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() + 60s));
+    EXPECT_EQ(failures, 1);
+}
+
+// Of this process so far: how often a thread slept.
+long sleeps() {
+    rusage usage{};
+    ::getrusage(RUSAGE_SELF, &usage);
+    return usage.ru_nvcsw;
+}
+
+TEST_F(SeatTest, NobodyWakesUpAtRest) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    lock.unlock();
+    std::this_thread::sleep_for(100ms);
+    auto const before = sleeps();
+    std::this_thread::sleep_for(500ms);
+    EXPECT_LT(sleeps() - before, 20);
+    // Nor while a thread waits for long.
+    std::thread patient([&] {
+        Lock held(guard);
+        EXPECT_TRUE(box.wait(held, box.arrived + 1, never, Seat::Turn::some_time));
+    });
+    std::this_thread::sleep_for(100ms);
+    auto const waiting = sleeps();
+    std::this_thread::sleep_for(500ms);
+    EXPECT_LT(sleeps() - waiting, 20);
+    box.put();
+    patient.join();
+    lock.lock();
+}
+
+TEST_F(SeatTest, AtTheEndTheAttendantDrives) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    seat.close();
+    for (int i = 0; i < 20; ++i) {
+        box.put();
+        EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() + 60s));
+        EXPECT_EQ(box.received_by, attendant.get_id());
+    }
+}
+
+}  // namespace
+}  // namespace sinew::process
