@@ -79,7 +79,7 @@ void Connection::call_instead(ObjectId object, std::uint64_t& row, Follower cons
     if (is_lost()) return follower.pending->fail(lost_error(*follower.pending, false));
     auto const entered = enter(op, object, follower.method, follower.bytes->size());
     if (follower.gives_object != 0) entered.pending->give_object(false);
-    follower.pending->pass_on_to(entered.pending);
+    if (op == Op::call) follower.pending->pass_on_to(entered.pending);  // of the others none hears
     auto const sequence = ++row;
     std::memcpy(follower.bytes->data() + offsetof(CallHead, sequence), &sequence, sizeof sequence);
     auto head = manager::head(op, object, entered.number);
