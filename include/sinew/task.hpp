@@ -44,8 +44,8 @@ struct TaskEntry {
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
-    char const* name;  ///< of the function's type, mangled: see task_name()
-    Meta meta;         ///< of a process that is started for it
+    char const* name;    ///< of the function's type, mangled: see task_name()
+    Meta meta;           ///< of a process that is started for it
     char const* object;  ///< the type whose method it is, mangled; null: it is none
     TaskEntry const* next;
 };

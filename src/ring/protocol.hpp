@@ -53,7 +53,7 @@ struct State {
 
 struct Order {
     int rank = 0, size = 1, epoch = 0;
-    std::string name;      ///< of the ring
+    std::string name;  ///< of the ring
     /// Path of the Unix socket to listen on; without a folder: in that of the member's family there.
     std::string listener;
     std::string address;  ///< of its host, for the table; empty: as its family has it there
