@@ -150,9 +150,9 @@ bool is_child(ChildStart& start) {
 
 void obey_lease(ChildStart const& start) {
     if (start.status->lease_until == 0) return;
-    // For the rest of the process's life.
-    static wire::Loop::Handle looking;
-    looking = Runtime::instance().loop().every(
+    // For the rest of the process's life, and not to be destroyed while the loop still turns.
+    static auto* const looking = new wire::Loop::Handle;
+    *looking = Runtime::instance().loop().every(
         std::chrono::milliseconds(250), [status = start.status, name = start.name] {
             if (status->lease_is_over()) give_up(text("its node has lost its maker (", name, ")"));
         });
