@@ -209,7 +209,7 @@ void Crew::commit(int rank, std::uint64_t number, State state) {
     if (!commits_.add(rank, number, std::move(state))) {
         if (!commit_timer_)
             commit_timer_ =
-                runtime_.loop().after(plan_.commit_timeout, [this] { accuse_uncommitted(); });
+                runtime_.loop().after(plan_.commit_timeout, [this] { accuse_uncommitted(true); });
         return watch_commits();
     }
     commit_timer_ = {};
@@ -221,7 +221,7 @@ void Crew::commit(int rank, std::uint64_t number, State state) {
 void Crew::watch_commits() {
     if (!commits_.pending()) return;
     for (int const rank : commits_.missing())
-        if (record(rank).returned) return accuse_uncommitted();
+        if (record(rank).returned) return accuse_uncommitted(false);
 }
 
 void Crew::commit_of_caller(std::uint64_t number, State const& state) {

@@ -76,7 +76,7 @@ private:
     // crew_failure.cpp
     void fail(int rank, std::string const& accusation = "");
     void accuse_absent();
-    void accuse_uncommitted();
+    void accuse_uncommitted(bool time_is_over);
     void accuse_remaining();
     void end_others();
     void signal_all(int number);

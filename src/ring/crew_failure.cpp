@@ -80,10 +80,11 @@ void Crew::accuse_absent() {
                             "RingOptions::start_timeout"));
 }
 
-void Crew::accuse_uncommitted() {
+void Crew::accuse_uncommitted(bool time_is_over) {
     auto const waiting = list(commits_.waiting());
     for (int const rank : commits_.missing()) {
         bool const left = record(rank).returned;
+        if (!left && !time_is_over) continue;  // it may yet come
         fail(rank,
              text(left ? "returned without" : "has not come to", " commit ", commits_.count() + 1,
                   left ? std::string() : text(" within ", seconds(plan_.commit_timeout), " s"),
