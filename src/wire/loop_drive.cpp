@@ -16,9 +16,13 @@ bool Loop::State::begin_drive(std::function<bool()> const& wanted, Clock::time_p
 }
 
 // Without the guard while there is nothing, and without asio. True: there was something.
-bool Loop::State::look(Clock::duration time) {
-    for (auto const end = Clock::now() + time; !poller.poll();)
-        if (Clock::now() >= end || io.stopped()) return false;
+bool Loop::State::look(Clock::duration time, Polling& polling) {
+    auto const began = Clock::now();
+    auto now = began;
+    bool found = false;
+    while (!(found = poller.poll()) && now - began < time && !io.stopped()) now = Clock::now();
+    polling.looked(found, Clock::now() - began);
+    if (!found) return false;
     Watched const watched(here);
     turn();
     return true;
@@ -37,12 +41,10 @@ bool Loop::State::serve_timers() {
     return false;
 }
 
-void Loop::State::sleep(Polling& polling) {
-    auto const began = Clock::now();
+void Loop::State::sleep() {
     if (deadline == Clock::time_point::max()) io.run_one();
     else io.run_one_until(deadline);
     served = Clock::now();
-    polling.slept(served - began);
 }
 
 bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling) {
@@ -60,11 +62,9 @@ bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline, 
         if (state.asio_is_due(now)) {
             if (state.serve_timers()) return true;
         } else if (auto const time = polling.time(); time > Clock::duration::zero()) {
-            bool const found = state.look(std::min(time, deadline - now));
-            found ? polling.found() : polling.found_nothing();
-            if (found && state.ask()) return true;
+            if (state.look(std::min(time, deadline - now), polling) && state.ask()) return true;
         } else if (now < deadline) {
-            state.sleep(polling);
+            state.sleep();
             if (state.ask()) return true;
         } else {
             state.serve_timers();

@@ -41,10 +41,10 @@ struct Loop::State {
     void turns();
     void turn();
     bool begin_drive(std::function<bool()> const& wanted, Clock::time_point until);
-    bool look(Clock::duration time);
+    bool look(Clock::duration time, Polling& polling);
     bool asio_is_due(Clock::time_point now) const;
     bool serve_timers();
-    void sleep(Polling& polling);
+    void sleep();
     bool is_done() const { return done != nullptr && (*done)(); }
     bool ask() const {
         auto const held = here.enter();
