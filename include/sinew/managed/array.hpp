@@ -31,6 +31,10 @@ public:
     std::vector<T> copy() const { return values_; }
     std::size_t size() const { return values_.size(); }
 
+    // Keepable.
+    std::vector<T> save() const { return values_; }
+    void restore(std::vector<T> values) { values_ = std::move(values); }
+
 private:
     std::size_t checked(std::size_t index) const {
         if (index >= values_.size()) detail::refuse_index("an array", index, values_.size());

@@ -73,6 +73,13 @@ public:
     std::size_t size() const { return map_.size(); }
     void clear() { map_.clear(); }
 
+    // Keepable.
+    Items save() const { return items(); }
+    void restore(Items const& kept) {
+        clear();
+        update(kept);
+    }
+
 private:
     Map map_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <concepts>
 #include <cstddef>
 #include <memory>
@@ -31,6 +32,10 @@ public:
     /// As those of Object.
     void publish(std::string const& name) const { object_.publish(name); }
     void detach() const { object_.detach(); }
+    void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
+        object_.refresh(limit);
+    }
+    void checkpoint() const { object_.checkpoint(); }
 
     void encode_to(Writer& writer) const { object_.encode_to(writer); }
     static Derived decode_from(Reader& reader) {

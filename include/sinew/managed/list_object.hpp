@@ -55,6 +55,10 @@ public:
         return found.has_value();
     }
 
+    // Keepable.
+    std::vector<T> save() const { return items_; }
+    void restore(std::vector<T> items) { items_ = std::move(items); }
+
 private:
     static std::ptrdiff_t offset(std::size_t index) { return static_cast<std::ptrdiff_t>(index); }
     std::size_t checked(std::size_t index) const {

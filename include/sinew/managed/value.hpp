@@ -27,6 +27,10 @@ public:
         return before;
     }
 
+    // Keepable.
+    T save() const { return value_; }
+    void restore(T value) { value_ = std::move(value); }
+
 private:
     T value_;
 };

@@ -18,6 +18,10 @@ public:
         return static_cast<std::int64_t>(std::exchange(value_, static_cast<std::uint64_t>(to)));
     }
 
+    // Keepable.
+    std::int64_t save() const { return get(); }
+    void restore(std::int64_t value) { reset(value); }
+
 private:
     std::uint64_t value_;
 };
