@@ -2,24 +2,15 @@
 #include "src/manager/server.hpp"
 
 #include <algorithm>
-#include <cstring>
 #include <sinew/remote_error.hpp>
 #include <sinew/task.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/manager/executor.hpp"
 #include "src/manager/journal.hpp"
 
 namespace sinew::manager {
 namespace {
-
-// Calls may wait for one another, or for what only another call brings: where nothing has moved for
-// so long and something waits, there is another thread.
-constexpr auto standstill = std::chrono::milliseconds(5);
-constexpr std::size_t most_threads_ever = 1024;
-// So long, at most, an answer waits for a call that is behind its own.
-constexpr auto promptness = std::chrono::microseconds(200);
 
 std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
     return process::take_value<CallHead>(bytes);
@@ -253,115 +244,6 @@ void Server::lost(std::shared_ptr<Peer> const& peer) {
     peers_.erase(found->second.number);
     callers_.erase(found);
     wake();
-}
-
-void Server::wake() {
-    if (!core_.has_work()) return;
-    if (idle_ > 0) mail_.runtime().seat().notify_one(changed_);
-    else watch_threads();
-}
-
-// There are none at rest: a manager that nobody calls is not to wake up.
-void Server::watch_threads() {
-    if (threads_watch_ || stopping_) return;
-    taken_before_ = taken_;
-    threads_watch_ = mail_.runtime().loop().after(standstill, [this] { look_after_threads(); });
-}
-
-void Server::look_after_threads() {
-    threads_watch_ = {};
-    bool const stands = taken_ == taken_before_;
-    if (!core_.has_work() || idle_ > 0 || stopping_) return;
-    if (threads_.size() < most_threads_ever && (stands || threads_.size() + 1 < most_threads_))
-        threads_.emplace_back([this] {
-            Lock lock(mail_.guard());
-            execute(lock);
-        });
-    watch_threads();
-}
-
-void Server::watch_answers() {
-    if (answers_watch_ || stopping_) return;
-    answers_watch_ = mail_.runtime().loop().after(promptness, [this] { look_after_answers(); });
-}
-
-// Those of short calls do not wait for a long one behind them in the row, nor do other objects.
-void Server::look_after_answers() {
-    answers_watch_ = {};
-    for (auto* const each : busy_) each->send_old();
-    mail_.send_collected();
-    if (core_.has_work()) wake();
-    if (!busy_.empty()) watch_answers();
-}
-
-void Server::work() {
-    Lock lock(mail_.guard());
-    most_threads_ = std::max(1U, std::thread::hardware_concurrency());
-    execute(lock);
-    threads_watch_ = {};
-    answers_watch_ = {};
-    auto threads = std::move(threads_);
-    lock.unlock();
-    for (auto& each : threads) each.join();
-    lock.lock();
-    auto instances = core_.take_all();
-    lock.unlock();
-    instances.clear();  // without the guard: their destructors are the user's
-}
-
-void Server::execute(Lock& lock) {
-    Executor::Keep keep;
-    if (journal_) keep = [this](Executed const& executed) { journal_->executed(executed); };
-    Executor executor(
-        mail_.guard(),
-        [this](auto const& answers, Writer const& bytes) { send(answers, bytes.bytes()); },
-        std::move(keep));
-    while (!stopping_) {
-        // Where answers wait for what is kept, nobody but this thread sends them: so not behind calls
-        // that take long.
-        auto work = core_.take(journal_ && !executor.is_brief() ? 1 : Core::calls_in_a_row);
-        if (!work) {
-            wait_for_work(lock, executor);
-            continue;
-        }
-        ++taken_;
-        bool const several = !journal_ && work->calls != nullptr && work->calls->size() > 1;
-        if (several) busy_.push_back(&executor);
-        if (several || core_.has_work()) watch_answers();
-        lock.unlock();
-        if (work->calls == nullptr) {
-            auto const id = work->object;
-            work.reset();  // its destructor may take long
-            lock.lock();
-            if (journal_) journal_->ended(id);
-            continue;
-        }
-        auto instance = executor.run(*work);
-        lock.lock();
-        if (several) std::erase(busy_, &executor);
-        if (!journal_) executor.send_collected();
-        bool const making = (*work->calls)[0].makes;
-        if (making && journal_) {
-            if (!instance) journal_->ended(work->object);
-            if ((*work->calls)[0].client == 0) remade_one();
-        }
-        for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
-    }
-}
-
-// Where calls are short, the thread drives the loop meanwhile: what arrives is executed at once, and
-// for as long as that takes nobody else needs to drive.
-void Server::wait_for_work(Lock& lock, Executor const& executor) {
-    std::function<bool()> const there_is = [this] { return stopping_ || core_.has_work(); };
-    auto& seat = mail_.runtime().seat();
-    ++idle_;
-    if (executor.is_brief()) {
-        seat.wait(lock, changed_, process::never, there_is, process::Seat::Turn::some_time);
-    } else {
-        process::Seat::Bystander const stands_by(seat);
-        changed_.wait(lock, there_is);
-    }
-    --idle_;
 }
 
 void Server::tell_gone(Dropped const& call) {
