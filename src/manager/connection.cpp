@@ -162,8 +162,12 @@ void Connection::answer(Slot& slot, process::Letter const& letter) {
                      ": there is no such object any more (its manager ends, or "
                      "no process has had a handle of it). Keep a handle, or detach() it"),
                 false)));
-        case Op::elsewhere:
-            return;  // it is called there by now
+        case Op::elsewhere:  // a call that was passed on is not waited for here any more
+            return pending.fail(std::make_exception_ptr(ObjectLost(
+                text(pending.text(), ": ", name(),
+                     " says that the object lives in another manager, but had not said in "
+                     "which. Does it run the same build?"),
+                false)));
         case Op::ended:
             return pending.fail(std::make_exception_ptr(ObjectLost(words, false)));
         case Op::cancelled:

@@ -32,7 +32,10 @@ FakeRuntime::FakeRuntime() {
     if (::mkdtemp(path.data()) == nullptr) std::abort();
     folder = path;
     std::atexit([] { std::filesystem::remove_all(instance().folder); });
-    thread = std::thread([this] { loop.run(); });
+    thread = std::thread([this] {
+        std::unique_lock lock(guard);
+        seat.attend(lock);
+    });
 }
 
 void FakeRuntime::message(std::shared_ptr<FakePeer> const& from, std::uint8_t kind,
@@ -68,6 +71,7 @@ bool Runtime::forked() { return false; }
 bool Runtime::in_callback() { return false; }
 std::mutex& Runtime::guard() { return fuzz::FakeRuntime::instance().guard; }
 wire::Loop& Runtime::loop() { return fuzz::FakeRuntime::instance().loop; }
+Seat& Runtime::seat() { return fuzz::FakeRuntime::instance().seat; }
 std::string const& Runtime::name() const {
     static std::string const name = "the fuzzed";
     return name;
@@ -83,6 +87,10 @@ std::shared_ptr<Peer> Runtime::peer(std::string const&, std::vector<std::string>
     for (std::size_t i = 0; i < peers.size() && !addresses.empty(); ++i)
         if (addresses.front() == fuzz::FakeRuntime::address(i)) return peers[i];
     throw UsageError("no such peer");
+}
+std::shared_ptr<Peer> Runtime::host(std::string const&, wire::Secret const&,
+                                    std::chrono::nanoseconds) {
+    throw UsageError("no such host");
 }
 void Runtime::at_end(std::function<void(std::function<void()>)>) {}
 

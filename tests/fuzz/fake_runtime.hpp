@@ -51,6 +51,7 @@ struct FakeRuntime {
 
     std::mutex guard;
     wire::Loop loop{guard};
+    process::Seat seat{loop, [](std::exception const&) {}};
     std::vector<process::Service> services;
     std::vector<std::shared_ptr<FakePeer>> peers;
     std::string folder;  ///< removed at exit

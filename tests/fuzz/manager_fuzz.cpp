@@ -120,7 +120,7 @@ struct Game {
 
     void letter(std::size_t from) {
         auto const byte = script.next();
-        auto const op = static_cast<std::uint16_t>(byte < 200 ? byte % 12 : byte);
+        auto const op = static_cast<std::uint16_t>(byte < 240 ? byte % 40 : byte);
         LetterHead const head{process::MailService::manager, op, script.next(), script.next() % 8,
                               script.number()};
         auto const how = script.next();
