@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <random>
 #include <sinew/manager.hpp>
 #include <thread>
@@ -162,7 +163,7 @@ TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
 // The arguments may be nonsense; a method of another type is not called, whoever asks for it.
 TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
     struct Other {
-        int value() const { return 7; }
+        int value() const { std::abort(); }
     };
     using Foreign = detail::Call<detail::Method<Other, &Other::value>>;
     using Known = detail::Call<detail::Method<Counter, &Counter::add>, int>;
@@ -173,6 +174,13 @@ TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
         CallHead const head{detail::id_of(*entry).value, ++sequence};
         talker.say(manager::head(Op::call, 1, 1), process::bytes_of(head));  // no arguments
     }
+    // Nor of an object that is not there yet.
+    auto create = manager::head(Op::create, 0, 2);
+    create.epoch = manager::gives_object;
+    auto const maker = detail::id_of(detail::Construction<Counter>::entry()).value;
+    talker.say(create, process::bytes_of(CallHead{maker, 1}));
+    CallHead const follow{detail::id_of(Foreign::entry()).value, 2};
+    talker.say(manager::head(Op::follow, 0, 3), process::bytes_of(follow));
     talker.finish();
 }
 
