@@ -12,6 +12,7 @@
 #include "tests/manager/support/counter.hpp"
 #include "tests/manager/support/guest.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
 #include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
@@ -21,16 +22,6 @@ using namespace std::chrono_literals;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
-
-template <class E, class F>
-std::string message_of(F const& call) {
-    try {
-        call();
-    } catch (E const& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
 
 /// By TCP, and by a Unix socket.
 class Guests : public testing::TestWithParam<char const*> {

@@ -15,6 +15,7 @@
 #include "src/base/text.hpp"
 #include "tests/manager/support/tally.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -46,16 +47,6 @@ void kill_and_see(Manager const& manager, Object<T> const& object) {
             return true;
         }
     }));
-}
-
-template <class E, class F>
-std::string message_of(F const& call) {
-    try {
-        call();
-    } catch (E const& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
 }
 
 TEST_F(ManagerRestart, HandlesAreOfThePastUntilTheyAreRefreshed) {

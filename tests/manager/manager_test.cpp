@@ -14,6 +14,7 @@
 #include "src/base/text.hpp"
 #include "tests/manager/support/counter.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -26,16 +27,6 @@ using testing::HasSubstr;
 struct Managers : testing::Test {
     LeakCheck leaks;
 };
-
-template <class E, class F>
-std::string message_of(F const& call) {
-    try {
-        call();
-    } catch (E const& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
 
 TEST_F(Managers, ObjectsLiveInAnotherProcess) {
     Manager manager;

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -24,16 +25,6 @@ struct ManagedContainers : testing::Test {
     LeakCheck leaks;
     Manager manager;
 };
-
-template <class E, class F>
-std::string message_of(F const& call) {
-    try {
-        call();
-    } catch (E const& error) {
-        return error.what();
-    }
-    return "nothing was thrown";
-}
 
 TEST_F(ManagedContainers, Lists) {
     auto const list = manager.list<int>({3, 1});
