@@ -164,7 +164,7 @@ TEST_F(GuestsTest, AreToldThatNobodyIsThere) {
 
 TEST_F(GuestsTest, DoNotWaitForOneThatIsStopped) {
     Manager manager({.listen = "unix:/"});
-    ::kill(manager.pid(), SIGSTOP);
+    ASSERT_TRUE(stop_process(manager.pid()));
     EXPECT_THROW(Manager::connect(manager.address(), manager.authkey(), {.timeout = 300ms}),
                  ConnectFailed);
     ::kill(manager.pid(), SIGCONT);

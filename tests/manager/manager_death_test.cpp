@@ -12,6 +12,7 @@
 #include "src/base/text.hpp"
 #include "tests/manager/support/counter.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -83,7 +84,7 @@ TEST_F(ManagerDeath, OfACallerLeavesNothingBehind) {
 TEST_F(ManagerDeath, AStoppedOneIsWaitedForAsLongAsWanted) {
     Manager manager;
     auto counter = manager.create<Counter>();
-    ::kill(manager.pid(), SIGSTOP);
+    ASSERT_TRUE(stop_process(manager.pid()));
     auto const reply = counter.async<&Counter::add>(1);
     EXPECT_THROW(reply.get(200ms), Timeout);
     ::kill(manager.pid(), SIGCONT);

@@ -16,6 +16,7 @@
 #include "tests/manager/support/tally.hpp"
 #include "tests/support/leak_check.hpp"
 #include "tests/support/message_of.hpp"
+#include "tests/support/processes.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -246,7 +247,7 @@ TEST_F(ManagerRestart, AnOrderlyEndIsNoDeath) {
 TEST_F(ManagerRestart, AStartThatTakesTooLongIsOver) {
     Manager manager(restarts(1));
     auto tally = manager.create<Tally>();
-    ::kill(manager.pid(), SIGSTOP);
+    ASSERT_TRUE(stop_process(manager.pid()));
     auto const pending = tally.async<&Tally::add>(1);
     EXPECT_THROW(pending.get(100ms), Timeout) << "it is stopped, not dead";
     ::kill(manager.pid(), SIGKILL);

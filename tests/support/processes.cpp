@@ -7,9 +7,14 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <csignal>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <sstream>
+#include <system_error>
+#include <thread>
 
 #include "src/base/text.hpp"
 #include "src/base/unique_fd.hpp"
@@ -91,6 +96,26 @@ std::size_t resident_size(pid_t pid) {
 bool is_alive(pid_t pid) {
     auto const state = process_info(pid).state;
     return state != 'X' && state != 'Z';
+}
+
+bool stop_process(pid_t pid) {
+    ::kill(pid, SIGSTOP);
+    auto const all_stopped = [pid] {
+        std::error_code none;
+        for (std::filesystem::directory_iterator at(text("/proc/", pid, "/task"), none), end;
+             !none && at != end; at.increment(none)) {
+            auto const stat = read_whole(at->path().string() + "/stat");
+            auto const name_end = stat.rfind(") ");
+            if (name_end != std::string::npos && stat.substr(name_end + 2, 1) != "T") return false;
+        }
+        return true;
+    };
+    auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (!all_stopped()) {
+        if (std::chrono::steady_clock::now() > until) return false;
+        std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return true;
 }
 
 std::string describe(std::vector<ProcessInfo> const& processes) {

@@ -26,6 +26,8 @@ ProcessInfo process_info(pid_t pid);
 /// In bytes.
 std::size_t resident_size(pid_t pid);
 bool is_alive(pid_t pid);
+/// SIGSTOP, and waits until all threads have stopped: until then they go on. False: not within 20 s.
+bool stop_process(pid_t pid);
 std::string describe(std::vector<ProcessInfo> const& processes);
 
 }  // namespace sinew::testing_support
