@@ -32,7 +32,7 @@ void Connection::wait_for_room(process::Lock& lock) {
     if (has_room() || !lock.owns_lock()) return;
     ++waiting_;
     try {
-        mail_.wait(lock, room_, process::never, has_room);
+        mail_.wait_driving(lock, room_, process::never, has_room);
     } catch (...) {
         --waiting_;
         throw;
@@ -101,6 +101,7 @@ void Connection::send(process::Lock& lock, Op op, ObjectId object, std::uint64_t
     auto head = manager::head(op, object, number);
     head.epoch = gives;
     mail_.send_waiting(lock, peer_, head, bytes, process::never);
+    mail_.glance(lock);
 }
 
 void Connection::tell(Op op, ObjectId object, std::uint64_t number,
@@ -131,7 +132,7 @@ void Connection::letter(process::Letter const& letter) {
     free_.push_back(index);
     --under_way_;
     bytes_ -= slot.bytes;
-    if (waiting_ > 0) room_.notify_all();
+    if (waiting_ > 0) mail_.runtime().seat().notify_all(room_);
     if (pending) pass_on(*pending);
 }
 
@@ -208,7 +209,7 @@ void Connection::lost(std::string const& why) {
     for (auto const& each : slots)
         if (each.pending) each.pending->fail(lost_error(*each.pending, true));
     under_way_ = bytes_ = 0;
-    room_.notify_all();
+    mail_.runtime().seat().notify_all(room_);
 }
 
 }  // namespace sinew::manager

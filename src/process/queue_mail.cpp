@@ -123,14 +123,23 @@ void Mail::collect(Box& box, LetterHead const& head, std::span<std::byte const> 
     box.collected.insert(box.collected.end(), first.begin(), first.end());
     box.collected.insert(box.collected.end(), bytes.begin(), bytes.end());
     if (on_loop_) return;
-    if (alone || now - box.first > collecting || box.collected.size() >= small_letter) {
+    bool const enough = now - box.first > collecting || box.collected.size() >= small_letter;
+    if (alone || enough) {
         ship(box);
+        shipped_ = enough ? Shipped::several : Shipped::one;
     } else if (!std::exchange(timer_set_, true)) {
         leftovers_ = runtime_.loop().after(quiet, [this] {
             timer_set_ = false;
             on_loop([] {});
         });
     }
+}
+
+void Mail::glance(Lock& lock) {
+    auto const shipped = std::exchange(shipped_, Shipped::nothing);
+    if (shipped == Shipped::nothing) return;
+    runtime_.seat().relieve();
+    if (shipped == Shipped::several) runtime_.seat().glance(lock);
 }
 
 void Mail::ship(Box& box) {

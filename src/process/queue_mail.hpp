@@ -61,6 +61,9 @@ public:
     /// late, and the letter will not arrive. Returns true when the peer was lost.
     bool send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHead head,
                       std::span<std::byte const> bytes, Clock::time_point deadline);
+    /// From a user's thread that has sent something and goes on: where that came in quick succession,
+    /// what has arrived is taken every now and then. Releases the guard meanwhile.
+    void glance(Lock& lock);
     /// From a user's thread: what is sent within leaves together, right after it.
     template <class Work>
     void together(Work const& work) {
@@ -137,6 +140,7 @@ private:
     std::unordered_map<Peer*, std::unique_ptr<Box>> boxes_;
     std::condition_variable moved_;  ///< a link has room again, a transfer has ended
     wire::Loop::Handle leftovers_;
+    enum class Shipped : std::uint8_t { nothing, one, several } shipped_ = Shipped::nothing;
     bool timer_set_ = false, on_loop_ = false, ended_ = false;
     std::function<void()> done_;
     std::size_t unanswered_ = 0;  ///< of the questions whether all has arrived, at the end

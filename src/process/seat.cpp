@@ -41,7 +41,7 @@ bool Seat::wait(Lock& lock, std::condition_variable& changed, Clock::time_point 
     for (bool first = true; !ready() && (first || !late()); first = false) {
         if (driver_ == Driver::none && !attendant_is_wanted()) {
             awaited_ = &changed;
-            drive(lock, Driver::waiter, deadline, ready, polling_);
+            drive(lock, Driver::waiter, [&] { return loop_.drive(ready, deadline, polling_); });
             awaited_ = nullptr;
         } else {
             follow(lock, changed, deadline, turn);
@@ -51,14 +51,24 @@ bool Seat::wait(Lock& lock, std::condition_variable& changed, Clock::time_point 
     return ready();
 }
 
-void Seat::drive(Lock& lock, Driver who, Clock::time_point deadline,
-                 std::function<bool()> const& done, wire::Polling& polling) {
+void Seat::relieve() {
+    if (driver_ == Driver::attendant) attendant_leaves_ = true;
+}
+
+void Seat::glance(Lock& lock) {
+    if (driver_ != Driver::none || attendant_is_wanted()) return;
+    drive(lock, Driver::waiter, [this] { return loop_.glance(); });
+    pass_on();
+}
+
+template <class Drive>
+void Seat::drive(Lock& lock, Driver who, Drive const& drive) {
     driver_ = who;
     lock.unlock();
     drives = true;
     bool stopped = false;
     try {
-        stopped = !loop_.drive(done, deadline, polling);
+        stopped = !drive();
     } catch (std::exception const& error) {
         log_(error);
     }
@@ -125,7 +135,8 @@ void Seat::attend(Lock& lock) {
         bool const vacant = driver_ == Driver::none;
         if (vacant && (attendant_is_wanted() || Clock::now() - vacant_since_ >= vacancy)) {
             attendant_leaves_ = false;
-            drive(lock, Driver::attendant, Clock::time_point::max(), leaves, never);
+            drive(lock, Driver::attendant,
+                  [&] { return loop_.drive(leaves, Clock::time_point::max(), never); });
             pass_on();
         } else if (!vacant && seen == departures_) {
             attendant_sleeps_ = true;

@@ -38,6 +38,11 @@ public:
     /// is asked with the guard held, within callbacks as well. False: the time is over.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready, Turn turn);
+    /// By who will glance, or wait, soon: the attendant is not to take from it what arrives till then.
+    void relieve();
+    /// By who goes on without waiting: what has arrived meanwhile is taken now, unless somebody else
+    /// drives. Releases the guard while it looks.
+    void glance(Lock& lock);
     /// To one, or all, that wait for `changed`.
     void notify_one(std::condition_variable& changed);
     void notify_all(std::condition_variable& changed);
@@ -65,8 +70,8 @@ public:
 
 private:
     enum class Driver : std::uint8_t { none, waiter, attendant };
-    void drive(Lock& lock, Driver who, Clock::time_point deadline,
-               std::function<bool()> const& done, wire::Polling& polling);
+    template <class Drive>
+    void drive(Lock& lock, Driver who, Drive const& drive);
     void follow(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
                 Turn turn);
     void pass_on();

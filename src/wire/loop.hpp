@@ -53,6 +53,8 @@ public:
     /// deadline, when what is ready by then has had its turn. Whether it sleeps at once while nothing
     /// is ready, `polling` tells. False: `stop` has ended it.
     bool drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling);
+    /// Instead, without a wait: what is ready has one turn. Costs one system call where nothing is.
+    bool glance();
     /// Any thread, and signal-safe callbacks of `signals` too.
     void stop();
     /// Any thread. In order for one caller; never within the call itself.

@@ -5,6 +5,14 @@
 
 namespace sinew::wire {
 
+struct Loop::State::Driving {
+    ~Driving() {
+        state.done = nullptr;
+        state.deadline = Clock::time_point::max();
+    }
+    State& state;
+};
+
 // What another thread has deferred goes out now: the one that drives may look for long for what
 // answers to it. True: it is wanted no longer.
 bool Loop::State::begin_drive(std::function<bool()> const& wanted, Clock::time_point until) {
@@ -49,13 +57,7 @@ void Loop::State::sleep() {
 
 bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling) {
     auto& state = *state_;
-    struct Drives {
-        State& state;
-        ~Drives() {
-            state.done = nullptr;
-            state.deadline = Clock::time_point::max();
-        }
-    } const drives{state};
+    State::Driving const driving{state};
     if (state.begin_drive(done, deadline)) return true;
     while (!state.io.stopped()) {
         auto const now = Clock::now();
@@ -71,6 +73,21 @@ bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline, 
             return true;
         }
     }
+    state.io.restart();
+    return false;
+}
+
+bool Loop::glance() {
+    auto& state = *state_;
+    State::Driving const driving{state};
+    state.deadline = Clock::now();  // nothing is waited for
+    if (state.asio_is_due(state.deadline)) {
+        state.serve_timers();
+    } else if (state.poller.poll()) {
+        Watched const watched(state.here);
+        state.turn();
+    }
+    if (!state.io.stopped()) return true;
     state.io.restart();
     return false;
 }

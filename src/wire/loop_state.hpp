@@ -40,6 +40,7 @@ struct Loop::State {
     bool may_linger() const { return asio_is_idle() && deadline > Clock::now() + Linger::longest; }
     void turns();
     void turn();
+    struct Driving;
     bool begin_drive(std::function<bool()> const& wanted, Clock::time_point until);
     bool look(Clock::duration time, Polling& polling);
     bool asio_is_due(Clock::time_point now) const;

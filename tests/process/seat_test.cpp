@@ -107,6 +107,74 @@ TEST_F(SeatTest, TheAttendantReceivesWhenNobodyWaits) {
     EXPECT_EQ(box.received_by, attendant.get_id());
 }
 
+/// Whether a glance took what is there for this thread; also where it came too late for that.
+bool glance_takes(Seat& seat, Mailbox& box, Lock& lock) {
+    int const next = box.arrived + 1;
+    box.put();
+    seat.glance(lock);
+    bool const taken = box.arrived >= next && box.received_by == std::this_thread::get_id();
+    EXPECT_FALSE(Seat::driving());
+    EXPECT_TRUE(lock.owns_lock());
+    EXPECT_TRUE(box.wait(lock, next, Clock::now() + 60s));
+    return taken;
+}
+
+TEST_F(SeatTest, AGlanceTakesWhatHasArrivedAndDoesNotWait) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    bool taken = false;
+    for (int i = 0; i < 10'000 && !taken; ++i) taken = glance_takes(seat, box, lock);
+    EXPECT_TRUE(taken);
+    // Where nothing is there, it is back at once, and what comes later still arrives.
+    for (int i = 0; i < 1'000; ++i) seat.glance(lock);
+    box.put();
+    EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() + 60s));
+}
+
+TEST_F(SeatTest, WhoGlancesAgainAndAgainGetsTheSeatOfTheAttendant) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    auto const by_attendant = [&] { return box.received_by == attendant.get_id(); };
+    for (int round = 0; round < 20; ++round) {
+        for (int i = 0; i < 10'000 && !by_attendant(); ++i) {  // it has time enough to sit down
+            lock.unlock();
+            std::this_thread::sleep_for(1ms);
+            lock.lock();
+            box.put();
+            lock.unlock();
+            std::this_thread::sleep_for(1ms);
+            lock.lock();
+        }
+        ASSERT_TRUE(by_attendant());
+        bool taken = false;
+        for (int i = 0; i < 10'000 && !taken; ++i) {
+            seat.relieve();
+            taken = glance_takes(seat, box, lock);
+        }
+        EXPECT_TRUE(taken);
+    }
+}
+
+TEST_F(SeatTest, TimersAndPostedWorkHaveTheirTurnInGlances) {
+    Lock lock(guard);
+    Mailbox box(loop, seat);
+    wait_until_driving(box, lock);
+    std::thread::id posted_by, fired_by;
+    auto const mine = std::this_thread::get_id();
+    auto const end = Clock::now() + 60s;
+    while ((posted_by != mine || fired_by != mine) && Clock::now() < end) {
+        bool posted = false, fired = false;
+        loop.post([&] { posted = true, posted_by = std::this_thread::get_id(); });
+        auto const timer =
+            loop.after(100us, [&] { fired = true, fired_by = std::this_thread::get_id(); });
+        while ((!posted || !fired) && Clock::now() < end) seat.glance(lock);
+        EXPECT_TRUE(posted && fired);
+    }
+    EXPECT_EQ(posted_by, mine);
+    EXPECT_EQ(fired_by, mine);
+}
+
 TEST_F(SeatTest, DeadlinesAreKeptWhileDriving) {
     Lock lock(guard);
     Mailbox box(loop, seat);
