@@ -24,8 +24,8 @@ int run(int argc, char** argv) {
         {"manager", options.rounds, options.seconds, options.peers},
         {.ours = [step](Case const& what,
                         int managers) { return make_our_objects(what, managers, step); },
-         .floor = [step](std::string_view name, Case const&,
-                         int managers) { return make_our_lockstep(name, managers, step); },
+         .floor = [step](std::string_view name, Case const& what,
+                         int managers) { return make_our_lockstep(name, what, managers, step); },
          .peer = [step](std::string_view name, Case const& what,
                         int managers) { return make_call_peer(name, what, managers, step); }});
     bool well = true;

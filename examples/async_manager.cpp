@@ -24,7 +24,7 @@ using cartpole::CartPole;
 using cartpole::Step;
 
 struct Options {
-    int managers = 4, steps = 5000, step_us = 100;
+    int managers = 4, steps = 5000, step_us = 100, wait_us = 0;
 };
 
 /// What all simulators together came to.
@@ -54,8 +54,9 @@ Outcome one_after_the_other(Options const& options) {
     std::vector<sinew::Object<CartPole>> worlds;
     std::vector<Step> seen;
     for (auto& manager : managers) {
-        worlds.push_back(
-            manager.create<CartPole>(worlds.size(), std::chrono::microseconds(options.step_us)));
+        worlds.push_back(manager.create<CartPole>(worlds.size(),
+                                                  std::chrono::microseconds(options.step_us),
+                                                  std::chrono::microseconds(options.wait_us)));
         seen.push_back(worlds.back().call<&CartPole::reset>());
     }
     Outcome outcome;
@@ -76,8 +77,9 @@ Outcome all_at_once(Options const& options) {
     std::vector<sinew::AsyncObject<CartPole>> worlds;
     std::vector<sinew::Reply<Step>> replies;
     for (auto& manager : managers) {
-        worlds.push_back(
-            manager.create<CartPole>(worlds.size(), std::chrono::microseconds(options.step_us)));
+        worlds.push_back(manager.create<CartPole>(worlds.size(),
+                                                  std::chrono::microseconds(options.step_us),
+                                                  std::chrono::microseconds(options.wait_us)));
         replies.push_back(worlds.back().call<&CartPole::reset>());
     }
     std::vector<Step> seen;
@@ -108,8 +110,8 @@ void demonstrate(Options const& options) {
     if (sync.reward != async.reward || sync.episodes != async.episodes)
         throw std::logic_error("the simulators did not do the same again");
     std::cout << options.managers << " simulators, " << options.steps << " steps of "
-              << options.step_us << " us each: " << sync.episodes << " episodes ended, rewards "
-              << sync.reward << "\nsync   " << sync.seconds
+              << options.step_us + options.wait_us << " us each: " << sync.episodes
+              << " episodes ended, rewards " << sync.reward << "\nsync   " << sync.seconds
               << " s, one call after the other\nasync  " << async.seconds
               << " s, all at once\nratio  " << sync.seconds / async.seconds << " times as fast, on "
               << std::thread::hardware_concurrency() << " processors\n";
@@ -129,6 +131,8 @@ int main(int argc, char** argv) {
     add_flag("steps", po::value(&options.steps)->default_value(options.steps), "of each");
     add_flag("step-us", po::value(&options.step_us)->default_value(options.step_us),
              "processor time that a step takes, in microseconds");
+    add_flag("wait-us", po::value(&options.wait_us)->default_value(options.wait_us),
+             "time that it takes besides, as on a device of its own");
     add_flag("help", "print this");
     try {
         po::variables_map given;
@@ -137,6 +141,7 @@ int main(int argc, char** argv) {
         require("--managers", options.managers, 1);
         require("--steps", options.steps, 1);
         require("--step-us", options.step_us, 0);
+        require("--wait-us", options.wait_us, 0);
         if (given.count("help")) std::cout << flags;
         else demonstrate(options);
     } catch (std::exception const& error) {

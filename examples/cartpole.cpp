@@ -5,6 +5,7 @@
 #include <ctime>
 #include <numbers>
 #include <stdexcept>
+#include <thread>
 
 namespace cartpole {
 
@@ -49,8 +50,9 @@ bool lost(State const& state) {
     return std::abs(state.position) > rail || std::abs(state.angle) > lean;
 }
 
-CartPole::CartPole(std::uint64_t seed, std::chrono::microseconds busy)
-    : random_(seed), busy_(busy) {}
+CartPole::CartPole(std::uint64_t seed, std::chrono::microseconds busy,
+                   std::chrono::microseconds waits)
+    : random_(seed), busy_(busy), waits_(waits) {}
 
 // splitmix64, in [-0.05, 0.05)
 double CartPole::random() {
@@ -71,6 +73,7 @@ Step CartPole::reset() {
 Step CartPole::step(Action action) {
     if (done_) throw std::logic_error("CartPole: no episode is going on. Call reset() first");
     be_busy(busy_);
+    if (waits_.count() > 0) std::this_thread::sleep_for(waits_);
     state_ = after(state_, action);
     done_ = ++steps_ == longest_episode || lost(state_);
     return shown(1);

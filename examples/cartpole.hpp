@@ -29,8 +29,10 @@ bool lost(State const& state);
 /// steps. What happens depends on the seed and the actions only.
 class CartPole {
 public:
-    /// `busy`: processor time that a step uses up besides, as a larger simulation would.
-    explicit CartPole(std::uint64_t seed, std::chrono::microseconds busy = {});
+    /// `busy`: processor time that a step uses up besides, as a larger simulation would; `waits`: time
+    /// that it takes without a processor, as one does that runs on another device.
+    explicit CartPole(std::uint64_t seed, std::chrono::microseconds busy = {},
+                      std::chrono::microseconds waits = {});
     /// Begins the next episode, almost upright.
     Step reset();
     /// Throws std::logic_error when the episode is over (or none has begun).
@@ -41,7 +43,7 @@ private:
     Step shown(double reward) const;
 
     std::uint64_t random_;
-    std::chrono::microseconds busy_;
+    std::chrono::microseconds busy_, waits_;
     State state_;
     int steps_ = 0;
     bool done_ = true;

@@ -14,6 +14,8 @@ std::vector<Case> const& manager_cases() {
          rate, 1, {{mp, 10}, {grpc, 20}}, 0, 1, 1000},
         {"demo", "simulators step by step, all of them at once", "s",
          time, 5000, {{"sync", 2.2}, {mp}}, 5000, 4},
+        {"device", "the same with steps that wait for a device", "s",
+         time, 5000, {{"sync", 2.2}, {mp}}, 5000, 4},
     };
     // clang-format on
     return cases;

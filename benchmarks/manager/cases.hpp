@@ -16,8 +16,10 @@ std::vector<Case> parse_manager_cases(std::string const& list);
 std::vector<std::string> manager_peers();
 std::vector<std::string> parse_manager_peers(std::string const& list);
 
-/// The case of the simulators, with so many managers and steps of each.
+/// A case of the simulators, with so many managers and steps of each.
 Case resized_demo(Case demo, int managers, int steps);
-inline bool is_demo(Case const& what) { return what.name == "demo"; }
+/// Of simulators that need no processor for their steps.
+inline bool is_device(Case const& what) { return what.name == "device"; }
+inline bool is_demo(Case const& what) { return what.name == "demo" || is_device(what); }
 
 }  // namespace sinew::bench

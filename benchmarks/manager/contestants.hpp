@@ -9,12 +9,12 @@
 
 namespace sinew::bench {
 
-/// `step`: the processor time of a simulator's step, in the demo.
+/// `step`: how long a simulator's step takes, in the demos.
 std::unique_ptr<Contestant> make_our_objects(Case const& what, int managers,
                                              std::chrono::microseconds step);
 
 /// Our demo with one call after the other, for "sync"; else null.
-std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, int managers,
+std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, Case const& what, int managers,
                                               std::chrono::microseconds step);
 
 /// A program that serves until this is destroyed, which leaves no process of it. Throws Unavailable

@@ -19,9 +19,9 @@ constexpr char const* usage =
   --peers LIST   multiprocessing, grpc; all, or none                 (all)
   --rounds N     turns of each, one after the other                  (7)
   --seconds S    length of a turn of sync and async                  (0.5)
-  --managers N   of the demo, each with a simulator                  (4)
+  --managers N   of demo and device, each with a simulator           (4)
   --steps N      of each simulator                                   (5000)
-  --step-us N    processor time of a step                            (100)
+  --step-us N    how long a step takes                               (100)
   --json FILE    a line of JSON for each row of the table
   --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
 
@@ -40,6 +40,8 @@ demo: 4 simulators of a cart with a pole, each in a manager of its own. A step o
 which way is decided by what was seen. Ours makes the 4 calls at once; `sync` is ours, one call after the
 other; multiprocessing makes them from 4 threads at once. A step uses processor time, so that there must
 be a processor for each manager, and one for the caller, for all steps to go on at a time.
+device: the same, but a step only waits, as where the simulators run on devices of their own: the steps
+go on at a time however few processors there are (and each takes longer by what it takes to wake up).
 
 Cases (managers):
 )";

@@ -15,7 +15,7 @@ struct ManagerBenchOptions {
     std::vector<std::string> peers;
     int rounds = 7;
     double seconds = 0.5;
-    std::chrono::microseconds step{100};  ///< processor time of a simulator's step
+    std::chrono::microseconds step{100};  ///< that a simulator's takes
     std::string json;
     std::optional<int> autogroup_nice;
     bool help = false;

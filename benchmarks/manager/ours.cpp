@@ -80,9 +80,13 @@ cartpole::Action balancing(cartpole::Step const& seen) {
 /// Simulators, each in a manager of its own.
 class Demo final : public Contestant {
 public:
-    Demo(int managers, std::chrono::microseconds step, bool at_once)
-        : managers_(static_cast<std::size_t>(managers)), at_once_(at_once) {
-        for (auto& each : managers_) worlds_.push_back(each.create<CartPole>(worlds_.size(), step));
+    Demo(Case const& what, int managers, std::chrono::microseconds step, bool at_once)
+        : managers_(static_cast<std::size_t>(managers)), at_once_(at_once),
+          computes_(!is_device(what)) {
+        constexpr std::chrono::microseconds none{};
+        for (auto& each : managers_)
+            worlds_.push_back(each.create<CartPole>(worlds_.size(), computes_ ? step : none,
+                                                    computes_ ? none : step));
     }
 
     double cost(std::uint64_t size) override {
@@ -94,8 +98,11 @@ public:
     }
 
     std::string note() const override {
+        if (!computes_) return {};
         auto const processors = std::thread::hardware_concurrency();
-        return text(processors, " processors for ", managers_.size(), " managers and their caller");
+        auto const enough = managers_.size() + 1;
+        return text(processors, " processors for ", managers_.size(), " managers and their caller",
+                    processors < enough ? text(" (the goal is for ", enough, ")") : "");
     }
 
 private:
@@ -115,7 +122,7 @@ private:
     std::vector<Manager> managers_;
     std::vector<Object<CartPole>> worlds_;
     std::vector<Reply<cartpole::Step>> replies_;
-    bool at_once_;
+    bool at_once_, computes_;
 };
 
 }  // namespace
@@ -124,13 +131,13 @@ std::unique_ptr<Contestant> make_our_objects(Case const& what, int managers,
                                              std::chrono::microseconds step) {
     if (what.name == "sync") return std::make_unique<SyncCalls>();
     if (what.name == "async") return std::make_unique<AsyncCalls>();
-    return std::make_unique<Demo>(managers, step, true);
+    return std::make_unique<Demo>(what, managers, step, true);
 }
 
-std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, int managers,
+std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, Case const& what, int managers,
                                               std::chrono::microseconds step) {
     if (name != "sync") return nullptr;
-    return std::make_unique<Demo>(managers, step, false);
+    return std::make_unique<Demo>(what, managers, step, false);
 }
 
 }  // namespace sinew::bench

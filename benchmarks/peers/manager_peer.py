@@ -26,9 +26,10 @@ class Counter:
 class CartPole:
     """As examples/cartpole.cpp has it."""
 
-    def __init__(self, seed, busy):
+    def __init__(self, seed, busy, waits):
         self.random = random.Random(seed)
         self.busy = busy
+        self.waits = waits
         self.reset()
 
     def reset(self):
@@ -46,6 +47,8 @@ class CartPole:
             until = time.thread_time() + self.busy
             while time.thread_time() < until:
                 pass
+        if self.waits > 0:
+            time.sleep(self.waits)
         x, velocity, angle, turning = self.state
         cosine, sine = math.cos(angle), math.sin(angle)
         push = ((10.0 if action else -10.0) + 0.05 * turning * turning * sine) / 1.1
@@ -66,12 +69,12 @@ Objects.register("CartPole", CartPole)
 
 
 class Peer:
-    def __init__(self, managers, busy):
+    def __init__(self, managers, busy, waits):
         self.managers = [Objects() for _ in range(managers)]
         for each in self.managers:
             each.start()
         self.counter = self.managers[0].Counter()
-        self.worlds = [each.CartPole(i, busy) for i, each in enumerate(self.managers)]
+        self.worlds = [each.CartPole(i, busy, waits) for i, each in enumerate(self.managers)]
         self.threads = concurrent.futures.ThreadPoolExecutor(managers)
 
     def calls(self, size):
@@ -109,11 +112,13 @@ def serve():
         for line in iter(sys.stdin.readline, ""):
             case, managers, step_us, size = line.split()
             try:
-                if made_for != (managers, step_us):
+                step = 1e-6 * int(step_us)
+                times = (0, step) if case == "device" else (step, 0)
+                if made_for != (managers, times):
                     if peer is not None:
                         peer.close()
-                    peer, made_for = Peer(int(managers), 1e-6 * int(step_us)), (managers, step_us)
-                run = peer.demo if case == "demo" else peer.calls
+                    peer, made_for = Peer(int(managers), *times), (managers, times)
+                run = peer.demo if case in ("demo", "device") else peer.calls
                 print(repr(run(int(size))), flush=True)
             except Exception as problem:  # told to whoever asked
                 print(f"error: {type(problem).__name__}: {problem}".replace("\n", " "), flush=True)

@@ -192,7 +192,7 @@ std::optional<Work> Core::take(std::size_t in_a_row) {
         turns_.pop_front();
         auto& object = objects_.at(id);
         object.listed = false;
-        Work work{id, object.instance, nullptr};
+        Work work{id, object.instance, nullptr, object.parallel == 1};
         if (object.calls.empty()) {
             if (!object.batches.empty() || wanted(object))
                 continue;  // it was wanted again, or emptied

@@ -105,6 +105,7 @@ struct Work {
     ObjectId object = 0;
     std::shared_ptr<void> instance;  ///< null: it is yet to be made
     std::shared_ptr<Batch> calls;    ///< null: the instance is to be destroyed
+    bool alone = false;              ///< nothing else of the object is executed meanwhile
 };
 
 /// Which call is executed when: the rules of a manager, without threads, links or time.

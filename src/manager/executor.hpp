@@ -36,14 +36,17 @@ public:
     void send_old();
 
     /// Those that it has executed lately took a few microseconds each.
-    bool is_brief() const { return mean_ < brief; }
+    bool is_brief() const { return mean_ < most_brief; }
+    /// ... or little more than it takes to wake a thread.
+    bool is_short() const { return mean_ < most_short; }
 
     /// The object whose call this thread is at; 0: none.
     static ObjectId current();
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr auto brief = std::chrono::microseconds(30);
+    static constexpr auto most_brief = std::chrono::microseconds(30);
+    static constexpr auto most_short = std::chrono::microseconds(150);
     // True: it is time to send what is collected.
     bool make(Call const& call, std::shared_ptr<void>& instance);
     bool execute(void* instance, Call const& call);

@@ -88,6 +88,8 @@ private:
     void watch_threads();
     void watch_answers();
     void execute(Lock& lock);
+    void note_taken(Work const& work);
+    bool may_drive(Executor const& executor) const;
     void wait_for_work(Lock& lock, Executor const& executor);
     static Payload keep(Letter const& letter, std::span<std::byte const> bytes);
 
@@ -103,7 +105,9 @@ private:
     std::vector<std::thread> threads_;
     std::size_t idle_ = 0, most_threads_ = 0;
     std::uint64_t taken_ = 0, taken_before_ = 0;  ///< works, to see whether any thread moves
-    std::vector<Executor*> busy_;                 ///< with several calls in a row
+    ObjectId latest_ = 0;                         ///< whose work was taken
+    unsigned of_latest_ = 0;       ///< works in a row that were all of it, one at a time
+    std::vector<Executor*> busy_;  ///< with several calls in a row
     wire::Loop::Handle threads_watch_, answers_watch_;
     bool stopping_ = false;
 

@@ -16,6 +16,8 @@ constexpr auto standstill = std::chrono::milliseconds(5);
 constexpr std::size_t most_threads_ever = 1024;
 // So long, at most, an answer waits for a call that is behind its own.
 constexpr auto promptness = std::chrono::microseconds(200);
+// Works of one object in a row after which it is taken to be the only one that is called.
+constexpr unsigned habit = 16;
 
 }  // namespace
 
@@ -88,7 +90,7 @@ void Server::execute(Lock& lock) {
             wait_for_work(lock, executor);
             continue;
         }
-        ++taken_;
+        note_taken(*work);
         bool const several = !journal_ && work->calls != nullptr && work->calls->size() > 1;
         if (several) busy_.push_back(&executor);
         if (several || core_.has_work()) watch_answers();
@@ -113,13 +115,24 @@ void Server::execute(Lock& lock) {
     }
 }
 
-// Where calls are short, the thread drives the loop meanwhile: what arrives is executed at once, and
-// for as long as that takes nobody else needs to drive.
+void Server::note_taken(Work const& work) {
+    ++taken_;
+    of_latest_ = work.alone && work.object == latest_ ? of_latest_ + 1 : 0;
+    latest_ = work.object;
+}
+
+// Where calls are so short that nobody else needs to drive while one is executed; or nothing could be
+// executed meanwhile as long as all calls are of one object, as those of a simulator.
+bool Server::may_drive(Executor const& executor) const {
+    return executor.is_brief() || (executor.is_short() && of_latest_ >= habit);
+}
+
+// Who drives meanwhile executes at once what arrives: no other thread has to be woken.
 void Server::wait_for_work(Lock& lock, Executor const& executor) {
     std::function<bool()> const there_is = [this] { return stopping_ || core_.has_work(); };
     auto& seat = mail_.runtime().seat();
     ++idle_;
-    if (executor.is_brief()) {
+    if (may_drive(executor)) {
         seat.wait(lock, changed_, process::never, there_is, process::Seat::Turn::some_time);
     } else {
         process::Seat::Bystander const stands_by(seat);

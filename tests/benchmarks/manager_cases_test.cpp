@@ -48,7 +48,7 @@ double goal(std::string const& name, std::string_view rival) {
 }
 
 TEST(ManagerCases, AllAreMeasuredBesideAllUnlessNamed) {
-    EXPECT_THAT(names(parse({}).cases), ElementsAre("sync", "async", "demo"));
+    EXPECT_THAT(names(parse({}).cases), ElementsAre("sync", "async", "demo", "device"));
     EXPECT_THAT(names(parse({"--cases", "demo,sync"}).cases), ElementsAre("sync", "demo"));
     EXPECT_THAT(parse({}).peers, ElementsAre("multiprocessing", "grpc"));
     EXPECT_THAT(parse({"--peers", "grpc"}).peers, ElementsAre("grpc"));
@@ -66,7 +66,9 @@ TEST(ManagerCases, AnImpossibleValueIsNamed) {
     EXPECT_THAT(refusal({"--step"}), HasSubstr("--help"));
 }
 
-TEST(ManagerCases, TheDemoHasAsManyManagersAndStepsAsAskedFor) {
+TEST(ManagerCases, TheDemosHaveAsManyManagersAndStepsAsAskedFor) {
+    auto const both = parse({"--cases", "demo,device", "--managers", "3"});
+    for (auto const& each : both.cases) EXPECT_EQ(each.workers, 3);
     auto const usual = parse({"--cases", "demo"});
     EXPECT_EQ(usual.cases[0].workers, 4);
     EXPECT_EQ(usual.cases[0].size, 5000U);
@@ -92,6 +94,7 @@ TEST(ManagerCases, GoalsAreRatiosAboveWhichWeAreBetter) {
     EXPECT_DOUBLE_EQ(goal("async", "grpc"), async.ratio(20, 1));
     EXPECT_DOUBLE_EQ(goal("demo", "sync"), demo.ratio(1, 2.2));
     EXPECT_EQ(goal("demo", "multiprocessing"), 0);
+    EXPECT_EQ(goal("device", "sync"), goal("demo", "sync"));
 }
 
 TEST(ManagerCases, ACallTakesMicrosecondsAndCallsAreCounted) {

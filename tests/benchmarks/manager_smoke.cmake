@@ -3,7 +3,7 @@
 # file to write), GRPC (whether it was built in).
 cmake_minimum_required(VERSION 3.25)
 
-set(cases sync async demo)
+set(cases sync async demo device)
 set(peers "")
 if(EXISTS /usr/bin/python3)
     list(APPEND peers multiprocessing)
@@ -33,7 +33,7 @@ foreach(line IN LISTS lines)
         message(FATAL_ERROR "smoke: ${case} has the value ${value} in ${line}")
     endif()
     set(expected ${peers})
-    if(case STREQUAL "demo")
+    if(case MATCHES "^(demo|device)$")
         list(REMOVE_ITEM expected grpc)
         list(APPEND expected sync)
     endif()

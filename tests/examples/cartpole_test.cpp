@@ -122,5 +122,15 @@ TEST(CartPole, AStepUsesAsMuchProcessorTimeAsToldTo) {
     EXPECT_GE(std::clock() - begin, CLOCKS_PER_SEC * 29 / 10000);
 }
 
+TEST(CartPole, OrWaitsForSoLong) {
+    CartPole world(1, {}, std::chrono::milliseconds(30));
+    world.reset();
+    auto const begin = std::chrono::steady_clock::now();
+    auto const busy = std::clock();
+    world.step(Action::left);
+    EXPECT_GE(std::chrono::steady_clock::now() - begin, std::chrono::milliseconds(30));
+    EXPECT_LT(std::clock() - busy, CLOCKS_PER_SEC * 20 / 1000);
+}
+
 }  // namespace
 }  // namespace cartpole

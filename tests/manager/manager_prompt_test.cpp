@@ -3,6 +3,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
 #include <fstream>
@@ -103,6 +104,36 @@ TEST_F(ManagerPrompt, TimeoutsAreKeptByWhoDrives) {
         EXPECT_FALSE(slow.wait_for(0ms));
         EXPECT_EQ(slow.get(), counter.call<&Counter::value>());
     }
+}
+
+/// Calls of some 0.1 ms each.
+struct Shortly {
+    /// How many objects are called in this process meanwhile, itself among them.
+    int crowd() {
+        int const now = ++inside;
+        std::this_thread::sleep_for(20us);
+        --inside;
+        return now;
+    }
+    static inline std::atomic<int> inside{0};
+};
+
+// A thread that has had one object only may drive the loop itself, and keeps others waiting.
+TEST_F(ManagerPrompt, ObjectsAreCalledAtTheSameTimeAfterOneWasCalledAlone) {
+    Manager manager;
+    std::array<Object<Shortly>, 2> const objects{manager.create<Shortly>(),
+                                                 manager.create<Shortly>()};
+    constexpr int calls = 2000;
+    for (int i = 0; i < 200; ++i) EXPECT_EQ(objects[0].call<&Shortly::crowd>(), 1);
+    std::atomic<int> together{0};
+    std::vector<std::thread> threads;
+    for (auto const& each : objects)
+        threads.emplace_back([&] {
+            for (int i = 0; i < calls; ++i)
+                if (each.call<&Shortly::crowd>() > 1) ++together;
+        });
+    for (auto& each : threads) each.join();
+    EXPECT_GT(together, calls / 10);
 }
 
 /// Calls one that calls one, in managers that call each other.
