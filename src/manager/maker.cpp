@@ -221,14 +221,21 @@ std::string Maker::lost_text() const {
     return text(options_.name, " is gone for good (", lives_.end_text(), ")");
 }
 
+std::string Maker::why_late() const {
+    if (is_decided()) return "its maker has not heard yet that it is dead";
+    return last_death_.empty() ? "it was not ready yet" : "it was " + last_death_;
+}
+
 Place Maker::wait_for_place(Lock& lock, std::optional<std::uint32_t> lost,
                             process::Clock::time_point deadline) {
     auto const decided = [this] { return is_decided(); };
     auto const later = [&] { return is_decided() && is_later_than(*lost); };
-    if (lost) mail_.wait(lock, changed_, std::min(deadline, Clock::now() + doubt), later);
-    if (!mail_.wait(lock, changed_, deadline, decided))
-        throw Timeout(text(options_.name, " has not been started anew in time (it was ",
-                           last_death_.empty() ? "not ready yet" : last_death_,
+    auto const doubted = Clock::now() + doubt;
+    bool in_time = !lost || mail_.wait(lock, changed_, std::min(deadline, doubted), later) ||
+                   deadline > doubted;
+    in_time = in_time && mail_.wait(lock, changed_, deadline, decided);
+    if (!in_time)
+        throw Timeout(text(options_.name, " has not been started anew in time (", why_late(),
                            "). Wait longer: see Object::refresh"));
     if (lives_.state() == Lives::State::lost) throw ObjectLost(lost_text(), false);
     return {address_, line()};

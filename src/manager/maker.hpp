@@ -80,6 +80,7 @@ private:
     bool is_decided() const { return lives_.state() != Lives::State::starting; }
     bool is_later_than(std::uint32_t lost) const;
     std::string lost_text() const;
+    std::string why_late() const;
 
     process::Mail& mail_;
     std::uint64_t const lineage_;

@@ -257,5 +257,24 @@ TEST_F(ManagerRestart, AStartThatTakesTooLongIsOver) {
     EXPECT_EQ(tally.call<&Tally::count>(), 0);
 }
 
+// Its callers may see the end of their link before its maker hears that the process is dead.
+TEST_F(ManagerRestart, WhoIsInAHurryIsNotSentToTheDead) {
+    constexpr int rounds = 30;
+    Manager manager(restarts(rounds));
+    auto tally = manager.create<Tally>();
+    for (int round = 0; round < rounds; ++round) {
+        auto const pending = tally.async<&Tally::add>(1);
+        ::kill(manager.pid(), SIGKILL);
+        EXPECT_THROW((pending.get(), tally.call<&Tally::count>()), ObjectRestarted);
+        for (bool anew = false; !anew;) {
+            try {
+                tally.refresh(std::chrono::nanoseconds(0));
+                anew = true;
+            } catch (Timeout const&) {}
+        }
+        ASSERT_EQ(tally.call<&Tally::count>(), 0) << "round " << round;
+    }
+}
+
 }  // namespace
 }  // namespace sinew::testing_support
