@@ -10,6 +10,7 @@
 
 #include "src/base/cgroup.hpp"
 #include "src/base/text.hpp"
+#include "tests/support/refusal.hpp"
 
 namespace sinew::launch {
 namespace {
@@ -31,16 +32,6 @@ protected:
     Processors const two_by_four() { return synthetic_processors("package:2 core:4 pu:2"); }
 };
 
-template <class Call>
-std::string usage_error_of(Call const& call) {
-    try {
-        call();
-    } catch (UsageError const& error) {
-        return error.what();
-    }
-    return "(nothing thrown)";
-}
-
 TEST_F(Binding, CoreGivesEachRankAllHardwareThreadsOfItsOwn) {
     EXPECT_THAT(bindings(BindTo::core, 3, two_by_four()), ElementsAre("0-1", "2-3", "4-5"));
 }
@@ -53,7 +44,7 @@ TEST_F(Binding, CoreFollowsTheOperatingSystemsNumbers) {
 }
 
 TEST_F(Binding, CoreRefusesMoreRanksThanCoresWithNumbersAndRemedy) {
-    EXPECT_THAT(usage_error_of([&] { bindings(BindTo::core, 9, two_by_four()); }),
+    EXPECT_THAT(testing_support::refusal([&] { bindings(BindTo::core, 9, two_by_four()); }),
                 AllOf(HasSubstr("9 ranks on 8 cores"), HasSubstr("--bind-to socket or none")));
 }
 
@@ -158,8 +149,8 @@ TEST(CpuList, GoesToTextAndBack) {
 TEST(CpuList, RefusesWhatIsNone) {
     for (char const* const bad :
          {"a", "1-", "-1", "3-1", "1,,2", "1,", ",1", "2,1", "1 2", "0-99999"})
-        EXPECT_THAT(usage_error_of([&] { parse_cpu_list(bad); }), HasSubstr(bad)) << bad;
-    EXPECT_THAT(usage_error_of([] { to_cpu_set("1024"); }), HasSubstr("1024"));
+        EXPECT_THAT(testing_support::refusal([&] { parse_cpu_list(bad); }), HasSubstr(bad)) << bad;
+    EXPECT_THAT(testing_support::refusal([] { to_cpu_set("1024"); }), HasSubstr("1024"));
 }
 
 /// A made-up /proc and /sys.

@@ -24,7 +24,6 @@ namespace {
 
 using namespace std::chrono_literals;
 using namespace testing_support;
-using process::test::refusal;
 using process::test::Variable;
 using testing::AllOf;
 using testing::HasSubstr;
@@ -118,14 +117,14 @@ TEST_F(PoolResources, AsManyWorkersAsThereIsRoomFor) {
 
 TEST_F(PoolResources, TooMuchIsRefusedWithNumbers) {
     Variable const two("CUDA_VISIBLE_DEVICES", "0,1");
-    EXPECT_THAT(refusal<UsageError>([] { Pool(2, wanting({.cpu = 1000})); }),
+    EXPECT_THAT(message_of<UsageError>([] { Pool(2, wanting({.cpu = 1000})); }),
                 HasSubstr("a pool of 2 workers wants 1000 cores, this host lets us have "));
-    EXPECT_THAT(refusal<UsageError>([] { Pool(3, wanting({.gpu = 1})); }),
+    EXPECT_THAT(message_of<UsageError>([] { Pool(3, wanting({.gpu = 1})); }),
                 HasSubstr("a pool of 3 workers wants 3 GPUs (1 each), this host lets us have 2"));
     Pool pool(2, wanting({.gpu = 1}));
-    EXPECT_THAT(refusal<UsageError>([&] { pool.resize(3); }), HasSubstr("wants 3 GPUs"));
+    EXPECT_THAT(message_of<UsageError>([&] { pool.resize(3); }), HasSubstr("wants 3 GPUs"));
     Pool of_function(2, quiet());
-    EXPECT_THAT(refusal<UsageError>([&] { of_function.apply<too_much>(1); }),
+    EXPECT_THAT(message_of<UsageError>([&] { of_function.apply<too_much>(1); }),
                 HasSubstr("wants 1000 cores"));
     EXPECT_EQ(of_function.apply<square>(3), 9);
 }

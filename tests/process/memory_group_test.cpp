@@ -17,13 +17,13 @@ namespace {
 
 using test::groups_of;
 using test::Heard;
-using test::refusal;
 using test::Root;
 using test::sleep_for_ever;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Optional;
 using testing_support::eventually;
+using testing_support::message_of;
 
 struct MemoryLimits : test::Resources {};
 
@@ -56,11 +56,11 @@ TEST_F(MemoryLimits, MoreMemoryThanThereIsIsRefusedWithNumbers) {
     auto const bounds = memory_bounds();
     Process process({.name = "greedy", .meta = {.memory_mib = std::size_t{1} << 40}},
                     task<sleep_for_ever>);
-    EXPECT_THAT(refusal<UsageError>([&] { process.start(); }),
+    EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
                 AllOf(HasSubstr("greedy wants 1099511627776 MiB of memory"),
                       HasSubstr(text("(it has ", bounds.host >> 20))));
     Process tiny({.meta = {.memory_mib = 15}}, task<sleep_for_ever>);
-    EXPECT_THAT(refusal<UsageError>([&] { tiny.start(); }),
+    EXPECT_THAT(message_of<UsageError>([&] { tiny.start(); }),
                 HasSubstr("wants 15 MiB of memory (at"));
 }
 

@@ -17,12 +17,12 @@ namespace {
 
 using namespace std::chrono_literals;
 using process::test::cpus_of;
-using process::test::refusal;
 using process::test::sleep_for_ever;
 using process::test::Variable;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Optional;
+using testing_support::message_of;
 
 struct Resources : process::test::Resources {};
 
@@ -75,12 +75,12 @@ TEST_F(Resources, CoresThatWereGivenBackAreTheNext) {
 TEST_F(Resources, MoreCoresThanThereAreAreRefusedWithNumbers) {
     auto const mine = cpus_of(::getpid());
     Process process({.name = "greedy", .meta = {.cpu = 1000}}, task<sleep_for_ever>);
-    EXPECT_THAT(refusal<UsageError>([&] { process.start(); }),
+    EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
                 AllOf(HasSubstr("greedy wants 1000 cores, this host lets us have "),
                       HasSubstr(text("(cpuset ", process::cpu_list(mine)))));
     EXPECT_FALSE(process.is_alive());
     Process negative({.meta = {.cpu = -1}}, task<sleep_for_ever>);
-    EXPECT_THAT(refusal<UsageError>([&] { negative.start(); }), HasSubstr("wants -1 cores"));
+    EXPECT_THAT(message_of<UsageError>([&] { negative.start(); }), HasSubstr("wants -1 cores"));
 }
 
 TEST_F(Resources, GpusAreDisjointAndComeBack) {
@@ -110,7 +110,7 @@ TEST_F(Resources, GpusAreDisjointAndComeBack) {
 TEST_F(Resources, MoreGpusThanThereAreAreRefusedAndOtherWishesLeaveThem) {
     Variable const one("CUDA_VISIBLE_DEVICES", "5");
     Process process({.name = "greedy", .meta = {.gpu = 2}}, task<sleep_for_ever>);
-    EXPECT_THAT(refusal<UsageError>([&] { process.start(); }),
+    EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
                 HasSubstr("greedy wants 2 GPUs, this host lets us have 1 (5)"));
     Process other({.meta = {.cpu = 1}}, task<exit_with_gpus>, std::string("5"));
     other.start();

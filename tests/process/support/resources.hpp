@@ -15,6 +15,7 @@
 #include "src/base/text.hpp"
 #include "src/process/memory_group.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
 
 namespace sinew::process::test {
 
@@ -85,16 +86,5 @@ struct Resources : testing::Test {
     }
     testing_support::LeakCheck leaks;
 };
-
-/// What the call throws, of this type.
-template <class Refusal, class Call>
-std::string refusal(Call const& call) {
-    try {
-        call();
-    } catch (Refusal const& error) {
-        return error.what();
-    }
-    return "not refused";
-}
 
 }  // namespace sinew::process::test
