@@ -21,11 +21,11 @@ constexpr auto farewell_patience = 5s;
 
 }  // namespace
 
-Worker::Worker(process::ChildStart& start, WorkerStart told)
+WorkerProcess::WorkerProcess(process::ChildStart& start, WorkerStart told)
     : name_(start.name), told_(std::move(told)), page_(*start.status),
       executor_(
           page_, current_, [this](Report const& report) { send(report); },
-          [this](Batch& batch) {
+          [this](WorkerBatch& batch) {
               std::lock_guard const lock(guard_);
               give_back(batch);
           }) {
@@ -38,14 +38,14 @@ Worker::Worker(process::ChildStart& start, WorkerStart told)
         [this] { control_->send_now(static_cast<std::uint8_t>(Kind::worn), 0, {}); }});
 }
 
-Worker::~Worker() {
+WorkerProcess::~WorkerProcess() {
     attendant_.reset();
     std::lock_guard const lock(guard_);
     control_ = nullptr;
     bulk_ = nullptr;
 }
 
-int Worker::run() {
+int WorkerProcess::run() {
     auto problem = problem_at_start();
     if (problem.empty()) problem = initialize();
     if (!problem.empty()) return refuse(problem);
@@ -69,14 +69,14 @@ int Worker::run() {
     return unusable_.empty() ? 0 : 1;
 }
 
-std::string Worker::problem_at_start() {
+std::string WorkerProcess::problem_at_start() {
     auto const& own = detail::program_identity().text;
     if (told_.program == own) return "";
     return text(name_, " runs another program than its master: ", own,
                 "; the master's: ", told_.program, ". Install the same build everywhere");
 }
 
-std::string Worker::initialize() {
+std::string WorkerProcess::initialize() {
     if (told_.initializer == 0) return "";
     auto const* const entry = detail::find_task({told_.initializer});
     if (entry == nullptr)
@@ -97,7 +97,7 @@ std::string Worker::initialize() {
     return "";
 }
 
-int Worker::refuse(std::string const& why) {
+int WorkerProcess::refuse(std::string const& why) {
     {
         std::lock_guard const lock(guard_);
         control_->send(static_cast<std::uint8_t>(Kind::refused), 0,
@@ -107,7 +107,7 @@ int Worker::refuse(std::string const& why) {
     return 1;
 }
 
-Batch* Worker::next_batch() {
+WorkerBatch* WorkerProcess::next_batch() {
     decltype(forgotten_) forgotten;  // destroyed last, without the guard: their state is the user's
     std::unique_lock lock(guard_);
     forgotten.swap(forgotten_);
@@ -124,15 +124,15 @@ Batch* Worker::next_batch() {
     return ready->get();
 }
 
-void Worker::finish(Batch& batch) {
-    std::unique_ptr<Batch> own;  // its job may be the last of it: destroyed without the guard
+void WorkerProcess::finish(WorkerBatch& batch) {
+    std::unique_ptr<WorkerBatch> own;  // its job may be the last of it: destroyed without the guard
     std::lock_guard const lock(guard_);
-    auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<Batch>::get);
+    auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<WorkerBatch>::get);
     own = std::move(*found);
     batches_.erase(found);
 }
 
-bool Worker::all_done() {
+bool WorkerProcess::all_done() {
     {
         std::lock_guard const lock(guard_);
         if (!released_ || !batches_.empty()) return false;
@@ -141,7 +141,7 @@ bool Worker::all_done() {
     return true;
 }
 
-void Worker::drive_until(std::function<bool()> const& condition) {
+void WorkerProcess::drive_until(std::function<bool()> const& condition) {
     for (;;) {
         {
             std::lock_guard const lock(guard_);
@@ -153,7 +153,7 @@ void Worker::drive_until(std::function<bool()> const& condition) {
 
 // What is out needs nobody any more: it can be read when we are gone. When the other end closes is
 // its own business.
-void Worker::close_links() {
+void WorkerProcess::close_links() {
     wire::Loop::Handle look;
     {
         std::lock_guard const lock(guard_);

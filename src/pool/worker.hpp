@@ -22,11 +22,11 @@
 namespace sinew::pool {
 
 /// A worker of a pool: takes what its master sends, executes it in the thread that calls `run`.
-class Worker {
+class WorkerProcess {
 public:
-    Worker(process::ChildStart& start, WorkerStart told);
-    Worker(Worker const&) = delete;
-    ~Worker();
+    WorkerProcess(process::ChildStart& start, WorkerStart told);
+    WorkerProcess(WorkerProcess const&) = delete;
+    ~WorkerProcess();
     /// The exit code.
     int run();
 
@@ -35,8 +35,8 @@ private:
     std::string problem_at_start();
     std::string initialize();
     int refuse(std::string const& why);
-    Batch* next_batch();
-    void finish(Batch& batch);
+    WorkerBatch* next_batch();
+    void finish(WorkerBatch& batch);
     bool all_done();
     void close_links();
     /// Asks with the guard held.
@@ -59,8 +59,8 @@ private:
     void told(ForgetTold const& forget);
     void told(ReleaseTold const& release);
     void told(FencedTold const& fenced);
-    std::uint32_t give_back(Batch& batch);
-    void drop(Batch const& batch);
+    std::uint32_t give_back(WorkerBatch& batch);
+    void drop(WorkerBatch const& batch);
     /// Ends the process: nothing that the master says makes sense any more.
     [[noreturn]] void give_up(std::string const& why);
 
@@ -77,7 +77,7 @@ private:
     // with the guard held
     std::unique_ptr<wire::Link> control_, bulk_;
     std::unordered_map<std::uint64_t, std::shared_ptr<WorkerJob>> jobs_;
-    std::deque<std::unique_ptr<Batch>> batches_;         ///< in order of arrival
+    std::deque<std::unique_ptr<WorkerBatch>> batches_;   ///< in order of arrival
     std::vector<std::shared_ptr<WorkerJob>> forgotten_;  ///< to be destroyed by the main thread
     Transfers transfers_;
     std::string unusable_;  ///< why the master cannot use us; empty: it can

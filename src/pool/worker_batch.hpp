@@ -30,8 +30,8 @@ struct WorkerJob {
     bool prepared = false;
 };
 
-struct Batch {
-    Batch(TasksHead const& told, std::shared_ptr<WorkerJob> of, std::mutex& guard)
+struct WorkerBatch {
+    WorkerBatch(TasksHead const& told, std::shared_ptr<WorkerJob> of, std::mutex& guard)
         : head(told), job(std::move(of)), progress(told.count, guard), waiting(told.transfer != 0) {
     }
 

@@ -38,11 +38,12 @@ void WorkerJob::prepare() {
 }
 
 Executor::Executor(process::StatusPage& page, CurrentTask& current,
-                   std::function<void(Report const&)> report, std::function<void(Batch&)> give_back)
+                   std::function<void(Report const&)> report,
+                   std::function<void(WorkerBatch&)> give_back)
     : page_(page), current_(current), report_(std::move(report)), give_back_(std::move(give_back)) {
 }
 
-void Executor::run(Batch& batch) {
+void Executor::run(WorkerBatch& batch) {
     begin(batch);
     Reader arguments(batch.arguments.bytes());
     auto now = since_;
@@ -68,7 +69,7 @@ void Executor::run(Batch& batch) {
     watch_forks_of(nullptr);
 }
 
-void Executor::begin(Batch& batch) {
+void Executor::begin(WorkerBatch& batch) {
     auto const& limits = batch.job->head;
     soft_limit_ns_.store(limits.soft_limit_ns, std::memory_order_release);
     hard_limit_ns_.store(limits.hard_limit_ns, std::memory_order_release);
@@ -79,7 +80,7 @@ void Executor::begin(Batch& batch) {
     since_ = Clock::now();
 }
 
-std::uint32_t Executor::stretch(Batch& batch, Reader& arguments, std::uint32_t from,
+std::uint32_t Executor::stretch(WorkerBatch& batch, Reader& arguments, std::uint32_t from,
                                 std::uint32_t until) {
     auto& job = *batch.job;
     for (auto offset = from; offset < until; ++offset) {
@@ -105,7 +106,7 @@ std::uint32_t Executor::stretch(Batch& batch, Reader& arguments, std::uint32_t f
     return until;
 }
 
-void Executor::note_failure(Batch const& batch, std::uint32_t offset,
+void Executor::note_failure(WorkerBatch const& batch, std::uint32_t offset,
                             std::exception_ptr const& error) {
     auto record = detail::describe(error);
     record.function = detail::task_name(batch.job->entry);
@@ -123,7 +124,7 @@ void Executor::adapt(WorkerJob& job, Clock::duration took) {
 
 bool Executor::much_to_report() const { return results_.size() + errors_.size() > report_beyond; }
 
-void Executor::report(Batch const& batch, std::uint32_t done) {
+void Executor::report(WorkerBatch const& batch, std::uint32_t done) {
     end_if_forked();
     // What takes long from here on is not the last task's fault.
     page_.running.store(nothing_running, std::memory_order_release);

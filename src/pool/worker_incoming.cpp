@@ -29,7 +29,7 @@ void guarded(Work work, GiveUp give_up) {
 
 }  // namespace
 
-void Worker::adopt_links(process::ChildStart& start) {
+void WorkerProcess::adopt_links(process::ChildStart& start) {
     auto options = process::control_options();
     options.heartbeat = ms(told_.heartbeat_ms);
     options.suspect_after = {};
@@ -54,7 +54,7 @@ void Worker::adopt_links(process::ChildStart& start) {
                    }});
 }
 
-void Worker::take(wire::Message const& message) {
+void WorkerProcess::take(wire::Message const& message) {
     guarded(
         [&] {
             std::visit([this](auto const& what) { told(what); },
@@ -63,7 +63,7 @@ void Worker::take(wire::Message const& message) {
         [this](auto const* why) { give_up(why); });
 }
 
-void Worker::take_piece(wire::Message const& message) {
+void WorkerProcess::take_piece(wire::Message const& message) {
     guarded(
         [&] {
             auto const piece = read_piece(message.kind, message.payload);
@@ -80,13 +80,13 @@ void Worker::take_piece(wire::Message const& message) {
         [this](auto const* why) { give_up(why); });
 }
 
-void Worker::ended(wire::LinkEnd const& end) {
+void WorkerProcess::ended(wire::LinkEnd const& end) {
     if (end.cause == wire::LinkEnd::Cause::silent) die(page_, Verdict::lease_over);
     if (end.cause == wire::LinkEnd::Cause::violation) give_up(end.text);
     if (!leaving_) ::_exit(1);  // there is no master any more
 }
 
-void Worker::told(FunctionTold const& function) {
+void WorkerProcess::told(FunctionTold const& function) {
     auto const& head = function.head;
     auto const* const entry = detail::find_task({head.task_id});
     if (entry != nullptr) {
@@ -102,14 +102,14 @@ void Worker::told(FunctionTold const& function) {
     seat_.leave();
 }
 
-void Worker::told(TasksTold const& tasks) {
+void WorkerProcess::told(TasksTold const& tasks) {
     auto const& head = tasks.head;
     auto const job = jobs_.find(head.job);
     if (job == jobs_.end()) {
         if (!unusable_.empty()) return;
         give_up(text("tasks of job ", head.job, ", which has no function"));
     }
-    auto batch = std::make_unique<Batch>(head, job->second, guard_);
+    auto batch = std::make_unique<WorkerBatch>(head, job->second, guard_);
     if (head.transfer == 0) {
         batch->arguments = Blob(tasks.arguments);
     } else if (transfers_.complete(head.transfer)) {
@@ -120,7 +120,7 @@ void Worker::told(TasksTold const& tasks) {
     seat_.leave();
 }
 
-void Worker::told(RevokeTold const& revoke) {
+void WorkerProcess::told(RevokeTold const& revoke) {
     auto const found = std::ranges::find(batches_, revoke.batch,
                                          [](auto const& batch) { return batch->head.batch; });
     if (found == batches_.end()) return;  // all its results are on their way
@@ -129,20 +129,20 @@ void Worker::told(RevokeTold const& revoke) {
 }
 
 /// What has not begun. Returns how many are kept.
-std::uint32_t Worker::give_back(Batch& batch) {
+std::uint32_t WorkerProcess::give_back(WorkerBatch& batch) {
     auto const kept = batch.progress.revoke();
     RevokedHead const head{batch.head.batch, kept, 0};
     control_->send(static_cast<std::uint8_t>(Kind::revoked), 0, {bytes_of(head)});
     return kept;
 }
 
-void Worker::told(StopTaskTold const& stop) {
+void WorkerProcess::told(StopTaskTold const& stop) {
     auto const word = current_.word();
     if (word != nothing_running && word >> 32 == (stop.batch & UINT32_MAX))
         current_.ask_to_stop(word);
 }
 
-void Worker::told(ForgetTold const& forget) {
+void WorkerProcess::told(ForgetTold const& forget) {
     auto const found = jobs_.find(forget.job);
     if (found == jobs_.end()) return;
     forgotten_.push_back(std::move(found->second));
@@ -150,22 +150,22 @@ void Worker::told(ForgetTold const& forget) {
     seat_.leave();
 }
 
-void Worker::told(ReleaseTold const&) {
+void WorkerProcess::told(ReleaseTold const&) {
     released_ = true;
     seat_.leave();
 }
 
-void Worker::told(FencedTold const&) { ::_exit(1); }
+void WorkerProcess::told(FencedTold const&) { ::_exit(1); }
 
-void Worker::drop(Batch const& batch) {
+void WorkerProcess::drop(WorkerBatch const& batch) {
     if (batch.waiting) transfers_.discard(batch.head.transfer);
     forgotten_.push_back(batch.job);
-    auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<Batch>::get);
+    auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<WorkerBatch>::get);
     batches_.erase(found);
     seat_.leave();
 }
 
-void Worker::give_up(std::string const& why) {
+void WorkerProcess::give_up(std::string const& why) {
     log_warning(text(name_, ": its master sent what makes no sense (", why, "): it ends"));
     ::_exit(1);
 }

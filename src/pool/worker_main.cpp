@@ -17,7 +17,7 @@ int worker_main(process::ChildStart& start) {
     try {
         Reader reader(start.message);
         auto told = WorkerStart::decode_from(reader);
-        return Worker(start, std::move(told)).run();
+        return WorkerProcess(start, std::move(told)).run();
     } catch (std::exception const& error) {
         log_warning(text(start.name, ": ", error.what()));
         return 1;

@@ -21,7 +21,7 @@ Bytes cut(Bytes part, std::size_t at, std::size_t from, std::size_t size) {
 
 }  // namespace
 
-void Worker::send(Report const& report) {
+void WorkerProcess::send(Report const& report) {
     auto head = report.head;
     auto errors = report.errors, results = report.results;
     if (errors.size() + results.size() > large) {
@@ -39,13 +39,13 @@ void Worker::send(Report const& report) {
 }
 
 // Beside the one that is executed.
-bool Worker::another_is_ready() const {
+bool WorkerProcess::another_is_ready() const {
     return std::ranges::any_of(
         batches_, [](auto const& batch) { return !batch->executing && !batch->waiting; });
 }
 
 // The master may be slow to read: not much more is copied than it takes.
-std::uint64_t Worker::send_pieces(Bytes errors, Bytes results) {
+std::uint64_t WorkerProcess::send_pieces(Bytes errors, Bytes results) {
     PieceHead const head{++last_transfer_, errors.size() + results.size()};
     for (std::size_t from = 0; from < head.total; from += piece_size) {
         drive_until([this] { return !bulk_full_; });

@@ -81,7 +81,7 @@ SocketEngine::Group SocketEngine::split(SocketGroup& parent, std::vector<int> me
 
 void SocketEngine::leave(SocketGroup& group) {
     std::scoped_lock const lock(mutex_);
-    for (Message& message : group.messages) answer_unwanted(message);
+    for (UnexpectedMessage& message : group.messages) answer_unwanted(message);
     group.messages.clear();
     groups_.remove(group);
     flush_posted();

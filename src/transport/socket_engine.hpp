@@ -53,11 +53,11 @@ private:
     Sink take_data(SocketStream& stream, Frame const& frame);
     void take_withdrawal(SocketStream& stream, Frame const& frame);
     void match(SocketGroup& group, Receive& receive);
-    bool claim(Message& message, Receive& receive);
-    bool claim_copy(Message& message, Receive& receive);
+    bool claim(UnexpectedMessage& message, Receive& receive);
+    bool claim_copy(UnexpectedMessage& message, Receive& receive);
     void clear(SocketStream& stream, std::uint64_t id, Receive& receive);
     void consume(SocketStream& stream, std::size_t bytes);
-    void answer_unwanted(Message& message);
+    void answer_unwanted(UnexpectedMessage& message);
     void finish(Receive& receive);
     bool send_to_self(SocketGroup& group, Send& send);
     void cancel_receive(Receive& receive);

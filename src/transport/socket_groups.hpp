@@ -36,7 +36,7 @@ struct SocketGroup {
     GroupId const id;
     std::vector<int> members;  ///< empty: no transport yet, messages came early
     std::deque<Receive*> posted;
-    std::list<Message> messages;
+    std::list<UnexpectedMessage> messages;
     std::vector<std::uint64_t> families;  ///< of the groups split from this one
     std::uint64_t orders = 0;
 

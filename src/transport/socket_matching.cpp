@@ -77,8 +77,8 @@ Sink SocketEngine::take_message(SocketStream& stream, Frame const& frame) {
         if (receive->fits()) sink.to = receive->to;
         return sink;
     }
-    group->messages.push_back({Message::Kind::copied, stream.peer(), frame.tag, frame.bytes,
-                               room_for(frame.bytes), 0, nullptr});
+    group->messages.push_back({UnexpectedMessage::Kind::copied, stream.peer(), frame.tag,
+                               frame.bytes, room_for(frame.bytes), 0, nullptr});
     sink.message = &group->messages.back();
     sink.to = sink.message->copy.get();
     return sink;
@@ -91,8 +91,8 @@ void SocketEngine::take_announcement(SocketStream& stream, Frame const& frame) {
         assign(*receive, stream.peer(), frame.bytes);
         return clear(stream, frame.id, *receive);
     }
-    group->messages.push_back({Message::Kind::announced, stream.peer(), frame.tag, frame.bytes,
-                               nullptr, frame.id, nullptr});
+    group->messages.push_back({UnexpectedMessage::Kind::announced, stream.peer(), frame.tag,
+                               frame.bytes, nullptr, frame.id, nullptr});
 }
 
 /// Asks for what was announced, unless it is too long: then both sides are done at once.
@@ -128,9 +128,9 @@ void SocketEngine::take_withdrawal(SocketStream& stream, Frame const& frame) {
     }
     Group const group = groups_.for_message(frame.group);
     if (!group) return;
-    group->messages.remove_if([&](Message const& message) {
-        return message.kind == Message::Kind::announced && message.source == stream.peer() &&
-               message.id == frame.id;
+    group->messages.remove_if([&](UnexpectedMessage const& message) {
+        return message.kind == UnexpectedMessage::Kind::announced &&
+               message.source == stream.peer() && message.id == frame.id;
     });
 }
 
@@ -145,22 +145,22 @@ void SocketEngine::match(SocketGroup& group, Receive& receive) {
 }
 
 /// True when the message is here, whole or too long.
-bool SocketEngine::claim(Message& message, Receive& receive) {
+bool SocketEngine::claim(UnexpectedMessage& message, Receive& receive) {
     switch (message.kind) {
-        case Message::Kind::announced:
+        case UnexpectedMessage::Kind::announced:
             clear(stream(message.source), message.id, receive);
             break;
-        case Message::Kind::local:
+        case UnexpectedMessage::Kind::local:
             if (receive.fits()) copy_bytes(receive.to, message.sender->from, message.bytes);
             message.sender->done.store(true, std::memory_order_release);
             return true;
-        case Message::Kind::copied:
+        case UnexpectedMessage::Kind::copied:
             return claim_copy(message, receive);
     }
     return false;
 }
 
-bool SocketEngine::claim_copy(Message& message, Receive& receive) {
+bool SocketEngine::claim_copy(UnexpectedMessage& message, Receive& receive) {
     receive.arrived = message.bytes;  // when the sink says complete
     std::size_t here = message.bytes;
     if (message.source != me_) {
@@ -184,12 +184,12 @@ void SocketEngine::consume(SocketStream& stream, std::size_t bytes) {
     stream.consumed = 0;
 }
 
-void SocketEngine::answer_unwanted(Message& message) {
-    if (message.kind == Message::Kind::local) {
+void SocketEngine::answer_unwanted(UnexpectedMessage& message) {
+    if (message.kind == UnexpectedMessage::Kind::local) {
         message.sender->done.store(true, std::memory_order_release);
     } else if (message.source != me_) {
         SocketStream& from = stream(message.source);
-        if (message.kind == Message::Kind::announced)
+        if (message.kind == UnexpectedMessage::Kind::announced)
             return post(from, Frame::Kind::drop, message.id);
         if (from.sink().message == &message) from.sink() = {nullptr, from.sink().left};
         consume(from, window_cost(message.bytes));
@@ -205,13 +205,14 @@ bool SocketEngine::send_to_self(SocketGroup& group, Send& send) {
         return true;
     }
     bool const keep = bytes <= own_copy_bytes;
-    Message message{keep ? Message::Kind::copied : Message::Kind::local,
-                    me_,
-                    send.frame.tag,
-                    bytes,
-                    nullptr,
-                    0,
-                    &send};
+    UnexpectedMessage message{
+        keep ? UnexpectedMessage::Kind::copied : UnexpectedMessage::Kind::local,
+        me_,
+        send.frame.tag,
+        bytes,
+        nullptr,
+        0,
+        &send};
     if (keep) {
         message.copy = room_for(bytes);
         copy_bytes(message.copy.get(), send.from, bytes);
@@ -236,8 +237,8 @@ void SocketEngine::cancel_send(Send& send) {
         return;
     }
     groups_.each([&](SocketGroup& group) {
-        group.messages.remove_if([&](Message const& message) {
-            return message.kind == Message::Kind::local && message.sender == &send;
+        group.messages.remove_if([&](UnexpectedMessage const& message) {
+            return message.kind == UnexpectedMessage::Kind::local && message.sender == &send;
         });
     });
 }

@@ -51,7 +51,7 @@ struct Receive : Transfer {
 };
 
 /// A message that came before its receive.
-struct Message {
+struct UnexpectedMessage {
     enum class Kind : std::uint8_t {
         copied,     ///< is here, or the rest of it is just arriving
         announced,  ///< waits at its sender under `id`
@@ -75,7 +75,7 @@ struct Sink {
     std::byte* to = nullptr;  ///< null: nowhere
     std::size_t left = 0;
     Receive* receive = nullptr;
-    Message* message = nullptr;
+    UnexpectedMessage* message = nullptr;
 };
 
 }  // namespace sinew::detail
