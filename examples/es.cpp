@@ -11,10 +11,13 @@
 #include <cstdint>
 #include <iostream>
 #include <numeric>
+#include <optional>
 #include <ranges>
 #include <sinew/init.hpp>
 #include <sinew/pool.hpp>
+#include <sinew/shared.hpp>
 #include <sinew/sinew.hpp>
+#include <span>
 #include <vector>
 
 namespace {
@@ -32,29 +35,26 @@ std::uint64_t scramble(std::uint64_t x) {  // splitmix64
     return x ^ (x >> 31);
 }
 
-/// Normal random numbers, the same in every process; a member's noise is a stretch of it.
-std::vector<float> const& noise_table() {
-    static std::vector<float> const table = [] {
-        std::vector<float> numbers(1 << 20);
-        for (std::size_t i = 0; i < numbers.size(); ++i) {
-            double const u = static_cast<double>((scramble(2 * i) >> 11) + 1) * 0x1p-53;
-            double const v = static_cast<double>(scramble(2 * i + 1) >> 11) * 0x1p-53;
-            numbers[i] = static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(6.2831853 * v));
-        }
-        return numbers;
-    }();
-    return table;
+/// Normal random numbers, the same in every process; a member's noise is a stretch of them.
+using NoiseTable = sinew::Shared<float[]>;
+NoiseTable noise_table() {
+    std::vector<float> numbers(1 << 20);
+    for (std::size_t i = 0; i < numbers.size(); ++i) {
+        double const u = static_cast<double>((scramble(2 * i) >> 11) + 1) * 0x1p-53;
+        double const v = static_cast<double>(scramble(2 * i + 1) >> 11) * 0x1p-53;
+        numbers[i] = static_cast<float>(std::sqrt(-2 * std::log(u)) * std::cos(6.2831853 * v));
+    }
+    return sinew::share(std::span(numbers));
 }
-
-void fill_noise_table() { noise_table(); }
 
 /// Members come in pairs with opposite noise: what the two have in common cancels out.
 struct Noise {
     float const* values;
     float sign;
 };
-Noise noise_of(std::uint32_t iteration, std::uint32_t member, std::size_t weights) {
-    auto const& table = noise_table();
+Noise noise_of(NoiseTable const& shared, std::uint32_t iteration, std::uint32_t member,
+               std::size_t weights) {
+    auto const table = shared.get();
     auto const number = std::uint64_t{iteration} << 32 | member / 2;
     auto const offset = scramble(number) % (table.size() - weights);
     return {table.data() + offset, member % 2 == 0 ? 1.0F : -1.0F};
@@ -76,14 +76,16 @@ float episode(std::vector<float> const& weights, std::uint32_t steps) {
     return static_cast<float>(-cost / steps / static_cast<double>(weights.size()));
 }
 
-/// The task: it travels with the weights once per iteration and worker, not once per member.
+/// The task: it travels with the weights once per iteration and worker, not once per member. Of the noise only
+/// a handle travels: the workers of a host all read the same memory.
 struct Rollout {
+    std::optional<NoiseTable> table;
     std::vector<float> weights;
     std::uint32_t iteration = 0, steps = 0;
     float sigma = 0;
 
     float operator()(std::uint32_t member) const {
-        auto const noise = noise_of(iteration, member, weights.size());
+        auto const noise = noise_of(*table, iteration, member, weights.size());
         std::vector<float> tried(weights);
         for (std::size_t i = 0; i < tried.size(); ++i)
             tried[i] += sigma * noise.sign * noise.values[i];
@@ -91,7 +93,7 @@ struct Rollout {
     }
     template <class Archive>
     void serialize(Archive& archive) {
-        archive(weights, iteration, steps, sigma);
+        archive(table, weights, iteration, steps, sigma);
     }
 };
 
@@ -110,11 +112,12 @@ std::vector<float> shape(std::vector<float> const& returns) {
 }
 
 /// The members' noise, each by its shaped return.
-std::vector<float> summed(std::vector<float> const& shaped, std::uint32_t first, std::uint32_t last,
-                          std::uint32_t iteration, std::size_t weights) {
+std::vector<float> summed(NoiseTable const& table, std::vector<float> const& shaped,
+                          std::uint32_t first, std::uint32_t last, std::uint32_t iteration,
+                          std::size_t weights) {
     std::vector<float> sum(weights);
     for (std::uint32_t member = first; member < last; ++member) {
-        auto const noise = noise_of(iteration, member, weights);
+        auto const noise = noise_of(table, iteration, member, weights);
         float const factor = noise.sign * shaped[member];
         for (std::size_t i = 0; i < weights; ++i) sum[i] += factor * noise.values[i];
     }
@@ -135,8 +138,9 @@ struct Outcome {
 
 /// Calls `returns(rollout)` and `update(shaped, iteration)`, which gives the sum over all members.
 template <class Returns, class Sum>
-Outcome evolve(Setting const& setting, Returns const& returns, Sum const& sum) {
-    Rollout rollout{std::vector<float>(setting.weights), 0, setting.steps,
+Outcome evolve(Setting const& setting, NoiseTable const& table, Returns const& returns,
+               Sum const& sum) {
+    Rollout rollout{table, std::vector<float>(setting.weights), 0, setting.steps,
                     static_cast<float>(setting.sigma)};
     Outcome outcome;
     outcome.start = episode(rollout.weights, setting.steps);
@@ -150,24 +154,23 @@ Outcome evolve(Setting const& setting, Returns const& returns, Sum const& sum) {
 }
 
 /// The master's way: tasks bring the returns, and it sums up alone. The other ranks only serve.
-Outcome by_pool(sinew::Communicator& comm, Setting const& setting) {
+Outcome by_pool(sinew::Communicator& comm, Setting const& setting, NoiseTable const& table) {
     sinew::PoolOptions options;
     options.workers = setting.workers > 0 ? setting.workers : comm.size();
-    options.initializer = sinew::initializer<fill_noise_table>();
     options.progress = sinew::Progress::off;
     sinew::Pool pool(comm, options);
     if (comm.rank() != 0) return {};
     pool.wait_until_workers_up();
     auto const members = sinew::range(0U, setting.population);
     return evolve(
-        setting, [&](Rollout const& rollout) { return pool.map(rollout, members); },
+        setting, table, [&](Rollout const& rollout) { return pool.map(rollout, members); },
         [&](std::vector<float> const& shaped, std::uint32_t iteration) {
-            return summed(shaped, 0, setting.population, iteration, setting.weights);
+            return summed(table, shaped, 0, setting.population, iteration, setting.weights);
         });
 }
 
 /// The ranks' way: each tries its share of the members and sums their noise.
-Outcome by_ranks(sinew::Communicator& comm, Setting const& setting) {
+Outcome by_ranks(sinew::Communicator& comm, Setting const& setting, NoiseTable const& table) {
     auto const size = static_cast<std::uint32_t>(comm.size());
     auto const rank = static_cast<std::uint32_t>(comm.rank());
     auto const begin_of = [&](std::uint64_t of) {
@@ -179,7 +182,7 @@ Outcome by_ranks(sinew::Communicator& comm, Setting const& setting) {
         counts.push_back(begin_of(each + 1) - begin_of(each));
     comm.barrier();
     return evolve(
-        setting,
+        setting, table,
         [&](Rollout const& rollout) {
             std::vector<float> returns(setting.population);
             for (std::uint32_t member = first; member < last; ++member)
@@ -188,7 +191,7 @@ Outcome by_ranks(sinew::Communicator& comm, Setting const& setting) {
             return returns;
         },
         [&](std::vector<float> const& shaped, std::uint32_t iteration) {
-            auto sum = summed(shaped, first, last, iteration, setting.weights);
+            auto sum = summed(table, shaped, first, last, iteration, setting.weights);
             comm.allreduce(sum, sinew::sum, {.algorithm = "ring"});
             return sum;
         });
@@ -203,9 +206,9 @@ bool converged(Outcome const& outcome) { return outcome.end > outcome.start / 10
 
 /// False: one of the ways did not get there.
 bool compare(sinew::Communicator& comm, Setting const& setting) {
-    fill_noise_table();
-    auto const pool = by_pool(comm, setting);
-    auto const ranks = by_ranks(comm, setting);
+    auto const table = noise_table();
+    auto const pool = by_pool(comm, setting, table);
+    auto const ranks = by_ranks(comm, setting, table);
     if (comm.rank() != 0) return true;
     std::cout << setting.population << " members, " << setting.weights << " weights, "
               << setting.iterations << " iterations; " << comm.size() << " ranks\n";

@@ -1,16 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/shared_desk.hpp"
 
-#include <unistd.h>
-
+#include <sinew/encoding.hpp>
 #include <sinew/error.hpp>
 
+#include "src/base/env.hpp"
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::process {
 namespace {
 
-enum class SharedOp : std::uint16_t { get = 1, data, gone };
+/// To the owner: `get`, with the asker's host where a copy for all of it is wanted; `have`, with the FilePlace
+/// of the copy (no file: it can only be kept for the asker). From the owner: `data`; `at`, with a FilePlace of
+/// the asker's host; `gone`, as an answer, or because the last handle of the owner's is gone.
+enum class SharedOp : std::uint16_t { get = 1, data, gone, at, have };
 
 LetterHead head(SharedOp op, std::uint64_t id) {
     return {MailService::share, static_cast<std::uint16_t>(op), 0, id};
@@ -21,7 +25,7 @@ LetterHead head(SharedOp op, std::uint64_t id) {
 void SharedHandle::encode_to(Writer& writer) const {
     owner.encode_to(writer);
     encode(writer, id);
-    encode(writer, path);
+    encode(writer, file);
     encode(writer, size);
 }
 
@@ -29,7 +33,7 @@ SharedHandle SharedHandle::decode_from(Reader& reader) {
     SharedHandle handle;
     handle.owner = ProcessAddress::decode_from(reader);
     handle.id = decode<std::uint64_t>(reader);
-    handle.path = decode<std::string>(reader);
+    handle.file = decode<FilePlace>(reader);
     handle.size = decode<std::uint64_t>(reader);
     return handle;
 }
@@ -43,14 +47,14 @@ public:
         auto const lock = desk_.mail_.lock();
         auto const found = desk_.known_.find({handle_.owner.origin, handle_.id});
         if (found != desk_.known_.end() && found->second.expired()) desk_.known_.erase(found);
-        if (handle_.owner.origin == desk_.mail_.origin() && desk_.own_.erase(handle_.id) != 0)
-            ::unlink(handle_.path.c_str());
+        if (handle_.owner.origin == desk_.mail_.origin()) desk_.let_go(handle_.id);
     }
+    std::span<std::byte const> bytes() override { return source().bytes; }
     void const* value(Decode decode) override {
         std::lock_guard const lock(decoding_);
         if (!value_) {
-            auto const source = desk_.bytes(handle_, route_);
-            Reader reader(source.bytes);
+            auto const encoded = desk_.bytes(handle_, route_);
+            Reader reader(encoded.bytes);
             value_ = decode(reader);
         }
         return value_.get();
@@ -58,10 +62,17 @@ public:
     void encode_to(Writer& writer) const override { handle_.encode_to(writer); }
 
 private:
+    SharedBytes const& source() {
+        std::lock_guard const lock(decoding_);
+        if (!source_) source_ = desk_.bytes(handle_, route_);
+        return *source_;
+    }
+
     SharedDesk& desk_;
     SharedHandle const handle_;
     Route const route_;
     std::mutex decoding_;
+    std::optional<SharedBytes> source_;  ///< of who reads the bytes themselves
     std::shared_ptr<void const> value_;
 };
 
@@ -83,18 +94,30 @@ SharedDesk::Route SharedDesk::route(SharedHandle const& handle) const {
     return handle.owner.host == mail_.runtime().host() ? Route::mapped : Route::fetched;
 }
 
+// A folder that the user has named may be on a disk, for what memory does not hold.
+std::string SharedDesk::folder_of_files() {
+    if (!env("SINEW_TMPDIR")) return "";
+    Lock const lock(mail_.guard());
+    return mail_.runtime().folder();
+}
+
 std::shared_ptr<detail::SharedObject> SharedDesk::add(std::span<std::byte const> bytes) {
+    Own own;
+    if (bytes.size() > small_letter) {
+        own.file =
+            SharedFile::make(bytes, folder_of_files());  // without the guard: it may take long
+        own.bytes = own.file->bytes();
+    } else {
+        auto const copy = std::make_shared<std::vector<std::byte>>(bytes.begin(), bytes.end());
+        own.bytes = {copy, *copy};
+    }
     SharedHandle handle;
     handle.size = bytes.size();
-    {
-        Lock const lock(mail_.guard());
-        handle.id = ++ids_;
-        handle.owner = mail_.own_address();
-        handle.path = text(mail_.runtime().folder(), "/shared-", handle.id);
-    }
-    auto mapped = map_new_file(handle.path, bytes);  // without the guard: it may take long
+    if (own.file) handle.file = own.file->place();
     Lock const lock(mail_.guard());
-    own_.emplace(handle.id, std::move(mapped));
+    handle.id = ++ids_;
+    handle.owner = mail_.own_address();
+    own_.emplace(handle.id, std::move(own));
     auto object = std::make_shared<Object>(*this, handle, Route::mapped);
     known_[{handle.owner.origin, handle.id}] = object;
     return object;
@@ -113,13 +136,13 @@ SharedBytes SharedDesk::bytes(SharedHandle const& handle, Route route) {
     if (handle.owner.origin == mail_.origin()) {
         Lock const lock(mail_.guard());
         auto const found = own_.find(handle.id);
-        if (found != own_.end()) return found->second;
+        if (found != own_.end()) return found->second.bytes;
         throw Unavailable(
             "a shared object whose last handle in this process, which had shared it, "
             "is gone. Keep one as long as others use it");
     }
     if (route == Route::mapped) {
-        if (auto mapped = map_file(handle.path, handle.size); mapped.keeper) return mapped;
+        if (auto mapped = map_shared_file(handle.file)) return *std::move(mapped);
     }
     return fetch(handle);  // which also finds out why it is not there
 }
@@ -127,9 +150,26 @@ SharedBytes SharedDesk::bytes(SharedHandle const& handle, Route route) {
 SharedBytes SharedDesk::fetch(SharedHandle const& handle) {
     Lock lock(mail_.guard());
     auto const peer = mail_.find(handle.owner);
+    if (auto const found = kept_.find({peer.get(), handle.id}); found != kept_.end())
+        return found->second.bytes();
+    bool const for_host = handle.size > small_letter;
+    auto got = ask(lock, handle, peer, for_host ? mail_.runtime().host() : "");
+    if (got.place.is_file()) {
+        lock.unlock();
+        if (auto mapped = map_shared_file(got.place)) return *std::move(mapped);
+        lock.lock();  // that process has just ended, or cannot be seen from here
+        return ask(lock, handle, peer, "").bytes;
+    }
+    lock.unlock();
+    return for_host ? keep(peer, handle.id, got.bytes) : got.bytes;
+}
+
+/// Asks the owner and waits for its answer: bytes, or a place. Throws PeerLost, Unavailable.
+SharedDesk::Fetch SharedDesk::ask(Lock& lock, SharedHandle const& handle,
+                                  std::shared_ptr<Peer> const& peer, std::string const& host) {
     Fetch fetch;
     auto const entry = fetches_.emplace(Key{peer.get(), handle.id}, &fetch);
-    mail_.send(peer, head(SharedOp::get, handle.id));
+    mail_.send(peer, head(SharedOp::get, handle.id), std::as_bytes(std::span(host)));
     try {
         mail_.wait(lock, arrived_, never,
                    [&] { return fetch.answered || !fetch.why_lost.empty(); });
@@ -141,23 +181,88 @@ SharedBytes SharedDesk::fetch(SharedHandle const& handle) {
     if (!fetch.why_lost.empty())
         throw PeerLost(text("an object that ", handle.owner.name, " had shared is gone (",
                             fetch.why_lost, ")"));
-    if (!fetch.bytes.keeper)
+    if (!fetch.bytes.keeper && !fetch.place.is_file())
         throw Unavailable(
             text("an object that ", handle.owner.name,
                  " had shared, and let go (it has no handle of it any more). Keep one "
                  "there as long as others use it"));
-    return fetch.bytes;
+    return fetch;
+}
+
+/// Keeps what this process has fetched for all of this host, and tells the owner.
+SharedBytes SharedDesk::keep(std::shared_ptr<Peer> const& peer, std::uint64_t id,
+                             SharedBytes const& bytes) {
+    std::optional<SharedFile> file;
+    try {
+        file = SharedFile::make(bytes.bytes, folder_of_files());
+    } catch (SystemError const& error) {
+        log_warning(text("the other processes of this host fetch a shared object for themselves: ",
+                         error.what()));
+    }
+    Lock const lock(mail_.guard());
+    auto const place = file ? file->place() : FilePlace();
+    mail_.send(peer, head(SharedOp::have, id), bytes_of(place));
+    if (!file) return bytes;
+    return kept_.insert_or_assign({peer.get(), id}, *std::move(file)).first->second.bytes();
+}
+
+void SharedDesk::let_go(std::uint64_t id) {
+    auto const found = own_.find(id);
+    if (found == own_.end()) return;
+    for (auto const& peer : found->second.copies.holders())
+        mail_.send(peer, head(SharedOp::gone, id));
+    own_.erase(found);
 }
 
 void SharedDesk::letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
-    auto const id = letter.head.id;
-    if (letter.head.op == static_cast<std::uint16_t>(SharedOp::get)) {
-        auto const found = own_.find(id);
-        if (found == own_.end()) return mail_.send(peer, head(SharedOp::gone, id));
-        return mail_.send(peer, head(SharedOp::data, id), found->second.bytes,
-                          found->second.keeper);
+    switch (static_cast<SharedOp>(letter.head.op)) {
+        case SharedOp::get:
+            return asked(peer, letter);
+        case SharedOp::have:
+            return arrived(peer, letter);
+        default:
+            return answer(peer, letter);
     }
+}
+
+void SharedDesk::asked(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    auto const id = letter.head.id;
+    auto const found = own_.find(id);
+    if (found == own_.end()) return mail_.send(peer, head(SharedOp::gone, id));
+    auto& own = found->second;
+    std::string const host(reinterpret_cast<char const*>(letter.bytes.data()), letter.bytes.size());
+    using Answer = SharedCopies::Answer;
+    auto const how = host.empty() ? Answer::ship : own.copies.asked(host, peer);
+    if (how == Answer::ship) ship(peer, id, own);
+    if (how == Answer::at)
+        mail_.send(peer, head(SharedOp::at, id), bytes_of(own.copies.place(host)));
+}
+
+void SharedDesk::ship(std::shared_ptr<Peer> const& peer, std::uint64_t id, Own const& own) {
+    mail_.send(peer, head(SharedOp::data, id), own.bytes.bytes, own.bytes.keeper);
+}
+
+void SharedDesk::arrived(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    auto bytes = letter.bytes;
+    auto const place = take_value<FilePlace>(bytes);
+    auto const id = letter.head.id;
+    auto const found = own_.find(id);
+    if (!place) return;
+    // It had said `gone` to all it knew of when it let go, and this one had not told yet that it holds it.
+    if (found == own_.end()) return mail_.send(peer, head(SharedOp::gone, id));
+    auto& own = found->second;
+    if (place->is_file()) {
+        for (auto const& each : own.copies.arrived(peer, *place))
+            mail_.send(each, head(SharedOp::at, id), bytes_of(*place));
+    } else {
+        for (auto const& each : own.copies.lost(peer)) ship(each, id, own);
+    }
+}
+
+void SharedDesk::answer(std::shared_ptr<Peer> const& peer, Letter const& letter) {
+    Key const key{peer.get(), letter.head.id};
     SharedBytes bytes;
+    FilePlace place;
     if (letter.head.op == static_cast<std::uint16_t>(SharedOp::data)) {
         bytes = {letter.keeper, letter.bytes};
         if (!letter.keeper) {
@@ -165,11 +270,17 @@ void SharedDesk::letter(std::shared_ptr<Peer> const& peer, Letter const& letter)
                 std::make_shared<std::vector<std::byte>>(letter.bytes.begin(), letter.bytes.end());
             bytes = {copy, *copy};
         }
+    } else if (letter.head.op == static_cast<std::uint16_t>(SharedOp::at)) {
+        auto rest = letter.bytes;
+        place = take_value<FilePlace>(rest).value_or(FilePlace());
+    } else {
+        kept_.erase(key);
     }
-    auto const [begin, end] = fetches_.equal_range({peer.get(), id});
+    auto const [begin, end] = fetches_.equal_range(key);
     for (auto each = begin; each != end; ++each) {
         each->second->answered = true;
         each->second->bytes = bytes;
+        each->second->place = place;
     }
     arrived_.notify_all();
 }
@@ -177,6 +288,9 @@ void SharedDesk::letter(std::shared_ptr<Peer> const& peer, Letter const& letter)
 void SharedDesk::lost(std::shared_ptr<Peer> const& peer, std::string const& why) {
     for (auto const& [key, fetch] : fetches_)
         if (key.first == peer.get()) fetch->why_lost = why.empty() ? "its process has ended" : why;
+    std::erase_if(kept_, [&](auto const& each) { return each.first.first == peer.get(); });
+    for (auto& [id, own] : own_)
+        for (auto const& each : own.copies.lost(peer)) ship(each, id, own);
     arrived_.notify_all();
 }
 
@@ -184,8 +298,8 @@ void SharedDesk::lost(std::shared_ptr<Peer> const& peer, std::string const& why)
 
 namespace sinew::detail {
 
-std::shared_ptr<SharedObject> share_bytes(Writer const& bytes) {
-    return process::SharedDesk::instance().add(bytes.bytes());
+std::shared_ptr<SharedObject> share_bytes(std::span<std::byte const> bytes) {
+    return process::SharedDesk::instance().add(bytes);
 }
 
 std::shared_ptr<SharedObject> find_shared(Reader& reader) {

@@ -5,32 +5,31 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <sinew/shared.hpp>
 #include <string>
 #include <utility>
 
 #include "src/process/queue_mail.hpp"
+#include "src/process/shared_copies.hpp"
+#include "src/process/shared_file.hpp"
 
 namespace sinew::process {
-
-/// Bytes and what keeps them.
-struct SharedBytes {
-    std::shared_ptr<void const> keeper;
-    std::span<std::byte const> bytes;
-};
 
 /// A shared object as it travels.
 struct SharedHandle {
     ProcessAddress owner;
     std::uint64_t id = 0;
-    std::string path;
+    FilePlace file;  ///< at its owner; of a small object there is none
     std::uint64_t size = 0;
 
     void encode_to(Writer& writer) const;
     static SharedHandle decode_from(Reader& reader);
 };
 
-/// The shared objects of this process, and those of others that it has handles of.
+/// The shared objects of this process, and those of others that it has handles of. An object of at most
+/// `small_letter` bytes is fetched by a letter; a larger one lies in a file that the processes of the host map,
+/// and goes to each other host once (see SharedCopies).
 class SharedDesk {
 public:
     static SharedDesk& instance();
@@ -43,9 +42,15 @@ public:
 
 private:
     class Object;
+    struct Own {
+        SharedBytes bytes;
+        std::optional<SharedFile> file;
+        SharedCopies copies;
+    };
     struct Fetch {
         bool answered = false;
         SharedBytes bytes;
+        FilePlace place;  ///< where another process of this host has it
         std::string why_lost;
     };
     using Key = std::pair<Peer*, std::uint64_t>;
@@ -53,20 +58,25 @@ private:
     explicit SharedDesk(Mail& mail);
     SharedBytes bytes(SharedHandle const& handle, Route route);
     SharedBytes fetch(SharedHandle const& handle);
+    Fetch ask(Lock& lock, SharedHandle const& handle, std::shared_ptr<Peer> const& peer,
+              std::string const& host);
+    SharedBytes keep(std::shared_ptr<Peer> const& peer, std::uint64_t id, SharedBytes const& bytes);
+    std::string folder_of_files();
     void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void asked(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void arrived(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void answer(std::shared_ptr<Peer> const& peer, Letter const& letter);
+    void ship(std::shared_ptr<Peer> const& peer, std::uint64_t id, Own const& own);
+    void let_go(std::uint64_t id);
     void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
 
     Mail& mail_;
     std::uint64_t ids_ = 0;
-    std::map<std::uint64_t, SharedBytes> own_;
+    std::map<std::uint64_t, Own> own_;
+    std::map<Key, SharedFile> kept_;  ///< of other hosts, until their owners let go
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Object>> known_;
     std::multimap<Key, Fetch*> fetches_;
     std::condition_variable arrived_;
 };
-
-/// Writes the bytes into a new file, and maps it. Throws SystemError.
-SharedBytes map_new_file(std::string const& path, std::span<std::byte const> bytes);
-/// Empty keeper: there is no such file, or it is not of this size.
-SharedBytes map_file(std::string const& path, std::size_t size);
 
 }  // namespace sinew::process

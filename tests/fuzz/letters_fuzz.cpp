@@ -54,8 +54,12 @@ std::vector<std::byte> answer_to(Letter const& letter) {
     auto const service = letter.head.service;
     auto const op = letter.head.op;
     auto const id = letter.head.id, number = letter.head.number;
-    if (service == MailService::share && op == 1)
+    // With bytes, or it is gone, or at the place of a file that is none of this object's.
+    FilePlace const place{static_cast<int>(id % 5), static_cast<int>(id % 7) - 1, id, id, 8};
+    if (service == MailService::share && op == 1 && (id % 3 < 2 || letter.bytes.empty()))
         put_letter(frame, head(service, id % 2 == 0 ? 2 : 3, id), bytes_of(id));
+    else if (service == MailService::share && op == 1)
+        put_letter(frame, head(service, 4, id), bytes_of(place));
     if (service != MailService::queue) return frame;
     auto const say = [&](QueueOp what, std::uint64_t about, Bytes bytes) {
         put_letter(frame, head(service, static_cast<unsigned>(what), id, about), bytes);
@@ -279,10 +283,11 @@ struct Game {
         if (what % 2 == 0) {
             auto const bytes = script.some();
             writer.write(bytes.data(), bytes.size());
-            object = detail::share_bytes(writer);
+            object = detail::share_bytes(writer.bytes());
             return;
         }
-        SharedHandle{elsewhere(what / 2 % peers), what / 2u, "/nowhere", 8}.encode_to(writer);
+        SharedHandle{elsewhere(what / 2 % peers), what / 2u, {}, what % 4 < 2 ? 8u : 1u << 20}
+            .encode_to(writer);
         Reader reader(writer.bytes());
         object = detail::find_shared(reader);
         (void)object->value([](Reader& value) -> std::shared_ptr<void const> {
