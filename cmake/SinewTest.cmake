@@ -1,21 +1,27 @@
 # SPDX-License-Identifier: Apache-2.0
-# sinew_add_test(name SOURCES a.cpp... [RANKS n...] [LABELS l...] [TIMEOUT s] [LIBS t...] [ENV K=V...])
-# sinew_add_test(name COMMAND target arguments... [RANKS n...] [LABELS l...] [TIMEOUT s] [ENV K=V...])
+# sinew_add_test(name SOURCES a.cpp... [RANKS n...] [LABELS l...] [TIMEOUT s] [LIBS t...] [ENV K=V...]
+#                [CHECKED])
+# sinew_add_test(name COMMAND target arguments... [RANKS n...] [LABELS l...] [TIMEOUT s] [ENV K=V...]
+#                [CHECKED])
 #
 # One GoogleTest program, or a program that is built anyway. Without RANKS it is one ctest entry;
 # with RANKS it is one entry name/n for each count, started by the mpiexec of the MPI we build
 # with, labelled mpi, and left out when there is no MPI. Exit code 77 means skipped. The default
 # TIMEOUT is 60; a sanitizer makes all of them three times as long.
+#
+# Tests run as programs do, with SINEW_CHECK=0. CHECKED adds a second entry name/checked (with RANKS:
+# name/n/checked) with SINEW_CHECK=1, where all ranks compare each call before it begins.
 find_package(GTest QUIET)
 if(NOT TARGET GTest::gmock)
     message(FATAL_ERROR "sinew: the tests need GoogleTest. Debian: apt-get install libgtest-dev "
         "libgmock-dev, or configure with -DSINEW_BUILD_TESTS=OFF")
 endif()
 
-# SINEW_CHECK: every test also checks that all ranks make the same calls. The rest lets more
-# ranks than cores share a machine, as root and in a container too; each MPI reads only its own.
+# SINEW_CHECK=0: with 1 every collective call is preceded by a barrier in effect, and would never meet
+# the messages of the one before. The rest lets more ranks than cores share a machine, as root and in
+# a container too; each MPI reads only its own.
 set(SINEW_TEST_ENVIRONMENT
-    SINEW_CHECK=1
+    SINEW_CHECK=0
     OMPI_MCA_mpi_yield_when_idle=1
     OMPI_MCA_rmaps_base_oversubscribe=1
     OMPI_ALLOW_RUN_AS_ROOT=1
@@ -60,7 +66,7 @@ function(sinew_test_program name ranks)
 endfunction()
 
 function(sinew_add_test name)
-    cmake_parse_arguments(arg "" "TIMEOUT" "SOURCES;COMMAND;RANKS;LABELS;LIBS;ENV" ${ARGN})
+    cmake_parse_arguments(arg "CHECKED" "TIMEOUT" "SOURCES;COMMAND;RANKS;LABELS;LIBS;ENV" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "sinew_add_test(${name}): does not know ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -74,17 +80,30 @@ function(sinew_add_test name)
         set(arg_COMMAND ${name})
         sinew_test_program(${name} "${arg_RANKS}" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
     endif()
-    if(NOT arg_RANKS)
-        add_test(NAME ${name} COMMAND ${arg_COMMAND})
-        sinew_test_properties(${name} LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${arg_ENV})
+    set(variants plain)
+    if(arg_CHECKED)
+        list(APPEND variants checked)
     endif()
     list(POP_FRONT arg_COMMAND program)
-    foreach(ranks IN LISTS arg_RANKS)
-        add_test(NAME ${name}/${ranks}
-            COMMAND ${MPIEXEC_EXECUTABLE} ${SINEW_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
-                $<TARGET_FILE:${program}> ${arg_COMMAND})
-        sinew_test_properties(${name}/${ranks}
-            LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${asan} ${arg_ENV})
-        set_tests_properties(${name}/${ranks} PROPERTIES PROCESSORS ${ranks})
+    foreach(variant IN LISTS variants)
+        set(environment ${arg_ENV})
+        set(check "")
+        if(variant STREQUAL "checked")
+            list(APPEND environment SINEW_CHECK=1)
+            set(check /checked)
+        endif()
+        if(NOT arg_RANKS)
+            add_test(NAME ${name}${check} COMMAND ${program} ${arg_COMMAND})
+            sinew_test_properties(${name}${check}
+                LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${environment})
+        endif()
+        foreach(ranks IN LISTS arg_RANKS)
+            add_test(NAME ${name}/${ranks}${check}
+                COMMAND ${MPIEXEC_EXECUTABLE} ${SINEW_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
+                    $<TARGET_FILE:${program}> ${arg_COMMAND})
+            sinew_test_properties(${name}/${ranks}${check}
+                LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${asan} ${environment})
+            set_tests_properties(${name}/${ranks}${check} PROPERTIES PROCESSORS ${ranks})
+        endforeach()
     endforeach()
 endfunction()

@@ -4,28 +4,11 @@
 #include <sinew/error.hpp>
 
 #include "collectives/catalogue.hpp"
-#include "tests/comm/suite_calls.hpp"
+#include "tests/comm/suite_types.hpp"
 
 namespace sinew::tests {
 
 namespace {
-
-using Kind = ReduceOp::Kind;
-
-constexpr Kind predefined[] = {
-    Kind::sum,        Kind::prod,        Kind::min,     Kind::max,    Kind::logical_and,
-    Kind::logical_or, Kind::logical_xor, Kind::bit_and, Kind::bit_or, Kind::bit_xor,
-    Kind::minloc,     Kind::maxloc,      Kind::average};
-
-void all_types_and_operations(Communicator& comm, std::size_t count) {
-    for_each_type([&](auto tag) {
-        using T = typename decltype(tag)::type;
-        Suite<T> suite(comm, count, {});
-        suite.movements();
-        for (Kind kind : predefined)
-            if (ReduceOp const op(kind); op.accepts(data_type_of<T>())) suite.reductions(op);
-    });
-}
 
 /// Every algorithm by name, where it applies; refusals come before anything is sent.
 void all_algorithms(Communicator& comm, std::size_t count) {
@@ -77,8 +60,11 @@ void all_algorithms(Communicator& comm, std::size_t count) {
                         suite.alltoallv();
                         break;
                     case Collective::scan:
+                        suite.scan(sum);
+                        break;
                     case Collective::exscan:
-                        break;  // two collectives in one: below
+                        suite.exscan(sum);
+                        break;
                     case Collective::barrier:
                         comm.barrier({.algorithm = algorithm.name});
                         break;
@@ -95,17 +81,11 @@ void all_algorithms(Communicator& comm, std::size_t count) {
 }  // namespace
 
 void run_collective_suite(Communicator& comm) {
-    for (std::size_t count : {0, 1, 17}) all_types_and_operations(comm, count);
-    for (std::size_t count : {0, 1, 3, 1031, 40000}) all_algorithms(comm, count);
-    // Long enough for every large-message algorithm, short enough for all types.
-    for_each_type([&](auto tag) {
-        using T = typename decltype(tag)::type;
-        Suite<T> suite(comm, 100'003, {});
-        suite.allreduce(is_indexed<T> ? minloc : sum);
-        suite.reduce_scatter_block(is_indexed<T> ? maxloc : prod);
-        suite.broadcast(0);
-        suite.allgather();
-    });
+    suite_of_floats(comm);
+    suite_of_pairs(comm);
+    suite_of_signed(comm);
+    suite_of_unsigned(comm);
+    for (std::size_t const count : {0, 1, 3, 1031, 40000}) all_algorithms(comm, count);
 }
 
 }  // namespace sinew::tests

@@ -9,29 +9,12 @@
 #include <functional>
 #include <numeric>
 #include <string>
-#include <tuple>
 #include <type_traits>
 #include <vector>
 
 #include <sinew/communicator.hpp>
 
 namespace sinew::tests {
-
-template <class T>
-struct TypeTag {
-    using type = T;
-};
-
-template <class F>
-void for_each_type(F&& f) {
-    auto const each = [&](auto... tags) { (f(tags), ...); };
-    each(TypeTag<float16>{}, TypeTag<bfloat16>{}, TypeTag<float>{}, TypeTag<double>{},
-         TypeTag<std::complex<float>>{}, TypeTag<std::complex<double>>{}, TypeTag<std::int8_t>{},
-         TypeTag<std::int16_t>{}, TypeTag<std::int32_t>{}, TypeTag<std::int64_t>{},
-         TypeTag<std::uint8_t>{}, TypeTag<std::uint16_t>{}, TypeTag<std::uint32_t>{},
-         TypeTag<std::uint64_t>{}, TypeTag<ValueIndex<float>>{}, TypeTag<ValueIndex<double>>{},
-         TypeTag<ValueIndex<std::int32_t>>{}, TypeTag<ValueIndex<std::int64_t>>{});
-}
 
 template <class T>
 inline constexpr bool is_complex = false;
