@@ -2,7 +2,9 @@
 #pragma once
 
 #include <cstddef>
+#include <limits>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <sinew/transport.hpp>
@@ -20,10 +22,16 @@ public:
     /// Called between polls of a wait that lasts; `round` counts from 0. Spins, yields, sleeps or
     /// lets another operation run. Throws Timeout, PeerLost.
     virtual void idle(int round, Channel const& channel) = 0;
+    /// This rank and its operation in words, for errors: "rank 0 of 4 on node-a: barrier() #3". Empty:
+    /// the channel names the rank alone.
+    virtual std::string subject() const { return {}; }
+    /// A rank in words, for errors.
+    virtual std::string name_of(int rank) const;
 };
 
 /// What an algorithm talks through: the messages of one operation over a Transport, each wait of
-/// which is bounded. Empty messages are not sent: sender and receiver both know the size.
+/// which is bounded. Empty messages are not sent: sender and receiver both know the size. A message
+/// shorter than its receive is a BackendError: the ranks are not in the same call.
 class Channel {
 public:
     /// A transfer under way; its buffer is borrowed until it is done. Cancelled when destroyed
@@ -33,11 +41,12 @@ public:
         Transfer() = default;
         Transfer(Transfer&& other) noexcept
             : channel_(other.channel_), ticket_(std::exchange(other.ticket_, {})),
-              peer_(other.peer_) {}
+              peer_(other.peer_), expected_(other.expected_) {}
         Transfer& operator=(Transfer&& other) noexcept {
             std::swap(channel_, other.channel_);
             std::swap(ticket_, other.ticket_);
             std::swap(peer_, other.peer_);
+            std::swap(expected_, other.expected_);
             return *this;
         }
         ~Transfer() {
@@ -46,15 +55,25 @@ public:
         void wait() {
             if (ticket_) channel_->wait(*this);
         }
-        bool test() { return !ticket_ || channel_->transport_.test(ticket_); }
+        /// Whether it is done. Throws BackendError when the message that came has another length.
+        bool test() {
+            if (!ticket_) return true;
+            Transport::Received received;
+            if (!channel_->transport_.test(ticket_, &received)) return false;
+            if (expected_ != is_send && received.bytes != expected_) [[unlikely]]
+                channel_->refuse_length(peer_, expected_, received.bytes);
+            return true;
+        }
 
     private:
         friend class Channel;
-        Transfer(Channel& channel, Transport::Ticket ticket, int peer)
-            : channel_(&channel), ticket_(ticket), peer_(peer) {}
+        static constexpr std::size_t is_send = std::numeric_limits<std::size_t>::max();
+        Transfer(Channel& channel, Transport::Ticket ticket, int peer, std::size_t expected)
+            : channel_(&channel), ticket_(ticket), peer_(peer), expected_(expected) {}
         Channel* channel_ = nullptr;
         Transport::Ticket ticket_{};
         int peer_ = -1;
+        std::size_t expected_ = is_send;  // bytes of a receive
     };
 
     Channel(Transport& transport, Supervisor& supervisor, int tag)
@@ -68,11 +87,11 @@ public:
 
     Transfer start_send(int to, std::span<std::byte const> bytes) {
         if (bytes.empty()) return {};
-        return {*this, transport_.start_send(to, tag_, bytes), to};
+        return {*this, transport_.start_send(to, tag_, bytes), to, Transfer::is_send};
     }
     Transfer start_receive(int from, std::span<std::byte> bytes) {
         if (bytes.empty()) return {};
-        return {*this, transport_.start_receive(from, tag_, bytes), from};
+        return {*this, transport_.start_receive(from, tag_, bytes), from, bytes.size()};
     }
     void send(int to, std::span<std::byte const> bytes) { start_send(to, bytes).wait(); }
     void receive(int from, std::span<std::byte> bytes) { start_receive(from, bytes).wait(); }
@@ -102,10 +121,10 @@ public:
 private:
     void wait(Transfer& transfer) {
         for (int i = 0; i < spins_; ++i)
-            if (transport_.test(transfer.ticket_)) return;
-        for (int round = 0; !transport_.test(transfer.ticket_); ++round)
-            idle(round, transfer.peer_);
+            if (transfer.test()) return;
+        for (int round = 0; !transfer.test(); ++round) idle(round, transfer.peer_);
     }
+    [[noreturn]] void refuse_length(int from, std::size_t expected, std::size_t got) const;
 
     Transport& transport_;
     Supervisor& supervisor_;

@@ -30,7 +30,9 @@ ReduceOp::ReduceOp(std::shared_ptr<UserFunction const> function, DataType type,
       user_(std::make_shared<User>(User{std::move(function), type, std::move(name)})) {}
 
 std::string ReduceOp::name() const {
-    return user_ ? user_->name : names[static_cast<std::size_t>(kind_)];
+    if (user_) return user_->name;
+    // An operation known by its kind alone, as another rank's is.
+    return kind_ == Kind::user ? "user-defined" : names[static_cast<std::size_t>(kind_)];
 }
 
 bool ReduceOp::accepts(DataType type) const {

@@ -84,6 +84,11 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
         print.parts = hash(call.parts.counts.data(), call.parts.counts.size_bytes());
     print.root = call.has_root() ? call.root : -1;
     print.op = call.reduces() ? static_cast<std::uint8_t>(call.op.kind()) : 0xff;
+    if (call.reduces() && call.op.kind() == ReduceOp::Kind::user) {
+        std::string const op_name = call.op.name();
+        print.op_name_hash = hash(op_name.data(), op_name.size());
+        op_name.copy(print.op_name.data(), print.op_name.size() - 1);
+    }
     print.algorithm = hash(call.options.algorithm.data(), call.options.algorithm.size());
     return print;
 }
@@ -99,7 +104,8 @@ std::string Fingerprint::text() const {
         if (count > 0) what += sinew::text(" x ", count);
         if (parts != 0) what += sinew::text(", counts with hash ", std::hex, parts, std::dec);
     }
-    if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();
+    if (op_name[0] != '\0') what += sinew::text(", ", op_name.data());
+    else if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();
     if (root >= 0) what += sinew::text(", root ", root);
     return what + ')';
 }

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include <sinew/communicator.hpp>
+#include <sinew/error.hpp>
 
 namespace sinew::detail {
 
@@ -39,8 +41,19 @@ private:
     std::string algorithm_;
 };
 
-/// Throws UsageError with the offending value when the call is wrong in itself, whatever the other
-/// ranks do.
+/// A call that is wrong in itself, whatever the other ranks do.
+class Refusal : public UsageError {
+public:
+    Refusal(std::string const& what, bool only_here) : UsageError(what), only_here_(only_here) {}
+    /// Whether this rank alone may have found it, in what is its own: addresses, room in its buffers,
+    /// what counts on the root. Else it follows from arguments that must be equal on all ranks.
+    bool only_here() const { return only_here_; }
+
+private:
+    bool only_here_;
+};
+
+/// Throws Refusal with the offending value.
 void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
 
 /// What must be equal on all ranks. Sent as it is.
@@ -49,12 +62,15 @@ struct Fingerprint {
     std::uint64_t count = 0;  ///< elements, where all ranks must agree
     std::uint64_t parts = 0;  ///< hash of counts that all ranks must agree on
     std::uint64_t algorithm = 0;
+    std::uint64_t op_name_hash = 0;  ///< of a user-defined operation; predefined ones have none
     std::uint32_t type_size = 0;
     std::int32_t root = 0;
     std::uint8_t collective = 0;
     std::uint8_t type = 0;
     std::uint8_t op = 0;
-    std::uint8_t reserved[5] = {};
+    std::uint8_t refused = 0;  ///< the rank will not carry out its call: it is wrong in itself
+    std::uint8_t reserved[4] = {};
+    std::array<char, 24> op_name = {};  ///< its beginning, for errors
 
     static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank, int size);
     friend bool operator==(Fingerprint const&, Fingerprint const&) = default;

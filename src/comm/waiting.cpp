@@ -63,9 +63,11 @@ void Waiting::look_around(int peer, int step, int steps) {
                        "). Are they alive? SINEW_TIMEOUT sets the deadline"));
 }
 
+std::string Waiting::subject() const { return text(watch_.self_text(), ": ", what_()); }
+
 std::string Waiting::stopped(Clock::time_point now, int peer, int step, int steps) const {
     double const seconds = std::chrono::duration<double>(now - start_).count();
-    std::string words = text(watch_.self_text(), ": ", what_(), " stopped after ",
+    std::string words = text(subject(), " stopped after ",
                              static_cast<double>(static_cast<long>(seconds * 100)) / 100, " s");
     if (peer >= 0) words += ", waiting for " + watch_.rank_text(peer);
     if (steps > 0) words += text(" at step ", step, " of ", steps);

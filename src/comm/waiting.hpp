@@ -29,6 +29,8 @@ public:
 
     int spins() const override { return operation_ != nullptr ? 1 : pace_.spins; }
     void idle(int round, collectives::Channel const& channel) override;
+    std::string subject() const override;
+    std::string name_of(int rank) const override { return watch_.rank_text(rank); }
     /// As `idle` for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
     void idle(int round, int peer, int step, int steps);
 

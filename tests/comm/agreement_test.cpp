@@ -2,6 +2,7 @@
 // SINEW_CHECK: ranks that make different calls are told so, all of them, and can go on.
 #include "src/base/text.hpp"
 #include "tests/comm/ranks.hpp"
+#include "tests/support/socket_ranks.hpp"
 
 namespace sinew::tests {
 namespace {
@@ -81,6 +82,19 @@ TEST_F(Agreement, IsOnTheOperation) {
                 allreduce(6, max));
 }
 
+// Read past the end of the table of names before the operation's own name travelled.
+TEST_F(Agreement, IsOnAUserDefinedOperation) {
+    auto const named = [](std::string const& name) {
+        return reduce_op<float>([](float a, float b) { return a + b; }, Commutative::yes, name);
+    };
+    expect_told("allreduce(f32 x 6, sum)", allreduce(6), "allreduce(f32 x 6, mine)",
+                allreduce(6, named("mine")));
+    expect_told("allreduce(f32 x 6, mine)", allreduce(6, named("mine")), "barrier()",
+                [](Communicator& comm) { comm.barrier(); });
+    expect_told("allreduce(f32 x 6, mine)", allreduce(6, named("mine")),
+                "allreduce(f32 x 6, yours)", allreduce(6, named("yours")));
+}
+
 TEST_F(Agreement, IsOnTheAlgorithm) {
     expect_told("allreduce(f32 x 6, sum)", allreduce(6, sum, "ring"),
                 "allreduce(f32 x 6, sum) with another algorithm", allreduce(6, sum, "tree"));
@@ -145,6 +159,58 @@ TEST_F(Agreement, IsNotOnWorkingInPlace) {
         }
         EXPECT_EQ(comm.allreduce_value(1, sum), 3);
     });
+}
+
+// Without comparison, over threads and over sockets: a message that is shorter than the receive for it
+// is noticed by its length.
+class Length : public testing::TestWithParam<bool> {
+protected:
+    /// Rank 1 of 3 makes another call than the others. `victim` must be told who sent what, and the
+    /// others that it gave up.
+    static void expect_told(int victim, std::string const& words, Call const& call,
+                            Call const& odd_call) {
+        auto const body = [&](Communicator& comm) {
+            auto const run = [&] {
+                (comm.rank() == 1 ? odd_call : call)(comm);
+                comm.barrier();
+            };
+            if (comm.rank() == victim) {
+                EXPECT_THAT(thrown_by<BackendError>(run),
+                            AllOf(HasSubstr(text("rank ", victim, " of 3 on ")), HasSubstr(words),
+                                  HasSubstr("SINEW_CHECK=1")));
+            } else {
+                EXPECT_THAT(thrown_by<PeerLost>(run), HasSubstr(words));
+            }
+        };
+        if (!GetParam()) return run_thread_ranks(3, body);
+        testing_support::run_socket_ranks({0, 0, 1}, body);
+    }
+
+private:
+    Variable unchecked_{"SINEW_CHECK", "0"};
+};
+
+INSTANTIATE_TEST_SUITE_P(OverThreadsAndSockets, Length, testing::Bool(),
+                         [](auto const& of) { return of.param ? "sockets" : "threads"; });
+
+TEST_P(Length, OfABroadcastIsLookedAt) {
+    auto const broadcast_of = [](std::size_t count) {
+        return [=](Communicator& comm) {
+            std::vector<float> data(count);
+            comm.broadcast(data, 0, {.algorithm = "linear"});
+        };
+    };
+    expect_told(1, " sent 16 bytes where 24 were expected", broadcast_of(4), broadcast_of(6));
+}
+
+TEST_P(Length, OfAGatherIsLookedAt) {
+    auto const gather_of = [](std::size_t count) {
+        return [=](Communicator& comm) {
+            std::vector<float> mine(count), all(comm.rank() == 0 ? 3 * count : 0);
+            comm.igather(mine, all, 0, {.algorithm = "linear"}).wait();
+        };
+    };
+    expect_told(0, " sent 12 bytes where 20 were expected", gather_of(5), gather_of(3));
 }
 
 }  // namespace

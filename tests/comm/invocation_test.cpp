@@ -100,6 +100,22 @@ TEST(Fingerprint, DiffersWhereACallDoes) {
     EXPECT_NE(print(root), print(other_root));
 }
 
+TEST(Fingerprint, OfAUserDefinedOperationHasItsName) {
+    auto const first = [](float a, float) { return a; };
+    auto const print = [&](std::string const& name) {
+        Invocation with = call(C::allreduce, 5, 5);
+        with.op = reduce_op<float>(first, Commutative::no, name);
+        return Fingerprint::of(with, 1, 0, 4);
+    };
+    EXPECT_EQ(print("first"), print("first"));
+    EXPECT_NE(print("first"), print("last"));
+    EXPECT_EQ(print("first").text(), "allreduce(f32 x 5, first)");
+    std::string const lengthy = "an operation with a long name";
+    EXPECT_NE(print(lengthy + " a"), print(lengthy + " b"));
+    EXPECT_EQ(print(lengthy).text(), "allreduce(f32 x 5, an operation with a lon)");
+    EXPECT_EQ(print("").text(), "allreduce(f32 x 5, user-defined)");
+}
+
 TEST(Fingerprint, TravelsAsPlainBytes) {
     auto const print = Fingerprint::of(call(C::reduce, 5, 5), 3, 0, 4);
     Fingerprint copy;
