@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "collectives/allgather/ring.hpp"
+#include "collectives/lent_buffer.hpp"
 #include "collectives/reducer.hpp"
 
 namespace sinew::collectives {
@@ -25,11 +26,12 @@ double seconds_since(Clock::time_point start) {
 /// Rank 0's value, everywhere.
 template <class Plain>
 Plain agreed(Channel& channel, Plain value) {
-    auto const bytes = std::as_writable_bytes(std::span(&value, 1));
+    LentBuffer<Plain> lent(channel, 1, value);
+    auto const bytes = std::as_writable_bytes(std::span(*lent));
     if (channel.rank() != 0) channel.receive(0, bytes);
     else
         for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
-    return value;
+    return lent->front();
 }
 
 /// One time out of those of `repetitions` runs, after one that connects and faults in. With cores
@@ -53,7 +55,7 @@ double typical_time(int repetitions, bool crowded, Run&& run) {
 void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
     int const next = (channel.rank() + 1) % channel.size();
     int const previous = (channel.rank() + channel.size() - 1) % channel.size();
-    std::vector<std::byte> out(Model::sizes.back()), in(Model::sizes.back());
+    LentBuffer<std::byte> out(channel, Model::sizes.back()), in(channel, Model::sizes.back());
     double last = 1e-6;
     for (std::size_t i = 0; i < Model::sizes.size(); ++i) {
         std::size_t const bytes = Model::sizes[i];
@@ -64,8 +66,8 @@ void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
         }
         int const repetitions = std::clamp(static_cast<int>(enough / last), 3, 100);
         double const time = typical_time(repetitions, setting.crowded, [&] {
-            channel.exchange(next, std::span(out).first(bytes), previous,
-                             std::span(in).first(bytes));
+            channel.exchange(next, std::span(*out).first(bytes), previous,
+                             std::span(*in).first(bytes));
         });
         model.seconds[i] = last = agreed(channel, time);
     }
@@ -87,9 +89,9 @@ void fit_stream(Channel& channel, Setting const& setting, Model& model) {
     std::size_t const bytes =
         model.exchange(65536) > enough ? std::size_t{256} << 10 : std::size_t{2} << 20;
     std::size_t const block = bytes / others + 1;
-    std::vector<std::byte> all(block * (others + 1));
+    LentBuffer<std::byte> all(channel, block * (others + 1));
     Arguments gather;
-    gather.out = all.data();
+    gather.out = all->data();
     gather.blocks = Blocks::equal(block, 1);
     double best = HUGE_VAL;
     for (Cut const& cut : cuts) {

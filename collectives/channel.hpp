@@ -117,6 +117,8 @@ public:
         supervisor_.idle(round, *this);
     }
     int spins() const { return spins_; }
+    /// As the Transport's: what a failed operation has lent out must not be freed.
+    bool holds_cancelled_buffers() const { return transport_.holds_cancelled_buffers(); }
 
 private:
     void wait(Transfer& transfer) {

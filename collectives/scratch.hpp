@@ -6,7 +6,10 @@
 #include <new>
 #include <span>
 #include <type_traits>
+#include <utility>
 #include <vector>
+
+#include "src/base/retained.hpp"
 
 namespace sinew::collectives {
 
@@ -40,6 +43,12 @@ public:
         used_ = 0;
         for (Block& block : blocks_)
             if (block.size > keep_bytes) block = Block{};
+    }
+
+    /// Gives up all memory without freeing it: the transfers of a failed operation may still use it.
+    void retain() {
+        used_ = 0;
+        detail::retain_value_until_exit(std::exchange(blocks_, {}));
     }
 
 private:

@@ -58,6 +58,9 @@ public:
     virtual bool test(Ticket& ticket, Received* received = nullptr) = 0;
     /// Gives a transfer up, as far as the medium allows, so that its buffer is left alone.
     virtual void cancel(Ticket& ticket) noexcept = 0;
+    /// Whether the medium may still read or write the buffer of a transfer that was cancelled. Once
+    /// true it stays so: memory lent to a cancelled transfer must then never be freed.
+    virtual bool holds_cancelled_buffers() const noexcept { return false; }
     /// Whether a message waits to be received, without receiving it. `from` may be any_source.
     virtual std::optional<Received> probe(int from, int tag) = 0;
 

@@ -96,7 +96,10 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation) {
     struct Left {
         CommunicatorState& state;
         ~Left() {
-            state.scratch_.release();
+            // After a failure some media go on reading what they were given.
+            if (state.lost() && state.transport_->holds_cancelled_buffers())
+                state.scratch_.retain();
+            else state.scratch_.release();
             state.watch_.leave();
         }
     } const left{*this};

@@ -8,6 +8,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/log.hpp"
+#include "src/base/retained.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::detail {
@@ -29,12 +30,12 @@ Watch::Watch(Transport& transport, NodeLayout const& nodes, int tag)
       answers_(static_cast<std::size_t>(transport.size())) {}
 
 Watch::~Watch() {
-    for (Sending& sending : sending_) {
-        if (!sending.ticket) continue;
-        transport_.cancel(sending.ticket);
-        // The medium may still read a message that cannot be called back: leave it its memory.
-        if (sending.ticket) static_cast<void>(sending.notice.release());
-    }
+    for (Sending& sending : sending_) transport_.cancel(sending.ticket);
+    for (Receiving& receiving : receiving_) transport_.cancel(receiving.ticket);
+    if (!transport_.holds_cancelled_buffers()) return;
+    // The medium may still read a notice that cannot be called back, or write one: that stays.
+    retain_value_until_exit(std::move(sending_));
+    retain_value_until_exit(std::move(receiving_));
 }
 
 Standing Watch::standing() const noexcept {
@@ -96,17 +97,31 @@ void Watch::poll() {
     if (lock.owns_lock()) poll_locked();
 }
 
+// What probe finds need not be here: of a notice that was announced, or whose bytes are still under
+// way, the rest may never come. So none of them is waited for, nor do others wait behind it.
+void Watch::receive_locked() {
+    while (auto const found = transport_.probe(any_source, tag_)) {
+        Receiving receiving{{}, std::make_unique<Notice>(), found->source};
+        receiving_.reserve(receiving_.size() + 1);
+        receiving.ticket = transport_.start_receive(
+            found->source, tag_, std::as_writable_bytes(std::span(receiving.notice.get(), 1)));
+        receiving_.push_back(std::move(receiving));
+    }
+    for (std::size_t i = 0; i < receiving_.size();) {
+        Transport::Received received;
+        if (!transport_.test(receiving_[i].ticket, &received)) {
+            ++i;
+            continue;
+        }
+        Receiving const done = std::move(receiving_[i]);
+        receiving_.erase(receiving_.begin() + static_cast<std::ptrdiff_t>(i));
+        if (received.bytes == sizeof(Notice)) take_in(done.from, *done.notice);
+    }
+}
+
 void Watch::poll_locked() {
     std::erase_if(sending_, [&](Sending& sending) { return has_ended(sending); });
-    while (auto const waiting = transport_.probe(any_source, tag_)) {
-        Notice notice;
-        Transport::Received received;
-        auto const room = std::as_writable_bytes(std::span(&notice, 1));
-        auto ticket = transport_.start_receive(waiting->source, tag_, room);
-        // The message is here already and small: this ends at once.
-        while (!transport_.test(ticket, &received)) std::this_thread::yield();
-        if (received.bytes == sizeof(Notice)) take_in(waiting->source, notice);
-    }
+    receive_locked();
     lost_ = transport_.lost();
     if (lost_.empty()) lost_since_.reset();
     else if (!lost_since_) lost_since_ = Clock::now();

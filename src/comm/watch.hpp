@@ -76,11 +76,17 @@ private:
         Transport::Ticket ticket;
         std::unique_ptr<Notice> notice;
     };
+    struct Receiving {
+        Transport::Ticket ticket;
+        std::unique_ptr<Notice> notice;
+        int from;
+    };
 
     Standing standing() const noexcept;
     void send(int to, Notice const& notice) noexcept;
     bool has_ended(Sending& sending) noexcept;
     void take_in(int from, Notice const& notice);
+    void receive_locked();
     void poll_locked();
     std::string describe(int rank, Standing const& mine) const;
 
@@ -92,6 +98,7 @@ private:
 
     std::mutex mutex_;
     std::vector<Sending> sending_;
+    std::vector<Receiving> receiving_;              // found by probe, in the order of their arrival
     std::vector<std::optional<Standing>> answers_;  // to the current query, by rank
     std::uint64_t query_ = 0;
     std::string first_reason_;  // of the peer that gave up first

@@ -207,6 +207,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
             std::this_thread::yield();
         } while (std::chrono::steady_clock::now() < give_up);
     }
+    holds_cancelled_ = true;
     PMPI_Request_free(&request);
 }
 

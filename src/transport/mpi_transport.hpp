@@ -19,7 +19,9 @@ class ProcessWatch;
 /// and never blocks in MPI except while it is made (constructor, split: collective).
 ///
 /// MPI can take back a receive but not a send: cancel() leaves a send that has not finished to MPI,
-/// which may read its buffer until the receiver takes the message or the process ends. After any
+/// which may read its buffer until the receiver takes the message or the process ends. A receive whose
+/// message has begun to arrive is waited for 0.1 s; a sender that was stopped and goes on later writes
+/// into its buffer even then. `holds_cancelled_buffers` tells that one of the two has happened. After any
 /// cancellation, and after abandon(), the destructor keeps the communicator: a message that is still under way must
 /// not turn up in a later one that gets its number. (So it can with Open MPI 4.1 when a message was
 /// sent and never received: receive what was sent before letting a transport go.)
@@ -46,6 +48,7 @@ public:
     Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override;
     bool test(Ticket& ticket, Received* received) override;
     void cancel(Ticket& ticket) noexcept override;
+    bool holds_cancelled_buffers() const noexcept override { return holds_cancelled_; }
     std::optional<Received> probe(int from, int tag) override;
     void abandon() noexcept override { abandoned_ = true; }
     std::vector<int> lost() override;
@@ -72,7 +75,8 @@ private:
     int size_ = 0;
     int max_tag_ = 0;
     Threading threading_ = Threading::caller;
-    std::atomic<bool> abandoned_{false};  // the number of comm_ may not be used again
+    std::atomic<bool> holds_cancelled_{false};  // a cancelled transfer was left to MPI
+    std::atomic<bool> abandoned_{false};        // the number of comm_ may not be used again
     std::shared_ptr<ProcessWatch const> watch_;
     std::vector<int> watch_rank_;  // this transport's ranks as the watch numbers them
 };

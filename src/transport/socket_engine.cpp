@@ -202,11 +202,24 @@ void SocketEngine::watch(SocketStream& stream, bool added) {
 
 void SocketEngine::lose(SocketStream& stream, std::string const& why) {
     if (stream.state() == SocketStream::State::closed) return;
+    drop_unfetched(stream);
     stream.close();  // and so out of epoll
     if (stream.said_farewell()) return;
     died_[static_cast<std::size_t>(stream.peer())] = true;
     if (!why.empty())
         log_warning(text("rank ", me_, " has lost rank ", stream.peer(), " (", why, ")"));
+}
+
+/// A message of which the peer has kept the bytes, or some of them, can never be received: probe must
+/// not find it, and a receive must not meet it and wait for ever.
+void SocketEngine::drop_unfetched(SocketStream& stream) {
+    UnexpectedMessage const* const arriving = stream.sink().message;
+    groups_.each([&](SocketGroup& group) {
+        group.messages.remove_if([&](UnexpectedMessage const& message) {
+            return &message == arriving || (message.kind == UnexpectedMessage::Kind::announced &&
+                                            message.source == stream.peer());
+        });
+    });
 }
 
 void SocketEngine::flush(SocketStream& stream) {

@@ -73,6 +73,7 @@ private:
     void flush_posted();
     void watch(SocketStream& stream, bool added);
     void lose(SocketStream& stream, std::string const& why);
+    void drop_unfetched(SocketStream& stream);
     bool is_awaited(SocketGroup const& group, int rank);
     void say_farewell() noexcept;
 

@@ -101,7 +101,6 @@ void SocketEngine::clear(SocketStream& stream, std::uint64_t id, Receive& receiv
         post(stream, Frame::Kind::drop, id);
         return finish(receive);
     }
-    if (stream.state() == SocketStream::State::closed) return;
     stream.incoming.emplace(id, &receive);
     post(stream, Frame::Kind::clear, id);
 }
@@ -226,6 +225,7 @@ void SocketEngine::cancel_receive(Receive& receive) {
     if (receive.source == any_source || receive.source == me_) return;
     // It has met its message: what still comes of that goes nowhere.
     SocketStream& from = stream(receive.source);
+    from.forget(receive);
     std::erase_if(from.incoming, [&](auto const& entry) { return entry.second == &receive; });
     if (Sink& sink = from.sink(); sink.receive == &receive) sink = {nullptr, sink.left};
 }

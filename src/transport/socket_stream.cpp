@@ -33,6 +33,12 @@ void SocketStream::attach(UniqueFd fd) {
 
 void SocketStream::close() {
     state_ = State::closed;
+    for (Out const& out : out_)
+        if (out.send != nullptr) stranded_.insert(out.send);
+    stranded_.insert(bulk_.begin(), bulk_.end());
+    for (auto const& [id, send] : announced_) stranded_.insert(send);
+    for (auto const& [id, receive] : incoming) stranded_.insert(receive);
+    if (sink_.receive != nullptr) stranded_.insert(sink_.receive);
     fd_ = UniqueFd();
     out_.clear();
     bulk_.clear();
@@ -44,7 +50,10 @@ void SocketStream::close() {
 }
 
 void SocketStream::send(Send& send) {
-    if (state_ == State::closed) return;
+    if (state_ == State::closed) {
+        stranded_.insert(&send);
+        return;
+    }
     std::size_t const bytes = send.frame.bytes;
     Out out;
     out.send = &send;
@@ -87,6 +96,7 @@ void SocketStream::dropped(std::uint64_t id) {
 void SocketStream::credited(std::size_t bytes) { outstanding_ -= std::min(bytes, outstanding_); }
 
 void SocketStream::cancel(Send& send) {
+    forget(send);
     auto const out = std::find_if(out_.begin(), out_.end(),
                                   [&](Out const& other) { return other.send == &send; });
     bool const queued = out != out_.end();

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "src/base/unique_fd.hpp"
@@ -34,7 +35,8 @@ public:
     bool said_farewell() const { return farewell_; }
     int fd() const { return fd_.get(); }
     void attach(UniqueFd fd);
-    /// Nothing more comes or goes. What was queued is forgotten, and its transfers are never done.
+    /// Nothing more comes or goes. What was queued is forgotten, and its transfers are never done:
+    /// they count as stranded until they are cancelled.
     void close();
 
     /// A message, whole if the receiver's window allows, else its announcement.
@@ -47,6 +49,8 @@ public:
     void note_farewell() { farewell_ = true; }
     /// The message lets go of its buffer.
     void cancel(Send& send);
+    /// The transfer is given up: nobody waits any more for what can never be done.
+    void forget(Transfer const& transfer) { stranded_.erase(&transfer); }
 
     /// Announced messages that this rank has asked for.
     std::unordered_map<std::uint64_t, Receive*> incoming;
@@ -59,8 +63,11 @@ public:
     bool flush();
     /// Whether there is more to write.
     bool pending() const { return !out_.empty() || !bulk_.empty(); }
-    /// Whether it waits for an answer or for room.
-    bool busy() const { return pending() || !announced_.empty() || !incoming.empty(); }
+    /// Whether somebody waits for an answer, for room, or in vain: for a transfer that began after
+    /// the connection had closed, or was under way then.
+    bool busy() const {
+        return pending() || !announced_.empty() || !incoming.empty() || !stranded_.empty();
+    }
     /// Reads what is there, within bounds. False: end of file, broken, or not understood.
     bool read(Reader& reader);
     std::string const& complaint() const { return complaint_; }
@@ -92,6 +99,7 @@ private:
     std::size_t front_written_ = 0;
     std::deque<Send*> bulk_;  // cleared, to be sent piece by piece, in turns
     std::unordered_map<std::uint64_t, Send*> announced_;
+    std::unordered_set<Transfer const*> stranded_;  // never to be done: the connection is closed
     std::uint64_t ids_ = 0;
     std::size_t outstanding_ = 0;  // eager bytes that the receiver has not consumed
 

@@ -72,6 +72,10 @@ struct Pair {
         for (int i = 0; i < 50; ++i) a->probe(any_source, 99), b->probe(any_source, 99);
     }
 
+    void settle_a() {
+        for (int i = 0; i < 50; ++i) a->probe(any_source, 99);
+    }
+
     SocketJob job;
     std::unique_ptr<SocketTransport> a, b;
 };
@@ -225,6 +229,26 @@ TEST(SocketTransport, WhoLeavesInOrderIsLostOnlyToThoseWhoWaitForIt) {
     conformance::poll([&] { return !two.b->lost().empty(); }, "a loss");
     EXPECT_THAT(two.b->lost(), ElementsAre(0));
     two.b->cancel(receiving);
+}
+
+TEST(SocketTransport, WhoLeftInOrderIsLostToThoseWhoSendToIt) {
+    Pair two;
+    two.pass(1, pattern(10, 1));
+    Bytes const small = pattern(10, 2), large = pattern(std::size_t{1} << 20, 3);
+    auto announced = two.a->start_send(1, 1, large);  // waits for an answer when the peer leaves
+    two.b.reset();
+    conformance::poll([&] { return !two.a->lost().empty(); }, "a loss");
+    two.a->cancel(announced);
+    two.settle_a();
+    EXPECT_THAT(two.a->lost(), IsEmpty());
+    for (Bytes const& out : {small, large}) {  // and when it has left long ago
+        auto sending = two.a->start_send(1, 1, out);
+        EXPECT_FALSE(two.a->test(sending, nullptr));
+        conformance::poll([&] { return !two.a->lost().empty(); }, "a loss");
+        EXPECT_THAT(two.a->lost(), ElementsAre(1));
+        two.a->cancel(sending);
+        EXPECT_THAT(two.a->lost(), IsEmpty());
+    }
 }
 
 TEST(SocketTransport, NamesTheSizesOfALongerMessage) {

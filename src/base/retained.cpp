@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/retained.hpp"
+
+#include <mutex>
+#include <vector>
+
+namespace sinew::detail {
+
+void retain_until_exit(std::shared_ptr<void> object) {
+    // Never destroyed, so that nothing in it goes with the statics of the program either.
+    static auto& mutex = *new std::mutex;
+    static auto& retained = *new std::vector<std::shared_ptr<void>>;
+    std::lock_guard const lock(mutex);
+    retained.push_back(std::move(object));
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include <sinew/transport.hpp>
+
+namespace sinew::testing_support {
+
+/// Hands every call on to another transport, which it owns: for tests that change one of them.
+class ForwardingTransport : public Transport {
+public:
+    explicit ForwardingTransport(std::unique_ptr<Transport> below) : below_(std::move(below)) {}
+
+    int rank() const override { return below_->rank(); }
+    int size() const override { return below_->size(); }
+    std::string_view name() const override { return below_->name(); }
+    Threading threading() const override { return below_->threading(); }
+    int max_tag() const override { return below_->max_tag(); }
+    Ticket start_send(int to, int tag, std::span<std::byte const> bytes) override {
+        return below_->start_send(to, tag, bytes);
+    }
+    Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override {
+        return below_->start_receive(from, tag, bytes);
+    }
+    bool test(Ticket& ticket, Received* received) override {
+        return below_->test(ticket, received);
+    }
+    void cancel(Ticket& ticket) noexcept override { below_->cancel(ticket); }
+    bool holds_cancelled_buffers() const noexcept override {
+        return below_->holds_cancelled_buffers();
+    }
+    std::optional<Received> probe(int from, int tag) override { return below_->probe(from, tag); }
+    void abandon() noexcept override { below_->abandon(); }
+    std::vector<int> lost() override { return below_->lost(); }
+    std::unique_ptr<Transport> split(std::span<int const> members) override {
+        return below_->split(members);
+    }
+
+private:
+    std::unique_ptr<Transport> below_;
+};
+
+}  // namespace sinew::testing_support
