@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <csignal>
-#include <filesystem>
 #include <sinew/error.hpp>
 
 #include "launchers/durations.hpp"
@@ -46,7 +45,11 @@ OutputPrinter::Options printer_options(RunOptions const& options) {
 
 JobRun::JobRun(RunOptions options)
     : options_(std::move(options)), backend_(choose_backend(options_)),
-      nodes_(requested_nodes(options_, host_name())), job_(make_job_name()), writer_(loop_),
+      nodes_(requested_nodes(options_, host_name())), job_(make_job_name()),
+      writer_(loop_,
+              [this] {
+                  if (phase_ == Phase::finishing) finish_step();
+              }),
       printer_(printer_options(options_)) {}
 
 JobRun::~JobRun() = default;
@@ -84,8 +87,7 @@ int JobRun::run() {
             failed();
         }));
     start_agents();
-    loop_.run();
-    if (!output_unread_) report();
+    run_loop();
     if (agents_->running()) {
         agents_.reset();  // kills them, both halves at once
         remove_stale_folders();
@@ -163,10 +165,21 @@ void JobRun::on_joined(int node) {
         if (!root_->present(static_cast<int>(other))) return;
     try {
         launch();
-    } catch (Error const& problem) {
+    } catch (UsageError const& problem) {
         causes_.launcher_failed(problem.what());
         code_ = exit_usage;
         failed();
+    }
+}
+
+// What nobody has caught ends the job like any other failure: agents are told, folders removed.
+void JobRun::run_loop() {
+    try {
+        loop_.run();
+    } catch (std::exception const& problem) {
+        causes_.launcher_failed(problem.what());
+        failed();
+        loop_.run();
     }
 }
 
@@ -210,7 +223,7 @@ Launch JobRun::order(JobMap map) {
                   .addresses = {},
                   .apps = options_.apps,
                   .env = {},
-                  .folder = std::filesystem::current_path().string(),
+                  .folder = options_.folder,
                   .bind_to = options_.bind_to,
                   .mpi = options_.mpi,
                   .stdin_to = options_.stdin_to,
@@ -263,8 +276,8 @@ FirstCause::Who JobRun::who(int rank) const {
 
 void JobRun::notice(std::string const& line, int verbosity) {
     if (options_.verbosity < verbosity) return;
-    printer_.end_lines();  // of a rank that has not finished its own
-    write(printer_.take(), {});
+    printer_.end_line(OutputStream::err);  // of a rank that has not finished its own
+    write(printer_.take(), [this](WriteFailure const& failure) { output_failed(failure); });
     writer_.write(STDERR_FILENO, line.ends_with('\n') ? line : line + "\n", {});
 }
 

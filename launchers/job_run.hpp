@@ -33,6 +33,7 @@ private:
     enum class Phase { starting, running, stopping, finishing };
 
     // Getting there.
+    void run_loop();
     wire::Address listen_address() const;
     std::vector<std::string> root_addresses() const;
     void start_agents();
@@ -46,8 +47,15 @@ private:
     // What agents say.
     void on_message(int node, Kind kind, std::span<std::byte const> body);
     void on_output(int node, std::span<std::byte const> body);
-    void write(std::vector<OutputWrite> writes, OutputWriter::Written written);
-    void on_written(int node, std::int64_t bytes, int error);
+    /// The first of some writes that failed.
+    struct WriteFailure {
+        int error = 0;  ///< 0: none failed
+        std::string where;
+    };
+    using AllWritten = std::function<void(WriteFailure const&)>;
+    void write(std::vector<OutputWrite> writes, AllWritten written);
+    void on_written(int node, std::int64_t bytes, WriteFailure const& failure);
+    void output_failed(WriteFailure const& failure);
     void on_exited(int node, Exited const& exited);
     void on_abort(Aborted const& aborted);
     void on_leaving(int node);
@@ -68,7 +76,8 @@ private:
     void finish();
     void finish_step();
     void conclude();
-    void report();
+    void say_closing_words();
+    void stop_when_written();
     std::string closing_words();
     void watch_reader();
     [[noreturn]] void leave_output_behind();
@@ -117,6 +126,7 @@ private:
     bool input_ended_ = false, output_broken_ = false;
     std::map<int, std::int64_t> unwritten_;  ///< bytes of output, by agent
     bool output_unread_ = false;             ///< --timeout has passed, and nobody reads it
+    bool concluded_ = false;                 ///< the closing words are written, or being written
 };
 
 }  // namespace sinew::launch

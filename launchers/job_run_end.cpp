@@ -161,18 +161,35 @@ void JobRun::finish_step() {
     });
 }
 
+// The closing words come last, and the loop runs until they are written: that they cannot be is a
+// failure like any other of the output.
 void JobRun::conclude() {
+    if (std::exchange(concluded_, true)) return stop_when_written();
     timeline_.mark("cleaned up");
     finish_timer_ = {};
-    loop_.stop();
+    if (output_unread_) return loop_.stop();  // leave_output_behind says them
+    std::vector<OutputWrite> table;
+    if (options_.output == OutputFormat::json)
+        table.push_back({OutputWrite::Target::out, {}, causes_.json() + "\n"});
+    write(std::move(table), [this](WriteFailure const& failure) {
+        output_failed(failure);
+        say_closing_words();
+    });
 }
 
-void JobRun::report() {
-    auto words = closing_words();
-    // The writer's thread has nothing left to do: no other lines can come in between.
-    if (!words.empty()) writer_.write(STDERR_FILENO, std::move(words), {});
-    if (options_.output == OutputFormat::json)
-        writer_.write(STDOUT_FILENO, causes_.json() + "\n", {});
+void JobRun::say_closing_words() {
+    if (auto words = closing_words(); !words.empty()) {
+        printer_.end_line(OutputStream::err);
+        auto writes = printer_.take();
+        writes.push_back({OutputWrite::Target::err, {}, std::move(words)});
+        write(std::move(writes), {});
+    }
+    stop_when_written();
+}
+
+// Called again when the writer is idle, or when nobody reads and it is not waited for any more.
+void JobRun::stop_when_written() {
+    if (writer_.idle() || output_unread_) loop_.stop();
 }
 
 // When time is up a slow reader may still be slow, but one that reads nothing is waited for no more:

@@ -5,6 +5,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <memory>
 
 #include "launchers/exit_codes.hpp"
 #include "launchers/job_run.hpp"
@@ -57,34 +58,48 @@ void JobRun::on_output(int node, std::span<std::byte const> body) {
                     .starts_line = head.starts_line != 0,
                     .ends_line = head.ends_line != 0},
                    std::chrono::system_clock::now());
-    write(printer_.take(), [this, node, bytes](int error) { on_written(node, bytes, error); });
+    write(printer_.take(),
+          [this, node, bytes](WriteFailure const& failure) { on_written(node, bytes, failure); });
 }
 
-// `written` is called once, with the last of them.
-void JobRun::write(std::vector<OutputWrite> writes, OutputWriter::Written written) {
-    if (writes.empty() && written) return written(0);
+// `written` is called once, after the last of them, with the first failure of any.
+void JobRun::write(std::vector<OutputWrite> writes, AllWritten written) {
+    if (writes.empty() && written) return written({});
+    auto const first = std::make_shared<WriteFailure>();
     for (std::size_t i = 0; i < writes.size(); ++i) {
         auto& [target, path, bytes] = writes[i];
-        auto last = i + 1 == writes.size() ? std::move(written) : OutputWriter::Written();
-        if (target == OutputWrite::Target::file)
-            writer_.write_file(std::move(path), std::move(bytes), std::move(last));
+        bool const to_file = target == OutputWrite::Target::file;
+        bool const to_out = target == OutputWrite::Target::out;
+        auto where = to_file ? path : std::string(to_out ? "standard output" : "standard error");
+        auto done = [first, where = std::move(where),
+                     last = i + 1 == writes.size() ? written : AllWritten()](int error) {
+            if (error != 0 && first->error == 0) *first = {error, where};
+            if (last) last(*first);
+        };
+        if (to_file) writer_.write_file(std::move(path), std::move(bytes), std::move(done));
         else
-            writer_.write(target == OutputWrite::Target::out ? STDOUT_FILENO : STDERR_FILENO,
-                          std::move(bytes), std::move(last));
+            writer_.write(to_out ? STDOUT_FILENO : STDERR_FILENO, std::move(bytes),
+                          std::move(done));
     }
 }
 
-void JobRun::on_written(int node, std::int64_t bytes, int error) {
+void JobRun::on_written(int node, std::int64_t bytes, WriteFailure const& failure) {
     if (output_unread_) return;  // it has its credit
     unwritten_[node] -= bytes;
     root_->send(node, Kind::credit, {head_bytes(bytes)});
-    if (error == 0 || output_broken_) return;
+    output_failed(failure);
+}
+
+void JobRun::output_failed(WriteFailure const& failure) {
+    if (failure.error == 0 || output_broken_) return;
     output_broken_ = true;
-    if (error == EPIPE) {
+    if (failure.error == EPIPE) {
         code_ = 128 + SIGPIPE;  // as any program whose reader has gone (`| head`)
         causes_.interrupted(SIGPIPE);
     } else {
-        causes_.launcher_failed(text("output cannot be written (", std::strerror(error), ")"));
+        causes_.launcher_failed(text("output of the ranks cannot be written to ", failure.where,
+                                     " (", std::strerror(failure.error),
+                                     "). What came after it is lost"));
     }
     failed();
 }

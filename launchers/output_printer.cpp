@@ -102,10 +102,9 @@ void OutputPrinter::print_json(Speaker speaker, std::string_view node,
     });
 }
 
-void OutputPrinter::end_lines() {
-    for (auto const stream : {OutputStream::out, OutputStream::err})
-        if (auto const speaker = std::exchange(open_line(stream), std::nullopt))
-            buffer(speaker->stream == OutputStream::out ? Target::out : Target::err) += '\n';
+void OutputPrinter::end_line(OutputStream stream) {
+    if (auto const speaker = std::exchange(open_line(stream), std::nullopt))
+        buffer(speaker->stream == OutputStream::out ? Target::out : Target::err) += '\n';
 }
 
 // RFC 3339 with milliseconds, UTC.

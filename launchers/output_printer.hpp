@@ -49,8 +49,9 @@ public:
     explicit OutputPrinter(Options options) : options_(std::move(options)) {}
     void print(int rank, std::string_view node, OutputStream stream,
                LineAssembler::Piece const& piece, Time when);
-    /// Ends lines that were left open, so that what we say ourselves begins a new one.
-    void end_lines();
+    /// Ends the line that was left open where `stream` goes, so that what we say there ourselves
+    /// begins a new one. The other stream's bytes stay as they are, unless both end in one place.
+    void end_line(OutputStream stream);
     /// What is to be written since the last call, in order.
     std::vector<OutputWrite> take();
 

@@ -9,8 +9,6 @@
 #include <csignal>
 #include <filesystem>
 
-#include "src/base/unique_fd.hpp"
-
 namespace sinew::launch {
 namespace {
 
@@ -32,7 +30,8 @@ int write_all(int fd, std::string_view bytes) {
 
 }  // namespace
 
-OutputWriter::OutputWriter(wire::Loop& loop) : loop_(loop) {
+OutputWriter::OutputWriter(wire::Loop& loop, std::function<void()> on_idle)
+    : loop_(loop), on_idle_(std::move(on_idle)) {
     // Signals are the loop's.
     sigset_t all, before;
     ::sigfillset(&all);
@@ -75,9 +74,12 @@ int OutputWriter::perform(Piece const& piece) {
         std::filesystem::create_directories(std::filesystem::path(piece.path).parent_path(),
                                             ignored);
     }
-    UniqueFd const file(::open(
-        piece.path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : O_APPEND), 0666));
-    return file ? write_all(file.get(), piece.bytes) : errno;
+    int const file = ::open(piece.path.c_str(),
+                            O_WRONLY | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : O_APPEND), 0666);
+    if (file < 0) return errno;
+    int const error = write_all(file, piece.bytes);
+    // File systems with quotas or servers tell only now that there was no room.
+    return ::close(file) != 0 && error == 0 ? errno : error;
 }
 
 void OutputWriter::work() {
@@ -93,6 +95,7 @@ void OutputWriter::work() {
             --waiting_;
             ++written_;
             if (written) written(error);
+            if (idle() && on_idle_) on_idle_();
         });
     }
 }

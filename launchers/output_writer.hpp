@@ -20,7 +20,9 @@ public:
     /// Runs on the loop after a piece has been written (`error` 0) or could not be.
     using Written = std::function<void(int error)>;
 
-    explicit OutputWriter(wire::Loop& loop);
+    /// `on_idle` runs on the loop each time the last piece that waited is done with, after that
+    /// piece's own callback.
+    OutputWriter(wire::Loop& loop, std::function<void()> on_idle);
     OutputWriter(OutputWriter const&) = delete;
     /// Writes what is left first; see `idle`.
     ~OutputWriter();
@@ -46,6 +48,7 @@ private:
     void work();
 
     wire::Loop& loop_;
+    std::function<void()> on_idle_;
     std::size_t waiting_ = 0, written_ = 0;  ///< on the loop's thread
     std::mutex mutex_;
     std::condition_variable changed_;

@@ -13,6 +13,7 @@
 #include "launchers/host_name.hpp"
 #include "launchers/job_run.hpp"
 #include "launchers/mapping.hpp"
+#include "launchers/preflight.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -39,15 +40,18 @@ int show_plan(RunOptions const& options) {
         if (node.cores == 0) node.cores = std::max(node.slots, 1);
     }
     auto const map = make_map(options, std::move(nodes));
+    // What other hosts have they tell themselves, when their agents start.
+    auto const missing = backend->on_this_host() ? check_programs(options, map) : FirstCause();
+    if (missing.failed()) std::cerr << "sinew: " << missing.summary() << '\n';
     if (options.output == OutputFormat::json) {
         std::cout << map_json(map, options.apps) << '\n';
-        return 0;
+        return missing.exit_code();
     }
     std::cout << show_map(map, options.apps) << "backend: " << backend->name() << '\n';
     if (guessed)
         std::cout << "(some hosts have no slots= here: they will say how many cores they have when "
                      "their agents start; 1 is shown)\n";
-    return 0;
+    return missing.exit_code();
 }
 
 }  // namespace
@@ -59,6 +63,7 @@ int run_main(std::vector<std::string> const& arguments) {
     if (options.verbosity >= 0)
         for (auto const& note : options.notes) std::cerr << "sinew: " << note << '\n';
     if (options.dry_run) return show_plan(options);
+    check_folders(options);
     ::signal(SIGPIPE, SIG_IGN);
     JobRun run(std::move(options));
     return run.run();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `sinew` command: which verb, and what its failures look like.
+#include <cstdio>
 #include <iostream>
 #include <sinew/error.hpp>
 #include <string>
@@ -23,6 +24,12 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     return help_main(verb, arguments);
 }
 
+/// What was printed and could not be written (a full file system) is a failure of the command.
+int after_flush(int code) {
+    if (std::cout.flush() && std::ferror(stdout) == 0) return code;
+    throw sinew::Error("standard output cannot be written. Is its file system full?");
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -30,7 +37,7 @@ int main(int argc, char** argv) {
     std::string const verb = arguments.empty() ? "help" : arguments.front();
     if (!arguments.empty()) arguments.erase(arguments.begin());
     try {
-        return perform(verb, arguments);
+        return after_flush(perform(verb, arguments));
     } catch (sinew::UsageError const& problem) {
         std::cerr << "sinew " << verb << ": " << problem.what() << '\n';
         return exit_usage;

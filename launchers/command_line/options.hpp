@@ -47,6 +47,7 @@ struct RunOptions {
     int max_restarts = 0;
     bool kill_on_failure = true;
 
+    std::string folder;  ///< where `sinew run` was started; empty: that folder has been deleted
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
     std::string root_address;  ///< --root-address: what agents are told to dial; empty: found out
 

@@ -247,6 +247,7 @@ RunOptions parse_run(Words const& arguments, Surroundings const& environment) {
                                   " has no -n (each of several programs needs "
                                   "its own)"));
     }
+    draft.options.folder = environment.folder;
     draft.options.apps = std::move(apps);
     return std::move(draft.options);
 }

@@ -65,8 +65,10 @@ TEST(OutputPrinter, AnInterruptedLineIsEndedAndGoesOnTagged) {
               "[0]<stdout>: name? \n[1]<stdout>: line\n[0]<stdout>+: yes\n[0]<stdout>: next\n");
     screen.say(2, "^open");
     screen.say(1, "^x\n", err);
-    screen.printer.end_lines();
-    EXPECT_EQ(screen.shown(), "[2]<stdout>: open\n");
+    screen.printer.end_line(err);
+    EXPECT_EQ(screen.shown(), "[2]<stdout>: open") << "what we say goes elsewhere";
+    screen.printer.end_line(OutputStream::out);
+    EXPECT_EQ(screen.shown(), "\n");
 }
 
 TEST(OutputPrinter, StreamsInOnePlaceDoNotMixEither) {

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is around a job fails: readers, file systems, folders, the network's ways home.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "src/base/text.hpp"
+#include "tests/launchers/run/launched.hpp"
+#include "tests/launchers/run/programs.hpp"
+#include "tests/support/processes.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+using testing::HasSubstr;
+using testing::Not;
+
+class Faults : public RunTest {};
+
+std::string sinew_command() { return ::getenv("SINEW_TEST_COMMAND"); }
+
+// Two nodes over TCP on this host, whose agents are started by this command.
+Words by_launch_agent(std::string const& command) {
+    return {"-n", "2", "-H", "a,b", "--launch-agent", command, "--root-address", "127.0.0.1"};
+}
+
+// `sinew run` sees that all is over when its own words, too, are written: it looked only once, and
+// then waited for a timer of 12 s.
+TEST_F(Faults, ASlowReaderOfMessagesIsNotWaitedForAnyLongerThanItReads) {
+    std::array<int, 2> ends{};
+    ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
+    // More than a pipe holds, said when everything else is over.
+    auto words = by_launch_agent("sh -c '\"$@\"; seq 20000 >&2' sh {command}");
+    words.emplace_back("true");
+    Launched job(words,
+                 {.out = ends[1],
+                  .command = {"/bin/sh", "-c", "exec \"$@\" 2>&1", "sh", sinew_command(), "run"}});
+    ::close(ends[1]);
+    EXPECT_TRUE(eventually([&] { return !descendants_of(job.pid()).empty(); }));
+    EXPECT_TRUE(eventually([&] { return descendants_of(job.pid()).empty(); }, Seconds(60)));
+    std::thread reader([&] {
+        std::array<char, 65536> buffer;
+        while (::read(ends[0], buffer.data(), buffer.size()) > 0) {}
+    });
+    EXPECT_TRUE(job.ends_within(Seconds(9))) << "it idles until a timer of 12 s";
+    EXPECT_EQ(job.wait().code, 0);
+    reader.join();
+    ::close(ends[0]);
+}
+
+TEST_F(Faults, OutputThatNoFileTakesIsAFailure) {
+    auto const nowhere = run({"-n", "2", "--output-filename", "/proc/nope", "echo", "hi"});
+    EXPECT_EQ(nowhere.code, 2);
+    EXPECT_THAT(nowhere.err, HasSubstr("--output-filename /proc/nope"));
+    // A file that is full: what goes to the screen after it is written well, and hid that.
+    auto const folder = testing::TempDir() + text("sinew-full-", ::getpid());
+    std::filesystem::create_directories(folder);
+    for (int rank = 0; rank < 2; ++rank)
+        std::filesystem::create_symlink("/dev/full", text(folder, "/rank.", rank, ".stdout"));
+    auto const full = run({"-n", "2", "--output-filename", folder, "echo", "hi"});
+    EXPECT_EQ(full.code, 125);
+    EXPECT_THAT(full.err, HasSubstr("/rank."));
+    EXPECT_THAT(full.err, HasSubstr("No space left"));
+    std::filesystem::remove_all(folder);
+}
+
+TEST_F(Faults, ATableThatCannotBeWrittenIsAFailure) {
+    for (Words const& words :
+         {Words{"run", "--output", "json", "-n", "1", "true"}, Words{"info"}}) {
+        int const full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
+        Launched job(words, {.out = full, .command = {sinew_command()}});
+        auto const ended = job.wait();
+        ::close(full);
+        EXPECT_EQ(ended.code, 125) << words.front();
+        EXPECT_THAT(ended.err, HasSubstr("cannot be written")) << words.front();
+    }
+}
+
+class DeletedFolder : public Faults {
+protected:
+    Ended run_there(Words words) {
+        auto const folder = testing::TempDir() + text("sinew-deleted-", ::getpid());
+        std::filesystem::create_directories(folder);
+        words.insert(words.begin(), {"-c", "cd \"$0\" && rmdir \"$0\" && exec \"$@\"", folder,
+                                     sinew_command(), "run"});
+        return run(words, {.command = {"/bin/sh"}});
+    }
+};
+
+TEST_F(DeletedFolder, IsNamedAndAnotherOneDoes) {
+    auto const ended = run_there({"-n", "1", "true"});
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_THAT(ended.err, HasSubstr("the working folder has been deleted"));
+    EXPECT_THAT(ended.err, HasSubstr("--wdir"));
+    auto const elsewhere = run_there({"--fake-nodes", "2", "-n", "2", "--wdir", "/", "pwd"});
+    EXPECT_EQ(elsewhere.code, 0) << elsewhere.err;
+    EXPECT_EQ(elsewhere.out, "/\n/\n");
+}
+
+TEST_F(Faults, ClosingWordsBeginALine) {
+    auto const ended = run({"-n", "1", "sh", "-c", "printf 'no newline' >&2; exit 3"});
+    EXPECT_EQ(ended.code, 3);
+    EXPECT_THAT(ended.err, HasSubstr("no newline\nsinew: rank 0"));
+    // On the other stream a program's bytes stay as they are.
+    auto const out = run({"-n", "1", "sh", "-c", "printf 'no newline'; exit 3"});
+    EXPECT_EQ(out.out, "no newline");
+}
+
+TEST_F(Faults, DryRunTellsWhatWouldNotStart) {
+    auto const program = run({"--dry-run", "-n", "2", "/no/such/program"});
+    EXPECT_EQ(program.code, 127);
+    EXPECT_THAT(program.err, HasSubstr("/no/such/program"));
+    EXPECT_THAT(program.out, HasSubstr("2 ranks")) << "the map is shown all the same";
+    auto const folder = run({"--dry-run", "-n", "2", "--wdir", "/no/such/folder", "true"});
+    EXPECT_EQ(folder.code, 127);
+    EXPECT_THAT(folder.err, HasSubstr("/no/such/folder"));
+    EXPECT_EQ(run({"--dry-run", "-n", "2", "true"}).code, 0);
+}
+
+}  // namespace
+}  // namespace sinew::testing_support
