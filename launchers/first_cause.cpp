@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <csignal>
 #include <cstring>
 #include <iomanip>
 #include <nlohmann/json.hpp>
@@ -63,6 +64,23 @@ void FirstCause::add(Event event) {
         if (first_ == nothing) first_ = events_.size();
     }
     events_.push_back(std::move(event));
+    blame_deserter();
+}
+
+void FirstCause::blame_deserter() {
+    if (first_ == nothing) return;
+    auto const& first = events_[first_];
+    bool const may_be_a_victim = (first.kind == Kind::exited && first.number != 0) ||
+                                 (first.kind == Kind::signalled && first.number == SIGABRT);
+    if (!may_be_a_victim) return;
+    for (std::size_t at = 0; at < events_.size(); ++at) {
+        auto& event = events_[at];
+        if (!event.deserted || event.part != Part::success) continue;
+        event.part = Part::failure;
+        ++failures_;
+        first_ = at;
+        return;
+    }
 }
 
 void FirstCause::rank_ended(Who const& who, End const& end) {
@@ -70,7 +88,7 @@ void FirstCause::rank_ended(Who const& who, End const& end) {
     Part const part = well ? Part::success : end.stopped ? Part::victim : Part::failure;
     bool const by_signal = end.signal != 0;
     add({by_signal ? Kind::signalled : Kind::exited, part, who, by_signal ? end.signal : end.code,
-         end.unfinished, end.detail});
+         end.unfinished, end.detail, well && end.in_world && !end.stopped});
 }
 
 void FirstCause::rank_aborted(Who const& who, int status, std::string const& message) {
@@ -152,6 +170,8 @@ std::string FirstCause::what(Event const& event) {
     switch (event.kind) {
         case Kind::exited:
             if (event.part == Part::success) return "exited with code 0";
+            if (event.deserted)
+                return "exited with code 0 in the middle of its World, which the others needed";
             return text("exited with code ", event.number,
                         event.unfinished ? ", without MPI_Finalize" : "", after, more);
         case Kind::signalled:

@@ -14,7 +14,10 @@ namespace sinew::launch {
 /// first cause from its consequences. One for each epoch. Pure.
 ///
 /// The first cause is the first failure to arrive of something we had not told to end. Whoever
-/// fails after it was told to (`stopped`) is a victim, and no failure.
+/// fails after it was told to (`stopped`) is a victim, and no failure. Who exits with code 0 in the
+/// middle of its World, where nobody had told it to, is well as long as all others are; when one of
+/// them then stops by an error of its own (a code, SIGABRT), which is what losing a peer looks like,
+/// it is the first cause. Of two nodes the later word may come first.
 class FirstCause {
 public:
     struct Who {
@@ -28,6 +31,7 @@ public:
         int signal = 0;           ///< 0: it exited with `code`
         bool stopped = false;     ///< its agent had told it to end
         bool unfinished = false;  ///< had called MPI_Init, and not MPI_Finalize
+        bool in_world = false;    ///< without MPI: had not ended its World
         std::string detail = {};  ///< "the kernel ran out of memory"
     };
 
@@ -66,10 +70,12 @@ private:
         int number = 0;  ///< code, signal, status or errno
         bool unfinished = false;
         std::string detail;
+        bool deserted = false;  ///< ended with code 0 in the middle of its World
     };
     static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
     void add(Event event);
+    void blame_deserter();
     void add_own(Kind kind, int number, std::string const& detail, std::string const& node = {});
     static char const* name(Kind kind);
     static std::string what(Event const& event);

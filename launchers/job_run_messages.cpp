@@ -114,6 +114,7 @@ void JobRun::on_exited(int node, Exited const& exited) {
                                           .signal = exited.signal,
                                           .stopped = exited.stopped,
                                           .unfinished = unfinished,
+                                          .in_world = exited.in_world,
                                           .detail = detail});
     if (!unfinished && exited.code == 0 && !exited.cause.empty())
         notice(text("sinew: rank ", exited.rank, " on ", node_name(node), " ended well, but ",

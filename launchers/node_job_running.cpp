@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // A node's part of a job while its ranks run: what they write and read, how they end.
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 
 #include "launchers/node_job.hpp"
+#include "src/world/world_file.hpp"
 
 namespace sinew::launch {
 
@@ -41,6 +44,7 @@ void NodeJob::on_ended(int rank, LocalRank::End const& end) {
     exited.stopped = stopping_;
     exited.joined = mpi_->joined(rank);
     exited.left = mpi_->left(rank);
+    exited.in_world = ::access(presence_file(epoch_folder_, rank).c_str(), F_OK) == 0;
     exited.oom = exited.signal == SIGKILL && !stopping_ && oom_kills() > oom_kills_;
     exited.cause = guard(exited);
     uplink_.up(Kind::exited, {bytes_of(encode(exited))});

@@ -25,8 +25,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, data_key, map, agents, parents, addresses, apps, env, folder,
     bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left, oom,
-    cause)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left,
+    in_world, oom, cause)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Aborted, rank, status, message)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stop, signal, grace_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NameRequest, id, verb, key, value)

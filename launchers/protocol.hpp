@@ -129,12 +129,13 @@ struct Exited {
     int rank = 0;
     pid_t pid = 0;
     int code = 0;
-    int signal = 0;        ///< 0: by exit
-    bool stopped = false;  ///< after we had told it to end
-    bool joined = false;   ///< had called MPI_Init (PMIx, PMI-1)
-    bool left = false;     ///< and MPI_Finalize
-    bool oom = false;      ///< the kernel had to find memory
-    std::string cause;     ///< what more is known, for the user
+    int signal = 0;         ///< 0: by exit
+    bool stopped = false;   ///< after we had told it to end
+    bool joined = false;    ///< had called MPI_Init (PMIx, PMI-1)
+    bool left = false;      ///< and MPI_Finalize
+    bool in_world = false;  ///< without MPI: had made a World, and has not ended it
+    bool oom = false;       ///< the kernel had to find memory
+    std::string cause;      ///< what more is known, for the user
 };
 
 struct Aborted {

@@ -2,6 +2,7 @@
 #include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <atomic>
 #include <charconv>
@@ -97,6 +98,25 @@ std::vector<UniqueFd> take_listeners(WorldFile const& world, Place const& place)
     return listeners;
 }
 
+/// A file in the job's folder that is there as long as this process is in its World: by it the agent
+/// tells a rank that has run off with code 0 from one that has ended well. Where it cannot be made,
+/// only that is lost.
+class PresenceFile {
+public:
+    PresenceFile(std::string const& folder, int rank)
+        : path_(presence_file(folder, rank)),
+          file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {}
+    PresenceFile(PresenceFile const&) = delete;
+    ~PresenceFile() {
+        if (::getpid() == owner_) ::unlink(path_.c_str());  // not for a forked child's end
+    }
+
+private:
+    std::string path_;
+    UniqueFd file_;
+    pid_t owner_ = ::getpid();
+};
+
 Bootstrap over_sockets(Place const& place) {
     WorldFile world = WorldFile::read(env("SINEW_WORLD_FILE").value_or(""));
     if (world.size() != place.size)
@@ -104,7 +124,11 @@ Bootstrap over_sockets(Place const& place) {
                               " ranks (is it another job's?", leave_it));
     auto listeners = take_listeners(world, place);
     auto mesh = std::make_unique<SocketMesh>(std::move(world), place.rank, std::move(listeners));
-    return {.name = "agent", .transport = std::make_unique<SocketTransport>(std::move(mesh))};
+    Bootstrap found{.name = "agent",
+                    .transport = std::make_unique<SocketTransport>(std::move(mesh))};
+    if (auto const folder = env("SINEW_JOB_FOLDER"))
+        found.presence = std::make_shared<PresenceFile>(*folder, place.rank);
+    return found;
 }
 
 #if SINEW_HAVE_MPI

@@ -16,6 +16,7 @@ struct Bootstrap {
     std::unique_ptr<Transport> transport;  ///< over all ranks
     Threading threading = Threading::any;
     std::function<void()> leave = [] {};  ///< after a life without failures; collective
+    std::shared_ptr<void> presence = {};  ///< held until the World has ended, whichever way
 };
 
 /// How the ranks are to talk, by SINEW_TRANSPORT; `automatic` when it is not set.

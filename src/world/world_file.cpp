@@ -239,4 +239,8 @@ wire::Address const& WorldFile::address(int from, int to) const {
     return *peer.remote;
 }
 
+std::string presence_file(std::string const& folder, int rank) {
+    return folder + "/in-world-" + std::to_string(rank);
+}
+
 }  // namespace sinew

@@ -57,4 +57,7 @@ struct WorldFile {
     wire::Address const& address(int from, int to) const;
 };
 
+/// In the folder of a job's epoch: there while this rank is in its World over sockets.
+std::string presence_file(std::string const& folder, int rank);
+
 }  // namespace sinew

@@ -45,6 +45,34 @@ TEST(FirstCause, WhatWeStoppedIsAVictim) {
                       HasSubstr(">    2  node-b     4711  exited with code 7\n")));
 }
 
+// Over sockets nobody says MPI_Finalize: its World is what a rank has to end.
+TEST(FirstCause, IsWhoLeftTheWorldWithCode0) {
+    FirstCause cause;
+    cause.rank_ended(rank(2), {.in_world = true});
+    EXPECT_FALSE(cause.failed()) << "nobody has missed it yet";
+    cause.rank_ended(rank(0), {.signal = SIGABRT, .in_world = true});
+    cause.rank_ended(rank(1), {.signal = SIGTERM, .stopped = true, .in_world = true});
+    EXPECT_EQ(cause.exit_code(), 1);
+    EXPECT_THAT(cause.summary(), AllOf(HasSubstr("rank 2 on node-b"), HasSubstr("code 0 in the"),
+                                       HasSubstr("first of 2")));
+    FirstCause late;  // from another node, later than its victim's end
+    late.rank_ended(rank(0), {.code = 1, .in_world = true});
+    late.rank_ended(rank(2), {.in_world = true});
+    EXPECT_THAT(late.summary(), HasSubstr("rank 2 on node-b"));
+}
+
+TEST(FirstCause, IsNotWhoLeftTheWorldBecauseOfAnother) {
+    FirstCause killed;
+    killed.rank_ended(rank(0), {.signal = SIGKILL, .in_world = true});
+    killed.rank_ended(rank(2), {.in_world = true});
+    EXPECT_THAT(killed.summary(), HasSubstr("rank 0 on node-b"));
+    EXPECT_EQ(killed.exit_code(), 137);
+    FirstCause stopped;
+    stopped.rank_ended(rank(0), {.code = 3});
+    stopped.rank_ended(rank(2), {.stopped = true, .in_world = true});
+    EXPECT_EQ(stopped.exit_code(), 3);
+}
+
 TEST(FirstCause, AnAbortKeepsItsStatusWhateverTheRankThenDies) {
     FirstCause cause;
     cause.rank_aborted(rank(5, 0), 42, "no data");

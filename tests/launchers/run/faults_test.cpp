@@ -114,6 +114,20 @@ TEST_F(Faults, ClosingWordsBeginALine) {
     EXPECT_EQ(out.out, "no newline");
 }
 
+// By the end of its World, not by that of a process: over sockets no library tells.
+TEST_F(Faults, WhoLeavesTheWorldWithCode0IsTheFirstCause) {
+    for (Words nodes : {Words{}, Words{"--fake-nodes", "2"}}) {
+        nodes.insert(nodes.end(), {"--output", "json", "--mpi", "none", "-n", "3",
+                                   ::getenv("SINEW_TEST_WORLD_PROGRAM"), "desert", "1"});
+        auto const ended = run(nodes, {.env = {{"SINEW_TRANSPORT", "socket"}}});
+        EXPECT_EQ(ended.code, 1) << ended.err;
+        EXPECT_THAT(ended.err, HasSubstr("sinew: rank 1 "));
+        auto const table = nlohmann::json::parse(lines_of(ended.out).back());
+        EXPECT_EQ(table["ends"][1]["part"], "failure");
+        EXPECT_EQ(table["ends"][1]["first"], true);
+    }
+}
+
 TEST_F(Faults, DryRunTellsWhatWouldNotStart) {
     auto const program = run({"--dry-run", "-n", "2", "/no/such/program"});
     EXPECT_EQ(program.code, 127);
