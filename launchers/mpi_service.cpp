@@ -43,6 +43,15 @@ std::uint64_t group_of(std::vector<int> const& ranks) {
     return ranks.empty() ? 0 : hash;
 }
 
+/// The job's name for PMIx, the same on all nodes. libpmix believes over TCP which user a client says
+/// it is, so that whoever knows this name is let in as a rank: it is made of the epoch's key, and
+/// stands in no argument, nor in the name of any file.
+std::string pmix_namespace(Launch const& launch) {
+    constexpr std::size_t digits_of_it = 32;  // 128 bits: not to be found by trying
+    auto const key = wire::Secret::from_hex(launch.data_key).derive("pmix namespace");
+    return text("sinew-", key.hex().substr(0, digits_of_it));
+}
+
 }  // namespace
 
 MpiService::MpiService(wire::Loop& loop, Launch const& launch, Here here, MpiNeeds needs,
@@ -60,7 +69,7 @@ MpiService::~MpiService() {
 void MpiService::start_pmix() {
     auto const& map = launch_.map;
     PmixJob job;
-    job.name = text("sinew-", launch_.job, "-", launch_.epoch);
+    job.name = pmix_namespace(launch_);
     for (auto const& node : map.nodes) job.nodes.push_back(node.name);
     for (auto const& place : map.ranks) {
         job.node_of_rank.push_back(place.node);
@@ -77,7 +86,10 @@ void MpiService::start_pmix() {
     job.universe = std::max(job.universe, map.size());
     job.oversubscribed = map.oversubscribed;
     job.restart = launch_.restart;
-    pmix_ = PmixServer::start({.node_name = job.nodes[here_.node], .folder = here_.server_folder},
+    auto const security = launch_.env.find("PMIX_MCA_psec");
+    pmix_ = PmixServer::start({.node_name = job.nodes[here_.node],
+                               .folder = here_.server_folder,
+                               .security = security == launch_.env.end() ? "" : security->second},
                               upcalls());
     pmix_->register_job(job);
 }

@@ -34,14 +34,15 @@ Running& running() {
 
 // An outer launcher's variables would lead our server to the outer server; ours make it choose
 // what works without a daemon. Before the library's threads exist.
-void prepare_environment() {
+void prepare_environment(std::string const& security) {
     std::vector<std::string> foreign;
     for (char** word = ::environ; *word != nullptr; ++word) {
         std::string_view const name(*word, std::strcspn(*word, "="));
         if (name.starts_with("PMIX_") && !name.starts_with("PMIX_MCA_")) foreign.emplace_back(name);
     }
     for (auto const& name : foreign) ::unsetenv(name.c_str());
-    ::setenv("PMIX_MCA_psec", "native", 1);
+    if (!security.empty()) ::setenv("PMIX_MCA_psec", security.c_str(), 1);
+    ::setenv("PMIX_MCA_psec", "native", 0);
     ::setenv("HWLOC_COMPONENTS", "-gl", 0);
 }
 
@@ -69,8 +70,9 @@ void ignore_events(PmixLibrary const& library) {
     });
 }
 
-void start(PmixLibrary const& library, std::string const& node, std::string const& folder) {
-    prepare_environment();
+void start(PmixLibrary const& library, std::string const& node, std::string const& folder,
+           std::string const& security) {
+    prepare_environment(security);
     auto const infos = std::make_shared<PmixInfos>(PmixItems{
         {PMIX_SERVER_TMPDIR, folder},
         {PMIX_SYSTEM_TMPDIR, folder},
@@ -92,8 +94,8 @@ void start(PmixLibrary const& library, std::string const& node, std::string cons
 
 }  // namespace
 
-std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node,
-                                                std::string const& folder) {
+std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::string const& folder,
+                                                std::string const& security) {
     auto& now = running();
     std::lock_guard const lock(now.mutex);
     if (now.ended)
@@ -105,7 +107,7 @@ std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node,
     if (now.library) return now.library;
     auto library = PmixLibrary::load();
     now.ended = true;  // what fails half-way cannot be tried again
-    start(*library, node, folder);
+    start(*library, node, folder, security);
     now.ended = false;
     now.node = node;
     now.folder = folder;

@@ -64,7 +64,7 @@ LibraryServer::LibraryServer(Options const& options, Upcalls upcalls) : options_
         ++finalized_;
         tell(rank);
     };
-    state_->library = running_pmix(options_.node_name, options_.folder);
+    state_->library = running_pmix(options_.node_name, options_.folder, options_.security);
     if (!serve_pmix_upcalls(state_))
         throw UsageError(text("a second PMIx server on ", options_.node_name,
                               " (there is one in this process). End that one first"));

@@ -54,6 +54,9 @@ public:
     struct Options {
         std::string node_name;  ///< as in PmixJob::nodes: the library must not guess
         std::string folder;     ///< for its shared-memory store; has to outlive all jobs
+        /// How clients show who they are: a name of libpmix's, as PMIX_MCA_psec has it. Empty: as this
+        /// process's PMIX_MCA_psec says, else native. That of the first server holds for all.
+        std::string security = {};
     };
 
     /// Throws Unavailable when there is no usable libpmix, with the reason and the package's name.

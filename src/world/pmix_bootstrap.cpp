@@ -75,7 +75,8 @@ struct Offer {
         client.put(host_key, node.host_text());
         client.put(local_key, local.text());
         client.put(remote_key, remote.text());
-        // What ranks put is for their job alone to get: good enough for a key.
+        // What ranks put is for their job alone to get, as far as its server keeps other users out:
+        // docs/launching.md says where that is not so. PMIx has no other way for a key.
         if (client.rank() == 0) client.put(secret_key, wire::Secret::random().hex());
     }
     Folder folder;

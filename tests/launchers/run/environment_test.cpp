@@ -113,6 +113,24 @@ TEST_F(Environment, OfAnotherLauncherIsNotPassedOn) {
     EXPECT_THAT(ended.out, Not(HasSubstr("foreign")));
 }
 
+// How PMIx clients show who they are is the user's choice; both ends must have made the same.
+TEST_F(Environment, LeavesTheUsersChoiceOfSecurityToPmix) {
+    if (mpis().empty() || mpis().front().name != "openmpi") GTEST_SKIP() << "no Open MPI here";
+    Words const program{"-n",           "1",     "--mpi",         "pmix",
+                        rank_program(), "print", "PMIX_MCA_psec", "PMIX_SECURITY_MODE"};
+    auto const printed = [&](std::string const& how) {
+        return testing::AllOf(HasSubstr("PMIX_MCA_psec=" + how + "\n"),
+                              HasSubstr("PMIX_SECURITY_MODE=" + how + "\n"));
+    };
+    EXPECT_THAT(run(program).out, printed("native"));
+    EXPECT_THAT(run(program, {.env = {{"PMIX_MCA_psec", "none"}}}).out, printed("none"));
+    Words words{"-x", "PMIX_MCA_psec=none"};
+    words.insert(words.end(), program.begin(), program.end());
+    EXPECT_THAT(run(words).out, printed("none"));
+    words.insert(words.begin(), {"-H", "localhost"});
+    EXPECT_THAT(run(words).out, printed("none"));
+}
+
 // The job's secret has 64 hexadecimal digits; so have the keys made from it.
 bool has_secret(std::string const& bytes) {
     std::size_t run = 0;
