@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 
+#include <algorithm>
 #include <cstdlib>
 #include <sinew/error.hpp>
 
 #include "launchers/backend.hpp"
 #include "launchers/command_line/options.hpp"
+#include "launchers/host_name.hpp"
 #include "launchers/local.hpp"
 #include "launchers/program_kind.hpp"
 #include "launchers/ssh.hpp"
@@ -13,15 +15,26 @@
 namespace sinew::launch {
 namespace {
 
+// An allocation of one host, which is this one.
+bool is_only_here(RunOptions const& options) {
+    return !options.hosts_from.empty() && options.launch_agent.empty() &&
+           std::all_of(options.hosts.begin(), options.hosts.end(),
+                       [](HostRequest const& host) { return is_this_host(host.host); });
+}
+
 std::string local_unusable(RunOptions const& options) {
-    return options.hosts.empty() ? "" : "hosts are named; they need ssh or --launch-agent";
+    return options.hosts.empty() || is_only_here(options)
+               ? ""
+               : "hosts are named; they need ssh or --launch-agent";
 }
 
 std::string ssh_unusable(RunOptions const& options) {
-    if (!options.launch_agent.empty()) return "";
+    if (!options.launch_agent.empty() || !options.found_agent.empty()) return "";
     char const* const path = ::getenv("PATH");
     if (find_program("ssh", "", path != nullptr ? path : "").error != 0)
-        return "there is no ssh in PATH. Debian: apt-get install openssh-client";
+        return text("there is no ssh in PATH",
+                    options.hosts_from.empty() ? "" : " for the hosts of " + options.hosts_from,
+                    ". Debian: apt-get install openssh-client");
     return "";
 }
 
@@ -30,17 +43,19 @@ std::string ssh_unusable(RunOptions const& options) {
 std::vector<BackendEntry> const& backends() {
     static std::vector<BackendEntry> const table{
         {"local", "this host; --fake-nodes N plays several", local_unusable, make_local},
-        {"ssh", "hosts of --hostfile and -H, by ssh or what --launch-agent names", ssh_unusable,
-         make_ssh},
+        {"ssh",
+         "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
+         "names",
+         ssh_unusable, make_ssh},
     };
     return table;
 }
 
 std::unique_ptr<Backend> choose_backend(RunOptions const& options) {
     std::string names;
-    auto const wanted = options.backend != "auto" ? options.backend
-                        : options.hosts.empty()   ? std::string("local")
-                                                  : std::string("ssh");
+    auto const wanted = options.backend != "auto"                        ? options.backend
+                        : options.hosts.empty() || is_only_here(options) ? std::string("local")
+                                                                         : std::string("ssh");
     for (auto const& entry : backends()) {
         names += text(names.empty() ? "" : ", ", entry.name);
         if (entry.name != wanted) continue;

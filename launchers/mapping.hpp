@@ -35,7 +35,8 @@ JobMap make_map(RunOptions const& options, std::vector<Node> nodes);
 std::string show_map(JobMap const& map, std::vector<App> const& apps);
 /// The same for programs, on one line:
 /// {"size", "oversubscribed", "nodes": [{"name", "host", "slots", "max_slots", "cores", "ranks"}],
-///  "programs": [{"argv", "ranks"}]}
-std::string map_json(JobMap const& map, std::vector<App> const& apps);
+///  "programs": [{"argv", "ranks"}]}, and "hosts_from" where they are those of an allocation.
+std::string map_json(JobMap const& map, std::vector<App> const& apps,
+                     std::string const& hosts_from = {});
 
 }  // namespace sinew::launch

@@ -44,10 +44,13 @@ int show_plan(RunOptions const& options) {
     auto const missing = backend->on_this_host() ? check_programs(options, map) : FirstCause();
     if (missing.failed()) std::cerr << "sinew: " << missing.summary() << '\n';
     if (options.output == OutputFormat::json) {
-        std::cout << map_json(map, options.apps) << '\n';
+        std::cout << map_json(map, options.apps, options.hosts_from) << '\n';
         return missing.exit_code();
     }
     std::cout << show_map(map, options.apps) << "backend: " << backend->name() << '\n';
+    if (!options.hosts_from.empty())
+        std::cout << "hosts: of " << options.hosts_from << "; -H, --hostfile or --backend local "
+                  << "take others\n";
     if (guessed)
         std::cout << "(some hosts have no slots= here: they will say how many cores they have when "
                      "their agents start; 1 is shown)\n";
@@ -62,6 +65,8 @@ int run_main(std::vector<std::string> const& arguments) {
     if (options.help) return show_help(*options.help);
     if (options.verbosity >= 0)
         for (auto const& note : options.notes) std::cerr << "sinew: " << note << '\n';
+    if (options.verbosity >= 1 && !options.hosts_from.empty())
+        std::cerr << "sinew: hosts: of " << options.hosts_from << '\n';
     if (options.dry_run) return show_plan(options);
     check_folders(options);
     ::signal(SIGPIPE, SIG_IGN);

@@ -77,7 +77,8 @@ std::string show_map(JobMap const& map, std::vector<App> const& apps) {
     return out.str();
 }
 
-std::string map_json(JobMap const& map, std::vector<App> const& apps) {
+std::string map_json(JobMap const& map, std::vector<App> const& apps,
+                     std::string const& hosts_from) {
     Ranks const ranks = sort_out(map, apps.size());
     using Json = nlohmann::ordered_json;
     Json nodes = Json::array(), programs = Json::array();
@@ -92,10 +93,11 @@ std::string map_json(JobMap const& map, std::vector<App> const& apps) {
     }
     for (std::size_t i = 0; i < apps.size(); ++i)
         programs.push_back(Json{{"argv", apps[i].argv}, {"ranks", ranks.of_app[i]}});
-    Json const whole{{"size", map.size()},
-                     {"oversubscribed", map.oversubscribed},
-                     {"nodes", std::move(nodes)},
-                     {"programs", std::move(programs)}};
+    Json whole{{"size", map.size()},
+               {"oversubscribed", map.oversubscribed},
+               {"nodes", std::move(nodes)},
+               {"programs", std::move(programs)}};
+    if (!hosts_from.empty()) whole["hosts_from"] = hosts_from;
     // Arguments need not be UTF-8; JSON must be.
     return whole.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

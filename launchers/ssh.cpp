@@ -58,23 +58,23 @@ std::string remote_command() {
     return text("sh -c ", quoted(script));
 }
 
-// mpirun's habit, too: no sshd is needed to reach oneself.
-bool is_this_host(std::string const& host) {
-    return host == "localhost" || host == "127.0.0.1" || host == "::1" || host == host_name();
-}
-
 class Ssh : public Backend {
 public:
-    explicit Ssh(std::string agent_template) : template_(std::move(agent_template)) {}
+    Ssh(std::string agent_template, std::string found)
+        : template_(std::move(agent_template)), found_(std::move(found)) {}
 
-    std::string_view name() const override { return template_.empty() ? "ssh" : "launch-agent"; }
+    std::string_view name() const override {
+        return !template_.empty() ? "launch-agent" : found_.empty() ? "ssh" : "srun";
+    }
     int window() const override { return 64; }
     bool on_this_host() const override { return false; }
 
     AgentProcess command(AgentStart const& start) const override {
         if (!template_.empty())
             return {.argv = fill_template(template_, start, {own_path(), "agent"})};
+        // mpirun's habit, too: no sshd is needed to reach oneself.
         if (is_this_host(start.host)) return {.argv = {own_path(), "agent"}};
+        if (!found_.empty()) return {.argv = fill_template(found_, start, {own_path(), "agent"})};
         return {.argv = {"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
                          "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", start.host, "--",
                          remote_command()}};
@@ -82,6 +82,8 @@ public:
 
     std::string explain(int exit_code, std::string_view words) const override {
         auto const says = [&](char const* what) { return words.find(what) != words.npos; };
+        if (template_.empty() && !found_.empty() && exit_code != 127)
+            return "See squeue and scontrol show hostnames; --backend ssh uses ssh instead of srun";
         if (says("Permission denied"))
             return "The host does not accept your key: ssh-copy-id to it, or start an ssh-agent";
         if (says("Host key verification failed"))
@@ -100,7 +102,7 @@ public:
     }
 
 private:
-    std::string template_;
+    std::string template_, found_;  ///< the user's, the allocation's
 };
 
 }  // namespace
@@ -128,7 +130,7 @@ std::vector<std::string> fill_template(std::string const& line, AgentStart const
 }
 
 std::unique_ptr<Backend> make_ssh(RunOptions const& options) {
-    return std::make_unique<Ssh>(options.launch_agent);
+    return std::make_unique<Ssh>(options.launch_agent, options.found_agent);
 }
 
 }  // namespace sinew::launch

@@ -19,26 +19,6 @@ constexpr int most_slots = 1'000'000;
     throw UsageError(text(origin, " (", why, ")"));
 }
 
-/// Hosts become arguments of ssh and words of a --launch-agent command: no blanks, no quotes, no
-/// leading dash that would make an option of them.
-void check_host(std::string_view host, std::string const& origin) {
-    auto const good = [](char c) {
-        auto const byte = static_cast<unsigned char>(c);
-        return byte < 0x80 &&
-               (std::isalnum(byte) || std::string_view("._-:%").find(c) != std::string_view::npos);
-    };
-    std::string_view user, name = host;
-    if (auto const at = host.rfind('@'); at != std::string_view::npos) {
-        user = host.substr(0, at);
-        name = host.substr(at + 1);
-        if (user.empty()) bad(origin, "nobody before the @");
-    }
-    if (name.empty()) bad(origin, "no host");
-    for (std::string_view const part : {user, name})
-        if (!std::all_of(part.begin(), part.end(), good) || part.substr(0, 1) == "-")
-            bad(origin, text("no name of a host: ", host));
-}
-
 int slots_of(std::string_view number, std::string_view name, std::string const& origin) {
     if (auto const slots = parse_int(number, 1, most_slots)) return *slots;
     bad(origin, text(name, number, " must be a whole number from 1 to ", most_slots));
@@ -124,6 +104,24 @@ std::string_view name_of(std::string_view host) {
 }
 
 }  // namespace
+
+void check_host(std::string_view host, std::string const& origin) {
+    auto const good = [](char c) {
+        auto const byte = static_cast<unsigned char>(c);
+        return byte < 0x80 &&
+               (std::isalnum(byte) || std::string_view("._-:%").find(c) != std::string_view::npos);
+    };
+    std::string_view user, name = host;
+    if (auto const at = host.rfind('@'); at != std::string_view::npos) {
+        user = host.substr(0, at);
+        name = host.substr(at + 1);
+        if (user.empty()) bad(origin, "nobody before the @");
+    }
+    if (name.empty()) bad(origin, "no host");
+    for (std::string_view const part : {user, name})
+        if (!std::all_of(part.begin(), part.end(), good) || part.substr(0, 1) == "-")
+            bad(origin, text("no name of a host: ", host));
+}
 
 std::vector<HostRequest> parse_hostfile(std::string_view content, std::string const& name) {
     std::vector<HostRequest> hosts;

@@ -20,6 +20,10 @@ std::vector<HostRequest> parse_hostfile(std::string_view text, std::string const
 /// parse_hostfile of a file. Throws UsageError when it cannot be read or names no host.
 std::vector<HostRequest> read_hostfile(std::string const& path);
 
+/// Hosts become arguments of ssh and words of a --launch-agent command: no blanks, no quotes, no
+/// leading dash that would make an option of them. Throws UsageError naming `origin`.
+void check_host(std::string_view host, std::string const& origin);
+
 /// "a:4,b,[::1]:2", of -H. A host without a number counts one slot, unless `bare_slots` says 0:
 /// not said. "a:*" is not said. Throws UsageError naming `origin`.
 std::vector<HostRequest> parse_host_list(std::string_view list, std::string const& origin,

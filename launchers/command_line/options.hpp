@@ -19,11 +19,14 @@ enum class OutputFormat : std::uint8_t { plain, json };
 /// Everything `sinew run` was asked to do: by flags, SINEW_<KEY>, .sinewrc, in this order.
 struct RunOptions {
     std::vector<App> apps;
-    std::vector<HostRequest> hosts;  ///< of --hostfile and -H; empty: this host
-    std::string backend = "auto";    ///< auto: local without hosts, else ssh
-    std::string launch_agent;        ///< --launch-agent template; see help hosts
-    int fake_nodes = 0;              ///< --fake-nodes N: N agents on this host (local backend)
-    std::vector<int> fake_slots;     ///< --fake-nodes 3,1,2: three of them with these slots
+    std::vector<HostRequest>
+        hosts;                ///< of --hostfile and -H, or of an allocation; empty: this host
+    std::string hosts_from;   ///< the allocation whose hosts they are; empty: the user's
+    std::string found_agent;  ///< as launch_agent, of the allocation; for hosts other than this
+    std::string backend = "auto";  ///< auto: local without hosts, else ssh
+    std::string launch_agent;      ///< --launch-agent template; see help hosts
+    int fake_nodes = 0;            ///< --fake-nodes N: N agents on this host (local backend)
+    std::vector<int> fake_slots;   ///< --fake-nodes 3,1,2: three of them with these slots
     int tree_fanout = 32;
 
     int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: not said

@@ -9,6 +9,7 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/command_line/allocation.hpp"
 #include "launchers/command_line/config.hpp"
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/hostfile.hpp"
@@ -114,6 +115,8 @@ public:
         return draft;
     }
 
+    bool has_hosts() const { return has_hosts_; }
+
     Draft check(std::vector<Setting> const& settings) const {
         Draft draft;
         draft.environment = &environment_;
@@ -202,6 +205,16 @@ void add_files(Sources& sources, Surroundings const& environment) {
     sources.add(read_config(path, path, environment.user));
 }
 
+/// What the user says wins: hosts, fake nodes, or to stay on this host.
+void take_allocation(RunOptions& options, Surroundings const& environment) {
+    if (options.backend == "local") return;
+    auto found = find_allocation(environment);
+    if (!found) return;
+    options.hosts = std::move(found->hosts);
+    options.hosts_from = std::move(found->source);
+    if (options.backend == "auto") options.found_agent = std::move(found->launch_agent);
+}
+
 }  // namespace
 
 Surroundings Surroundings::of_process() {
@@ -238,6 +251,7 @@ RunOptions parse_run(Words const& arguments, Surroundings const& environment) {
     add_files(sources, environment);
 
     Draft draft = sources.finish();
+    if (!sources.has_hosts()) take_allocation(draft.options, environment);
     for (App& app : apps) {
         if (single) app.env.clear();  // they are in the job's
         if (single && app.ranks == 0) app.ranks = draft.ranks;

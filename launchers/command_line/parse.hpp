@@ -28,6 +28,8 @@ struct Surroundings {
 /// -x, --env-file, -genv, --mca: variable by variable, the nearest source wins, and within one
 /// source -x over -genv and --mca over --env-file. Where to run (--hostfile, -H, --fake-nodes) is
 /// taken whole from the nearest source that says any of it.
+/// Where none does, the hosts are those of the batch system's allocation within which we run, if
+/// there is one and --backend is not local.
 /// Without a ':' the variables of -x are in RunOptions::env, else each program has its own.
 /// With --help or --version there need not be a program. Reads the files named.
 /// Throws UsageError naming the flag, the value, what was expected, and the nearest known name.
