@@ -123,22 +123,25 @@ void Connection::letter(process::Letter const& letter) {
     if (static_cast<Op>(letter.head.op) == Op::farewell) return set_last();
     auto const index = static_cast<std::uint32_t>(letter.head.number);
     if (index >= slots_.size()) return;
+    auto const pending = vacate(index, letter.head.number >> 32);
+    if (waiting_ > 0) mail_.runtime().seat().notify_all(room_);
+    if (!pending) return;
+    // The answer may make calls of this connection, which may move all slots.
+    answer(*pending, letter);
+    pass_on(*pending);
+}
+
+std::shared_ptr<Pending> Connection::vacate(std::uint32_t index, std::uint64_t round) {
     auto& slot = slots_[index];
-    if (!slot.taken || slot.round != letter.head.number >> 32) return;
-    answer(slot, letter);
-    auto const pending = std::move(slot.pending);
+    if (!slot.taken || slot.round != round) return nullptr;
     slot.taken = false;
-    slot.pending = nullptr;
     free_.push_back(index);
     --under_way_;
     bytes_ -= slot.bytes;
-    if (waiting_ > 0) mail_.runtime().seat().notify_all(room_);
-    if (pending) pass_on(*pending);
+    return std::exchange(slot.pending, nullptr);
 }
 
-void Connection::answer(Slot& slot, process::Letter const& letter) {
-    if (!slot.pending) return;
-    auto& pending = *slot.pending;
+void Connection::answer(Pending& pending, process::Letter const& letter) {
     auto const words = std::string(text_of(letter.bytes));
     switch (static_cast<Op>(letter.head.op)) {
         case Op::value:

@@ -94,7 +94,11 @@ private:
                       std::size_t bytes) const;
     void send_forgotten();
     bool is_answered_there(Pending const& target) const;
-    void answer(Slot& slot, process::Letter const& letter);
+    /// Ends the use of a slot. Null: that of a one-way call, of a call that is answered elsewhere, or
+    /// of none.
+    std::shared_ptr<Pending> vacate(std::uint32_t index, std::uint64_t round);
+    void answer(Pending& pending, process::Letter const& letter);
+    void expect_no_answer(Follower const& follower);
 
     process::Mail& mail_;
     process::ProcessAddress address_;

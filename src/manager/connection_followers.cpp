@@ -27,6 +27,7 @@ std::shared_ptr<Pending> Connection::follow(process::Lock& lock,
         std::make_shared<std::vector<std::byte>>(bytes.bytes().begin(), bytes.bytes().end());
     if (target->is_passed_on()) {
         follower.pending = std::make_shared<Pending>(shared_from_this(), follower.method, 0, 0);
+        follower.pending->await_target();
         target->add_follower(follower);
         return follower.pending;
     }
@@ -46,21 +47,29 @@ void Connection::pass_on(Pending& target) {
     auto followers = target.take_followers();
     if (followers.empty() || is_answered_there(target)) return;
     std::erase_if(followers, [](auto const& each) { return each.pending->ready(); });  // cancelled
-    for (auto const& each : followers) {
-        auto const index = static_cast<std::uint32_t>(each.number);
-        if (each.number != 0 && index < slots_.size() && slots_[index].pending == each.pending)
-            slots_[index].pending = nullptr;
-    }
     if (followers.empty()) return;
+    for (auto const& each : followers) expect_no_answer(each);
     try {
         if (target.failed()) std::rethrow_exception(target.error());
         auto whole = target.bytes();
         auto const end = Desk::existing().read_object(whole, followers.front().type);
         for (auto const& each : followers) static_cast<RemoteObject&>(*end).call_instead(each);
     } catch (...) {  // it failed there, or cannot be reached from this process
-        for (auto const& each : followers)
-            if (!each.pending->ready()) each.pending->fail(std::current_exception());
+        for (auto const& each : followers) {
+            if (each.pending->ready()) continue;
+            each.pending->fail(std::current_exception());
+            pass_on(*each.pending);
+        }
     }
+}
+
+// Nor of what follows it: the manager that was asked knows as little of that.
+void Connection::expect_no_answer(Follower const& follower) {
+    auto const index = static_cast<std::uint32_t>(follower.number);
+    if (follower.number != 0 && index < slots_.size() && slots_[index].pending == follower.pending)
+        slots_[index].pending = nullptr;
+    follower.pending->await_target();
+    for (auto const& each : follower.pending->followers()) expect_no_answer(each);
 }
 
 bool Connection::is_answered_there(Pending const& target) const {
@@ -76,7 +85,10 @@ bool Connection::is_answered_there(Pending const& target) const {
 
 void Connection::call_instead(ObjectId object, std::uint64_t& row, Follower const& follower) {
     auto const op = follower.op == Op::follow ? Op::call : Op::oneway;
-    if (is_lost()) return follower.pending->fail(lost_error(*follower.pending, false));
+    if (is_lost()) {
+        follower.pending->fail(lost_error(*follower.pending, false));
+        return pass_on(*follower.pending);
+    }
     auto const entered = enter(op, object, follower.method, follower.bytes->size());
     if (follower.gives_object != 0) entered.pending->give_object(false);
     if (op == Op::call) follower.pending->pass_on_to(entered.pending);  // of the others none hears

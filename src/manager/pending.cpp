@@ -49,7 +49,7 @@ void Pending::cancel() {
     auto const lock = connection_->mail().lock();
     if (ready()) return;
     if (next_) next_->connection_->cancel(next_->object_, next_->number_);
-    else connection_->cancel(object_, number_);
+    else if (!cancel_waiting()) connection_->cancel(object_, number_);
 }
 
 std::shared_ptr<detail::ObjectEnd> Pending::object(char const* type) {
@@ -95,6 +95,15 @@ std::shared_ptr<detail::PendingCall> Pending::fail_like_this(detail::TaskEntry c
     return failed;
 }
 
+// Of a call that no manager has yet.
+bool Pending::cancel_waiting() {
+    if (!awaits_target_) return false;
+    auto const self = shared_from_this();
+    fail(std::make_exception_ptr(Cancelled(sinew::text(text(), " was cancelled"))));
+    connection_->pass_on(*this);
+    return true;
+}
+
 void Pending::pass_on_to(std::shared_ptr<Pending> const& next) {
     next_ = next;
     next->before_ = shared_from_this();
@@ -105,7 +114,7 @@ void Pending::withdraw() {
     auto const lock = connection_->mail().lock();
     if (ready()) return;
     if (next_) next_->connection_->withdraw(next_->object_, next_->number_);
-    else connection_->withdraw(object_, number_);
+    else if (!cancel_waiting()) connection_->withdraw(object_, number_);
 }
 
 void Pending::throw_timeout(std::chrono::nanoseconds limit) {
@@ -126,7 +135,7 @@ void Pending::succeed(process::Letter const& letter) {
     settle();
     if (auto const before = std::exchange(before_, nullptr)) {
         before->succeed(letter);
-        connection_->pass_on(*before);
+        before->connection_->pass_on(*before);
     }
 }
 
@@ -135,7 +144,7 @@ void Pending::fail(std::exception_ptr error) {
     settle();
     if (auto const before = std::exchange(before_, nullptr)) {
         before->fail(error_);
-        connection_->pass_on(*before);
+        before->connection_->pass_on(*before);
     }
 }
 

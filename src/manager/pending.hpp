@@ -71,16 +71,20 @@ public:
     }
     bool makes() const { return makes_; }
     void add_follower(Follower follower) { followers_.push_back(std::move(follower)); }
+    std::vector<Follower> const& followers() const { return followers_; }
     std::vector<Follower> take_followers() { return std::exchange(followers_, {}); }
     std::exception_ptr const& error() const { return error_; }
     Reader bytes() const { return Reader(result_.bytes); }
     /// It is called at another manager, by `next`, which this one becomes what that becomes.
     void pass_on_to(std::shared_ptr<Pending> const& next);
-    bool is_passed_on() const { return next_ != nullptr; }
+    /// It will be, when what it is called of is there: nothing comes from the manager asked at first.
+    void await_target() { awaits_target_ = true; }
+    bool is_passed_on() const { return awaits_target_ || next_ != nullptr; }
 
 private:
     std::shared_ptr<detail::PendingCall> fail_like_this(detail::TaskEntry const& method);
     void settle();
+    bool cancel_waiting();
     std::shared_ptr<Connection> const connection_;
     detail::TaskEntry const* const method_;
     ObjectId const object_;
@@ -91,7 +95,7 @@ private:
     ObjectId found_ = 0;
     std::exception_ptr error_;
 
-    bool gives_object_ = false, makes_ = false;
+    bool gives_object_ = false, makes_ = false, awaits_target_ = false;
     std::shared_ptr<detail::ObjectEnd> end_;
     std::vector<Follower> followers_;
     std::shared_ptr<Pending> next_, before_;  ///< both until they are ready

@@ -103,6 +103,72 @@ TEST_F(ManagerPipelining, ChainsCrossManagers) {
     EXPECT_EQ(near_carried.get(), load.size());
 }
 
+// The second manager is asked for what the third call is for when the first has said where it is.
+struct ManagerPipeliningAcrossManagers : ManagerPipelining {
+    ManagerPipeliningAcrossManagers() { mayor.call<&Village::befriend>(far); }
+    Manager one, two;
+    Object<Village> mayor = one.create<Village>();
+    Object<Village> far = two.create<Village>();
+};
+
+TEST_F(ManagerPipeliningAcrossManagers, ThreeCallsAskedAtOnce) {
+    auto const village = mayor.async<&Village::friend_slowly>(50);
+    auto const unit = village.async<&Village::spawn_slowly>(50, 3);
+    unit.oneway<&Unit::step>(1);
+    auto const moved = unit.async<&Unit::move>(1);
+    EXPECT_EQ(moved.get(60s), 4);
+    EXPECT_EQ(unit.get(60s).call<&Unit::pid>(), two.pid());
+    EXPECT_THAT(unit.get().call<&Unit::steps>(), ElementsAre(1));
+}
+
+TEST_F(ManagerPipeliningAcrossManagers, TheThirdCallAfterTheFirstHasAnswered) {
+    auto const village = mayor.async<&Village::friend_slowly>(1);
+    auto const unit = village.async<&Village::spawn_slowly>(300, 3);
+    village.wait();
+    std::vector<decltype(unit.async<&Unit::move>(1))> moved;
+    for (int i = 0; i < 50; ++i) moved.push_back(unit.async<&Unit::move>(1));
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(moved[static_cast<std::size_t>(i)].get(60s), 4 + i);
+}
+
+TEST_F(ManagerPipeliningAcrossManagers, LongChains) {
+    for (bool const waits : {false, true}) {
+        auto const village = mayor.async<&Village::friend_slowly>(20);
+        auto const next = village.async<&Village::found>();
+        auto const third = next.async<&Village::found>();
+        if (waits) village.wait();
+        auto const unit = third.async<&Village::spawn_slowly>(20, 1);
+        auto const moved = unit.async<&Unit::move>(1);
+        EXPECT_EQ(moved.get(60s), 2);
+        EXPECT_EQ(unit.async<&Unit::move>(1).get(60s), 3);
+    }
+}
+
+TEST_F(ManagerPipeliningAcrossManagers, AFailureInTheMiddleIsThatOfAllBehindIt) {
+    auto const village = mayor.async<&Village::friend_slowly>(50);
+    auto const unit = village.async<&Village::refuse>("no room");
+    auto const moved = unit.async<&Unit::move>(1);
+    EXPECT_THROW(moved.get(60s), std::out_of_range);
+    EXPECT_THROW(unit.get(60s), std::out_of_range);
+    auto const nobody = mayor.async<&Village::friend_slowly>(300).async<&Village::found>();
+    auto const behind = nobody.async<&Village::spawn>(1).async<&Unit::move>(1);
+    two.shutdown();
+    EXPECT_THROW(behind.get(60s), ObjectLost);
+}
+
+TEST_F(ManagerPipeliningAcrossManagers, WhatIsCancelledIsNotCalled) {
+    auto const village = mayor.async<&Village::friend_slowly>(1);
+    auto const unit = village.async<&Village::spawn_slowly>(300, 0);
+    auto const early = unit.async<&Unit::move>(1);
+    village.wait();
+    auto const late = unit.async<&Unit::move>(10);
+    auto const moved = unit.async<&Unit::move>(100);
+    early.cancel();
+    late.cancel();
+    EXPECT_THROW(early.get(60s), Cancelled);
+    EXPECT_THROW(late.get(60s), Cancelled);
+    EXPECT_EQ(moved.get(60s), 100);
+}
+
 TEST_F(ManagerPipelining, ObjectsAreCalledBeforeTheyAreMade) {
     Manager manager;
     auto const unit = manager.create_async<Unit>(1);

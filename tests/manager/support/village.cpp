@@ -31,6 +31,11 @@ Object<Unit> Village::adopted_slowly(int milliseconds) const {
     return adopted_.back();
 }
 
+Object<Village> Village::friend_slowly(int milliseconds) const {
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    return friends_.back();
+}
+
 int Village::spawn_and_move(int at, int by) {
     auto const other = this_manager::create<Village>();
     auto const unit = other.async<&Village::spawn_slowly>(20, at);

@@ -34,6 +34,8 @@ public:
     Object<Unit> spawn_slowly(int milliseconds, int at);
     Object<Unit> refuse(std::string const& why);
     Object<Village> found();
+    void befriend(Object<Village> const& other) { friends_.push_back(other); }
+    Object<Village> friend_slowly(int milliseconds) const;
     void adopt(Object<Unit> const& unit) { adopted_.push_back(unit); }
     Object<Unit> adopted() const { return adopted_.back(); }
     Object<Unit> adopted_slowly(int milliseconds) const;
@@ -44,6 +46,7 @@ public:
 
 private:
     std::vector<Object<Unit>> adopted_;
+    std::vector<Object<Village>> friends_;
 };
 
 }  // namespace sinew::testing_support
