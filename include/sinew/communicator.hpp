@@ -45,9 +45,9 @@ struct Parts {
 /// the ranks in an order that depends only on the communicator, the count and the kind of call:
 /// results are equal bit for bit on all ranks and in every run. f16 and bf16 accumulate in f32.
 ///
-/// Throws UsageError before anything is sent (the communicator stays usable), Timeout or PeerLost
-/// when the others do not come (it is lost: every later call repeats the error). Within the memory
-/// of the machine, counts are not limited to 2^31.
+/// Throws UsageError before anything is sent (it says when the communicator stays usable), Timeout or
+/// PeerLost when the others do not come, BackendError for a message of another length (it is lost:
+/// every later call repeats the error). Counts are not limited to 2^31.
 class Communicator {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorState> state);

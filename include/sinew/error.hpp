@@ -13,8 +13,8 @@ public:
     using std::runtime_error::runtime_error;
 };
 
-/// The call is wrong (null span, root out of range, ranks that disagree). Fix the program.
-/// Thrown before anything was sent, so the communicator stays usable.
+/// The call is wrong: fix the program. A communicator stays usable, unless what is wrong is a rank's
+/// own (an address, the room of a buffer, a color) and SINEW_CHECK is 0: the others have gone ahead.
 class UsageError : public Error {
 public:
     using Error::Error;

@@ -38,15 +38,25 @@ std::optional<double> quota_of_v1(std::string const& folder) {
     return share / whole;
 }
 
+/// A limit, and the folder of the cgroup that sets it.
+struct Limit {
+    double value;
+    std::string folder;
+};
+
+void keep_lesser(std::optional<Limit>& least, std::optional<Limit> const& other) {
+    if (other && (!least || other->value < least->value)) least = other;
+}
+
 /// The least of `path` and all above it below `mount`. In a container without a namespace of its
 /// own the path is the host's, which is not there: what is then at `mount` is the container's.
 template <class Read>
-std::optional<double> least(std::string const& mount, std::string path, Read const& read) {
-    std::optional<double> quota;
+std::optional<Limit> least(std::string const& mount, std::string path, Read const& read) {
+    std::optional<Limit> lowest;
     for (;;) {
         while (!path.empty() && path.back() == '/') path.pop_back();
-        if (auto const here = read(mount + path)) quota = std::min(*here, quota.value_or(*here));
-        if (path.empty()) return quota;
+        if (auto const here = read(mount + path)) keep_lesser(lowest, Limit{*here, mount + path});
+        if (path.empty()) return lowest;
         path.resize(path.find_last_of('/') + 1);
     }
 }
@@ -94,18 +104,24 @@ std::uint64_t memory_of_host(std::string const& root) {
 
 }  // namespace
 
-std::optional<double> cgroup_quota(std::string const& root) {
-    std::optional<double> quota;
+std::optional<CpuQuota> cpu_quota(std::string const& root) {
+    std::optional<Limit> quota;
     each_cgroup(root, [&](std::string const& controllers, std::string const& path) {
-        std::optional<double> here;
+        std::optional<Limit> here;
         if (controllers.empty()) here = least(root + "/sys/fs/cgroup", path, quota_of_v2);
         else if (lists(controllers, "cpu"))
             here = least(root + "/sys/fs/cgroup/" + controllers, path, quota_of_v1);
         if (!here && lists(controllers, "cpu"))
             here = least(root + "/sys/fs/cgroup/cpu", path, quota_of_v1);
-        if (here) quota = std::min(*here, quota.value_or(*here));
+        keep_lesser(quota, here);
     });
-    return quota;
+    if (!quota) return std::nullopt;
+    return CpuQuota{quota->value, quota->folder};
+}
+
+std::optional<double> cgroup_quota(std::string const& root) {
+    auto const quota = cpu_quota(root);
+    return quota ? std::optional(quota->processors) : std::nullopt;
 }
 
 std::optional<MemoryCgroup> memory_cgroup(std::string const& root) {
@@ -138,8 +154,8 @@ MemoryBounds memory_bounds(std::string const& root) {
     char const* const file = group->version == 1 ? "/memory.limit_in_bytes" : "/memory.max";
     auto const limit = least(group->mount, group->path,
                              [&](std::string const& folder) { return bytes_in(folder + file); });
-    if (limit && (bounds.host == 0 || *limit < static_cast<double>(bounds.host)))
-        bounds.cgroup = static_cast<std::uint64_t>(*limit);
+    if (limit && (bounds.host == 0 || limit->value < static_cast<double>(bounds.host)))
+        bounds.cgroup = static_cast<std::uint64_t>(limit->value);
     return bounds;
 }
 

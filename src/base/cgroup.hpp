@@ -11,6 +11,15 @@ namespace sinew {
 /// version 2 or 1 of cgroups. `root` is where the file systems are: "" but in tests.
 std::optional<double> cgroup_quota(std::string const& root = "");
 
+/// A quota of processor time, and the folder of the cgroup that sets it: processes that name the same
+/// folder share the quota.
+struct CpuQuota {
+    double processors;
+    std::string folder;
+};
+/// As cgroup_quota.
+std::optional<CpuQuota> cpu_quota(std::string const& root = "");
+
 /// This process's cgroup, where its memory is limited and counted.
 struct MemoryCgroup {
     std::string mount, path;  ///< "/sys/fs/cgroup/memory", "/user/4711"

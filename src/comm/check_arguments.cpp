@@ -31,12 +31,27 @@ public:
 
 private:
     using C = Collective;
-    static constexpr std::size_t worth_asking = std::size_t{16} << 10;
 
+    /// For what follows from arguments that all ranks must share.
     template <class... Words>
     [[noreturn]] void refuse(Words const&... words) const {
-        throw UsageError(
-            text("rank ", rank_, " of ", size_, " on ", host_, ": ", call_.text(), ": ", words...));
+        refuse_if_only(false, words...);
+    }
+    /// For what this rank alone may know.
+    template <class... Words>
+    [[noreturn]] void refuse_here(Words const&... words) const {
+        refuse_if_only(true, words...);
+    }
+    /// For what concerns both buffers: where one of them counts on the root alone, only the root knows.
+    template <class... Words>
+    [[noreturn]] void refuse_of_both(Words const&... words) const {
+        refuse_if_only(call_.has_root() && call_.collective != C::broadcast, words...);
+    }
+    template <class... Words>
+    [[noreturn]] void refuse_if_only(bool here, Words const&... words) const {
+        throw Refusal(
+            text("rank ", rank_, " of ", size_, " on ", host_, ": ", call_.text(), ": ", words...),
+            here);
     }
 
     bool at_root() const { return rank_ == call_.root; }
@@ -63,30 +78,35 @@ private:
     void buffer(char const* what, ConstBuffer const& b) const {
         if (what[0] == 'i' && !reads()) return;
         if (b.data == nullptr && b.count > 0)
-            refuse(what, " is null but has ", b.count, " elements");
-        if (b.type.size() == 0) refuse(what, " has elements of no bytes");
+            refuse_here(what, " is null but has ", b.count, " elements");
+        if (b.type.size() == 0) refuse_of_both(what, " has elements of no bytes");
         if (b.count > PTRDIFF_MAX / b.type.size())
-            refuse(what, " has ", b.count, " elements, more than can be addressed");
-        // Asking costs about as much as a short message: short calls go without.
-        if (b.bytes() >= worth_asking && is_device_memory(b.data))
-            refuse(what, " is in the memory of a GPU. Copy it to the host first");
+            refuse_of_both(what, " has ", b.count, " elements, more than can be addressed");
+        if (is_device_memory(b.data, b.bytes()))
+            refuse_here(what, " is in the memory of a GPU. Copy it to the host first");
     }
 
     void types() const {
         if (reads() && writes() && call_.in.type != call_.out.type)
-            refuse("in is ", call_.in.type.name(), " but out is ", call_.out.type.name());
+            refuse_of_both("in is ", call_.in.type.name(), " but out is ", call_.out.type.name());
         if (call_.reduces() && !call_.op.accepts(call_.in.type))
             refuse(call_.op.name(), " is not defined on ", call_.in.type.name(),
                    ". Convert the elements, or pass an operation of your own (sinew::reduce_op)");
     }
 
     void need(char const* what, std::size_t has, std::size_t needs, char const* why) const {
-        if (has != needs) refuse(what, " has ", has, " elements, needs ", needs, " (", why, ")");
+        if (has != needs)
+            refuse_of_both(what, " has ", has, " elements, needs ", needs, " (", why, ")");
+    }
+    void need_own(char const* what, std::size_t has, std::size_t needs) const {
+        if (has != needs)
+            refuse_here(what, " has ", has, " elements, needs ", needs, " (this rank's part)");
     }
 
     void divisible(char const* what, std::size_t count) const {
         if (count % static_cast<std::size_t>(size_) != 0)
-            refuse(what, " has ", count, " elements, which ", size_, " ranks cannot share equally");
+            refuse_of_both(what, " has ", count, " elements, which ", size_,
+                           " ranks cannot share equally");
     }
 
     void sizes() const {
@@ -123,15 +143,15 @@ private:
     void parts(char const* what, Parts const& parts, std::size_t count) const {
         auto const n = static_cast<std::size_t>(size_);
         if (parts.counts.size() != n)
-            refuse(what, ": ", parts.counts.size(), " counts for ", n, " ranks");
+            refuse_here(what, ": ", parts.counts.size(), " counts for ", n, " ranks");
         if (!parts.offsets.empty() && parts.offsets.size() != n)
-            refuse(what, ": ", parts.offsets.size(), " offsets for ", n, " ranks");
+            refuse_here(what, ": ", parts.offsets.size(), " offsets for ", n, " ranks");
         std::size_t packed = 0;
         for (std::size_t r = 0; r < n; ++r) {
             std::size_t const offset = parts.offsets.empty() ? packed : parts.offsets[r];
             if (offset > count || parts.counts[r] > count - offset)
-                refuse(what, ": the part of rank ", r, " (", parts.counts[r], " elements from ",
-                       offset, " on) ends beyond the buffer's ", count);
+                refuse_here(what, ": the part of rank ", r, " (", parts.counts[r],
+                            " elements from ", offset, " on) ends beyond the buffer's ", count);
             packed += parts.counts[r];
         }
     }
@@ -141,25 +161,21 @@ private:
         switch (call_.collective) {
             case C::reduce_scatter:
                 parts("in", call_.parts, call_.in.count);
-                if (!call_.in_place)
-                    need("out", call_.out.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place) need_own("out", call_.out.count, own(call_.parts));
                 break;
             case C::allgatherv:
                 parts("out", call_.parts, call_.out.count);
-                if (!call_.in_place)
-                    need("in", call_.in.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place) need_own("in", call_.in.count, own(call_.parts));
                 break;
             case C::gatherv:
                 if (!at_root()) break;
                 parts("out", call_.parts, call_.out.count);
-                if (!call_.in_place)
-                    need("in", call_.in.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place) need_own("in", call_.in.count, own(call_.parts));
                 break;
             case C::scatterv:
                 if (!at_root()) break;
                 parts("in", call_.parts, call_.in.count);
-                if (!call_.in_place)
-                    need("out", call_.out.count, own(call_.parts), "this rank's part");
+                if (!call_.in_place) need_own("out", call_.out.count, own(call_.parts));
                 break;
             default:  // alltoallv
                 parts("out", call_.parts, call_.out.count);
@@ -173,7 +189,7 @@ private:
         std::less<std::byte const*> const before;
         if (call_.in.bytes() == 0 || call_.out.bytes() == 0) return;
         if (before(in, out + call_.out.bytes()) && before(out, in + call_.in.bytes()))
-            refuse("in and out overlap. Use the form with one buffer to work in place");
+            refuse_here("in and out overlap. Use the form with one buffer to work in place");
     }
 
     Invocation const& call_;

@@ -71,12 +71,9 @@ int Communicator::max_tag() const noexcept {
 }
 
 Communicator Communicator::split(int color, int key) {
-    if (color < 0)
-        throw UsageError("split: color " + std::to_string(color) +
-                         " (must not be negative). To join no part, call split_none");
     return Communicator(state_->split(color, key));
 }
-void Communicator::split_none() { state_->split(-1, 0); }
+void Communicator::split_none() { state_->split(std::nullopt, 0); }
 Communicator Communicator::split_node() { return split(nodes().node); }
 Communicator Communicator::dup() { return split(0); }
 

@@ -13,6 +13,7 @@ CommonSettings CommonSettings::from_environment() {
     using namespace std::chrono_literals;
     return {.timeout = env_duration("SINEW_TIMEOUT", 5min),
             .check = env_flag("SINEW_CHECK", false),
+            .calibrate = env_flag("SINEW_CALIBRATE", true),
             .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
 }
 
@@ -57,41 +58,81 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
 
 CommunicatorState::~CommunicatorState() { engine_->remove(watch_); }
 
-void CommunicatorState::run(Invocation const& call) {
+std::optional<Refusal> CommunicatorState::fault_of(Invocation const& call) const {
+    // Not acted upon in the handler: fibers may be switched to, which have exceptions of their own.
+    try {
+        check_arguments(call, transport_->rank(), transport_->size(),
+                        nodes_.host_of(transport_->rank()));
+    } catch (Refusal const& refusal) {
+        return refusal;
+    }
+    return std::nullopt;
+}
+
+template <class TellOthers>
+void CommunicatorState::refuse(Refusal const& refusal, TellOthers const& tell_others) {
+    if (transport_->size() == 1) throw UsageError(refusal.what());
+    if (settings_.check) {
+        // In their place in the sequence, the others throw as well: all can go on.
+        try {
+            tell_others();
+        } catch (Error const&) {
+            // The communicator has been lost meanwhile: the next call says so.
+        }
+        throw UsageError(refusal.what());
+    }
+    if (!refusal.only_here()) throw UsageError(refusal.what());
+    // The others have seen nothing wrong. Were this rank to go on, its next call would meet their
+    // present one.
+    UsageError const error(
+        text(refusal.what(), ". The other ranks may be in this call already, so that this ",
+             "communicator is lost (with SINEW_CHECK=1 they would be told, and could go on)"));
+    remember_loss(std::make_exception_ptr(error));
+    throw error;
+}
+
+void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
     Busy const busy(*this, call);
     throw_if_lost();
-    check_arguments(call, transport_->rank(), transport_->size(),
-                    nodes_.host_of(transport_->rank()));
-    if (pending_.load(std::memory_order_acquire) == 0) {
-        execute(call, nullptr);
-        return;
-    }
-    // Non-blocking collectives started before come first.
-    start(call).wait();
+    auto const in_order = [&](Role role) {
+        if (pending_.load(std::memory_order_acquire) == 0) return execute(call, nullptr, role);
+        // Non-blocking collectives started before come first.
+        Request(submit(call, role)).wait();
+    };
+    std::optional<Refusal> found;
+    if (refusal == nullptr) found = fault_of(call);
+    if (found) refusal = &*found;
+    if (refusal != nullptr) refuse(*refusal, [&] { in_order(Role::refuses); });
+    in_order(Role::performs);
 }
 
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
-    check_arguments(call, transport_->rank(), transport_->size(),
-                    nodes_.host_of(transport_->rank()));
+    // Nobody waits for the others to hear of it: they may not have come to this call yet.
+    if (auto const refusal = fault_of(call)) refuse(*refusal, [&] { submit(call, Role::refuses); });
     engine_->check_room();
+    return Request(submit(call, Role::performs));
+}
+
+std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Role role) {
     auto owned = std::make_shared<OwnedInvocation>(call);
     auto operation = std::make_shared<Operation>(
-        engine_, timeout_of(call.options), [state = shared_from_this(), owned](Operation& self) {
+        engine_, timeout_of(call.options),
+        [state = shared_from_this(), owned, role](Operation& self) {
             struct Ended {
                 CommunicatorState& state;
                 ~Ended() { state.pending_.fetch_sub(1, std::memory_order_release); }
             } const ended{*state};
             state->throw_if_lost();
-            state->execute(owned->call, &self);
+            state->execute(owned->call, &self, role);
         });
     operation->start_clock();
     engine_->submit(operation, this);
     pending_.fetch_add(1, std::memory_order_relaxed);  // it may have ended already: then 0 again
-    return Request(std::move(operation));
+    return operation;
 }
 
-void CommunicatorState::execute(Invocation const& call, Operation* operation) {
+void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
     std::uint64_t const sequence = watch_.enter(call.collective);
     struct Left {
         CommunicatorState& state;
@@ -108,7 +149,9 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation) {
     bool under_way = false;
     try {
         collectives::Channel channel(*transport_, waiting, collective_tag);
-        if (settings_.check && channel.size() > 1) compare_fingerprints(channel, call, sequence);
+        if (settings_.check && channel.size() > 1)
+            compare_fingerprints(channel, call, sequence, role);
+        if (role == Role::refuses) return;
         perform(channel, tuner_, scratch_, call, under_way);
     } catch (UsageError const&) {
         // All ranks found the same before anything was sent: nothing is lost.
@@ -121,13 +164,14 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation) {
 }
 
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,
-                                             std::uint64_t sequence) {
+                                             std::uint64_t sequence, Role role) {
     auto const size = static_cast<std::size_t>(channel.size());
     auto const self = static_cast<std::size_t>(channel.rank());
     auto const room = scratch_.take(size * sizeof(Fingerprint));
     auto* const prints = reinterpret_cast<Fingerprint*>(room.data());
     for (std::size_t r = 0; r < size; ++r) new (prints + r) Fingerprint;
     prints[self] = Fingerprint::of(call, sequence, channel.rank(), channel.size());
+    prints[self].refused = role == Role::refuses ? 1 : 0;
     collectives::Arguments gather;
     gather.out = room.data();
     gather.count = 1;
@@ -135,6 +179,13 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     gather.blocks = collectives::Blocks::equal(1, sizeof(Fingerprint));
     gather.scratch = &scratch_;
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    if (role == Role::refuses) return;  // the caller has its own error
+    for (std::size_t r = 0; r < size; ++r) {
+        if (prints[r].refused == 0) continue;
+        throw UsageError(text(watch_.self_text(), ": collective #", sequence, " takes no place: ",
+                              watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
+                              " with arguments that were refused there. Its own error says why"));
+    }
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r] == prints[0]) continue;
         throw UsageError(

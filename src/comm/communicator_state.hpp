@@ -27,10 +27,11 @@ inline constexpr int collective_tag = 0;
 inline constexpr int watch_tag = 1;
 inline constexpr int first_user_tag = 2;
 
-/// What the communicators of one job share.
+/// What the communicators of one job share. Equal on all ranks: rank 0's hold, see adopt_settings.
 struct CommonSettings {
     std::chrono::nanoseconds timeout;  ///< SINEW_TIMEOUT
     bool check;                        ///< SINEW_CHECK
+    bool calibrate = true;             ///< SINEW_CALIBRATE
     std::string forced_algorithms;     ///< SINEW_ALGORITHM
     bool oversubscribed = false;       ///< more ranks on this node than cpus they may use
 
@@ -65,13 +66,14 @@ public:
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return tuner_; }
 
-    void run(Invocation const& call);
+    /// `refusal`: the caller has found the call wrong already.
+    void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
     Received run(Message const& message);
     Request start(Message const& message);
 
-    /// Collective. Null for ranks that join no part (color < 0).
-    std::shared_ptr<CommunicatorState> split(int color, int key);
+    /// Collective. Null for ranks that join no part (no color).
+    std::shared_ptr<CommunicatorState> split(std::optional<int> color, int key);
 
     /// Whether a failure has ended this communicator.
     bool lost() const { return lost_.load(std::memory_order_acquire); }
@@ -81,9 +83,17 @@ public:
 private:
     struct Busy;
 
-    void execute(Invocation const& call, Operation* operation);
+    /// Whether this rank carries a call out, or has refused it and tells the others so.
+    enum class Role : std::uint8_t { performs, refuses };
+
+    std::optional<Refusal> fault_of(Invocation const& call) const;
+    std::shared_ptr<Operation> submit(Invocation const& call, Role role);
+    void execute(Invocation const& call, Operation* operation, Role role);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
-                              std::uint64_t sequence);
+                              std::uint64_t sequence, Role role);
+    /// Of a call that this rank will not make: sees to it that the ranks do not end one call apart.
+    template <class TellOthers>
+    [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
     Received transfer(Message const& message);
     void check_message(Message const& message) const;
     Waiting::Pace pace() const;

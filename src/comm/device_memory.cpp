@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <link.h>
 
+#include <array>
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
@@ -45,9 +46,7 @@ PointerAttribute loaded_driver() noexcept {
     return ask;
 }
 
-}  // namespace
-
-bool is_device_memory(void const* pointer) noexcept {
+bool driver_says_device(void const* pointer) noexcept {
     PointerAttribute const ask = loaded_driver();
     if (ask == nullptr) return false;
     unsigned type = 0, managed = 0;
@@ -55,6 +54,26 @@ bool is_device_memory(void const* pointer) noexcept {
     // Plain host memory is unknown to the driver: it answers with an error.
     if (ask(&type, attribute_memory_type, address) != 0 || type != device_type) return false;
     return ask(&managed, attribute_is_managed, address) != 0 || managed == 0;
+}
+
+/// From here on the answer costs little beside the message.
+constexpr std::size_t long_bytes = std::size_t{16} << 10;
+constexpr unsigned page_bits = 12;
+/// A call has two buffers, and a loop perhaps some calls.
+constexpr std::size_t pages_remembered = 16;
+thread_local std::array<std::uintptr_t, pages_remembered> host_pages{};
+
+}  // namespace
+
+bool is_device_memory(void const* pointer, std::size_t bytes) noexcept {
+    if (bytes == 0) return false;
+    if (bytes >= long_bytes) return driver_says_device(pointer);
+    auto const page = reinterpret_cast<std::uintptr_t>(pointer) >> page_bits;
+    std::uintptr_t& remembered = host_pages[page % pages_remembered];
+    if (remembered == page) return false;
+    if (driver_says_device(pointer)) return true;
+    remembered = page;
+    return false;
 }
 
 }  // namespace sinew::detail

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/join.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <cctype>
 
 #include "collectives/calibrate.hpp"
-#include "src/base/env.hpp"
+#include "collectives/lent_buffer.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/agreed_settings.hpp"
 #include "src/comm/model_cache.hpp"
 #include "src/comm/node_layout.hpp"
+#include "src/comm/processors.hpp"
 #include "src/comm/waiting.hpp"
 
 namespace sinew::detail {
@@ -22,37 +22,33 @@ using collectives::Model;
 
 template <class Plain>
 void share(Channel& channel, std::vector<Plain>& by_rank) {
+    collectives::LentBuffer<Plain> lent(channel, 0);
+    lent->swap(by_rank);
     collectives::Scratch scratch;
     collectives::Arguments gather;
-    gather.out = reinterpret_cast<std::byte*>(by_rank.data());
+    gather.out = reinterpret_cast<std::byte*>(lent->data());
     gather.count = 1;
     gather.element = sizeof(Plain);
     gather.blocks = collectives::Blocks::equal(1, sizeof(Plain));
     gather.scratch = &scratch;
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    lent->swap(by_rank);
 }
 
-/// By node, whether it has more ranks than cpus that any of them may use: each may be bound to its own.
-std::vector<char> crowded_nodes(Channel& channel, NodeLayout const& nodes) {
-    auto const size = static_cast<std::size_t>(channel.size());
-    std::vector<cpu_set_t> allowed(size);
-    auto& own = allowed[static_cast<std::size_t>(channel.rank())];
-    CPU_ZERO(&own);
-    ::sched_getaffinity(0, sizeof(own), &own);  // fails beyond 1024 cpus: then nobody is crowded
-    share(channel, allowed);
-    std::vector<char> crowded;
-    for (int node = 0; node < nodes.nodes(); ++node) {
-        cpu_set_t together;
-        CPU_ZERO(&together);
-        int ranks = 0;
-        for (std::size_t r = 0; r < size; ++r) {
-            if (nodes.node_of[r] != node) continue;
-            CPU_OR(&together, &together, &allowed[r]);
-            ++ranks;
-        }
-        crowded.push_back(CPU_COUNT(&together) > 0 && ranks > CPU_COUNT(&together) ? 1 : 0);
-    }
-    return crowded;
+/// What each rank tells the others first.
+struct Introduction {
+    NodeIdentity node;
+    Processors processors;
+    SettingsDigest settings;
+};
+
+/// One member of each introduction, by rank.
+template <class Member>
+std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
+                              Member Introduction::*member) {
+    std::vector<Member> all;
+    for (Introduction const& one : by_rank) all.push_back(one.*member);
+    return all;
 }
 
 /// Names the conditions that a model was fitted under.
@@ -68,7 +64,6 @@ std::string model_key(NodeLayout const& nodes, Transport const& transport, bool 
 
 Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport,
                  bool oversubscribed) {
-    if (!env_flag("SINEW_CALIBRATE", true)) return {};
     std::string const key = model_key(nodes, transport, oversubscribed);
     // Rank 0's cache decides for all: the ranks must choose alike.
     struct Found {
@@ -95,24 +90,32 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
                                         CommonSettings settings) {
     auto const size = static_cast<std::size_t>(transport->size());
     int const self = transport->rank();
-    std::vector<NodeIdentity> identities(size, NodeIdentity::named("?", "a host not known yet"));
-    identities[static_cast<std::size_t>(self)] = node;
-    NodeLayout nodes = make_node_layout(identities, self);
+    Introduction const unknown{NodeIdentity::named("?", "a host not known yet"), {}, {}};
+    std::vector<Introduction> ranks(size, unknown);
+    ranks[static_cast<std::size_t>(self)] = {node, Processors::mine(),
+                                             SettingsDigest::of(settings)};
+    auto const layout = [&] {
+        return make_node_layout(each_ones(ranks, &Introduction::node), self);
+    };
+    NodeLayout nodes = layout();
     Model model;
     if (size > 1) {
-        NodeLayout const unknown = nodes;
-        Watch watch(*transport, unknown, watch_tag);
+        NodeLayout const early = nodes;
+        Watch watch(*transport, early, watch_tag);
         Waiting waiting(watch, *engine, nullptr, settings.timeout, {.spins = 100, .yields = 4000},
                         true, [] { return std::string("joining the world"); });
         Channel channel(*transport, waiting, collective_tag);
         watch.enter(Collective::allgather);
-        share(channel, identities);
-        nodes = make_node_layout(identities, self);
+        share(channel, ranks);
+        nodes = layout();
+        adopt_settings(channel, each_ones(ranks, &Introduction::settings), settings,
+                       text("rank ", self, " of ", size, " on ", nodes.host_of(self)));
         // Every rank of every node must name the same model.
-        std::vector<char> const crowded = crowded_nodes(channel, nodes);
+        auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
-        if (transport->name() != "threads") model = find_model(channel, nodes, *transport, any);
+        if (settings.calibrate && transport->name() != "threads")
+            model = find_model(channel, nodes, *transport, any);
     }
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
                                                std::move(engine), model, settings);

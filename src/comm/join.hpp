@@ -11,7 +11,8 @@
 namespace sinew::detail {
 
 /// Makes the first communicator over a transport: the ranks tell each other which node they are on,
-/// then fetch the machine's model from the cache or measure it. Collective; a few ms.
+/// which processors they may use and their settings (rank 0's hold for all), then fetch the machine's
+/// model from the cache or measure it. Collective; a few ms.
 std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
                                         std::shared_ptr<Engine> engine, NodeIdentity const& node,
                                         CommonSettings settings);

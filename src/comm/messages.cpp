@@ -4,6 +4,7 @@
 
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
+#include "src/comm/device_memory.hpp"
 
 namespace sinew::detail {
 
@@ -68,6 +69,10 @@ void CommunicatorState::check_message(Message const& message) const {
         refuse("the buffer to send is null");
     if (message.in && message.in->data == nullptr && message.in->count > 0)
         refuse("the buffer to receive is null");
+    if (message.out && is_device_memory(message.out->data, message.out->bytes()))
+        refuse("the buffer to send is in the memory of a GPU. Copy it to the host first");
+    if (message.in && is_device_memory(message.in->data, message.in->bytes()))
+        refuse("the buffer to receive is in the memory of a GPU. Copy it to the host afterwards");
 }
 
 Received CommunicatorState::transfer(Message const& message) {

@@ -169,7 +169,10 @@ protected:
     /// others that it gave up.
     static void expect_told(int victim, std::string const& words, Call const& call,
                             Call const& odd_call) {
+        Leaving joined(3);  // one that gives up at once would disturb those who still join
         auto const body = [&](Communicator& comm) {
+            joined.one_is_through();
+            joined.wait_for_others();
             auto const run = [&] {
                 (comm.rank() == 1 ? odd_call : call)(comm);
                 comm.barrier();

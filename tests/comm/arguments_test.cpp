@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call refuses, in which words; and that the communicator goes on afterwards.
+// What a call refuses, in which words, with SINEW_CHECK 0 and 1; and whether the communicator goes on
+// afterwards.
+#include <dlfcn.h>
+#include <sys/mman.h>
+
 #include <complex>
 #include <cstdint>
 
 #include "src/base/text.hpp"
+#include "src/comm/device_memory.hpp"
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {
@@ -13,14 +18,46 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using Kind = DataType::Kind;
 
-/// Three ranks make a wrong call. Each must be refused in `words`, and go on.
-void expect_refused(std::string const& words, std::function<void(Communicator&)> const& call) {
-    run_thread_ranks(3, [&](Communicator& comm) {
-        std::string const what = thrown_by<UsageError>([&] { call(comm); });
-        EXPECT_THAT(what, StartsWith(text("rank ", comm.rank(), " of 3 on ",
-                                          comm.nodes().host_of(0), ": ")));
-        EXPECT_THAT(what, HasSubstr(words));
+using Call = std::function<void(Communicator&)>;
+
+/// Runs `body` with SINEW_CHECK=0 and with 1, and tells it which.
+void with_and_without_check(std::function<void(Communicator&, bool checked)> const& body) {
+    for (bool const checked : {false, true}) {
+        SCOPED_TRACE(checked ? "SINEW_CHECK=1" : "SINEW_CHECK=0");
+        Variable const check("SINEW_CHECK", checked ? "1" : "0");
+        Leaving joined(3);  // one that gives up at once would disturb those who still join
+        run_thread_ranks(3, [&](Communicator& comm) {
+            joined.one_is_through();
+            joined.wait_for_others();
+            body(comm, checked);
+        });
+    }
+}
+
+/// The call of this rank must be refused in `words`.
+void expect_own_refusal(Communicator& comm, std::string const& words, Call const& call) {
+    std::string const what = thrown_by<UsageError>([&] { call(comm); });
+    EXPECT_THAT(what,
+                StartsWith(text("rank ", comm.rank(), " of 3 on ", comm.nodes().host_of(0), ": ")));
+    EXPECT_THAT(what, HasSubstr(words));
+}
+
+/// Three ranks make a call with arguments that all must share, and which are wrong. Each must be
+/// refused in `words`, and go on.
+void expect_refused(std::string const& words, Call const& call) {
+    with_and_without_check([&](Communicator& comm, bool) {
+        expect_own_refusal(comm, words, call);
         EXPECT_EQ(comm.allreduce_value(comm.rank(), sum), 3);
+    });
+}
+
+/// Three ranks make a call that is wrong in what is each rank's own. Without comparison none knows
+/// that the others have not begun: the communicator is lost. With it all can go on.
+void expect_refused_here(std::string const& words, Call const& call) {
+    with_and_without_check([&](Communicator& comm, bool checked) {
+        expect_own_refusal(comm, words, call);
+        if (checked) EXPECT_EQ(comm.allreduce_value(comm.rank(), sum), 3);
+        else EXPECT_THAT(thrown_by<UsageError>([&] { comm.barrier(); }), HasSubstr(words));
     });
 }
 
@@ -46,13 +83,13 @@ TEST(Arguments, OfAnyKindMayBeEmpty) {
 }
 
 TEST(Buffers, AreNotNull) {
-    expect_refused("allreduce(f32 x 5, sum): in is null but has 5 elements",
-                   [](Communicator& comm) { comm.allreduce(null(5), sum); });
-    expect_refused("out is null but has 3 elements", [](Communicator& comm) {
+    expect_refused_here("allreduce(f32 x 5, sum): in is null but has 5 elements",
+                        [](Communicator& comm) { comm.allreduce(null(5), sum); });
+    expect_refused_here("out is null but has 3 elements", [](Communicator& comm) {
         Data data;
         comm.scan(data.of(3), null(3), sum);
     });
-    expect_refused("is null", [](Communicator& comm) { comm.ibroadcast(null(1)); });
+    expect_refused_here("is null", [](Communicator& comm) { comm.ibroadcast(null(1)); });
 }
 
 TEST(Buffers, AreNotLargerThanMemory) {
@@ -70,11 +107,11 @@ TEST(Buffers, HaveElementsOfSomeBytes) {
 }
 
 TEST(Buffers, DoNotOverlap) {
-    expect_refused("in and out overlap", [](Communicator& comm) {
+    expect_refused_here("in and out overlap", [](Communicator& comm) {
         Data data;
         comm.allreduce(data.from(0, 4), data.from(3, 4), sum);
     });
-    expect_refused("overlap", [](Communicator& comm) {
+    expect_refused_here("overlap", [](Communicator& comm) {
         Data data;
         comm.iallgather(data.from(2, 1), data.from(0, 3));
     });
@@ -164,17 +201,64 @@ TEST(Sizes, FitTheCollective) {
     });
 }
 
-/// A wrong call on the root alone: the others have not sent anything when it is put right.
-void expect_refused_at_root(std::string const& words,
-                            std::function<void(Communicator&)> const& wrong,
-                            std::function<void(Communicator&)> const& right) {
-    run_thread_ranks(3, [&](Communicator& comm) {
+/// Rank 1 alone makes a wrong call, and is refused in `words`. Without comparison the others hear
+/// that it gave up, in the same words. With it they are refused as well, and all can go on.
+void expect_refused_on_one(std::string const& words, Call const& wrong, Call const& right) {
+    with_and_without_check([&](Communicator& comm, bool checked) {
         if (comm.rank() == 1) {
-            EXPECT_THAT(thrown_by<UsageError>([&] { wrong(comm); }), HasSubstr(words));
+            expect_own_refusal(comm, words, wrong);
+        } else if (checked) {
+            EXPECT_THAT(thrown_by<UsageError>([&] { right(comm); }),
+                        testing::AllOf(HasSubstr("collective #1"),
+                                       HasSubstr("refused there. Its own error says why")));
+        } else {
+            EXPECT_THAT(thrown_by<PeerLost>([&] {
+                            right(comm);
+                            comm.barrier();  // where a rank's part does not depend on rank 1
+                        }),
+                        HasSubstr(words));
         }
+        if (!checked) return;
         right(comm);
         EXPECT_EQ(comm.allreduce_value(1, sum), 3);
     });
+}
+
+// The others were in the call that one rank was refused, and its next call met theirs: the results
+// were one call apart, and nobody knew.
+TEST(Refusal, OfOneRankDoesNotLeaveTheRanksACallApart) {
+    with_and_without_check([](Communicator& comm, bool) {
+        constexpr CallOptions soon{.timeout = 5s};
+        for (int i = 0; i < 8; ++i) {
+            std::vector<int> data{i, i};
+            try {
+                if (comm.rank() == 1 && i == 3)
+                    comm.allreduce(std::span(data).first(1), std::span(data).first(1), sum, soon);
+                else comm.allreduce(std::span(data).first(1), sum, soon);
+                EXPECT_EQ(data[0], 3 * i) << "on rank " << comm.rank();
+            } catch (Error const& refusal) {
+                EXPECT_THAT(refusal.what(), HasSubstr(i == 3 || comm.rank() == 1 ? "" : "rank 1"));
+                EXPECT_GE(i, 3);
+            }
+        }
+    });
+}
+
+TEST(Refusal, OfOneRankIsToldOfNonBlockingCalls) {
+    auto const of = [](float* data) {
+        return [=](Communicator& comm) { comm.iallreduce({data, 2, Kind::f32}, sum).wait(); };
+    };
+    auto const right = [](Communicator& comm) {
+        std::vector<float> data(2);
+        comm.iallreduce(data, sum).wait();
+    };
+    expect_refused_on_one("in is null but has 2 elements", of(nullptr), right);
+}
+
+TEST(Refusal, OfOneRankIsToldOfASplit) {
+    expect_refused_on_one(
+        "split: color -4", [](Communicator& comm) { comm.split(-4); },
+        [](Communicator& comm) { EXPECT_EQ(comm.split(0).size(), 3); });
 }
 
 TEST(Sizes, AreCheckedOnTheRootWhereOnlyItsBufferCounts) {
@@ -196,47 +280,47 @@ TEST(Sizes, AreCheckedOnTheRootWhereOnlyItsBufferCounts) {
             comm.reduce(a.of(2), b.of(count), sum, 1);
         };
     };
-    expect_refused_at_root("out has 7 elements, needs 6 (ranks x in)", gather(7), gather(6));
-    expect_refused_at_root("in has 7 elements, needs 6 (ranks x out)", scatter(7), scatter(6));
-    expect_refused_at_root("out has 3 elements, needs 2 (as many as in)", reduce(3), reduce(2));
+    expect_refused_on_one("out has 7 elements, needs 6 (ranks x in)", gather(7), gather(6));
+    expect_refused_on_one("in has 7 elements, needs 6 (ranks x out)", scatter(7), scatter(6));
+    expect_refused_on_one("out has 3 elements, needs 2 (as many as in)", reduce(3), reduce(2));
 }
 
 TEST(Parts, FitTheirBuffers) {
     using Counts = std::vector<std::size_t>;
-    expect_refused("out: 2 counts for 3 ranks", [](Communicator& comm) {
+    expect_refused_here("out: 2 counts for 3 ranks", [](Communicator& comm) {
         Data data;
         comm.allgatherv(data.of(6), Counts{3, 3});
     });
-    expect_refused("in: 1 offsets for 3 ranks", [](Communicator& comm) {
+    expect_refused_here("in: 1 offsets for 3 ranks", [](Communicator& comm) {
         Data data;
         Counts const counts{1, 1, 1}, offsets{0};
         comm.reduce_scatter(data.of(3), Parts(counts, offsets), sum);
     });
-    expect_refused("out: the part of rank 2 (4 elements from 3 on) ends beyond the buffer's 6",
-                   [](Communicator& comm) {
-                       Data data;
-                       comm.iallgatherv(data.of(6), Counts{1, 2, 4});
-                   });
-    expect_refused("the part of rank 1 (1 elements from 9 on)", [](Communicator& comm) {
+    expect_refused_here("out: the part of rank 2 (4 elements from 3 on) ends beyond the buffer's 6",
+                        [](Communicator& comm) {
+                            Data data;
+                            comm.iallgatherv(data.of(6), Counts{1, 2, 4});
+                        });
+    expect_refused_here("the part of rank 1 (1 elements from 9 on)", [](Communicator& comm) {
         Data data;
         Counts const counts{1, 1, 1}, offsets{0, 9, 1};
         comm.alltoallv(data.of(6), Parts(counts, offsets));
     });
-    expect_refused("the part of rank 0 (18446744073709551615 elements from 1 on)",
-                   [](Communicator& comm) {
-                       Data data;
-                       Counts const counts{SIZE_MAX, 1, 1}, offsets{1, 2, 3};
-                       comm.alltoallv(data.of(6), Parts(counts, offsets));
-                   });
-    expect_refused("in has 4 elements, needs 2 (this rank's part)", [](Communicator& comm) {
+    expect_refused_here("the part of rank 0 (18446744073709551615 elements from 1 on)",
+                        [](Communicator& comm) {
+                            Data data;
+                            Counts const counts{SIZE_MAX, 1, 1}, offsets{1, 2, 3};
+                            comm.alltoallv(data.of(6), Parts(counts, offsets));
+                        });
+    expect_refused_here("in has 4 elements, needs 2 (this rank's part)", [](Communicator& comm) {
         Data in, out;
         comm.allgatherv(in.of(4), out.of(6), Counts{2, 2, 2});
     });
-    expect_refused("out has 4 elements, needs 2 (this rank's part)", [](Communicator& comm) {
+    expect_refused_here("out has 4 elements, needs 2 (this rank's part)", [](Communicator& comm) {
         Data in, out;
         comm.reduce_scatter(in.of(6), out.of(4), Counts{2, 2, 2}, sum);
     });
-    expect_refused("in: the part of rank 2", [](Communicator& comm) {
+    expect_refused_here("in: the part of rank 2", [](Communicator& comm) {
         Data in, out;
         comm.alltoallv(in.of(5), Counts{2, 2, 2}, out.of(6), Counts{2, 2, 2});
     });
@@ -256,9 +340,9 @@ TEST(Parts, AreCheckedOnTheRootAlone) {
             comm.scatterv(a.of(count), b.of(2), Counts{2, 2, 2}, 1);
         };
     };
-    expect_refused_at_root("the part of rank 2 (2 elements from 4 on)", gatherv(5), gatherv(6));
-    expect_refused_at_root("in: the part of rank 2 (2 elements from 4 on)", scatterv(5),
-                           scatterv(6));
+    expect_refused_on_one("the part of rank 2 (2 elements from 4 on)", gatherv(5), gatherv(6));
+    expect_refused_on_one("in: the part of rank 2 (2 elements from 4 on)", scatterv(5),
+                          scatterv(6));
 }
 
 TEST(Algorithms, AreNamedWhenThereIsNoSuch) {
@@ -279,6 +363,48 @@ TEST(Algorithms, AreRefusedWhereTheyDoNotApply) {
                         [&] { comm.allreduce(data.of(3), first, {.algorithm = "ring"}); }),
                     HasSubstr("algorithm ring cannot do allreduce(f32 x 3, first) on 3 ranks"));
         EXPECT_EQ(comm.allreduce_value(1, sum), 3);
+    });
+}
+
+/// A CUDA driver of the test's own (fake_cuda.cpp), which takes one page for the memory of a GPU.
+class FakeDriver {
+public:
+    FakeDriver()
+        : library_(::dlopen(FAKE_CUDA, RTLD_NOW)),
+          page_(::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
+        if (library_ == nullptr || page_ == MAP_FAILED) throw std::runtime_error(FAKE_CUDA);
+        auto const set =
+            reinterpret_cast<void (*)(void const*)>(::dlsym(library_, "fake_cuda_device_page"));
+        set(page_);
+    }
+    FakeDriver(FakeDriver const&) = delete;
+    ~FakeDriver() { ::munmap(page_, 4096); }  // the library stays, as a driver does
+    float* device() const { return static_cast<float*>(page_); }
+
+private:
+    void* library_;
+    void* page_;
+};
+
+TEST(Buffers, AreNotInTheMemoryOfAGpuHoweverShort) {
+    FakeDriver const driver;
+    std::vector<float> host(2);
+    EXPECT_FALSE(detail::is_device_memory(host.data(), 8));  // and is remembered so
+    EXPECT_TRUE(detail::is_device_memory(driver.device(), 1));
+    EXPECT_TRUE(detail::is_device_memory(driver.device(), 1 << 20));
+    expect_refused_here("in is in the memory of a GPU", [&](Communicator& comm) {
+        comm.allreduce({driver.device(), 1, Kind::f32}, sum);
+    });
+    expect_refused_here("out is in the memory of a GPU", [&](Communicator& comm) {
+        std::vector<float> mine(1);
+        comm.iallreduce(mine, {driver.device(), 1, Kind::f32}, sum);
+    });
+    run_thread_ranks(2, [&](Communicator& comm) {
+        Buffer const there{driver.device(), 1, Kind::f32};
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(there, 1 - comm.rank()); }),
+                    HasSubstr("the buffer to send is in the memory of a GPU"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.irecv(there, 1 - comm.rank()); }),
+                    HasSubstr("the buffer to receive is in the memory of a GPU"));
     });
 }
 

@@ -175,6 +175,7 @@ TEST_F(Cgroup, Version2TakesTheLeastUpToTheRoot) {
     file("/sys/fs/cgroup/pods/cpu.max", "250000 100000");
     file("/sys/fs/cgroup/cpu.max", "400000 100000");
     EXPECT_EQ(cgroup_quota(root_), 2.5);
+    EXPECT_EQ(cpu_quota(root_)->folder, root_ + "/sys/fs/cgroup/pods");
 }
 
 TEST_F(Cgroup, InAContainerThePathMayBeTheHosts) {

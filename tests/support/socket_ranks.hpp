@@ -21,9 +21,11 @@ namespace sinew::testing_support {
 
 /// Runs `body` on every rank of a job over our own sockets, each rank in a thread of its own with
 /// sockets and an engine of its own: within a node over Unix sockets, between nodes over TCP.
-/// `node_of_rank` has the node of each rank. Rethrows the exception of the first rank to fail.
-inline void run_socket_ranks(std::vector<int> const& node_of_rank,
-                             std::function<void(Communicator&)> const& body) {
+/// `node_of_rank` has the node of each rank, `settings_of` gives each rank's settings, which are
+/// otherwise the environment's. Rethrows the exception of the first rank to fail.
+inline void run_socket_ranks(
+    std::vector<int> const& node_of_rank, std::function<void(Communicator&)> const& body,
+    std::function<detail::CommonSettings(int rank)> const& settings_of = {}) {
     SocketJob job(node_of_rank);
     std::mutex mutex;
     std::exception_ptr first_failure;
@@ -38,10 +40,10 @@ inline void run_socket_ranks(std::vector<int> const& node_of_rank,
         };
         try {
             auto const node = text("node-", node_of_rank[static_cast<std::size_t>(rank)]);
-            state =
-                detail::join(std::make_unique<SocketTransport>(job.mesh(rank)),
-                             detail::Engine::make(Threading::any), NodeIdentity::named(node, node),
-                             detail::CommonSettings::from_environment());
+            state = detail::join(
+                std::make_unique<SocketTransport>(job.mesh(rank)),
+                detail::Engine::make(Threading::any), NodeIdentity::named(node, node),
+                settings_of ? settings_of(rank) : detail::CommonSettings::from_environment());
             Communicator communicator(state);
             body(communicator);
             // A connection that ends while others still talk would count as a death.

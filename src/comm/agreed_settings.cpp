@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/agreed_settings.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+
+#include "collectives/catalogue.hpp"
+#include "collectives/lent_buffer.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::detail {
+
+namespace {
+
+/// FNV-1a. The same in every process, as std::hash need not be.
+std::uint64_t hash_of_text(std::string const& text) {
+    std::uint64_t hash = 0xcbf29ce484222325u;
+    for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+    return hash;
+}
+
+/// Rank 0's text, of a length that all know.
+std::string text_of_rank_0(collectives::Channel& channel, std::string const& own,
+                           std::size_t bytes) {
+    collectives::LentBuffer<char> text(channel, bytes);
+    if (channel.rank() == 0) std::copy(own.begin(), own.end(), text->begin());
+    collectives::Scratch scratch;
+    collectives::Arguments arguments;
+    arguments.out = reinterpret_cast<std::byte*>(text->data());
+    arguments.count = bytes;
+    arguments.scratch = &scratch;
+    collectives::find_algorithm(Collective::broadcast, "binomial").run(channel, arguments);
+    return {text->begin(), text->end()};
+}
+
+std::string seconds_text(std::chrono::nanoseconds time) {
+    return text(std::chrono::duration<double>(time).count(), 's');
+}
+
+/// "SINEW_CHECK is 1 here and 0 on rank 0", for each setting that differs.
+std::string differences(CommonSettings const& own, CommonSettings const& agreed) {
+    std::string all;
+    auto const compare = [&](char const* name, auto const& mine, auto const& theirs) {
+        if (mine != theirs)
+            all += text(all.empty() ? "" : ", ", name, " is ", mine, " here and ", theirs,
+                        " on rank 0");
+    };
+    auto const quoted = [](std::string const& words) { return text('"', words, '"'); };
+    compare("SINEW_CHECK", own.check, agreed.check);
+    compare("SINEW_ALGORITHM", quoted(own.forced_algorithms), quoted(agreed.forced_algorithms));
+    compare("SINEW_CALIBRATE", own.calibrate, agreed.calibrate);
+    compare("SINEW_TIMEOUT", seconds_text(own.timeout), seconds_text(agreed.timeout));
+    return all;
+}
+
+void warn_once(std::string const& self, std::string const& differing) {
+    static std::atomic<bool> warned{false};
+    if (warned.exchange(true)) return;
+    log_warning(text(self, ": ", differing,
+                     ". Those of rank 0 hold for all ranks. Set them alike everywhere (mpirun -x "
+                     "NAME carries them to other hosts)"));
+}
+
+}  // namespace
+
+SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
+    return {.timeout_ns = std::chrono::nanoseconds(settings.timeout).count(),
+            .algorithms_hash = hash_of_text(settings.forced_algorithms),
+            .algorithms_bytes = static_cast<std::uint32_t>(settings.forced_algorithms.size()),
+            .check = settings.check,
+            .calibrate = settings.calibrate};
+}
+
+void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
+                    CommonSettings& own, std::string const& self) {
+    SettingsDigest const& first = by_rank.front();
+    CommonSettings agreed = own;
+    agreed.timeout = std::chrono::nanoseconds(first.timeout_ns);
+    agreed.check = first.check != 0;
+    agreed.calibrate = first.calibrate != 0;
+    bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {
+        return other.algorithms_hash == first.algorithms_hash &&
+               other.algorithms_bytes == first.algorithms_bytes;
+    });
+    if (!same_text)
+        agreed.forced_algorithms =
+            text_of_rank_0(channel, own.forced_algorithms, first.algorithms_bytes);
+    if (auto const differing = differences(own, agreed); !differing.empty())
+        warn_once(self, differing);
+    own = agreed;
+}
+
+}  // namespace sinew::detail
