@@ -137,6 +137,12 @@ Communicator communicator(MPI_Comm comm) {
             "first");
     if (comm == MPI_COMM_NULL)
         throw UsageError("sinew::mpi::communicator: the communicator is MPI_COMM_NULL");
+    int between_groups = 0;
+    if (PMPI_Comm_test_inter(comm, &between_groups) == MPI_SUCCESS && between_groups != 0)
+        throw UsageError(
+            "sinew::mpi::communicator: this is an inter-communicator, whose ranks are those of "
+            "another "
+            "group. Merge the two groups first (MPI_Intercomm_merge)");
     auto transport = std::make_unique<MpiTransport>(comm);
     auto engine = detail::Engine::make(transport->threading());
     return Communicator(detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(),

@@ -46,6 +46,20 @@ TEST(MpiCommunicator, IsNotMadeOfNone) {
                 HasSubstr("MPI_COMM_NULL"));
 }
 
+TEST(MpiCommunicator, IsNotMadeOfAnInterCommunicator) {
+    int rank = 0, size = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (size < 2) GTEST_SKIP() << "needs two groups";
+    MPI_Comm half = MPI_COMM_NULL, between = MPI_COMM_NULL;
+    MPI_Comm_split(MPI_COMM_WORLD, rank == 0 ? 0 : 1, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, rank == 0 ? 1 : 0, 7, &between);
+    EXPECT_THAT(thrown_by<UsageError>([&] { mpi::communicator(between); }),
+                HasSubstr("MPI_Intercomm_merge"));
+    MPI_Comm_free(&between);
+    MPI_Comm_free(&half);
+}
+
 TEST(MpiTypes, HaveCounterpartsBothWays) {
     for (Kind const kind : {Kind::f32, Kind::f64, Kind::c64, Kind::c128, Kind::i8, Kind::i16,
                             Kind::i32, Kind::i64, Kind::u8, Kind::u16, Kind::u32, Kind::u64,
