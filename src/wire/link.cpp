@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/tcp_answers.hpp"
 #include "src/base/text.hpp"
 #include "src/wire/greeting.hpp"
 #include "src/wire/heartbeat.hpp"
@@ -17,6 +18,8 @@ namespace {
 
 // Frames so long are not copied for nothing.
 constexpr std::size_t long_frame = std::size_t{32} << 10;
+// Of links without heartbeats.
+constexpr std::chrono::seconds look_for_answers{1};
 
 /// What is behind a link; shared, since the user may destroy the link within a callback.
 class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
@@ -50,6 +53,8 @@ public:
 private:
     class Delivering;
     void tick();
+    /// Whether the other host has not answered for so long that it is gone; the link ends then.
+    bool host_is_gone();
     void end(LinkEnd::Cause cause, std::string const& text);
 
     Loop& loop_;
@@ -59,6 +64,7 @@ private:
     LinkOptions const options_;
     std::string const local_, remote_;
     Heartbeat heartbeat_;
+    TcpAnswers answers_;
     std::shared_ptr<Link::Callbacks const> callbacks_;
     std::vector<std::shared_ptr<Link::Callbacks const>> former_;  ///< one of them is running
     int delivering_ = 0;
@@ -91,6 +97,8 @@ Core::Core(Loop& loop, Greeted greeted, LinkOptions const& options)
     channel_->use(this);
     if (heartbeat_.tick() > Clock::duration::zero())
         ticker_ = loop_.every(heartbeat_.tick(), [this] { tick(); });
+    else if (TcpAnswers::sample(channel_->fd()))
+        ticker_ = loop_.every(look_for_answers, [this] { host_is_gone(); });
 }
 
 void Core::on(Link::Callbacks callbacks) {
@@ -182,8 +190,20 @@ void Core::sent() {
     if (callbacks && callbacks->drained && !closing_) callbacks->drained();
 }
 
+bool Core::host_is_gone() {
+    auto const sample = TcpAnswers::sample(channel_->fd());
+    if (!sample) return false;
+    auto const silence = answers_.silence(Clock::now(), *sample);
+    if (silence < host_gone_after) return false;
+    end(LinkEnd::Cause::lost,
+        text("connection lost (its host has not answered for ", std::fixed, std::setprecision(1),
+             std::chrono::duration<double>(silence).count(), " s)"));
+    return true;
+}
+
 void Core::tick() {
     auto const self = shared_from_this();
+    if (host_is_gone()) return;
     auto const now = Clock::now();
     // Unread bytes are a sign of life, too. Before `on`, nobody reads.
     bool const heard = channel_->heard() || channel_->input_waiting() || !callbacks_;

@@ -182,7 +182,8 @@ void set_tcp_options(int fd) {
     set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
     set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
     set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-    set(IPPROTO_TCP, TCP_USER_TIMEOUT, 10'000);
+    // Not TCP_USER_TIMEOUT, which also ends connections whose other end does not read for so long,
+    // though its kernel answers: see TcpAnswers.
 }
 
 std::string check_peer_user(int fd) {

@@ -30,7 +30,8 @@ UniqueFd new_socket(int family);
 UniqueFd listening_socket(Address const& address);
 /// The port that the kernel chose.
 std::uint16_t bound_port(int fd);
-/// Small messages at once, and dead hosts noticed within 10 s. Nothing for Unix sockets.
+/// Small messages at once, and hosts that are gone noticed within 11 s while nothing is under way;
+/// while something is, TcpAnswers tells. Nothing for Unix sockets.
 void set_tcp_options(int fd);
 
 /// Empty when this user's process is at the other end of this Unix socket, else what is wrong.

@@ -2,7 +2,6 @@
 #include "src/world/socket_mesh.hpp"
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/timerfd.h>
@@ -28,14 +27,6 @@ constexpr std::uint64_t timer_number = 1023;
 constexpr auto tick_interval = 50ms;
 /// When all places are taken, who has not said a word for so long makes room.
 constexpr auto patience_with_the_silent = 500ms;
-
-/// As the wire's, but for a peer that computes for minutes and does not read: TCP_USER_TIMEOUT also
-/// ends connections whose window is closed for so long, though the peer's kernel answers.
-void set_data_options(int fd) {
-    int const never = 0;
-    wire::set_tcp_options(fd);
-    ::setsockopt(fd, IPPROTO_TCP, TCP_USER_TIMEOUT, &never, sizeof(never));
-}
 
 wire::SocketAddress resolve(wire::Address const& address) {
     if (address.family == wire::Address::Family::unix_socket)
@@ -87,7 +78,7 @@ void SocketMesh::dial(int rank) try {
     wire::Address const& address = world_.address(this->rank(), rank);
     wire::SocketAddress const where = resolve(address);
     UniqueFd fd = wire::new_socket(where.get()->sa_family);
-    set_data_options(fd.get());
+    wire::set_tcp_options(fd.get());
     bool const connected = ::connect(fd.get(), where.get(), where.length) == 0;
     if (!connected && errno != EINPROGRESS) {
         // A Unix socket's queue is full: the peer has much to accept.
@@ -132,7 +123,7 @@ void SocketMesh::accept(std::size_t listener) {
             ++refused_;
             continue;
         }
-        set_data_options(fd.get());
+        wire::set_tcp_options(fd.get());
         add(Handshake(self_, std::move(fd)), EPOLLIN);
     }
     full_ = true;

@@ -120,6 +120,20 @@ TEST_F(Signals, LongStopOfSinewRunIsNotDeath) {
     EXPECT_EQ(count_of(ended.out, "done"), 2U);
 }
 
+// With output under way over TCP, so that the window of the stopped root is full all the time.
+TEST_F(Signals, LongStopOfSinewRunWithOutputUnderWayIsNotDeath) {
+    Launched job({"-H", "a:1,b:1", "--launch-agent", "{command}", "--root-address", "127.0.0.1",
+                  "-n", "2", "sh", "-c",
+                  "echo ready; sleep 1; yes 01234567890123456789 | head -c 20000000; echo done"});
+    ASSERT_TRUE(job.says("ready", 2));
+    job.signal(SIGSTOP);
+    ::usleep(15'000'000);  // more than the 10 s after which a host that does not answer is gone
+    job.signal(SIGCONT);
+    auto const ended = job.wait(Seconds(60));
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(count_of(ended.out, "done"), 2U);
+}
+
 TEST_F(Signals, StoppedRanksEndToo) {
     Launched job({"-n", "2", rank_program(), "ignore", "1"});
     ASSERT_TRUE(job.says("ready", 2));
