@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -58,11 +59,10 @@ void check_owner(struct stat const& file, std::string const& shown, unsigned use
                               user,
                               ", as it may say which commands are run). Remove it, or run "
                               "from another folder"));
-    if ((file.st_mode & S_IWOTH) != 0)
-        throw UsageError(text(shown,
-                              " can be written by everybody (and it may say which commands "
-                              "are run). Say: chmod o-w ",
-                              shown));
+    if ((file.st_mode & (S_IWOTH | S_IWGRP)) != 0)
+        throw UsageError(text(shown, " can be written by ",
+                              (file.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
+                              " (and it may say which commands are run). Say: chmod go-w ", shown));
 }
 
 std::string read_all(int fd, std::string const& shown) {
@@ -78,6 +78,13 @@ std::string read_all(int fd, std::string const& shown) {
         if (content.size() > longest_file)
             throw UsageError(text(shown, " is longer than ", longest_file, " bytes. Shorten it"));
     }
+}
+
+// Which commands are run, and with which variables, of which some name commands and libraries in turn.
+bool is_for_trusted(std::string_view key) {
+    constexpr std::array<std::string_view, 7> keys{"launch-agent", "x",   "env",    "genv",
+                                                   "env-file",     "mca", "pmixmca"};
+    return std::find(keys.begin(), keys.end(), key) != keys.end();
 }
 
 }  // namespace
@@ -141,6 +148,30 @@ std::vector<Setting> read_config(std::string const& path, std::string const& sho
     std::string const folder = path.substr(0, path.rfind('/'));
     for (Setting& setting : settings) setting.folder = folder;
     return settings;
+}
+
+std::vector<Setting> read_folder_config(Surroundings const& environment,
+                                        std::string const& configuration_folder) {
+    auto settings = read_config(environment.folder + "/.sinewrc", ".sinewrc", environment.user);
+    auto const doubtful =
+        std::find_if(settings.begin(), settings.end(),
+                     [](Setting const& setting) { return is_for_trusted(setting.key); });
+    if (doubtful == settings.end()) return settings;
+    std::string const list = configuration_folder + "/trusted";
+    UniqueFd const fd(::open(list.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
+    struct stat file {};
+    if (!configuration_folder.empty() && fd && ::fstat(fd.get(), &file) == 0) {
+        check_owner(file, list, environment.user);
+        for (std::string const& line : split(read_all(fd.get(), list), '\n'))
+            if (trim(line) == environment.folder) return settings;
+    }
+    throw UsageError(text(doubtful->origin,
+                          " (it may say which commands are run, and came with the folder ",
+                          environment.folder,
+                          ", which is not among those that you trust). Say it by a flag, or, "
+                          "if you know who wrote it: echo '",
+                          environment.folder, "' >> ",
+                          configuration_folder.empty() ? "~/.config/sinew/trusted" : list));
 }
 
 }  // namespace sinew::launch

@@ -104,8 +104,9 @@ in a row. A slot is a core unless hosts say otherwise. See who would go where:
   sinew run --bind-to core --report-bindings -n 4 ./program
 
 Nodes are put in a ring that crosses each boundary once: by region, zone,
-block and rack where agents know them, then by name, in which node2 comes
-before node10. The first host named stays first: rank 0 is there. --rank-order
+block and rack where agents know them (SINEW_PLACE=region/zone/block/rack in
+their environment, or that in the node's file /etc/sinew/place; block/rack or
+rack will do), then by name, in which node2 comes before node10. The first host named stays first: rank 0 is there. --rank-order
 hostfile (or index) keeps the order in which hosts were named. Nodes that get
 no rank are left out.
 
@@ -143,9 +144,11 @@ np, -N is npernode, -H is host, -x is x). It is taken from the first of
   ~/.config/sinew/config                       the same
 
 Switches are yes or no; # begins a comment. An unknown key is an error. So is a
-file that others may write, as it may say which commands are run. -x, --mca and
---env-file add up over all of these, variable by variable; where to run (-H,
---hostfile, --fake-nodes) comes whole from the first that says any of it.
+file that others may write, as it may say which commands are run. For the same
+reason .sinewrc has launch-agent, -x, --mca and the like only in folders that
+are lines of ~/.config/sinew/trusted. -x, --mca and --env-file add up over all
+of these, variable by variable; where to run (-H, --hostfile, --fake-nodes)
+comes whole from the first that says any of it.
 
 SINEW_TIMEOUT and others without RUN are read by the library in the ranks.
 )";

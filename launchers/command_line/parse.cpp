@@ -195,13 +195,13 @@ std::vector<Section> parse_sections(Words const& arguments, Surroundings const& 
 }
 
 void add_files(Sources& sources, Surroundings const& environment) {
-    if (!environment.folder.empty())
-        sources.add(read_config(environment.folder + "/.sinewrc", ".sinewrc", environment.user));
     auto const xdg = environment.variables.find("XDG_CONFIG_HOME");
     std::string base = environment.home.empty() ? "" : environment.home + "/.config";
     if (xdg != environment.variables.end() && xdg->second.rfind('/', 0) == 0) base = xdg->second;
+    if (!base.empty()) base += "/sinew";
+    if (!environment.folder.empty()) sources.add(read_folder_config(environment, base));
     if (base.empty()) return;
-    std::string const path = base + "/sinew/config";
+    std::string const path = base + "/config";
     sources.add(read_config(path, path, environment.user));
 }
 

@@ -31,6 +31,7 @@ using testing::UnorderedElementsAre;
 class Config : public testing::Test {
 protected:
     Config() {
+        ::umask(022);  // files that their group may write are refused
         folder_ = testing::TempDir() + text("sinew-config-", ::getpid());
         std::filesystem::create_directories(folder_ + "/here");
         std::filesystem::create_directories(folder_ + "/home/.config/sinew");
@@ -92,6 +93,7 @@ TEST_F(Config, TakesApartWhatStandsForSeveralSettingsBeforeItCompares) {
 
 TEST_F(Config, AddsUpVariables) {
     home("x = A=home\nx = B=home\nmca = btl self,tcp\n");
+    home(around_.folder + "\n", "trusted");
     here("x = A=here\ngenv = C here\nenv-file = vars\n");
     here("# mine\nD=file\nA=file\n  MINE\n", "vars");
     around_.variables["MINE"] = "mine";
@@ -175,13 +177,43 @@ TEST_F(Config, RefusesFilesThatOthersMayHaveWritten) {
     std::string const file = around_.folder + "/.sinewrc";
     ASSERT_EQ(::chmod(file.c_str(), 0666), 0);
     EXPECT_THAT(refused(),
-                AllOf(HasSubstr(".sinewrc can be written by everybody"), HasSubstr("chmod o-w")));
+                AllOf(HasSubstr(".sinewrc can be written by everybody"), HasSubstr("chmod go-w")));
+    ASSERT_EQ(::chmod(file.c_str(), 0664), 0);
+    EXPECT_THAT(refused(),
+                AllOf(HasSubstr(".sinewrc can be written by its group"), HasSubstr("chmod go-w")));
     ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
     EXPECT_EQ(parse({}).grace, 2s);
     if (::geteuid() == 0)
         ASSERT_EQ(::chown(file.c_str(), 4711, 4711), 0);  // root's own would do for everybody
     else around_.user = 4711;
     EXPECT_THAT(refused(), HasSubstr(".sinewrc belongs to user"));
+}
+
+// A folder may have come with somebody else's files, of which .sinewrc is one.
+TEST_F(Config, RunsNoCommandsThatCameWithAFolder) {
+    for (std::string const line :
+         {"launch-agent = evil {host}", "x = LD_PRELOAD=./evil.so", "x = LD_PRELOAD",
+          "env = PATH .", "genv = PATH .", "env-file = vars", "mca = mca_base_component_path .",
+          "pmixmca = mca_base_component_path ."}) {
+        here("grace = 2s\n" + line + "\n");
+        here("PATH=.\n", "vars");
+        EXPECT_THAT(refused(), AllOf(StartsWith(".sinewrc:2: " + line), HasSubstr("trust"),
+                                     HasSubstr(around_.folder)));
+        home("elsewhere\n" + around_.folder + "/sub\n", "trusted");
+        EXPECT_THAT(refused(), HasSubstr("trust"));
+        home("elsewhere\n  " + around_.folder + "\n", "trusted");
+        EXPECT_EQ(parse({}).grace, 2s);
+        // Whoever else can write the list of folders has no say either.
+        auto const list = around_.home + "/.config/sinew/trusted";
+        ASSERT_EQ(::chmod(list.c_str(), 0666), 0);
+        EXPECT_THAT(refused(), HasSubstr("trusted can be written by everybody"));
+        std::filesystem::remove(list);
+    }
+    here("grace = 2s\nhost = c:3\n");
+    EXPECT_EQ(parse({}).hosts.size(), 1U);
+    around_.home.clear();
+    here("launch-agent = evil\n");
+    EXPECT_THAT(refused(), HasSubstr("~/.config/sinew/trusted"));
 }
 
 TEST_F(Config, DoesNotWaitForAPipe) {
