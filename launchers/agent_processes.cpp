@@ -6,6 +6,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -13,6 +14,7 @@
 #include <cstring>
 #include <sstream>
 
+#include "launchers/pipe_size.hpp"
 #include "launchers/program_kind.hpp"
 #include "launchers/rank_environment.hpp"
 #include "src/base/text.hpp"
@@ -90,11 +92,11 @@ void AgentProcesses::run(AgentStart const& start) {
         loop_.readable(process.words_from.get(), [this, pid = spawned.pid] { on_words(pid); });
 }
 
-void AgentProcesses::on_words(pid_t pid) {
+std::size_t AgentProcesses::on_words(pid_t pid) {
     auto& process = running_.at(pid);
     std::array<char, 4096> buffer;
     ssize_t const count = ::read(process.words_from.get(), buffer.data(), buffer.size());
-    if (count < 0 && errno == EINTR) return;
+    if (count < 0 && errno == EINTR) return 0;
     auto const give = [&](LineAssembler::Piece piece) {
         std::istringstream lines{std::string(piece.bytes)};  // one or more in a piece
         for (std::string line; std::getline(lines, line);) {
@@ -112,16 +114,19 @@ void AgentProcesses::on_words(pid_t pid) {
         process.words_watch = {};
         process.words_from = {};
     }
+    return count > 0 ? static_cast<std::size_t>(count) : 0;
 }
 
 void AgentProcesses::on_ended(pid_t pid) {
     auto& process = running_.at(pid);
     int status = 0;
     if (!reap(pid, status)) return;
-    // What it left in the pipe, of which somebody else may hold the other end.
-    for (pollfd left{.fd = process.words_from.get(), .events = POLLIN, .revents = 0};
-         process.words_from && ::poll(&left, 1, 0) > 0;)
-        on_words(pid);
+    // What it left in the pipe, which is no more than a pipe holds: somebody else may have the other
+    // end, and go on writing.
+    pollfd ready{.fd = process.words_from.get(), .events = POLLIN, .revents = 0};
+    for (auto left = pipe_size(ready.fd);
+         left > 0 && process.words_from && ::poll(&ready, 1, 0) > 0;)
+        left -= std::min(left, std::max<std::size_t>(on_words(pid), 1));
     int const node = process.node;
     // A later incarnation may be on its way already.
     auto const way = on_the_way_.find(node);

@@ -54,7 +54,7 @@ private:
     };
     void start_next();
     void run(AgentStart const& start);
-    void on_words(pid_t pid);
+    std::size_t on_words(pid_t pid);
     void on_ended(pid_t pid);
 
     wire::Loop& loop_;

@@ -13,6 +13,7 @@
 #include <cerrno>
 #include <csignal>
 
+#include "launchers/pipe_size.hpp"
 #include "src/base/unique_fd.hpp"
 
 extern char** environ;
@@ -78,15 +79,20 @@ private:
     posix_spawnattr_t attributes_{};
 };
 
-/// Takes what there is. False at the end of the stream.
+/// Takes what there is, and no more than a pipe holds: others may go on writing. False at the end of
+/// the stream.
 bool drain(int fd, std::string& into, std::size_t limit) {
     std::array<char, 8192> chunk;
-    for (;;) {
+    for (auto left = pipe_size(fd); left > 0;) {
         auto const count = ::read(fd, chunk.data(), chunk.size());
-        if (count > 0) into.append(chunk.data(), std::min<std::size_t>(count, limit - into.size()));
-        else if (count == 0) return false;
-        else if (errno != EINTR) return errno == EAGAIN;
+        if (count == 0) return false;
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) return errno == EAGAIN;
+        auto const taken = static_cast<std::size_t>(count);
+        into.append(chunk.data(), std::min(taken, limit - into.size()));
+        left -= std::min(left, taken);
     }
+    return true;
 }
 
 int milliseconds_until(Clock::time_point deadline) {

@@ -2,6 +2,7 @@
 #include "launchers/descendants.hpp"
 
 #include <dirent.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -13,7 +14,10 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <string>
+
+#include "src/base/unique_fd.hpp"
 
 namespace sinew::launch {
 namespace {
@@ -21,7 +25,10 @@ namespace {
 struct Process {
     pid_t parent = 0;
     char state = '?';
+    std::uint64_t start = 0;
 };
+
+constexpr int fields_before_start = 17;  // between the parent and the start time, proc(5)
 
 // pid (name that may hold anything) state parent ...
 Process about(std::string const& pid) {
@@ -29,12 +36,17 @@ Process about(std::string const& pid) {
     std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
     auto const end = line.rfind(')');
     if (end == std::string::npos || end + 4 >= line.size()) return {};
-    return {.parent = static_cast<pid_t>(std::strtol(line.c_str() + end + 4, nullptr, 10)),
-            .state = line[end + 2]};
+    Process found{.parent = 0, .state = line[end + 2], .start = 0};
+    std::istringstream rest(line.substr(end + 4));
+    rest >> found.parent;
+    std::string skipped;
+    for (int field = 0; field < fields_before_start; ++field) rest >> skipped;
+    rest >> found.start;
+    return found;
 }
 
-std::multimap<pid_t, pid_t> living_children() {
-    std::multimap<pid_t, pid_t> found;
+std::multimap<pid_t, ProcessLife> living_children() {
+    std::multimap<pid_t, ProcessLife> found;
     std::unique_ptr<DIR, int (*)(DIR*)> const folder(::opendir("/proc"), ::closedir);
     if (!folder) return found;
     while (auto const* entry = ::readdir(folder.get())) {
@@ -43,17 +55,18 @@ std::multimap<pid_t, pid_t> living_children() {
         if (pid <= 0 || *end != '\0') continue;
         auto const process = about(entry->d_name);
         if (process.state != 'Z' && process.state != 'X')
-            found.emplace(process.parent, static_cast<pid_t>(pid));
+            found.emplace(process.parent,
+                          ProcessLife{.pid = static_cast<pid_t>(pid), .start = process.start});
     }
     return found;
 }
 
 // As /proc has them now: who forks while it is read may be missing with its child.
-std::vector<pid_t> descendants() {
+std::vector<ProcessLife> descendants() {
     auto const children = living_children();
-    std::vector<pid_t> found{::getpid()};
+    std::vector<ProcessLife> found{{.pid = ::getpid(), .start = 0}};
     for (std::size_t next = 0; next < found.size(); ++next) {
-        auto const [first, last] = children.equal_range(found[next]);
+        auto const [first, last] = children.equal_range(found[next].pid);
         for (auto child = first; child != last; ++child) found.push_back(child->second);
     }
     found.erase(found.begin());
@@ -72,9 +85,26 @@ bool reap_children() {
 
 }  // namespace
 
+std::optional<ProcessLife> process_life(pid_t pid) {
+    auto const found = about(std::to_string(pid));
+    if (found.state == '?') return std::nullopt;
+    return ProcessLife{.pid = pid, .start = found.start};
+}
+
+bool kill_life(ProcessLife const& life) {
+    UniqueFd const process(static_cast<int>(::syscall(SYS_pidfd_open, life.pid, 0)));
+    bool const without = !process && errno == ENOSYS;  // Linux 5.2 or older: as well as can be
+    if (!process && !without) return false;
+    // Whoever has the number now is whom the descriptor is of, or that one has ended.
+    auto const now = process_life(life.pid);
+    if (!now || now->start != life.start) return false;
+    if (without) return ::kill(life.pid, SIGKILL) == 0;
+    return ::syscall(SYS_pidfd_send_signal, process.get(), SIGKILL, nullptr, 0) == 0;
+}
+
 std::size_t kill_descendants() {
     for (int round = 0; round < 500; ++round) {
-        for (pid_t const pid : descendants()) ::kill(pid, SIGKILL);
+        for (auto const& life : descendants()) kill_life(life);
         if (!reap_children()) return 0;
         timespec const nap{.tv_sec = 0, .tv_nsec = round < 20 ? 1'000'000 : 10'000'000};
         ::nanosleep(&nap, nullptr);

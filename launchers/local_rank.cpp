@@ -5,9 +5,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <vector>
+
+#include "launchers/pipe_size.hpp"
 
 namespace sinew::launch {
 namespace {
@@ -78,20 +81,20 @@ void LocalRank::on_readable(int index) {
     schedule_flush();
 }
 
-// False: nothing there now, or the end.
-bool LocalRank::read_some(int index) {
+// 0: nothing there now, or the end.
+std::size_t LocalRank::read_some(int index) {
     auto& stream = streams_[index];
     static std::vector<char> buffer(read_size);  // one loop, one thread
     ssize_t const count = ::read(stream.from.get(), buffer.data(), buffer.size());
-    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     auto const give = [&](LineAssembler::Piece piece) { callbacks_.output(index + 1, piece); };
     if (count > 0) {
         stream.lines.feed({buffer.data(), static_cast<std::size_t>(count)},
                           LineAssembler::Clock::now(), give);
-        return true;
+        return static_cast<std::size_t>(count);
     }
     close_stream(index);
-    return false;
+    return 0;
 }
 
 void LocalRank::close_stream(int index) {
@@ -123,9 +126,15 @@ void LocalRank::schedule_flush() {
     });
 }
 
+// What there is now, which is no more than the pipes hold: another process may go on writing.
 void LocalRank::read_all() {
     for (int index = 0; index < 2; ++index)
-        while (reading_ && streams_[index].from && read_some(index)) {}
+        for (auto left = pipe_size(streams_[index].from.get());
+             left > 0 && reading_ && streams_[index].from;) {
+            auto const taken = read_some(index);
+            if (taken == 0) break;
+            left -= std::min(left, taken);
+        }
     schedule_flush();
 }
 

@@ -60,7 +60,7 @@ private:
         LineAssembler lines;
     };
     void on_readable(int index);
-    bool read_some(int index);
+    std::size_t read_some(int index);
     void read_all();
     void close_stream(int index);
     void schedule_flush();

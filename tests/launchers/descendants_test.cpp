@@ -22,9 +22,9 @@ struct DescendantsTest : ::testing::Test {
     void start(What const& what) {
         if (alive_[0] >= 0) ::close(alive_[0]);
         ASSERT_EQ(::pipe(alive_.data()), 0);
-        pid_t const child = ::fork();
-        ASSERT_GE(child, 0);
-        if (child == 0) {
+        child_ = ::fork();
+        ASSERT_GE(child_, 0);
+        if (child_ == 0) {
             what();
             ::_exit(0);
         }
@@ -35,12 +35,33 @@ struct DescendantsTest : ::testing::Test {
         return ::read(alive_[0], &byte, 1) == 0;  // the end: waits for the last who has it
     }
 
+    pid_t child_ = 0;
+
 private:
     std::array<int, 2> alive_{-1, -1};
 };
 
 void ignore_all() {
     for (int number = 1; number < 32; ++number) ::signal(number, SIG_IGN);
+}
+
+// Between reading /proc and the signal a number may have got another owner.
+TEST_F(DescendantsTest, WhoHasTheNumberOfAnotherIsSpared) {
+    start([] {
+        for (;;) ::pause();
+    });
+    auto const life = process_life(child_);
+    ASSERT_TRUE(life);
+    EXPECT_EQ(life->pid, child_);
+    EXPECT_FALSE(kill_life({.pid = life->pid, .start = life->start + 1}));
+    EXPECT_FALSE(kill_life({.pid = life->pid, .start = life->start - 1}));
+    int status = 0;
+    EXPECT_EQ(::waitpid(child_, &status, WNOHANG), 0) << "it was killed";
+    EXPECT_TRUE(kill_life(*life));
+    EXPECT_EQ(::waitpid(child_, &status, 0), child_);
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+    EXPECT_FALSE(kill_life(*life));
+    EXPECT_FALSE(process_life(child_));
 }
 
 TEST_F(DescendantsTest, NoneIsNothing) { EXPECT_EQ(kill_descendants(), 0U); }

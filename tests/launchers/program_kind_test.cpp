@@ -191,5 +191,14 @@ TEST(CommandOutputs, EndAtTheirDeadlineWithAllTheyStarted) {
     EXPECT_EQ(left.out, "done\n");
 }
 
+// Somebody in the background may write for ever, and faster than it is read.
+TEST(CommandOutputs, EndThoughAFloodDoesNot) {
+    auto const left = command_output({"sh", "-c", "for i in 1 2 3; do yes & done; exit 3"},
+                                     {.time = std::chrono::seconds(20)});
+    EXPECT_FALSE(left.timed_out);
+    EXPECT_EQ(left.exit_code, 3);
+    EXPECT_TRUE(command_output({"yes"}, {.time = std::chrono::milliseconds(50)}).timed_out);
+}
+
 }  // namespace
 }  // namespace sinew::launch
