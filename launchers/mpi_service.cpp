@@ -56,14 +56,23 @@ std::string pmix_namespace(Launch const& launch) {
 
 MpiService::MpiService(wire::Loop& loop, Launch const& launch, Here here, MpiNeeds needs,
                        Outward outward)
-    : loop_(loop), launch_(launch), here_(std::move(here)), outward_(std::move(outward)) {
+    : loop_(loop), launch_(launch), here_(std::move(here)), outward_(std::move(outward)),
+      gate_(loop) {
     if (needs.pmix) start_pmix();
     if (needs.pmi1) start_pmi1();
 }
 
 MpiService::~MpiService() {
-    *alive_ = false;
+    gate_.close();
     if (pmix_) pmix_->deregister_job();
+}
+
+PmixServer::Options MpiService::pmix_options(Launch const& launch, int node,
+                                             std::string const& server_folder) {
+    auto const security = launch.env.find("PMIX_MCA_psec");
+    return {.node_name = launch.map.nodes[node].name,
+            .folder = server_folder,
+            .security = security == launch.env.end() ? "" : security->second};
 }
 
 void MpiService::start_pmix() {
@@ -86,46 +95,36 @@ void MpiService::start_pmix() {
     job.universe = std::max(job.universe, map.size());
     job.oversubscribed = map.oversubscribed;
     job.restart = launch_.restart;
-    auto const security = launch_.env.find("PMIX_MCA_psec");
-    pmix_ = PmixServer::start({.node_name = job.nodes[here_.node],
-                               .folder = here_.server_folder,
-                               .security = security == launch_.env.end() ? "" : security->second},
-                              upcalls());
+    pmix_ = PmixServer::start(pmix_options(launch_, here_.node, here_.server_folder), upcalls());
     pmix_->register_job(job);
-}
-
-void MpiService::on_loop(std::function<void()> work) {
-    loop_.post([alive = alive_, work = std::move(work)] {
-        if (*alive) work();
-    });
 }
 
 // All of these are called on libpmix's thread.
 PmixServer::Upcalls MpiService::upcalls() {
     PmixServer::Upcalls calls;
     calls.fence = [this](std::vector<int> ranks, Bytes data, PmixServer::Reply reply) {
-        on_loop([this, ranks = std::move(ranks), data = std::move(data),
-                 reply = std::move(reply)]() mutable {
+        gate_.post([this, ranks = std::move(ranks), data = std::move(data),
+                    reply = std::move(reply)]() mutable {
             pmix_fence(ranks, std::move(data), std::move(reply));
         });
     };
     calls.modex = [this](int rank, PmixServer::Reply reply) {
-        on_loop([this, rank, reply = std::move(reply)] {
+        gate_.post([this, rank, reply = std::move(reply)] {
             modexes_.emplace(++requests_, reply);
             outward_.modex({.id = requests_, .rank = rank, .from = 0, .ok = 0}, {});
         });
     };
     calls.abort = [this](int rank, int status, std::string message) {
-        on_loop([this,
-                 aborted = Aborted{.rank = rank, .status = status, .message = std::move(message)}] {
+        gate_.post([this, aborted = Aborted{
+                              .rank = rank, .status = status, .message = std::move(message)}] {
             outward_.abort(aborted);
         });
     };
-    calls.connected = [this](int rank) { on_loop([this, rank] { joined_.insert(rank); }); };
-    calls.finalized = [this](int rank) { on_loop([this, rank] { left_.insert(rank); }); };
+    calls.connected = [this](int rank) { gate_.post([this, rank] { joined_.insert(rank); }); };
+    calls.finalized = [this](int rank) { gate_.post([this, rank] { left_.insert(rank); }); };
     auto const named = [this](std::string verb, std::string key, Bytes value,
                               PmixServer::Reply reply) {
-        on_loop([=, this] { ask_name(verb, key, value, reply); });
+        gate_.post([=, this] { ask_name(verb, key, value, reply); });
     };
     calls.publish = [named](std::string key, Bytes value, PmixServer::Reply reply) {
         named("publish", std::move(key), std::move(value), std::move(reply));
@@ -210,7 +209,7 @@ Pmi1Server::Hooks MpiService::pmi1_hooks() {
     hooks.unpublish = [ask](auto const& name, auto answer) { ask("unpublish", name, {}, answer); };
     // Later, since it is within a call about this very socket.
     hooks.violation = [this](int local_rank, std::string const&) {
-        on_loop([this, local_rank] { pmi1_sockets_[local_rank] = {}; });
+        gate_.post([this, local_rank] { pmi1_sockets_[local_rank] = {}; });
     };
     return hooks;
 }
@@ -278,11 +277,10 @@ void MpiService::fence_failed(FenceKey const& key, std::string const& why) {
 
 void MpiService::modex_wanted(ModexHead const& head) {
     if (!pmix_) return outward_.modex_reply({head.id, head.rank, head.from, 0}, {});
-    pmix_->modex_request(head.rank, [this, alive = alive_, head](bool ok, Bytes const& data) {
-        loop_.post([this, alive, head, ok, data] {
-            if (*alive)
-                outward_.modex_reply(
-                    {head.id, head.rank, head.from, static_cast<std::uint64_t>(ok)}, data);
+    pmix_->modex_request(head.rank, [this, gate = gate_, head](bool ok, Bytes const& data) {
+        gate.post([this, head, ok, data] {
+            outward_.modex_reply({head.id, head.rank, head.from, static_cast<std::uint64_t>(ok)},
+                                 data);
         });
     });
 }

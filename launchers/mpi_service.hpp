@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launchers/fence.hpp"
+#include "launchers/loop_gate.hpp"
 #include "launchers/pmi1.hpp"
 #include "launchers/pmix/pmix_server.hpp"
 #include "launchers/protocol.hpp"
@@ -43,6 +44,9 @@ public:
         std::string server_folder;         ///< of all epochs: libpmix is started once
     };
 
+    /// Of the PMIx server that the service starts when it needs one.
+    static PmixServer::Options pmix_options(Launch const& launch, int node,
+                                            std::string const& server_folder);
     /// Throws Unavailable when a server is needed that cannot be had here.
     MpiService(wire::Loop& loop, Launch const& launch, Here here, MpiNeeds needs, Outward outward);
     ~MpiService();
@@ -74,8 +78,6 @@ private:
     void start_pmi1();
     Pmi1Server::Hooks pmi1_hooks();
     PmixServer::Upcalls upcalls();
-    /// Runs on the loop, if this still exists then.
-    void on_loop(std::function<void()> work);
     void pmix_fence(std::vector<int> const& ranks, Bytes data, PmixServer::Reply reply);
     FenceKey next_key(FenceKey::Kind kind, std::vector<int> const& ranks);
     void pmi1_readable(int local_rank);
@@ -85,7 +87,7 @@ private:
     Launch const& launch_;
     Here here_;
     Outward outward_;
-    std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+    LoopGate gate_;  ///< for libpmix's thread, which may answer when this is gone
     std::set<int> joined_, left_;
     std::map<std::pair<FenceKey::Kind, std::uint64_t>, std::uint64_t> sequences_;
     std::map<FenceKey, PmixServer::Reply> fences_;

@@ -11,6 +11,7 @@
 #include <sstream>
 #include <utility>
 
+#include "launchers/aside.hpp"
 #include "launchers/binding.hpp"
 #include "launchers/open_mpi_shortcuts.hpp"
 #include "launchers/pmix/mpi_environment.hpp"
@@ -20,10 +21,22 @@
 
 namespace sinew::launch {
 
+/// For a thread of its own: what it needs, and what it finds.
+struct NodeJob::Search {
+    std::map<int, App> apps;
+    std::string folder;
+    Variables variables;
+    MpiSupport mpi = MpiSupport::automatic;
+    std::map<int, Program> programs;
+    MpiNeeds needs;
+
+    void run();
+};
+
 NodeJob::NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Setting setting,
                  Launch launch)
     : loop_(loop), uplink_(uplink), folder_(folder), setting_(std::move(setting)),
-      launch_(std::move(launch)) {
+      launch_(std::move(launch)), gate_(loop) {
     auto const& nodes = launch_.map.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i)
         if (nodes[i].name == setting_.node_name) node_ = static_cast<int>(i);
@@ -31,6 +44,7 @@ NodeJob::NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Sett
 }
 
 NodeJob::~NodeJob() {
+    gate_.close();
     kill_now();
     mpi_.reset();  // before its folder goes
     if (!epoch_folder_.empty()) {
@@ -41,23 +55,90 @@ NodeJob::~NodeJob() {
 
 void NodeJob::start() {
     if (mine_.empty()) return;
-    epoch_folder_ = folder_.below(text("epoch-", launch_.epoch));
-    world_file_ = epoch_folder_ + "/world";
-    auto const many = launch_.map.nodes.size() > 1;
-    for (int const rank : mine_)
-        listeners_.push_back(
-            bind_rank(epoch_folder_, rank, many ? launch_.addresses[node_] : std::string()));
-    // Others wait for our addresses: first, so that they do not wait for the servers below too.
-    if (many) exchange_addresses();
+    attempt([this] {
+        epoch_folder_ = folder_.below(text("epoch-", launch_.epoch));
+        world_file_ = epoch_folder_ + "/world";
+        auto const many = launch_.map.nodes.size() > 1;
+        for (int const rank : mine_)
+            listeners_.push_back(
+                bind_rank(epoch_folder_, rank, many ? launch_.addresses[node_] : std::string()));
+        // Others wait for our addresses: first, so that they do not wait for the servers below too.
+        if (many) exchange_addresses();
+        else addresses_.emplace();
+        find_programs();
+    });
+}
 
-    MpiNeeds needs;
-    find_programs(needs);
-    bind_ranks();
-    serve_mpi(needs);
-    if (!many) {
-        write_world({});
-        start_ranks();
+void NodeJob::attempt(std::function<void()> const& step) {
+    if (stopping_) return;
+    try {
+        step();
+    } catch (std::exception const& problem) {
+        report_started({{.rank = -1, .pid = 0, .error = EIO, .step = problem.what()}});
     }
+}
+
+// In a thread: the files may be on a file system that is slow, and loaders are asked.
+void NodeJob::find_programs() {
+    auto const search = std::make_shared<Search>();
+    for (int const rank : mine_) {
+        int const index = launch_.map.ranks[rank].app;
+        search->apps.try_emplace(index, launch_.apps[index]);
+    }
+    search->folder = launch_.folder;
+    search->variables = own_variables();
+    for (auto const& [name, value] : launch_.env) search->variables.insert_or_assign(name, value);
+    search->mpi = launch_.mpi;
+    run_aside(
+        gate_, [search] { search->run(); },
+        [this, search](std::exception_ptr const& problem) {
+            attempt([&] {
+                if (problem) std::rethrow_exception(problem);
+                on_programs(*search);
+            });
+        });
+}
+
+void NodeJob::Search::run() {
+    for (auto const& [index, app] : apps) {
+        auto const kind = inspect(app.argv, app.folder.empty() ? folder : app.folder,
+                                  variables["PATH"], as_list(variables));
+        programs[index] = {
+            .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
+        needs.pmix = needs.pmix || kind.open_mpi || kind.unknown;
+        needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
+        if (kind.unknown && mpi == MpiSupport::automatic) {
+            bool usable = false;
+            PmixServer::describe(usable);
+            needs.pmix = needs.pmix && usable;  // it may not be needed after all
+        }
+    }
+    if (mpi == MpiSupport::automatic) return;
+    needs = {.pmix = mpi == MpiSupport::pmix, .pmi1 = mpi == MpiSupport::pmi1};
+}
+
+// libpmix, too, is started in a thread: it looks at the whole machine first.
+void NodeJob::on_programs(Search& search) {
+    programs_ = std::move(search.programs);
+    bind_ranks();
+    auto const needs = search.needs;
+    if (!needs.pmix) return serve_mpi(needs);
+    auto const options = MpiService::pmix_options(launch_, node_, folder_.path());
+    PmixServer::prepare_environment(options);
+    run_aside(
+        gate_, [options] { PmixServer::prepare(options); },
+        [this, needs](std::exception_ptr const& problem) {
+            attempt([&] {
+                if (problem) std::rethrow_exception(problem);
+                serve_mpi(needs);
+            });
+        });
+}
+
+void NodeJob::start_if_ready() {
+    if (stopping_ || !mpi_ || !addresses_) return;
+    write_world(*addresses_);
+    start_ranks();
 }
 
 void NodeJob::bind_ranks() {
@@ -97,29 +178,7 @@ void NodeJob::serve_mpi(MpiNeeds needs) {
                 [this](auto const& what) { uplink_.up(Kind::abort, {bytes_of(encode(what))}); },
             .name =
                 [this](auto const& what) { uplink_.up(Kind::name, {bytes_of(encode(what))}); }});
-}
-
-void NodeJob::find_programs(MpiNeeds& needs) {
-    for (int const rank : mine_) {
-        int const index = launch_.map.ranks[rank].app;
-        if (programs_.contains(index)) continue;
-        auto const& app = launch_.apps[index];
-        auto variables = own_variables();
-        for (auto const& [name, value] : launch_.env) variables.insert_or_assign(name, value);
-        auto const kind = inspect(app.argv, app.folder.empty() ? launch_.folder : app.folder,
-                                  variables["PATH"], as_list(variables));
-        programs_[index] = {
-            .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
-        needs.pmix = needs.pmix || kind.open_mpi || kind.unknown;
-        needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
-        if (kind.unknown && launch_.mpi == MpiSupport::automatic) {
-            bool usable = false;
-            PmixServer::describe(usable);
-            needs.pmix = needs.pmix && usable;  // it may not be needed after all
-        }
-    }
-    if (launch_.mpi == MpiSupport::automatic) return;
-    needs = {.pmix = launch_.mpi == MpiSupport::pmix, .pmi1 = launch_.mpi == MpiSupport::pmi1};
+    start_if_ready();
 }
 
 void NodeJob::exchange_addresses() {
@@ -137,15 +196,18 @@ void NodeJob::exchange_addresses() {
 }
 
 void NodeJob::fence_done(FenceKey const& key, FenceParts const& parts) {
-    if (key.kind != FenceKey::Kind::addresses) return mpi_->fence_done(key, parts);
-    if (stopping_) return;
-    write_world(parts);
-    start_ranks();
+    if (key.kind == FenceKey::Kind::addresses) {
+        addresses_ = parts;
+        attempt([this] { start_if_ready(); });
+    } else if (mpi_) {
+        mpi_->fence_done(key, parts);
+    }
 }
 
 void NodeJob::fence_failed(FenceKey const& key, std::string const& why) {
-    if (key.kind != FenceKey::Kind::addresses) return mpi_->fence_failed(key, why);
-    report_started({{.rank = -1, .pid = 0, .error = EPIPE, .step = why}});
+    if (key.kind == FenceKey::Kind::addresses)
+        report_started({{.rank = -1, .pid = 0, .error = EPIPE, .step = why}});
+    else if (mpi_) mpi_->fence_failed(key, why);
 }
 
 void NodeJob::write_world(FenceParts const& parts) {

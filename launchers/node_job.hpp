@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <initializer_list>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "launchers/fence.hpp"
 #include "launchers/local_rank.hpp"
+#include "launchers/loop_gate.hpp"
 #include "launchers/mpi_service.hpp"
 #include "launchers/protocol.hpp"
 #include "launchers/rank_environment.hpp"
@@ -63,9 +66,16 @@ private:
         std::string why;
         Variables variables;  ///< what its ranks have in common
     };
-    void find_programs(MpiNeeds& needs);
-    void bind_ranks();
+    struct Search;
+    // The steps of `start`, each by the one before, some in threads.
+    void find_programs();
+    void on_programs(Search& search);
     void serve_mpi(MpiNeeds needs);
+    void start_if_ready();
+
+    /// What goes wrong is reported in place of the ranks' start.
+    void attempt(std::function<void()> const& step);
+    void bind_ranks();
     void exchange_addresses();
     void write_world(FenceParts const& parts);
     void start_ranks();
@@ -92,7 +102,9 @@ private:
     std::map<int, Program> programs_;  ///< by app
     std::string epoch_folder_, world_file_;
     std::vector<RankListeners> listeners_;  ///< by local rank
-    std::unique_ptr<MpiService> mpi_;
+    std::unique_ptr<MpiService> mpi_;       ///< none until the servers are there
+    std::optional<FenceParts> addresses_;   ///< of all ranks, when they have come
+    LoopGate gate_;                         ///< for the threads that prepare the start
     std::vector<std::unique_ptr<LocalRank>> ranks_;
     std::int64_t under_way_ = 0;  ///< bytes of output sent and not yet written by the root
     bool crowded_ = false;        ///< more ranks than cores

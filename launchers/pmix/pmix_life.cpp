@@ -4,6 +4,7 @@
 #include <unistd.h>
 #include <sinew/error.hpp>
 
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -32,20 +33,6 @@ Running& running() {
     return *only;
 }
 
-// An outer launcher's variables would lead our server to the outer server; ours make it choose
-// what works without a daemon. Before the library's threads exist.
-void prepare_environment(std::string const& security) {
-    std::vector<std::string> foreign;
-    for (char** word = ::environ; *word != nullptr; ++word) {
-        std::string_view const name(*word, std::strcspn(*word, "="));
-        if (name.starts_with("PMIX_") && !name.starts_with("PMIX_MCA_")) foreign.emplace_back(name);
-    }
-    for (auto const& name : foreign) ::unsetenv(name.c_str());
-    if (!security.empty()) ::setenv("PMIX_MCA_psec", security.c_str(), 1);
-    ::setenv("PMIX_MCA_psec", "native", 0);
-    ::setenv("HWLOC_COMPONENTS", "-gl", 0);
-}
-
 // Clients come and go; we hear of it from the kernel. Without a handler the library speaks up.
 void ignore_event(std::size_t, pmix_status_t, pmix_proc_t const*, pmix_info_t*, std::size_t,
                   pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t done, void* data) {
@@ -72,7 +59,7 @@ void ignore_events(PmixLibrary const& library) {
 
 void start(PmixLibrary const& library, std::string const& node, std::string const& folder,
            std::string const& security) {
-    prepare_environment(security);
+    prepare_pmix_environment(security);
     auto const infos = std::make_shared<PmixInfos>(PmixItems{
         {PMIX_SERVER_TMPDIR, folder},
         {PMIX_SYSTEM_TMPDIR, folder},
@@ -93,6 +80,22 @@ void start(PmixLibrary const& library, std::string const& node, std::string cons
 }
 
 }  // namespace
+
+// An outer launcher's variables would lead our server to the outer server; ours make it choose
+// what works without a daemon. Before the library's threads exist.
+void prepare_pmix_environment(std::string const& security) {
+    static std::atomic_flag done;
+    if (done.test_and_set()) return;
+    std::vector<std::string> foreign;
+    for (char** word = ::environ; *word != nullptr; ++word) {
+        std::string_view const name(*word, std::strcspn(*word, "="));
+        if (name.starts_with("PMIX_") && !name.starts_with("PMIX_MCA_")) foreign.emplace_back(name);
+    }
+    for (auto const& name : foreign) ::unsetenv(name.c_str());
+    if (!security.empty()) ::setenv("PMIX_MCA_psec", security.c_str(), 1);
+    ::setenv("PMIX_MCA_psec", "native", 0);
+    ::setenv("HWLOC_COMPONENTS", "-gl", 0);
+}
 
 std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::string const& folder,
                                                 std::string const& security) {

@@ -15,6 +15,8 @@ namespace sinew::launch {
 /// been ended.
 std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::string const& folder,
                                                 std::string const& security);
+/// What that does to this process's variables, if it has not been done yet.
+void prepare_pmix_environment(std::string const& security);
 /// A rank of a job ended without having taken its leave. From then on neither that job may be
 /// deregistered nor the library ended: where a client dies during its connecting, libpmix 4.2 gives up
 /// one hold too many on what it knows of that rank, and either call, freeing that again, hangs.

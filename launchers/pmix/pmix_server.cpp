@@ -191,6 +191,14 @@ void LibraryServer::deregister_job() {
 
 }  // namespace
 
+void PmixServer::prepare_environment(Options const& options) {
+    prepare_pmix_environment(options.security);
+}
+
+void PmixServer::prepare(Options const& options) {
+    running_pmix(options.node_name, options.folder, options.security);
+}
+
 std::unique_ptr<PmixServer> PmixServer::start(Options const& options, Upcalls upcalls) {
     return std::make_unique<LibraryServer>(options, std::move(upcalls));
 }

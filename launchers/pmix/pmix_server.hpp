@@ -59,6 +59,12 @@ public:
         std::string security = {};
     };
 
+    /// Sets the variables of this process that libpmix reads: before `prepare` and `start`, which do it
+    /// otherwise themselves, while no other thread uses the environment. Once: later calls do nothing.
+    static void prepare_environment(Options const& options);
+    /// Loads and starts the library, which may take seconds: for a thread of its own, before `start` with
+    /// the same options, which is quick then. Throws as `start`.
+    static void prepare(Options const& options);
     /// Throws Unavailable when there is no usable libpmix, with the reason and the package's name.
     static std::unique_ptr<PmixServer> start(Options const& options, Upcalls upcalls);
     /// Whether libpmix can be loaded, and its version, or why not.

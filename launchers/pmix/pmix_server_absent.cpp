@@ -11,6 +11,10 @@ constexpr char reason[] =
     "install libpmix-dev, then build again; programs of MPICH and of sinew need no PMIx";
 }
 
+void PmixServer::prepare_environment(Options const&) {}
+
+void PmixServer::prepare(Options const&) { throw Unavailable(reason); }
+
 std::unique_ptr<PmixServer> PmixServer::start(Options const&, Upcalls) {
     throw Unavailable(reason);
 }

@@ -2,9 +2,11 @@
 //
 // What `sinew run` ends with, and what it says about it.
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
+#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "src/base/text.hpp"
@@ -126,6 +128,37 @@ TEST_F(ExitCode, OfKilledOneThatTheTestKills) {
     EXPECT_EQ(ended.code, 137);
     EXPECT_THAT(ended.err, HasSubstr(text("rank 2 on ", host(), " (pid ", pid,
                                           "): killed by signal 9 (Killed)")));
+}
+
+// A launch command may leave somebody behind who writes for ever where nobody else writes any more.
+TEST_F(ExitCode, ComesThoughALaunchCommandLeavesAFloodBehind) {
+    auto const ended = run({"--launch-agent", "sh -c 'setsid yes a flood >&2 & exit 9'", "-H", "a",
+                            "--root-address", "127.0.0.1", "-n", "1", "true"});
+    EXPECT_EQ(ended.code, 125);
+    EXPECT_THAT(ended.err, HasSubstr("9"));
+}
+
+// The agent looks into programs, which a file system or a loader may make long: for longer than
+// `sinew run` waits for a sign of life.
+TEST_F(ExitCode, IsTheRanksThoughTheirProgramsAreSlowToLookAt) {
+    auto const loader = text("/tmp/sinew-slow-", ::getpid()), program = loader + "-p";
+    std::string const usual = "/lib64/ld-linux-x86-64.so.2";
+    std::ifstream original("/bin/true", std::ios::binary);
+    std::string bytes{std::istreambuf_iterator<char>(original), {}};
+    auto const at = bytes.find(usual + '\0');
+    if (at == std::string::npos) GTEST_SKIP() << "/bin/true has another loader";
+    ASSERT_LE(loader.size(), usual.size());
+    bytes.replace(at, usual.size(), loader + std::string(usual.size() - loader.size(), '\0'));
+    std::ofstream(program, std::ios::binary) << bytes;
+    std::ofstream(loader) << "#!/bin/sh\nexec sleep 30\n";
+    for (auto const& each : {loader, program}) ASSERT_EQ(::chmod(each.c_str(), 0755), 0);
+    // Arguments that may be programs are asked about too: 5 s each, until the loader is given up.
+    auto const ended =
+        run({"-n", "1", "-x", "LD_PRELOAD=libc.so.6", "sh", "-c", "echo came", program, program});
+    for (auto const& each : {loader, program}) ::unlink(each.c_str());
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(ended.out, "came\n");
+    EXPECT_GE(ended.seconds, Seconds(8)) << "the loader was not asked: nothing was tested";
 }
 
 class MpiExitCode : public RunTest, public testing::WithParamInterface<Mpi> {
