@@ -10,6 +10,7 @@
 
 #include "launchers/descendants.hpp"
 #include "launchers/exit_codes.hpp"
+#include "launchers/place.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
@@ -36,7 +37,14 @@ Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder)
                                              .slot = 0,
                                              .epoch = config_.incarnation,
                                              .name = text("agent on ", config_.name)}},
-      fences_(config_.node) {}
+      fences_(config_.node) {
+    try {
+        place_ = place_of_this_node();
+    } catch (UsageError const& problem) {
+        // The order of the ranks is not worth a job.
+        log_warning(text(config_.name, ": its place is not known: ", problem.what()));
+    }
+}
 
 Agent::~Agent() = default;
 

@@ -82,6 +82,7 @@ private:
     AgentConfig config_;
     JobFolder const& folder_;
     wire::Credentials credentials_;
+    Place place_;            ///< of this node, as far as it knows
     std::string interface_;  ///< of the network by which the root is reached
     std::unique_ptr<wire::Listener> listener_;
     std::unique_ptr<wire::Link> first_link_;  ///< to the root, until placed

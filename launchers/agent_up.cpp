@@ -59,7 +59,7 @@ Hello Agent::hello(wire::Link const& link) {
                 .listen = {},
                 .free_port = free_port(),
                 .unreachable = everyone,
-                .place = {}};
+                .place = place_};
     if (hello.address.empty()) hello.address = "127.0.0.1";  // all on this host
     hello.interface = interface_ = wire::interface_of(hello.address).name;
     if (listener_)

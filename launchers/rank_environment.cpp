@@ -81,8 +81,9 @@ std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const
 }
 
 bool is_forwarded(std::string const& name) {
-    // The launcher's own settings are for here; identities are made anew for each rank.
-    if (name.starts_with("SINEW_RUN_") || name == "SINEW_TMPDIR") return false;
+    // The launcher's own settings, and facts about this node, are for here; identities are made anew for each rank.
+    if (name.starts_with("SINEW_RUN_") || name == "SINEW_TMPDIR" || name == "SINEW_PLACE")
+        return false;
     static constexpr std::array<std::string_view, 11> families{
         "SINEW_", "OMPI_MCA_", "PMIX_MCA_", "MPIR_CVAR_",          "MPICH_", "UCX_", "FI_",
         "NCCL_",  "OMP_",      "HWLOC_",    "CUDA_VISIBLE_DEVICES"};

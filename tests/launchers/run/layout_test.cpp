@@ -3,6 +3,11 @@
 // Unmodified programs of Open MPI and MPICH, in every layout and in bad surroundings.
 #include <gmock/gmock.h>
 
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <numeric>
 
 #include "src/base/text.hpp"
@@ -123,6 +128,73 @@ TEST_P(MpiProgram, RestartsAsAWhole) {
         EXPECT_EQ(ended.code, 0) << ended.err;
         EXPECT_EQ(count_of(ended.out, "again 1"), 4U);
     }
+}
+
+class Places : public RunTest {};
+
+// Two racks, whose nodes are named in turn: the ring goes through one, then through the other.
+TEST_F(Places, OfNodesOrderTheRanks) {
+    auto const agent =
+        "sh -c 'case $1 in a|c) place=r1;; *) place=r2;; esac; shift; SINEW_PLACE=$place exec "
+        "\"$@\"' "
+        "sh {host} {command}";
+    Words const words{"-H",
+                      "a:1,b:1,c:1,d:1",
+                      "--launch-agent",
+                      agent,
+                      "--root-address",
+                      "127.0.0.1",
+                      "--tag-output",
+                      "-n",
+                      "4",
+                      "sh",
+                      "-c",
+                      "echo at $SINEW_NODE_NAME"};
+    auto const ended = run(words);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    for (auto const* line : {"[0]<stdout>: at a\n", "[1]<stdout>: at c\n", "[2]<stdout>: at b\n",
+                             "[3]<stdout>: at d\n"})
+        EXPECT_EQ(count_of(ended.out, line), 1U) << line << ended.out;
+}
+
+TEST_F(Places, ThatAreNoneAreToldAndDoNotCount) {
+    auto const ended =
+        run({"-H", "a:1,b:1", "--launch-agent", "env SINEW_PLACE=1/2/3/4/5 {command}",
+             "--root-address", "127.0.0.1", "-n", "2", "true"});
+    EXPECT_EQ(ended.code, 0);
+    EXPECT_EQ(count_of(ended.err, "SINEW_PLACE: 1/2/3/4/5 (more than four parts)"), 2U)
+        << ended.err;
+}
+
+class Allocations : public RunTest {};
+
+// In one of Slurm's, with an srun that runs what it is told here.
+TEST_F(Allocations, OfTheBatchSystemGiveTheHosts) {
+    auto const folder = testing::TempDir() + "sinew-srun-" + std::to_string(::getpid());
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder + "/srun") << "#!/bin/sh\n"
+                                       "echo srun $* >&2\n"
+                                       "while [ \"${1#--}\" != \"$1\" ]; do shift; done\n"
+                                       "exec \"$@\"\n";
+    std::filesystem::permissions(folder + "/srun", std::filesystem::perms::owner_all);
+    Launched::Setting setting;
+    setting.env = {{"SLURM_JOB_ID", "4711"},
+                   {"SLURM_JOB_NODELIST", "far[1-2]"},
+                   {"SLURM_TASKS_PER_NODE", "2,1"},
+                   {"PATH", folder + ":" + std::getenv("PATH")}};
+    Words const words{"--root-address", "127.0.0.1", "sh", "-c", "echo at $SINEW_NODE_NAME"};
+    auto const ended = run(words, setting);
+    EXPECT_EQ(ended.code, 0) << ended.err;
+    EXPECT_EQ(count_of(ended.out, "at far1"), 2U) << ended.out;
+    EXPECT_EQ(count_of(ended.out, "at far2"), 1U);
+    EXPECT_EQ(count_of(ended.err, "--nodelist=far2"), 1U) << ended.err;
+    Words plan{"--dry-run"};
+    plan.insert(plan.end(), words.begin(), words.end());
+    EXPECT_EQ(count_of(run(plan, setting).out, "hosts: of Slurm job 4711 (SLURM_JOB_NODELIST)"),
+              1U);
+    Words here{"--backend", "local", "-n", "1", "sh", "-c", "echo at $SINEW_NODE_NAME"};
+    EXPECT_EQ(count_of(run(here, setting).out, "at far"), 0U);
+    std::filesystem::remove_all(folder);
 }
 
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(MpiProgram);
