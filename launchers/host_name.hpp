@@ -1,20 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <unistd.h>
-
-#include <array>
 #include <string>
 #include <string_view>
 
-namespace sinew::launch {
+#include "src/base/this_host.hpp"
 
-/// What the operating system calls this host.
-inline std::string host_name() {
-    std::array<char, 256> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name.data();
-}
+namespace sinew::launch {
 
 /// Whether these are names of one host: alike, or one is the other without its domain.
 inline bool is_same_host(std::string_view a, std::string_view b) {

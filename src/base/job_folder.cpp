@@ -4,17 +4,20 @@
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <fstream>
 #include <sinew/error.hpp>
 #include <string_view>
 
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
+#include "src/base/this_host.hpp"
 
 namespace sinew {
 namespace {
@@ -37,18 +40,51 @@ UniqueFd lock(std::string const& folder, int flags) {
     return file;
 }
 
+// What the file of the lock says of its owner: the boot id and the host's name, a line each. For on a
+// file system of several hosts a lock may be of one host only.
+void sign(int file) {
+    auto const words = boot_id() + "\n" + host_name() + "\n";
+    [[maybe_unused]] auto const written = ::write(file, words.data(), words.size());
+}
+
+enum class Owner : std::uint8_t { here, elsewhere, unknown };
+
+Owner owner_of(fs::path const& folder) {
+    std::ifstream in(folder / "lock");
+    std::string boot, host;
+    if (!std::getline(in, boot) || !std::getline(in, host)) return Owner::unknown;
+    // Of this host before it was started anew: nobody holds it.
+    return boot == boot_id() || host == host_name() ? Owner::here : Owner::elsewhere;
+}
+
 // A folder is made and locked under a name of its own, and then gets its real one: so nobody can
 // take the lock of one that is just being made, and remove it.
 constexpr std::string_view unfinished = ".new";
 
-bool is_young(struct ::stat const& about) { return std::time(nullptr) - about.st_ctime < 10; }
+constexpr std::time_t time_to_make = 10;  // seconds, of a folder that nobody has locked yet
+// Where one may be another host's, whose clock and speed we do not know.
+constexpr std::time_t time_to_make_elsewhere = 3600;
+
+bool is_in_memory(fs::path const& folder) {
+    constexpr auto tmpfs = 0x01021994;  // TMPFS_MAGIC: of this host alone
+    struct ::statfs about {};
+    return ::statfs(folder.c_str(), &about) == 0 && about.f_type == tmpfs;
+}
+
+bool is_young(fs::path const& folder, struct ::stat const& about) {
+    auto const age = std::time(nullptr) - about.st_ctime;
+    return age < (is_in_memory(folder) ? time_to_make : time_to_make_elsewhere);
+}
 
 bool is_stale(fs::path const& folder) {
     struct ::stat about {};
     if (::lstat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
     if (about.st_uid != ::getuid()) return false;
-    if (folder.extension() == unfinished && is_young(about)) return false;
-    if (::access((folder / "lock").c_str(), F_OK) != 0) return !is_young(about);
+    auto const owner = owner_of(folder);
+    if (owner == Owner::elsewhere) return false;  // that host removes it
+    if (folder.extension() == unfinished || owner == Owner::unknown)
+        if (is_young(folder, about)) return false;
+    if (::access((folder / "lock").c_str(), F_OK) != 0) return true;
     return static_cast<bool>(lock(folder, 0));
 }
 
@@ -62,6 +98,7 @@ JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
         auto const first = path_ + std::string(unfinished);
         if (::mkdir(first.c_str(), 0700) == 0) {
             lock_ = lock(first, O_CREAT);
+            if (lock_) sign(lock_.get());
             if (lock_ && ::rename(first.c_str(), path_.c_str()) == 0) return;
             error = errno;
             fs::remove_all(first, ignored);

@@ -33,7 +33,7 @@ private:
     int owner_ = 0;
 };
 
-/// Removes folders of this user's that nobody holds any more; returns their paths.
+/// Removes folders of this user's and this host's that nobody holds any more; returns their paths.
 std::vector<std::string> remove_stale_folders();
 /// This one, if its owner is gone.
 void remove_if_stale(std::string const& folder);
