@@ -36,7 +36,7 @@ TEST(ParsePlace, ReadsFromTheRackOutwards) {
 }
 
 TEST(ParsePlace, RefusesWhatIsNone) {
-    for (std::string const words :
+    for (std::string const& words :
          {std::string("a/b/c/d/e"), std::string("/////"), std::string(65, 'a'),
           std::string(100'000, '/'), std::string("a b"), std::string("r\xc3\xa9"),
           std::string("r\x1b[2J"), std::string("a\nb"), std::string("r\0s", 3),

@@ -132,8 +132,9 @@ TEST_F(ExitCode, OfKilledOneThatTheTestKills) {
 
 // A launch command may leave somebody behind who writes for ever where nobody else writes any more.
 TEST_F(ExitCode, ComesThoughALaunchCommandLeavesAFloodBehind) {
-    auto const ended = run({"--launch-agent", "sh -c 'setsid yes a flood >&2 & exit 9'", "-H", "a",
-                            "--root-address", "127.0.0.1", "-n", "1", "true"});
+    auto const ended =
+        run({"--launch-agent", "sh -c 'for i in 1 2 3 4; do setsid yes a flood >&2 & done; exit 9'",
+             "-H", "a", "--root-address", "127.0.0.1", "-n", "1", "true"});
     EXPECT_EQ(ended.code, 125);
     EXPECT_THAT(ended.err, HasSubstr("9"));
 }
