@@ -106,9 +106,9 @@ in a row. A slot is a core unless hosts say otherwise. See who would go where:
 Nodes are put in a ring that crosses each boundary once: by region, zone,
 block and rack where agents know them (SINEW_PLACE=region/zone/block/rack in
 their environment, or that in the node's file /etc/sinew/place; block/rack or
-rack will do), then by name, in which node2 comes before node10. The first host named stays first: rank 0 is there. --rank-order
-hostfile (or index) keeps the order in which hosts were named. Nodes that get
-no rank are left out.
+rack will do), then by name, in which node2 comes before node10. The first host
+named stays first: rank 0 is there. --rank-order hostfile (or index) keeps the
+order in which hosts were named. Nodes that get no rank are left out.
 
 On one host there may be more ranks than slots; on several that takes
 --oversubscribe, and max_slots of a hostfile hold even so. Ranks that share a
