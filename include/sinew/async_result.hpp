@@ -45,8 +45,9 @@ public:
     bool ready() const { return sink_->ready(); }
     /// Throws UsageError unless ready.
     bool successful() const { return sink_->successful(); }
-    /// What has not begun never will; what runs is asked to stop, and is killed if it does not. The
-    /// result is then Cancelled, unless it was there already.
+    /// What has not begun never will; what runs is asked to stop (this_task::stop_token()), and its
+    /// worker is killed if it has not ended after PoolOptions::cancel_grace. The result is then
+    /// Cancelled, unless it was there already: also where a task ends by itself, or throws, meanwhile.
     void cancel() const { sink_->cancel(); }
     /// Calls `on_value(T)` or `on_error(std::exception_ptr)` when it is there, on the pool's callback
     /// thread, which may use the pool. Exceptions they throw are logged.

@@ -31,7 +31,8 @@ struct Meta {
 };
 
 /// Of a function: what every process gets that is started for it, unless the Process's or the Pool's
-/// own options say something. To be specialised beside the function, before it is first used:
+/// own options say something. All workers of a pool are alike: it throws UsageError for a function that
+/// wants something else than its first one, or more than PoolOptions::meta. To be specialised beside the function, before it is first used:
 ///
 ///   template <> inline constexpr sinew::Meta sinew::meta_of<&simulate> = {.cpu = 2};
 ///

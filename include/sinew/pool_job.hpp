@@ -52,8 +52,11 @@ private:
 class JobSink {
 public:
     virtual ~JobSink() = default;
-    /// Results of tasks first .. first+count-1, encoded in a row.
-    virtual void results(std::uint64_t first, std::uint32_t count, Reader& values) = 0;
+    /// Results of tasks first .. first+count-1, encoded in a row. Where one cannot be decoded, it and
+    /// those behind it have failed, and what its decoding threw is returned: no further value may be
+    /// read from `values`, since nobody knows where the next begins. Null: all were decoded.
+    [[nodiscard]] virtual std::exception_ptr results(std::uint64_t first, std::uint32_t count,
+                                                     Reader& values) = 0;
     virtual void failed(std::uint64_t index, std::exception_ptr error) = 0;
     virtual void dropped(std::uint64_t first, std::uint64_t count) = 0;
     /// Every task has come to one of these ends.

@@ -81,6 +81,8 @@ struct PoolOptions {
     std::size_t max_rss_per_worker = 0;      ///< bytes; above, it is replaced; 0: no limit
     int prefetch = 1;  ///< batches a worker has beyond the one it is at; 0 for long tasks that vary
     std::chrono::nanoseconds idle_grace = std::chrono::seconds(30);  ///< elastic: until one may go
+    /// Of a cancelled task: from when its this_task::stop_token() is set until its worker is killed.
+    std::chrono::nanoseconds cancel_grace = std::chrono::seconds(2);
     Progress progress = Progress::automatic;
     /// A file that gets a JSON object per line for every event: workers, retries, failures, jobs.
     std::string events = {};

@@ -3,6 +3,8 @@
 
 #include <chrono>
 #include <condition_variable>
+#include <cstdint>
+#include <exception>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -46,14 +48,17 @@ protected:
     [[noreturn]] static void throw_move_only();
     /// Runs `decode(index)` for each; what cannot be decoded has failed, with all behind it.
     template <class Decode>
-    void each(std::uint64_t first, std::uint32_t count, Decode const& decode) {
+    std::exception_ptr each(std::uint64_t first, std::uint32_t count, Decode const& decode) {
         for (std::uint64_t index = first; index < first + count; ++index) {
             try {
                 decode(index);
             } catch (...) {
-                for (; index < first + count; ++index) failed(index, std::current_exception());
+                auto const error = std::current_exception();
+                for (; index < first + count; ++index) failed(index, error);
+                return error;
             }
         }
+        return nullptr;
     }
 
 private:
@@ -77,8 +82,8 @@ public:
 template <class R>
 class SingleSink final : public ResultSink<R> {
 public:
-    void results(std::uint64_t first, std::uint32_t count, Reader& values) override {
-        this->each(first, count, [&](std::uint64_t) {
+    std::exception_ptr results(std::uint64_t first, std::uint32_t count, Reader& values) override {
+        return this->each(first, count, [&](std::uint64_t) {
             if constexpr (!std::is_void_v<R>) value_.emplace(decode<R>(values));
         });
     }
@@ -107,8 +112,8 @@ class MapSink final : public ResultSink<std::vector<R>> {
 public:
     explicit MapSink(std::uint64_t count) : count_(count), values_(new Slot[count]) {}
 
-    void results(std::uint64_t first, std::uint32_t count, Reader& values) override {
-        this->each(first, Flat<R> ? std::min(count, 1U) : count, [&](std::uint64_t index) {
+    std::exception_ptr results(std::uint64_t first, std::uint32_t count, Reader& values) override {
+        return this->each(first, Flat<R> ? std::min(count, 1U) : count, [&](std::uint64_t index) {
             if constexpr (Flat<R>) values.read(&values_[index], count * sizeof(R));
             else values_[index].emplace(decode<R>(values));
         });
@@ -143,7 +148,7 @@ private:
 /// Tasks without results.
 class VoidMapSink final : public ResultSink<void> {
 public:
-    void results(std::uint64_t, std::uint32_t, Reader&) override {}
+    std::exception_ptr results(std::uint64_t, std::uint32_t, Reader&) override { return nullptr; }
     void value() override { check_value(); }
     void take() override { check_value(); }
 };
@@ -153,8 +158,8 @@ template <class R>
 class SettledSink final : public ResultSink<std::vector<Settled<R>>> {
 public:
     explicit SettledSink(std::uint64_t count) : outcomes_(count) {}
-    void results(std::uint64_t first, std::uint32_t count, Reader& values) override {
-        this->each(first, count, [&](std::uint64_t index) {
+    std::exception_ptr results(std::uint64_t first, std::uint32_t count, Reader& values) override {
+        return this->each(first, count, [&](std::uint64_t index) {
             if constexpr (std::is_void_v<R>) outcomes_[index] = Settled<R>(std::monostate());
             else outcomes_[index] = Settled<R>(decode<R>(values));
         });

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <functional>
 #include <iterator>
 #include <memory>
@@ -26,18 +27,16 @@ public:
     enum class Order : std::uint8_t { input, completion };
     StreamSink(PoolMaster& master, Order order) : master_(master), order_(order) {}
 
-    void results(std::uint64_t first, std::uint32_t count, Reader& values) override {
+    std::exception_ptr results(std::uint64_t first, std::uint32_t count, Reader& values) override {
         auto const left = values.left();
+        std::exception_ptr error;
         for (std::uint64_t index = first; index < first + count; ++index) {
-            try {
-                if constexpr (std::is_void_v<R>) put(index, Settled<R>(std::monostate()));
-                else put(index, Settled<R>(decode<R>(values)));
-            } catch (...) {
-                put(index, Settled<R>(std::current_exception()));
-            }
+            if (error) put(index, Settled<R>(error));
+            else put(index, decoded(values, error));
         }
         arrived_ += count;
         bytes_ += left - values.left();
+        return error;
     }
     void failed(std::uint64_t index, std::exception_ptr error) override {
         put(index, Settled<R>(std::move(error)));
@@ -67,6 +66,15 @@ public:
     std::uint64_t mean_bytes() const { return mean_bytes_; }
 
 private:
+    static Settled<R> decoded(Reader& values, std::exception_ptr& error) {
+        try {
+            if constexpr (std::is_void_v<R>) return Settled<R>(std::monostate());
+            else return Settled<R>(decode<R>(values));
+        } catch (...) {
+            error = std::current_exception();
+            return Settled<R>(error);
+        }
+    }
     bool front_is_there() const { return !buffer_.empty() && buffer_.front().has_value(); }
     void put(std::uint64_t index, Settled<R> outcome) {
         if (order_ == Order::completion) {

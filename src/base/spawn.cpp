@@ -103,9 +103,22 @@ std::string describe(Plan const& plan) {
                       error);
 }
 
+// Where SIGCHLD is ignored (which exec inherits, as from a shell after trap '' CHLD), the kernel
+// forgets how children ended, and their exit codes with it.
+void keep_exit_codes() {
+    struct sigaction now {};
+    if (::sigaction(SIGCHLD, nullptr, &now) != 0) return;
+    bool const ignored = (now.sa_flags & SA_SIGINFO) == 0 && now.sa_handler == SIG_IGN;
+    if (!ignored && (now.sa_flags & SA_NOCLDWAIT) == 0) return;
+    if (ignored) now.sa_handler = SIG_DFL;
+    now.sa_flags &= ~SA_NOCLDWAIT;
+    ::sigaction(SIGCHLD, &now, nullptr);
+}
+
 }  // namespace
 
 Spawned spawn(SpawnRequest const& request) {
+    keep_exit_codes();
     UniqueFd const null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     Plan plan{.request = request,
               .argv = pointers(request.argv),

@@ -35,7 +35,8 @@ struct Spawned {
 };
 
 /// Starts it by vfork: the address space is not copied, and the reason of a failing exec is known
-/// when this returns. All signals are at their defaults in the child, none blocked.
+/// when this returns. All signals are at their defaults in the child, none blocked. In this process
+/// SIGCHLD is set to its default where it is ignored: exit codes would be lost.
 Spawned spawn(SpawnRequest const& request);
 
 /// A pipe, both ends closed on exec: {read end, write end}. Throws SystemError.

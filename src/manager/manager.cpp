@@ -189,7 +189,10 @@ Manager& Manager::operator=(Manager&& other) noexcept {
 }
 
 Manager::~Manager() {
-    if (state_) state_->end();
+    if (!state_) return;
+    if (process::Runtime::forked())
+        process::Runtime::leave_to_parent(std::shared_ptr<State>(std::move(state_)));
+    else state_->end();
 }
 
 void Manager::shutdown() {

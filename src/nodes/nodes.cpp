@@ -20,7 +20,10 @@ struct State {
     State(State const&) = delete;
     // Not with the guard: who lets go of it last may hold that.
     ~State() {
-        if (process::Runtime::forked()) return;
+        if (process::Runtime::forked()) {
+            process::Runtime::leave_to_parent(std::make_shared<decltype(ranks)>(std::move(ranks)));
+            return;
+        }
         runtime.loop().post([all = std::move(ranks)] {
             for (auto const& rank : all)
                 if (rank) rank->over();

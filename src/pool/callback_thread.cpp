@@ -2,6 +2,7 @@
 #include "src/pool/callback_thread.hpp"
 
 #include <exception>
+#include <system_error>
 #include <utility>
 
 #include "src/base/log.hpp"
@@ -13,7 +14,12 @@ void CallbackThread::call(std::function<void()> work) {
     std::lock_guard const lock(mutex_);
     if (finishing_) return;
     waiting_.push_back(std::move(work));
-    if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    try {
+        if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+    } catch (std::system_error const& problem) {
+        log_warning(text("no thread for the callbacks of a pool (", problem.what(),
+                         "). They wait for the next one, or for join(). See ulimit -u"));
+    }
     changed_.notify_one();
 }
 
@@ -23,7 +29,8 @@ void CallbackThread::finish() {
         finishing_ = true;
         changed_.notify_one();
     }
-    if (thread_.joinable() && thread_.get_id() != std::this_thread::get_id()) thread_.join();
+    if (!thread_.joinable()) run();
+    else if (thread_.get_id() != std::this_thread::get_id()) thread_.join();
 }
 
 void CallbackThread::run() {

@@ -81,11 +81,12 @@ struct Thrown {
     bool again = false;
     Duration backoff{};
 };
-/// The tasks of a batch up to `done` (counted from its first) have been executed.
+/// The tasks `from` .. `done`-1 of a batch (counted from its first) have been executed. Messages of a
+/// batch follow each other without a gap: after one that was lost or not understood, none counts.
 struct Results {
     WorkerId worker;
     BatchId batch;
-    std::uint32_t done;
+    std::uint32_t from, done;
     Duration busy;  ///< that those since the last report took
     std::vector<Thrown> thrown;
 };

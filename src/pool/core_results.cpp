@@ -9,7 +9,7 @@ namespace sinew::pool {
 namespace {
 
 bool plausible(Batch const& batch, Results const& e) {
-    if (e.done > batch.count || e.busy < Duration::zero()) return false;
+    if (e.from != batch.done || e.done > batch.count || e.busy < Duration::zero()) return false;
     auto next = batch.done;
     for (auto const& one : e.thrown) {
         if (one.offset < next || one.offset >= e.done) return false;
@@ -33,8 +33,9 @@ void Core::State::on(Results const& e) {
         return;
     }
     if (!plausible(*batch, e))
-        return protocol_error(*worker, text("it sent impossible results of batch ", e.batch, " (",
-                                            e.done, " of ", batch->count, " tasks)"));
+        return protocol_error(*worker, text("it sent impossible results of batch ", e.batch,
+                                            " (from ", e.from, " to ", e.done, " of ", batch->count,
+                                            " tasks, ", batch->done, " were known)"));
     take(*worker, *batch, e);
 }
 
@@ -43,18 +44,25 @@ void Core::State::take(Worker& worker, Batch& batch, Results const& e) {
     auto const first = batch.first;
     auto const count = e.done - batch.done;
     learn(*job.function, e.busy, count);
-    emit(Accept{job.id, e.worker, e.batch, first + batch.done, count});
+    auto const begin = first + batch.done;
     batch.done = e.done;
     job.held -= count;
     stats.held -= count;
-    auto const good = count - e.thrown.size();
-    stats.done += good;
-    ended(job, good);
+    auto const thrown_now = job.cancelled ? std::vector<Thrown>() : e.thrown;
+    auto const good = count - thrown_now.size();
+    if (job.cancelled) {  // what was cancelled is, however it has ended meanwhile
+        stats.queued += count;
+        drop(job, {begin, count});
+    } else {
+        emit(Accept{job.id, e.worker, e.batch, begin, count});
+        stats.done += good;
+        ended(job, good);
+    }
     if (!deaths.empty()) deaths.clear();
     bool const over = batch.done == batch.count;
     if (batch.alone && good > 0) job.extra->records.erase(first);
     if (over) release(batch);
-    for (auto const& one : e.thrown) thrown(job, first + one.offset, one);
+    for (auto const& one : thrown_now) thrown(job, first + one.offset, one);
     if (over && worker.batches.empty()) idle(worker);
     shelve(worker);
     end_if_over(job);

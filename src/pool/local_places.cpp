@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <csignal>
+#include <sys/resource.h>
 
+#include <csignal>
 #include <optional>
+#include <sinew/error.hpp>
 #include <sinew/process.hpp>
 #include <utility>
 
@@ -9,12 +11,15 @@
 #include "src/pool/arrivals.hpp"
 #include "src/pool/bulk.hpp"
 #include "src/pool/worker_port.hpp"
+#include "src/process/child.hpp"
 #include "src/process/resources.hpp"
 #include "src/process/runtime.hpp"
 
 namespace sinew::pool {
 namespace {
 
+// Here, of each: two links, its standard error, its pidfd.
+constexpr std::uint64_t descriptors_of_worker = 4;
 constexpr std::size_t by_itself = std::size_t{32} << 10;  // not worth waiting for others
 
 class LocalPort final : public WorkerPort {
@@ -79,8 +84,12 @@ class LocalPlaces final : public Places {
 public:
     explicit LocalPlaces(std::optional<cpu_set_t> cpus) : cpus_(cpus) {}
     std::unique_ptr<WorkerPort> start(std::uint32_t slot, WorkerStart const& start) override {
+        // A child of the master: the kernel ends it with that, and one that is only stopped (by Ctrl-Z,
+        // or a debugger) goes on later.
+        auto local = start;
+        local.lease_ms = 0;
         Writer message;
-        start.encode_to(message);
+        local.encode_to(message);
         process::ChildSpec spec;
         spec.role = "pool worker";
         spec.name = text("sinew pool worker ", slot);
@@ -90,6 +99,17 @@ public:
         auto child = process::start_child(spec);
         auto name = text("pid ", child->pid(), host_suffix());
         return std::make_unique<LocalPort>(std::move(child), std::move(name));
+    }
+    void require_startable() const override {
+        if (!process::was_init_called())
+            throw UsageError(
+                "a pool has no workers (sinew::init(argc, argv) was not called: they would run all "
+                "of main). Make it the first statement of main");
+    }
+    std::uint64_t most() const override {
+        rlimit files{};
+        if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return Places::most();
+        return files.rlim_cur / descriptors_of_worker;
     }
     int cores() const override { return cpu_count(); }
     int room(Meta const& wish) const override { return process::room_for(wish, cores()); }

@@ -8,6 +8,7 @@
 #include <sinew/remote_error.hpp>
 #include <utility>
 
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::pool {
@@ -23,6 +24,7 @@ CoreSettings settings_of(PoolOptions const& options, Workers workers) {
     settings.max_tasks_per_worker = options.max_tasks_per_worker;
     settings.failing_starts = static_cast<std::uint32_t>(options.failing_starts);
     settings.idle_grace = options.idle_grace;
+    settings.cancel_grace = options.cancel_grace;
     return settings;
 }
 
@@ -45,11 +47,16 @@ Workers checked(PoolOptions const& options, Places const& places) {
     auto const workers = options.workers.value_or(Workers(places.room(options.meta)));
     check(workers);
     places.require(options.meta, workers.max);
+    if (static_cast<std::uint64_t>(workers.min) > places.most())
+        throw UsageError(text("a pool of ", workers.min,
+                              " workers (this process may have the descriptors for ", places.most(),
+                              "). Ask for fewer, or raise ulimit -n"));
     if (options.prefetch < 0)
         throw UsageError(text("prefetch = ", options.prefetch, " (at least 0)"));
     if (options.failing_starts < 1)
         throw UsageError(text("failing_starts = ", options.failing_starts, " (at least 1)"));
     check_not_negative("idle_grace", options.idle_grace);
+    check_not_negative("cancel_grace", options.cancel_grace);
     return workers;
 }
 
@@ -68,6 +75,23 @@ void check(TaskOptions const& options) {
                               " s (at least 0 times, 0 to ", seconds(longest_backoff), " s)"));
     if (options.at_most_once && options.retry_on.times > 0)
         throw UsageError("at_most_once and retry_on exclude each other. Choose one");
+}
+
+bool covers(Meta const& have, Meta const& wish) {
+    return (have.cpu == 0 || wish.cpu <= have.cpu) &&
+           (have.memory_mib == 0 || wish.memory_mib <= have.memory_mib) && wish.gpu <= have.gpu;
+}
+
+std::string words_of(Meta const& meta) {
+    if (!meta.any()) return "what this process has";
+    std::string words;
+    auto const add = [&](std::size_t count, char const* what) {
+        if (count > 0) words += text(words.empty() ? "" : ", ", count, what);
+    };
+    add(static_cast<std::size_t>(meta.cpu), " of its cores");
+    add(meta.memory_mib, " MiB of memory");
+    add(static_cast<std::size_t>(meta.gpu), " of its GPUs");
+    return words;
 }
 
 JobOptions core_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
@@ -89,6 +113,26 @@ Master::Master(PoolOptions const& options, std::unique_ptr<Places> places)
 
 Master::~Master() = default;
 
+std::shared_ptr<Master> Master::make(PoolOptions const& options, std::unique_ptr<Places> places) {
+    return {new Master(options, std::move(places)), [](Master* master) {
+                if (!process::Runtime::forked()) delete master;
+            }};
+}
+
+/// Holds the guard in a user's thread. Jobs that end meanwhile are destroyed after it was released:
+/// their results may be handles of queues and the like, whose destructors take it.
+class Master::UserLock {
+public:
+    explicit UserLock(Master& master) : master_(master), lock_(master.guard()) {}
+    UserLock(UserLock const&) = delete;
+    ~UserLock() { over_ = std::exchange(master_.over_, {}); }
+
+private:
+    Master& master_;
+    std::vector<JobRecord> over_;  // destroyed after the lock
+    std::unique_lock<std::mutex> lock_;
+};
+
 std::uint64_t Master::new_job() {
     std::lock_guard const lock(guard());
     return next_job_++;
@@ -96,11 +140,10 @@ std::uint64_t Master::new_job() {
 
 void Master::submit(detail::JobSpec spec) {
     check(spec.options);
-    std::lock_guard const lock(guard());
-    if (!broken_.empty()) throw PoolBroken(broken_);
-    if (closed_)
-        throw UsageError("a task for a pool that was closed or terminated. Make another pool");
+    UserLock const lock(*this);
+    require_usable();
     settle_meta(spec.function->meta);
+    require_meta(*spec.function);
     if (jobs_.empty()) show_progress();
     auto const job = spec.job;
     bool const complete = spec.complete;
@@ -111,8 +154,19 @@ void Master::submit(detail::JobSpec spec) {
     step(JobSubmitted{job, count, options, complete});
 }
 
+void Master::require_usable() const {
+    if (!broken_.empty()) throw PoolBroken(broken_);
+    if (runtime_.ending())
+        throw UsageError(
+            "a task for a pool in a program that is ending (main has returned, or exit was "
+            "called). "
+            "Submit tasks before");
+    if (closed_)
+        throw UsageError("a task for a pool that was closed or terminated. Make another pool");
+}
+
 void Master::grow(std::uint64_t job, std::shared_ptr<detail::ArgumentBlock> more, bool complete) {
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     auto const found = jobs_.find(job);
     if (found == jobs_.end()) return;  // it was cancelled, or its pool has ended
     auto const count = more->count();
@@ -121,7 +175,7 @@ void Master::grow(std::uint64_t job, std::shared_ptr<detail::ArgumentBlock> more
 }
 
 void Master::cancel(std::uint64_t job) {
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     if (jobs_.contains(job)) step(JobCancelled{job});
 }
 
@@ -135,15 +189,29 @@ bool Master::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& c
 }
 
 void Master::start_workers() {
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     if (closed_) return;
     settle_meta({});
     step(Begin{});
 }
 
+// What a function wants that is not the pool's first: all workers are alike. Of a pool whose own Meta
+// says something they must have no less.
+void Master::require_meta(detail::TaskEntry const& function) const {
+    auto const& wish = function.meta;
+    if (!wish.any() || wish == *meta_ || (options_.meta.any() && covers(*meta_, wish))) return;
+    throw UsageError(
+        text(detail::task_name(function), " wants ", words_of(wish),
+             " (meta_of), but each worker of this pool has ", words_of(*meta_), " (by ",
+             options_.meta.any() ? "PoolOptions::meta" : "its first function",
+             "). Make another pool for it, or one whose PoolOptions::meta is enough for "
+             "both"));
+}
+
 // Of a function: that of the first one, unless the pool's own say something, or it has workers. Throws
 // UsageError, and the next function is asked.
 void Master::settle_meta(Meta const& wish) {
+    places_->require_startable();
     if (meta_) return;
     bool const of_function = !options_.meta.any() && wish.any();
     auto const& meta = of_function ? wish : options_.meta;
@@ -169,20 +237,20 @@ bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
 
 void Master::resize(Workers workers) {
     check(workers);
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     settle_meta({});
     places_->require(*meta_, workers.max);
     step(Resize{static_cast<std::uint32_t>(workers.min), static_cast<std::uint32_t>(workers.max)});
 }
 
 void Master::close() {
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     if (std::exchange(closed_, true)) return;
     step(Close{});
 }
 
 void Master::terminate() {
-    std::lock_guard const lock(guard());
+    UserLock const lock(*this);
     closed_ = true;
     if (!ended_) step(Terminate{});
 }
@@ -191,8 +259,9 @@ void Master::join() {
     {
         std::unique_lock lock(guard());
         if (!closed_) throw UsageError("join() of a pool that takes tasks. Call close() before");
+        // Of a pool with static storage duration the program may have ended all that there was.
         wait(lock, changed_, Clock::time_point::max(),
-             [this] { return ended_ && workers_.empty(); });
+             [this] { return (ended_ && workers_.empty()) || runtime_.over(); });
         timer_ = {};
         progress_timer_ = {};
         places_->over();
@@ -222,8 +291,7 @@ void Master::step(Event const& event) {
     from_user_ = true;
     step_in_turn(event);
     from_user_ = false;
-    for (auto* const worker : spoken_to_) worker->port->flush();
-    spoken_to_.clear();
+    for (auto* const worker : std::exchange(spoken_to_, {})) worker->port->flush();
 }
 
 // An action may bring the next event with it (a worker that cannot be started): one after the other.
@@ -234,7 +302,11 @@ void Master::step_in_turn(Event const& event) {
         auto const next = std::move(pending_.front());
         pending_.pop_front();
         actions_.clear();
-        core_.step(next, Clock::now(), actions_);
+        try {
+            core_.step(next, Clock::now(), actions_);
+        } catch (std::exception const& problem) {  // for want of memory
+            break_down(problem.what());
+        }
         // Why they fail is to be known before the first is told.
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
@@ -242,6 +314,7 @@ void Master::step_in_turn(Event const& event) {
         for (auto const& action : actions_) perform(action);
     }
     stepping_ = false;
+    if (!from_user_) over_.clear();  // in a callback, where destructors of handles do not lock
     arm_timer();
 }
 
@@ -259,7 +332,49 @@ bool Master::wakes_before_it_starts() {
 }
 
 void Master::perform(Action const& action) {
-    std::visit([this](auto const& each) { act(each); }, action);
+    try {
+        std::visit([this](auto const& each) { act(each); }, action);
+    } catch (std::exception const& problem) {
+        break_down(problem.what());
+    }
+}
+
+// What was to be done for a task or a worker is not: the core is told to end the rest, and whoever
+// waits gets the reason.
+void Master::break_down(std::string const& why) {
+    if (!broken_.empty()) return;
+    broken_ = text("the pool cannot go on (", why, ")");
+    log_warning(broken_);
+    pending_.emplace_back(Terminate{});
+    changed_.notify_all();
+}
+
+// With the guard held. Of all pools, one function is called at the end of the program.
+void Master::end_with_program() {
+    if (std::exchange(ends_with_program_, true)) return;
+    static auto& masters = *new std::vector<std::weak_ptr<Master>>;
+    std::erase_if(masters, [](auto const& each) { return each.expired(); });
+    masters.push_back(weak_from_this());
+    static bool told = false;
+    if (std::exchange(told, true)) return;
+    runtime_.at_end([](std::function<void()> const& done) {
+        for (auto const& each : masters)
+            if (auto const master = each.lock()) master->program_ends();
+        done();
+    });
+}
+
+// What is under way is dropped, so that whoever waits is woken, and nobody takes the end of the
+// workers for deaths.
+void Master::program_ends() {
+    closed_ = true;
+    if (ended_) return;
+    if (!jobs_.empty())
+        log_warning(text("the program ends while a pool has ",
+                         core_.stats().queued + core_.stats().held,
+                         " tasks under way, which are dropped. Wait for their results, or call "
+                         "close() and join(), before main returns"));
+    step_in_turn(Terminate{});
 }
 
 // One that comes too early finds that nothing is due, and is set again.

@@ -27,6 +27,8 @@ namespace sinew::pool {
 /// task leaves for its worker in the call that submitted it.
 class Master final : public detail::PoolMaster, public std::enable_shared_from_this<Master> {
 public:
+    /// In a fork it is never destroyed: its workers are the parent's, and its guard may be locked.
+    static std::shared_ptr<Master> make(PoolOptions const& options, std::unique_ptr<Places> places);
     Master(PoolOptions const& options, std::unique_ptr<Places> places);
     ~Master() override;
 
@@ -68,6 +70,7 @@ private:
         wire::Loop::Handle patience;  ///< before it is started; then with one that does not move
         bool frozen = false;          ///< and was killed for it
         bool ready = false, killed = false, released = false;
+        bool misunderstood = false;  ///< broke the protocol: whatever else it says is not heard
     };
     /// What came with the results that are being accepted.
     struct Arrived {
@@ -77,13 +80,19 @@ private:
         Reader values;
     };
 
+    class UserLock;
     void settle_meta(Meta const& wish);
+    void require_meta(detail::TaskEntry const& function) const;
+    void require_usable() const;
+    void end_with_program();
+    void program_ends();
     /// From a user's thread: what goes to workers leaves at once.
     void step(Event const& event);
     /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
     void step_in_turn(Event const& event);
     bool wakes_before_it_starts();
     void perform(Action const& action);
+    void break_down(std::string const& why);
     void arm_timer();
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
     Worker* find(WorkerId id);
@@ -127,6 +136,7 @@ private:
     Core core_;
     EventLog events_;
     std::unordered_map<JobId, JobRecord> jobs_;
+    std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
     std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
     std::vector<Worker*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;
@@ -139,7 +149,8 @@ private:
     JobId next_job_ = 1;
     std::uint64_t next_transfer_ = 1;
     std::string broken_;
-    bool closed_ = false, ended_ = false, warned_ = false, line_shown_ = false;
+    bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false,
+         line_shown_ = false;
     Duration busy_{};
     Time began_{};                     ///< the work that progress is shown of
     CoreStats before_;                 ///< as it was then

@@ -30,6 +30,7 @@ Master::Worker* Master::find(WorkerId id) {
 
 // On the loop's thread: a child's parent-death signal is bound to the thread that starts it.
 void Master::act(StartWorker const& action) {
+    end_with_program();
     auto worker = std::make_unique<Worker>();
     worker->id = action.worker;
     auto const start = [weak = weak_from_this(), id = action.worker] {
@@ -57,7 +58,7 @@ void Master::start(WorkerId id) {
     start.meta = meta_.value_or(options_.meta);
     try {
         worker->port = places_->start(id.slot, start);
-    } catch (Error const& problem) {
+    } catch (std::exception const& problem) {  // also of std::thread, where there are too many
         workers_.erase(key_of(id));
         return step_in_turn(StartFailed{id, problem.what()});
     }
@@ -143,18 +144,29 @@ void Master::act(Accept const& action) {
     auto& job = jobs_.at(action.job);
     auto const end = action.first + action.count;
     auto first = action.first;
+    std::exception_ptr undecodable;  // where the values behind begin is not known then
     auto const give = [&](std::uint64_t until) {
         if (until == first) return;
-        job.sink().results(first, static_cast<std::uint32_t>(until - first), arrived_->values);
+        if (undecodable)
+            for (auto index = first; index < until; ++index) job.sink().failed(index, undecodable);
+        else
+            undecodable = job.sink().results(first, static_cast<std::uint32_t>(until - first),
+                                             arrived_->values);
         job.ended(first, until - first);
     };
-    for (auto const& [offset, error] : arrived_->errors) {
-        auto const index = arrived_->batch->first + offset;
-        if (index < first || index >= end) continue;
-        give(index);
-        first = index + 1;
+    try {
+        for (auto const& [offset, error] : arrived_->errors) {
+            auto const index = arrived_->batch->first + offset;
+            if (index < first || index >= end) continue;
+            give(index);
+            first = index + 1;
+        }
+        give(end);
+    } catch (...) {  // no memory for them: they have an end all the same
+        auto const error = std::current_exception();
+        for (; first < end; ++first) job.sink().failed(first, error);
+        throw;
     }
-    give(end);
 }
 
 std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action) const {
@@ -208,10 +220,11 @@ void Master::act(JobEnded const& action) {
     log("job_ended", {{"job", action.job},
                       {"function", detail::task_name(*found->second.spec().function)},
                       {"tasks", found->second.count()}});
-    found->second.sink().ended();
-    auto const told = std::move(found->second.told);
-    bool const has_state = !found->second.spec().state.bytes().empty();
+    auto& job = over_.emplace_back(std::move(found->second));
     jobs_.erase(found);
+    auto const told = std::move(job.told);
+    bool const has_state = !job.spec().state.bytes().empty();
+    job.sink().ended();
     for (auto const id : told) {
         auto* const worker = find(id);
         if (worker == nullptr || !worker->port) continue;

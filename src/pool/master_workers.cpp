@@ -31,7 +31,7 @@ Head take_head(Reader& reader) {
 
 void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body) {
     auto* const worker = find(id);
-    if (worker == nullptr) return;
+    if (worker == nullptr || worker->misunderstood) return;
     try {
         switch (kind) {
             case Kind::ready:
@@ -50,11 +50,11 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
             default:
                 throw ProtocolError(text("a message of kind ", int(kind)));
         }
-    } catch (Error const& problem) {
+    } catch (std::exception const& problem) {
         // Not its tasks' fault, but it can go on no more.
         log_warning(text("pool: ", worker->port->name(), " is not understood (", problem.what(),
                          "); it is replaced"));
-        worker->killed = true;
+        worker->killed = worker->misunderstood = true;
         worker->port->kill();
     }
 }
@@ -71,7 +71,12 @@ Thrown Master::thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord co
     Thrown told{.offset = offset};
     if (retry.matches == nullptr || error.attempt > static_cast<std::uint32_t>(retry.times))
         return told;
-    told.again = retry.matches(detail::revive(error));
+    try {
+        told.again = retry.matches(detail::revive(error));
+    } catch (std::exception const& problem) {  // the user's function
+        log_warning(text("pool: retry_on of ", detail::task_name(*job.spec().function), " threw (",
+                         problem.what(), "); its task is not executed again"));
+    }
     auto const factor = std::int64_t{1} << std::min(error.attempt - 1, 20U);
     told.backoff = std::min(retry.backoff, longest_backoff / factor) * factor;
     return told;
@@ -84,11 +89,12 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
                                     [&](auto const& each) { return each.id == head.batch; });
     Results event{.worker = worker.id,
                   .batch = head.batch,
+                  .from = head.from,
                   .done = head.done,
                   .busy = Duration(head.busy_ns),
                   .thrown = {}};
     if (batch == worker.batches.end()) {
-        event.done = 0;  // not to be accepted: there is nobody to give the values to
+        event.from = event.done = 0;  // not to be accepted: there is nobody to give the values to
         return step_in_turn(event);
     }
     if (head.done > batch->count || head.from > head.done)
@@ -107,7 +113,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
     batch->done = head.done;
     bool const last = head.done == batch->count;
     arrived_ = &arrived;
-    step_in_turn(event);
+    step_in_turn(event);  // does not throw
     arrived_ = nullptr;
     auto* const still = find(id);
     if (last && still != nullptr)

@@ -18,7 +18,7 @@ PoolOptions with_workers(PoolOptions options, Workers workers) {
 }
 
 std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
-    return std::make_shared<pool::Master>(options, pool::make_local_places());
+    return pool::Master::make(options, pool::make_local_places());
 }
 
 // On the ranks of a pool over a communicator that only serve.
@@ -34,7 +34,9 @@ Pool::Pool(PoolOptions options)
 Pool::Pool(Workers workers, PoolOptions options)
     : Pool(with_workers(std::move(options), workers)) {}
 
+// In a fork nothing is to be ended: the workers are those of the process that was forked.
 Pool::~Pool() {
+    if (process::Runtime::forked()) return;
     try {
         if (std::uncaught_exceptions() > exceptions_) terminate();
         else close();

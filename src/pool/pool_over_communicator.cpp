@@ -29,14 +29,14 @@ std::shared_ptr<detail::PoolMaster> master_over(Communicator& communicator,
     auto& runtime = process::Runtime::instance();
     nodes::Meeting meeting(runtime, communicator, "pool", pool::relay_options());
     if (communicator.rank() != 0)
-        return std::make_shared<pool::SupervisorMaster>(go(runtime, meeting, communicator.rank()));
+        return pool::SupervisorMaster::make(go(runtime, meeting, communicator.rank()));
     std::vector<std::shared_ptr<pool::RemoteNode>> ranks(
         static_cast<std::size_t>(communicator.size()));
     meeting.receive([&](std::size_t rank, auto link, std::string const& host) {
         ranks[rank] = std::make_shared<pool::RemoteNode>(runtime.loop(), std::move(link), host);
         ranks[rank]->begin();
     });
-    return std::make_shared<pool::Master>(
+    return pool::Master::make(
         options, pool::make_communicator_places(runtime, meeting.nodes(), std::move(ranks),
                                                 !options.workers.has_value()));
 }

@@ -88,7 +88,7 @@ struct WorkerStart {
     std::uint64_t max_rss_bytes = 0;  ///< 0: no limit
     std::uint64_t heartbeat_ms = 250;
     std::uint64_t lease_ms =
-        5000;        ///< without a sign of life from the master for so long, it ends itself
+        5000;  ///< without a sign of life from its parent for so long, it ends itself; 0: never
     Meta meta = {};  ///< for whoever starts it
     void encode_to(Writer& writer) const;
     static WorkerStart decode_from(Reader& reader);

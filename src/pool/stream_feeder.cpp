@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sinew/result_stream.hpp>
 
+#include "src/process/runtime.hpp"
+
 namespace sinew::detail {
 namespace {
 
@@ -20,6 +22,7 @@ StreamFeeder::StreamFeeder(std::shared_ptr<PoolMaster> master, JobSpec spec, Pul
 }
 
 StreamFeeder::~StreamFeeder() {
+    if (process::Runtime::forked()) return;
     if (outstanding_ > 0 || !exhausted_) master_->cancel(job_);
 }
 

@@ -48,7 +48,7 @@ void Supervisor::leave() {
 
 void Supervisor::wait_until_over() {
     std::unique_lock lock(runtime_.guard());
-    changed_.wait(lock, [this] { return over_; });
+    changed_.wait(lock, [this] { return over_ || runtime_.over(); });
 }
 
 void Supervisor::send(Relay kind, std::initializer_list<std::span<std::byte const>> parts) {

@@ -2,8 +2,15 @@
 #include "src/pool/supervisor_master.hpp"
 
 #include <sinew/error.hpp>
+#include <utility>
 
 namespace sinew::pool {
+
+std::shared_ptr<SupervisorMaster> SupervisorMaster::make(std::shared_ptr<Supervisor> supervisor) {
+    return {new SupervisorMaster(std::move(supervisor)), [](SupervisorMaster* master) {
+                if (!process::Runtime::forked()) delete master;
+            }};
+}
 
 // Not with the guard: who lets go of it last may hold that.
 SupervisorMaster::~SupervisorMaster() {

@@ -14,6 +14,8 @@ public:
     explicit SupervisorMaster(std::shared_ptr<Supervisor> supervisor)
         : supervisor_(std::move(supervisor)) {}
     ~SupervisorMaster() override;
+    /// In a fork it is never destroyed: what it would end is the parent's.
+    static std::shared_ptr<SupervisorMaster> make(std::shared_ptr<Supervisor> supervisor);
 
     std::mutex& guard() override { return supervisor_->runtime().guard(); }
     std::uint64_t new_job() override { refuse(); }

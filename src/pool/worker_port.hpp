@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <span>
@@ -65,6 +66,10 @@ public:
     }
     /// Throws UsageError, with the numbers, when there can never be so many workers that want this.
     virtual void require(Meta const&, int /*workers*/) const {}
+    /// Throws UsageError where none can ever be started.
+    virtual void require_startable() const {}
+    /// How many there can be at once, by what the system lets this process have.
+    virtual std::uint64_t most() const { return std::numeric_limits<std::uint64_t>::max(); }
     /// No more will be started, and all have ended. With the guard held.
     virtual void over() {}
 };

@@ -163,7 +163,7 @@ void LivingChild::reap() {
     hold_bulk(false);
     remove_folder_of(pid_);
     if (result == 0) note(info);
-    else end_.code = 255;  // somebody else has taken it: the program waits for all its children
+    else note_unknown_end();
     allotment_ = nullptr;
     errors_->child_ended([this, self] {
         errors_over_ = true;
@@ -181,6 +181,15 @@ void LivingChild::remove_folder_of(pid_t pid) const {
     for (; !ignored && at != end; at.increment(ignored))
         if (at->path().filename().string().starts_with(prefix))
             return static_cast<void>(std::filesystem::remove_all(at->path(), ignored));
+}
+
+// Somebody else has taken its status: nobody can know it any more.
+void LivingChild::note_unknown_end() {
+    end_.code = 255;
+    end_.fate = text(
+        "has ended, but nobody knows how (this program waits for all its children, or "
+        "ignores SIGCHLD: ",
+        name_, "'s exit code is lost)");
 }
 
 void LivingChild::note(siginfo_t const& info) {

@@ -63,6 +63,7 @@ private:
     void reap();
     void remove_folder_of(pid_t pid) const;
     void note(siginfo_t const& info);
+    void note_unknown_end();
     void be_patient();
     void finish_if_over();
 

@@ -186,7 +186,9 @@ Process& Process::operator=(Process&& other) noexcept {
 }
 
 Process::~Process() {
-    if (state_) state_->end();
+    if (!state_) return;
+    if (Runtime::forked()) Runtime::leave_to_parent(std::move(state_));
+    else state_->end();
 }
 
 Writer& Process::state() { return state_->state; }

@@ -65,6 +65,7 @@ public:
         queue_->acknowledge(ticket);
     }
     void give_back(std::uint64_t ticket) final {
+        if (Runtime::forked()) return;  // a destructor of Reserved: the item is the parent's
         auto const lock = desk_.mail.lock();
         queue_->give_back(ticket);
     }
@@ -84,6 +85,7 @@ public:
     LocalEnd(Desk& desk, std::uint64_t id, std::shared_ptr<QueueOwner> queue)
         : EndOf(desk, std::move(queue)), id_(id) {}
     ~LocalEnd() override {
+        if (Runtime::forked()) return;
         auto const lock = desk_.mail.lock();
         auto const found = desk_.owned.find(id_);
         if (found == desk_.owned.end() || !found->second.handle.expired()) return;
@@ -113,6 +115,7 @@ public:
               std::shared_ptr<QueueClient> queue)
         : EndOf(desk, std::move(queue)), address_(std::move(address)), bound_(bound) {}
     ~RemoteEnd() override {
+        if (Runtime::forked()) return;
         auto const lock = desk_.mail.lock();
         auto const found = desk_.known.find({queue_->peer(), queue_->id()});
         if (found != desk_.known.end() && found->second.queue == queue_) desk_.known.erase(found);

@@ -24,6 +24,7 @@
 #include "src/base/env.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/log.hpp"
+#include "src/base/signals_blocked.hpp"
 #include "src/base/text.hpp"
 #include "src/process/guests.hpp"
 #include "src/process/peers.hpp"
@@ -46,6 +47,13 @@ Family& family() {
 // Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
 // parent's.
 std::atomic<bool> is_fork{false};
+
+[[noreturn]] void refuse_fork() {
+    throw UsageError(text("pid ", ::getpid(),
+                          " was forked from a process that uses sinew's queues, processes or "
+                          "pools (it has copies of their sockets, and no thread). Start it by "
+                          "sinew::Process, or exec a program after fork"));
+}
 
 std::string host_name() {
     if (auto const name = env("SINEW_NODE_NAME")) return *name;
@@ -129,7 +137,7 @@ struct Runtime::State {
     std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
     Peers peers;
     std::vector<std::function<void(std::function<void()>)>> at_end;
-    std::atomic<bool> ending{false};
+    std::atomic<bool> ending{false}, over{false};
 
     std::mutex end_mutex;
     std::condition_variable end_changed;
@@ -220,28 +228,32 @@ void Runtime::State::end_at_exit() {
         }
     }
     folder.reset();
+    over = true;
 }
 
 Runtime::Runtime() : state_(std::make_unique<State>()) {
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
-    state_->thread = std::thread([state = state_.get()] { state->run(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+    {
+        SignalsBlocked const blocked;
+        state_->thread = std::thread([state = state_.get()] { state->run(); });
+    }
     ::pthread_atfork(nullptr, nullptr, [] { is_fork = true; });
 }
 
 Runtime::~Runtime() = default;
 
 bool Runtime::forked() { return is_fork; }
+
+void Runtime::leave_to_parent(std::shared_ptr<void const> object) {
+    static std::mutex guard;
+    static auto& all = *new std::vector<std::shared_ptr<void const>>;
+    std::lock_guard const lock(guard);
+    all.push_back(std::move(object));
+}
+
 bool Runtime::in_callback() { return Seat::driving(); }
 
 Runtime& Runtime::instance() {
-    if (is_fork)
-        throw UsageError(text("pid ", ::getpid(),
-                              " was forked from a process that uses sinew's queues, processes or "
-                              "pools (it has copies of their sockets, and no thread). Start it by "
-                              "sinew::Process, or exec a program after fork"));
+    if (is_fork) refuse_fork();
     static Runtime* const runtime = new Runtime;  // for ever: threads may outlive main
     [[maybe_unused]] static int const registered = [] {
         // OpenSSL cleans up by a handler made at its first use; handlers run backwards.
@@ -260,13 +272,17 @@ std::string Runtime::host_name() { return process::host_name(); }
 std::string const& Runtime::inherited_folder() { return family().folder; }
 std::string const& Runtime::inherited_network() { return family().network; }
 
-std::mutex& Runtime::guard() { return state_->guard; }
+std::mutex& Runtime::guard() {
+    if (is_fork) refuse_fork();
+    return state_->guard;
+}
 wire::Loop& Runtime::loop() { return state_->loop; }
 Seat& Runtime::seat() { return state_->seat; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }
 std::string const& Runtime::name() const { return state_->name; }
 std::string const& Runtime::host() const { return state_->host; }
 bool Runtime::ending() const { return state_->ending; }
+bool Runtime::over() const { return state_->over; }
 
 std::string const& Runtime::folder() {
     if (!state_->folder) state_->folder.emplace();

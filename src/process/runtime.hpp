@@ -73,6 +73,9 @@ public:
     static Runtime& instance();
     /// This is a fork of a process that has one: nothing here is to be used, or ended.
     static bool forked();
+    /// In a fork: keeps for ever what its destructor would end, which belongs to the process that was
+    /// forked. Any thread.
+    static void leave_to_parent(std::shared_ptr<void const> object);
     /// On the thread that drives the loop, which runs callbacks: the guard is held.
     static bool in_callback();
     /// In a process that a family member has started: before the first use of `instance`. `folder`:
@@ -82,6 +85,7 @@ public:
                             std::string network = "");
 
     Runtime(Runtime const&) = delete;
+    /// Throws UsageError in a fork, where it may be locked for ever: destructors ask `forked` before.
     std::mutex& guard();
     wire::Loop& loop();
     /// Who waits for what arrives may drive the loop.
@@ -131,6 +135,9 @@ public:
     void at_end(std::function<void(std::function<void()> done)> work);
     /// The program is ending, or has ended as far as this is concerned.
     bool ending() const;
+    /// It has ended: the loop turns no more, and no wait for a callback has an end. So it is when
+    /// objects with static storage duration are destroyed that were made before this.
+    bool over() const;
 
 private:
     Runtime();

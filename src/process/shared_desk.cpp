@@ -44,6 +44,7 @@ public:
     Object(SharedDesk& desk, SharedHandle handle, Route route)
         : desk_(desk), handle_(std::move(handle)), route_(route) {}
     ~Object() override {
+        if (Runtime::forked()) return;  // the object, and its file, are the parent's
         auto const lock = desk_.mail_.lock();
         auto const found = desk_.known_.find({handle_.owner.origin, handle_.id});
         if (found != desk_.known_.end() && found->second.expired()) desk_.known_.erase(found);

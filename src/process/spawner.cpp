@@ -2,11 +2,12 @@
 #include "src/process/spawner.hpp"
 
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <future>
 #include <mutex>
 #include <thread>
+
+#include "src/base/signals_blocked.hpp"
 
 namespace sinew::process {
 namespace {
@@ -30,11 +31,8 @@ public:
 
 private:
     Spawner() {
-        sigset_t all, before;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
+        SignalsBlocked const blocked;
         std::thread([this] { work(); }).detach();
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     [[noreturn]] void work() {
         std::unique_lock lock(mutex_);

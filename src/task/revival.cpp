@@ -136,7 +136,11 @@ std::exception_ptr revive(ErrorRecord record) {
         if (found != revivals().makers.end()) make = found->second;
     }
     if (make == nullptr) return std::make_exception_ptr(TaskError(std::move(record)));
-    return make(std::move(record));
+    try {
+        return make(record);
+    } catch (...) {  // its constructor, or what it was made of: told without its type
+        return std::make_exception_ptr(TaskError(std::move(record)));
+    }
 }
 
 void register_revival(char const* mangled, std::exception_ptr (*make)(ErrorRecord)) {

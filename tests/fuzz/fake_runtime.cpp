@@ -68,6 +68,9 @@ Runtime& Runtime::instance() {
     return *runtime;
 }
 bool Runtime::forked() { return false; }
+bool Runtime::ending() const { return false; }
+bool Runtime::over() const { return false; }
+void Runtime::leave_to_parent(std::shared_ptr<void const>) {}
 bool Runtime::in_callback() { return false; }
 std::mutex& Runtime::guard() { return fuzz::FakeRuntime::instance().guard; }
 wire::Loop& Runtime::loop() { return fuzz::FakeRuntime::instance().loop; }

@@ -236,6 +236,28 @@ TEST_F(Poison, SoftLimitsAskToStop) {
                         0));
 }
 
+// By Ctrl-Z or a debugger: its workers are in process groups of their own, and go on.
+TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
+    std::array<int, 2> pipe{};
+    ASSERT_EQ(::pipe(pipe.data()), 0);
+    pid_t const master = ::fork();
+    if (master == 0) {
+        auto const end = text(pipe[1]);
+        ::execl("/proc/self/exe", "pool_chaos_test", "--be-a-stopped-master", end.c_str(), nullptr);
+        ::_exit(127);
+    }
+    ::close(pipe[1]);
+    char byte = 0;
+    ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
+    ASSERT_TRUE(stop_process(master));
+    std::this_thread::sleep_for(8s);  // the lease of workers on other hosts is 5 s
+    ::kill(master, SIGCONT);
+    int status = 0;
+    ::waitpid(master, &status, 0);
+    ::close(pipe[0]);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
 // G22 (Fiber): the master dies: nobody is left (the leak check of this process sees to that).
 TEST_F(Chaos, WorkersDieWithTheirMaster) {
     std::array<int, 2> pipe{};

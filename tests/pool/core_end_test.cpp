@@ -66,7 +66,7 @@ TEST_F(CoreTest, WhatIsGivenBackUnaskedIsSentAgain) {
     tell(Revoked{batch.worker, batch.batch, 4});
     EXPECT_TRUE(none<SendBatch>()) << "it is at its first four";
     tell(Revoked{batch.worker, batch.batch, 4});
-    tell(Results{batch.worker, batch.batch, 4, 1us, {{3, false, {}}}});
+    tell(Results{batch.worker, batch.batch, 0, 4, 1us, {{3, false, {}}}});
     EXPECT_EQ(tasks(one<SendBatch>()), "1:4+6");
     EXPECT_TRUE(none<KillWorker>());
 }

@@ -21,7 +21,7 @@ TEST_F(CoreTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
     make(1, 2);
     submit(1, 20, chunks_of(10));
     auto const batches = all<SendBatch>();
-    tell(Results{batches[0].worker, batches[0].batch, 2, 1us, {}});
+    tell(Results{batches[0].worker, batches[0].batch, 0, 2, 1us, {}});
     die(batches[0].worker, Cause::crash, Running{batches[0].batch, 5});
     EXPECT_EQ(one<Retried>().index, 5U);
     ready(one<StartWorker>().worker);
@@ -117,7 +117,7 @@ TEST_F(CoreTest, AtMostOnceIsNotRunAgainIfItMayHaveBegun) {
     options.at_most_once = true;
     submit(1, 8, options);
     auto const batches = all<SendBatch>();
-    tell(Results{batches[0].worker, batches[0].batch, 1, 1us, {}});
+    tell(Results{batches[0].worker, batches[0].batch, 0, 1, 1us, {}});
     die(batches[0].worker, Cause::crash, Running{batches[0].batch, 2});
     std::vector<std::uint64_t> failed;
     for (auto const& failure : all<Fail>()) {

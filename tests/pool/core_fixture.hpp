@@ -44,7 +44,7 @@ protected:
         tell(JobSubmitted{job, count, options});
     }
     void finish(SendBatch const& batch, Duration each = 1us) {
-        tell(Results{batch.worker, batch.batch, batch.count, each * batch.count, {}});
+        tell(Results{batch.worker, batch.batch, 0, batch.count, each * batch.count, {}});
     }
     void die(WorkerId worker, Cause cause, std::optional<Running> running = {}) {
         tell(WorkerDied{worker, cause, true, running, "killed by signal 9"});

@@ -44,11 +44,25 @@ void Ledger::happens(Event const& event) {
         if (found == batches.end()) return;
         found->second.count = revoked->kept;
         if (found->second.done >= revoked->kept) batches.erase(found);
+    } else if (auto const* results = std::get_if<Results>(&event)) {
+        note_cancelled(*results);
     } else if (auto const* died = std::get_if<WorkerDied>(&event)) {
         note_death(*died);
     } else if (std::holds_alternative<Terminate>(event)) {
         dropping_ = true;
     }
+}
+
+/// Results of a cancelled job are dropped rather than accepted, and its worker is rid of the tasks.
+void Ledger::note_cancelled(Results const& e) {
+    if (!knows(e.worker)) return;
+    auto& batches = views_.at(key(e.worker)).batches;
+    auto const found = batches.find(e.batch);
+    if (found == batches.end() || !jobs_.at(found->second.job).cancelled) return;
+    auto& view = found->second;
+    if (e.from != view.done || e.done <= view.done || e.done > view.count) return;
+    view.done = e.done;
+    if (view.done == view.count) batches.erase(found);
 }
 
 void Ledger::note_death(WorkerDied const& e) {
@@ -66,6 +80,15 @@ void Ledger::note_death(WorkerDied const& e) {
     auto const batch = view.batches.find(e.running->batch);
     if (batch == view.batches.end() || e.running->offset < batch->second.done) return;
     blame(task(batch->second.job, batch->second.first + e.running->offset), e);
+}
+
+/// Whether these are results behind others that have been lost on their way.
+bool Ledger::leaves_a_gap(Event const& event) const {
+    auto const* const results = std::get_if<Results>(&event);
+    if (results == nullptr || !knows(results->worker)) return false;
+    auto const& batches = views_.at(key(results->worker)).batches;
+    auto const batch = batches.find(results->batch);
+    return batch != batches.end() && results->from != batch->second.done;
 }
 
 void Ledger::blame(TaskTruth& task, WorkerDied const& e) {
@@ -114,6 +137,7 @@ void Ledger::judge_one(Event const& event, Accept const& a) {
     require(results != nullptr && knows(a.worker), "results are accepted from nowhere");
     auto& batches = views_.at(key(a.worker)).batches;
     auto& view = batches.at(a.batch);
+    require(results->from == view.done, "results are accepted after some that never came");
     require(a.first == view.first + view.done && a.count == results->done - view.done,
             "other results are accepted than came");
     for (auto index = a.first; index < a.first + a.count; ++index) {
@@ -179,8 +203,9 @@ void Ledger::judge_one(Event const&, AskToStop const& a) {
     require(knows(a.worker), "a worker is asked that is gone");
 }
 
-void Ledger::judge_one(Event const&, Fenced const& a) {
-    require(!knows(a.worker) || broken_ || dropping_, "a living worker is fenced");
+void Ledger::judge_one(Event const& event, Fenced const& a) {
+    require(!knows(a.worker) || broken_ || dropping_ || leaves_a_gap(event),
+            "a living worker is fenced");
 }
 
 void Ledger::judge_one(Event const& event, Retried const& a) {

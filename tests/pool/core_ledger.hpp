@@ -53,7 +53,9 @@ private:
     using Key = std::pair<std::uint32_t, std::uint32_t>;
     static Key key(WorkerId worker) { return {worker.slot, worker.epoch}; }
 
+    void note_cancelled(Results const& e);
     void note_death(WorkerDied const& e);
+    bool leaves_a_gap(Event const& event) const;
     void blame(TaskTruth& task, WorkerDied const& e);
     void end(JobId job, std::uint64_t index);
 

@@ -107,7 +107,7 @@ TEST_F(CoreTest, OneLongTaskDoesNotMakeBatchesSmall) {
     teach(10us);
     submit(1, 1'000'000);
     auto const before = one<SendBatch>();
-    tell(Results{before.worker, before.batch, before.count, 10s, {}});
+    tell(Results{before.worker, before.batch, 0, before.count, 10s, {}});
     EXPECT_GE(one<SendBatch>().count, before.count / 2);
 }
 
@@ -142,7 +142,7 @@ TEST_F(CoreTest, AThrownTaskHasFailed) {
     options.chunk = 3;
     submit(1, 3, options);
     auto const batch = one<SendBatch>();
-    tell(Results{batch.worker, batch.batch, 3, 1us, {{1, false, {}}}});
+    tell(Results{batch.worker, batch.batch, 0, 3, 1us, {{1, false, {}}}});
     EXPECT_EQ(tasks(one<Accept>()), "1:0+3");
     auto const failure = one<Fail>();
     EXPECT_EQ(failure.index, 1U);
@@ -155,7 +155,7 @@ TEST_F(CoreTest, AThrownTaskIsTriedAgainAfterItsPause) {
     make(1);
     submit(1, 1);
     auto const batch = one<SendBatch>();
-    tell(Results{batch.worker, batch.batch, 1, 1us, {{0, true, 50ms}}});
+    tell(Results{batch.worker, batch.batch, 0, 1, 1us, {{0, true, 50ms}}});
     EXPECT_TRUE(none<SendBatch>());
     EXPECT_EQ(core_.due(), now_ + 50ms);
     wait(50ms);
@@ -171,14 +171,14 @@ TEST_F(CoreTest, AFailureStopsWhatIsBehindItAndNotWhatIsBefore) {
     options.chunk = 10;
     submit(1, 100, options);
     auto const batches = all<SendBatch>();
-    tell(Results{batches[0].worker, batches[0].batch, 4, 1us, {{3, false, {}}}});
+    tell(Results{batches[0].worker, batches[0].batch, 0, 4, 1us, {{3, false, {}}}});
     EXPECT_THAT(tasks(all<Drop>()), ElementsAre("1:20+80"));
     EXPECT_EQ(all<Revoke>().size(), 2U);
     tell(Revoked{batches[1].worker, batches[1].batch, 0});
     EXPECT_THAT(tasks(all<Drop>()), ElementsAre("1:10+10"));
     tell(Revoked{batches[0].worker, batches[0].batch, 5});
     EXPECT_THAT(tasks(all<Drop>()), ElementsAre("1:5+5"));
-    tell(Results{batches[0].worker, batches[0].batch, 5, 1us, {}});
+    tell(Results{batches[0].worker, batches[0].batch, 4, 5, 1us, {}});
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
@@ -189,7 +189,7 @@ TEST_F(CoreTest, TasksBeforeTheFailedOneAreStillExecuted) {
     submit(1, 4, options);
     auto const batches = all<SendBatch>();
     die(batches[0].worker, Cause::planned);
-    tell(Results{batches[1].worker, batches[1].batch, 2, 1us, {{0, false, {}}}});
+    tell(Results{batches[1].worker, batches[1].batch, 0, 2, 1us, {{0, false, {}}}});
     EXPECT_EQ(tasks(one<SendBatch>()), "1:0+2");
     EXPECT_TRUE(none<JobEnded>());
 }
@@ -277,10 +277,10 @@ TEST_F(CoreTest, ImpossibleMessagesEndTheirSender) {
     submit(1, 16, options);
     auto const b = all<SendBatch>();
     ASSERT_EQ(b.size(), 4U);
-    tell(Results{b[0].worker, b[0].batch, 5, 1us, {}});
-    tell(Results{b[1].worker, b[1].batch, 2, 1us, {{2, false, {}}}});
+    tell(Results{b[0].worker, b[0].batch, 0, 5, 1us, {}});
+    tell(Results{b[1].worker, b[1].batch, 0, 2, 1us, {{2, false, {}}}});
     tell(Revoked{b[2].worker, b[2].batch, 5});
-    tell(Results{b[3].worker, 12345, 1, 1us, {}});
+    tell(Results{b[3].worker, 12345, 0, 1, 1us, {}});
     EXPECT_EQ(all<KillWorker>().size(), 4U);
     EXPECT_EQ(all<Fenced>().size(), 4U);
     EXPECT_TRUE(none<Accept>());

@@ -41,7 +41,10 @@ bool World::deliver(WorldWorker& one) {
     if (one.outbox.empty() || (!calm_ && chance(0.5))) return false;
     auto const event = one.outbox.front();
     one.outbox.pop_front();
-    tell(event);
+    // One of results that the master does not understand: it kills the worker, but what is behind it
+    // may still come.
+    if (!calm_ && std::holds_alternative<Results>(event) && chance(0.01)) one.doomed = true;
+    else tell(event);
     return true;
 }
 
@@ -109,7 +112,7 @@ bool World::report(WorldWorker& one) {
     if (one.batches.empty()) return false;
     auto& batch = one.batches.front();
     if (batch.next == batch.reported) return false;
-    one.outbox.emplace_back(Results{one.id, batch.sent.batch, batch.next,
+    one.outbox.emplace_back(Results{one.id, batch.sent.batch, batch.reported, batch.next,
                                     std::chrono::microseconds(below(1000)),
                                     std::exchange(batch.thrown, {})});
     batch.reported = batch.next;

@@ -9,7 +9,9 @@
 #include <sinew/pool.hpp>
 #include <sinew/queue.hpp>
 #include <sinew/shared.hpp>
+#include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "tests/pool/pool_fixture.hpp"
@@ -51,6 +53,37 @@ TEST_F(HandleResults, MayBeDropped) {
         break;
     }
     EXPECT_TRUE(pool.apply<queue_with>(7).get_for(20s));
+}
+
+Queue<int> queue_of_its_own(int item) {
+    Queue<int> queue;
+    queue.put(item);
+    return queue;
+}
+
+// What is terminated drops results that have arrived: their destructors take the guard that the pool
+// holds meanwhile.
+TEST_F(HandleResults, MayBeDroppedByTerminate) {
+    Pool pool(two());
+    {
+        auto const ignored = pool.map_async<queue_of_its_own>(range(0, 100'000));
+        while (pool.stats().done < 100) std::this_thread::sleep_for(1ms);
+    }
+    pool.terminate();
+    pool.join();
+}
+
+TEST_F(HandleResults, MayBeDroppedWhenAPoolEndsByAnException) {
+    EXPECT_THROW(
+        {
+            Pool pool(two());
+            {
+                auto const ignored = pool.map_async<queue_of_its_own>(range(0, 100'000));
+                while (pool.stats().done < 100) std::this_thread::sleep_for(1ms);
+            }
+            throw std::runtime_error("on its way up");
+        },
+        std::runtime_error);
 }
 
 Shared<std::string> shared_word(int) {

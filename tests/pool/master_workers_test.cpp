@@ -6,9 +6,11 @@
 #include <deque>
 #include <limits>
 #include <memory>
+#include <new>
 #include <sinew/encoding.hpp>
 #include <sinew/pool_calls.hpp>
 #include <stdexcept>
+#include <system_error>
 #include <vector>
 
 #include "src/pool/master.hpp"
@@ -23,6 +25,7 @@ public:
     struct Stage {
         PlayedPort* port = nullptr;
         std::deque<TasksHead> batches;
+        int failing_starts = 0, failing_sends = 0;  ///< that throw what nobody expects
         std::condition_variable changed;
     };
     explicit PlayedPort(std::shared_ptr<Stage> stage) : stage_(std::move(stage)) {}
@@ -35,6 +38,7 @@ public:
         stage_->changed.notify_all();
     }
     void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) override {
+        if (kind == Kind::function && stage_->failing_sends-- > 0) throw std::bad_alloc();
         if (kind != Kind::tasks) return;
         std::memcpy(&stage_->batches.emplace_back(), parts.begin()->data(), sizeof(TasksHead));
     }
@@ -55,6 +59,9 @@ class PlayedPlaces final : public Places {
 public:
     explicit PlayedPlaces(std::shared_ptr<PlayedPort::Stage> stage) : stage_(std::move(stage)) {}
     std::unique_ptr<WorkerPort> start(std::uint32_t, WorkerStart const&) override {
+        if (stage_->failing_starts-- > 0)
+            throw std::system_error(
+                std::make_error_code(std::errc::resource_unavailable_try_again));
         return std::make_unique<PlayedPort>(stage_);
     }
     int cores() const override { return 1; }
@@ -71,6 +78,21 @@ void say_results(PlayedPort& port, TasksHead const& tasks, std::uint64_t busy_ns
     Writer body;
     body.write(&head, sizeof head);
     for (std::uint32_t i = 0; i < tasks.count; ++i) encode(body, 7);
+    port.callbacks.message(Kind::results, body.bytes());
+}
+
+// Of the tasks `from` .. `done`-1, of which the value is the index. `thrown` without the errors that it
+// promises is no message that can be understood.
+void say_part(PlayedPort& port, TasksHead const& tasks, std::uint32_t from, std::uint32_t done,
+              std::uint32_t thrown = 0) {
+    ResultsHead head{};
+    head.batch = tasks.batch;
+    head.from = from;
+    head.done = done;
+    head.thrown = thrown;
+    Writer body;
+    body.write(&head, sizeof head);
+    for (auto i = from; thrown == 0 && i < done; ++i) encode(body, static_cast<int>(i));
     port.callbacks.message(Kind::results, body.bytes());
 }
 
@@ -138,6 +160,88 @@ TEST_F(MasterWorkers, ResultsThatWereRefusedDoNotCountWhenTheyComeAgain) {
     execute_all(port, 1);
     lock.unlock();
     EXPECT_EQ(result.get(), std::vector(3, 7));
+    finish(port);
+}
+
+TEST_F(MasterWorkers, WhatFollowsAMessageThatIsMissingIsNotTakenForIt) {
+    for (std::uint32_t const thrown : {1U, 0U}) {  // not understood, never came
+        TaskOptions all_in_one;
+        all_in_one.chunk = 4;
+        auto const result = PoolCalls(master, all_in_one)
+                                .map_async([](int x) { return x; }, std::vector{0, 1, 2, 3});
+        std::unique_lock lock(master->guard());
+        auto& wild = worker(lock);
+        auto const batch = stage->batches.front();
+        if (thrown > 0) say_part(wild, batch, 0, 2, thrown);
+        say_part(wild, batch, 2, 4);
+        stage->batches.clear();
+        stage->port = nullptr;
+        wild.callbacks.ended({});
+        auto& port = worker(lock);
+        for (; !stage->batches.empty(); stage->batches.pop_front())
+            say_part(port, stage->batches.front(), 0, stage->batches.front().count);
+        lock.unlock();
+        EXPECT_EQ(result.get(), (std::vector{0, 1, 2, 3}));
+        lock.lock();
+        stage->port = nullptr;
+        port.callbacks.ended({});
+    }
+    std::unique_lock lock(master->guard());
+    auto& last = worker(lock);
+    lock.unlock();
+    finish(last);
+}
+
+// As std::thread does where there are too many threads.
+TEST_F(MasterWorkers, StartsThatFailByWhateverIsThrownAreTriedAgain) {
+    stage->failing_starts = 2;
+    auto const result = submit();
+    std::unique_lock lock(master->guard());
+    auto& port = worker(lock);
+    execute_all(port, 1);
+    lock.unlock();
+    EXPECT_EQ(result.get(), std::vector(3, 7));
+    finish(port);
+}
+
+TEST_F(MasterWorkers, WhatCannotBeCarriedOutBreaksThePoolWithTheReason) {
+    stage->failing_sends = 1;
+    auto const result = submit();
+    std::unique_lock lock(master->guard());
+    auto& port = worker(lock);
+    lock.unlock();
+    EXPECT_THAT([&] { result.get(); },
+                testing::ThrowsMessage<PoolBroken>(testing::HasSubstr("std::bad_alloc")));
+    EXPECT_THAT([&] { submit(); },
+                testing::ThrowsMessage<PoolBroken>(testing::HasSubstr("std::bad_alloc")));
+    finish(port);
+}
+
+TEST_F(MasterWorkers, ARetryOnThatThrowsIsNoRetry) {
+    TaskOptions options;
+    options.retry_on.times = 3;
+    options.retry_on.matches = [](std::exception_ptr const&) -> bool {
+        throw std::range_error("a conversion of the user's");
+    };
+    auto const result =
+        PoolCalls(master, options).map_async([](int x) { return x; }, std::vector(1, 7));
+    std::unique_lock lock(master->guard());
+    auto& port = worker(lock);
+    ResultsHead head{};
+    head.batch = stage->batches.front().batch;
+    head.done = head.thrown = 1;
+    Writer body;
+    body.write(&head, sizeof head);
+    std::uint32_t const offset = 0;
+    body.write(&offset, sizeof offset);
+    ErrorRecord error;
+    error.type = "std::domain_error";
+    error.what = "of the task's";
+    error.attempt = 1;
+    encode(body, error);
+    port.callbacks.message(Kind::results, body.bytes());
+    lock.unlock();
+    EXPECT_THROW(result.get(), std::domain_error);
     finish(port);
 }
 

@@ -3,6 +3,7 @@
 // Tasks that throw, are cancelled or retried; how a pool begins, changes and ends. The names of defects of Fiber's
 // that a test is about (G1 ..) stand beside it.
 #include <gmock/gmock.h>
+#include <sys/resource.h>
 
 #include <atomic>
 #include <future>
@@ -141,13 +142,27 @@ TEST_F(PoolErrors, CancelDropsWhatHasNotBegun) {
     queued.cancel();
     EXPECT_THROW(queued.get(), Cancelled);
     running.cancel();
-    running.wait();
+    EXPECT_THROW(running.get(), Cancelled) << "it has ended by itself, but was cancelled before";
     EXPECT_THAT(ledger.counts(2), ElementsAre(1, 0));
     EXPECT_EQ(pool.apply<square>(2), 4);
 }
 
-TEST_F(PoolErrors, CancelEndsWhatDoesNotStop) {
+TEST_F(PoolErrors, WhatIsCancelledFailsSoWhateverItThrows) {
     Pool pool(1, quiet());
+    pool.wait_until_workers_up();
+    auto handle = pool.apply_async([] {
+        while (!this_task::stop_token().stop_requested()) std::this_thread::sleep_for(1ms);
+        throw std::runtime_error("stopped");
+    });
+    std::this_thread::sleep_for(50ms);
+    handle.cancel();
+    EXPECT_THROW(handle.get(), Cancelled);
+}
+
+TEST_F(PoolErrors, CancelEndsWhatDoesNotStop) {
+    auto options = quiet();
+    options.cancel_grace = 100ms;
+    Pool pool(1, options);
     auto handle = pool.apply_async<who>(100'000);
     std::this_thread::sleep_for(50ms);
     handle.cancel();
@@ -228,6 +243,20 @@ TEST_F(PoolLife, FailingInitializersBreakThePool) {
     EXPECT_THROW(pool.wait_until_workers_up(), PoolBroken);
 }
 
+// Rather than after the first hundreds have been started.
+TEST_F(PoolLife, MoreWorkersThanTheSystemLetsUsHaveAreRefused) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit few = before;
+    few.rlim_cur = 400;
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    EXPECT_THAT([] { Pool(1000, quiet()); },
+                testing::ThrowsMessage<UsageError>(
+                    AllOf(HasSubstr("a pool of 1000 workers"), HasSubstr("ulimit -n"))));
+    EXPECT_NO_THROW(Pool(Workers(1, 1000), quiet()));
+    ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
 // G20 (Fiber): nothing is ignored silently, least of all what makes no sense.
 TEST_F(PoolLife, NonsenseIsRefused) {
     for (auto const& workers : {Workers(0), Workers(-1), Workers(3, 2), Workers(1, 2'000'000'000)})
@@ -237,6 +266,7 @@ TEST_F(PoolLife, NonsenseIsRefused) {
              [](PoolOptions& options) { options.failing_starts = 0; },
              [](PoolOptions& options) { options.prefetch = -1; },
              [](PoolOptions& options) { options.idle_grace = -1s; },
+             [](PoolOptions& options) { options.cancel_grace = -1s; },
              [](PoolOptions& options) { options.events = "/nowhere/events"; }}) {
         auto options = quiet();
         spoil(options);

@@ -85,8 +85,23 @@ TEST_F(PoolResources, TheFirstFunctionsAreThePools) {
     EXPECT_EQ(first.apply<on_one>(0), 1);
     EXPECT_EQ(first.apply<my_cores>(0), 1);
     EXPECT_EQ(second.apply<my_cores>(0), all);
-    EXPECT_EQ(second.apply<on_one>(0), all);
     EXPECT_EQ(own.apply<on_one>(0), all);
+}
+
+TEST_F(PoolResources, FunctionsAreRefusedThatWantMoreThanTheWorkersHave) {
+    Variable const two("CUDA_VISIBLE_DEVICES", "0,1");
+    Pool plain(2, quiet()), cores(2, wanting({.cpu = 1})), gpus(2, wanting({.cpu = 1, .gpu = 1}));
+    EXPECT_EQ(plain.apply<square>(3), 9);
+    EXPECT_THAT(message_of<UsageError>([&] { plain.apply<on_a_gpu>(0); }),
+                AllOf(HasSubstr("on_a_gpu wants 1 of its GPUs (meta_of)"),
+                      HasSubstr("has what this process has (by its first function)")));
+    EXPECT_THAT(message_of<UsageError>([&] { plain.apply<on_one>(0); }),
+                HasSubstr("wants 1 of its cores"));
+    EXPECT_THAT(message_of<UsageError>([&] { cores.apply<on_a_gpu>(0); }),
+                HasSubstr("has 1 of its cores (by PoolOptions::meta)"));
+    EXPECT_EQ(plain.apply<square>(4), 16);
+    EXPECT_EQ(cores.apply<on_one>(0), 1);
+    EXPECT_EQ(gpus.apply<on_a_gpu>(0).size(), 1u);
 }
 
 TEST_F(PoolResources, WorkersHaveGpusOfTheirOwnAndReplacementsTheSame) {

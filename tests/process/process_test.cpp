@@ -74,6 +74,21 @@ TEST(Process, TellsHowItsTaskEnded) {
     EXPECT_THAT(code_of(dies), Optional(-SIGUSR1));
 }
 
+// As it is after trap '' CHLD in a shell: exec inherits that, and the kernel then forgets exit codes.
+TEST(Process, ExitCodesAreKnownWhereSigchldIsIgnored) {
+    for (int const flags : {0, SA_NOCLDWAIT}) {
+        struct sigaction ignored {};
+        struct sigaction before {};
+        ignored.sa_handler = flags == 0 ? SIG_IGN : SIG_DFL;
+        ignored.sa_flags = flags;
+        ASSERT_EQ(::sigaction(SIGCHLD, &ignored, &before), 0);
+        Process exits(task<leave>, 41), dies(task<die>, SIGUSR1);
+        EXPECT_THAT(code_of(exits), Optional(41));
+        EXPECT_THAT(code_of(dies), Optional(-SIGUSR1));
+        ::sigaction(SIGCHLD, &before, nullptr);
+    }
+}
+
 TEST(Process, RunsLambdasAndFunctionObjectsWithTheirArguments) {
     Process lambda([](int a, std::string const& b) { std::exit(a + static_cast<int>(b.size())); },
                    40, "ab");

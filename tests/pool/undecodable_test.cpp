@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+// A result that cannot be decoded: what is behind it in its message fails too, and is never wrong.
+#include <gmock/gmock.h>
+
+#include <cstdint>
+#include <sinew/encoding.hpp>
+#include <sinew/pool.hpp>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "tests/pool/pool_fixture.hpp"
+
+namespace sinew::testing_support {
+namespace {
+
+constexpr int undecodable_key = 3, throwing_key = 6, tasks_in_message = 10;
+
+/// Its decoding reads a key, and throws before it has read the rest where that is `undecodable_key`.
+struct HalfDecoded {
+    std::int32_t key = 0, rest = 0;
+    void encode_to(Writer& writer) const {
+        encode(writer, key);
+        encode(writer, rest);
+    }
+    static HalfDecoded decode_from(Reader& reader) {
+        auto const key = decode<std::int32_t>(reader);
+        if (key == undecodable_key) throw std::range_error("half decoded");
+        return {key, decode<std::int32_t>(reader)};
+    }
+};
+
+HalfDecoded half_decoded(int key) {
+    if (key == throwing_key) throw std::domain_error("of the task's own");
+    return {key, key + 1000};
+}
+
+PoolOptions one_worker_only() {
+    auto options = PoolTest::quiet();
+    options.workers = 1;
+    return options;
+}
+
+// What became of a task: its value's two parts, or what was thrown.
+template <class Get>
+std::string outcome_of(Get const& get) {
+    try {
+        HalfDecoded const value = get();
+        return std::to_string(value.key) + "/" + std::to_string(value.rest);
+    } catch (std::exception const& error) {
+        return error.what();
+    }
+}
+
+std::vector<std::string> expected_outcomes() {
+    std::vector<std::string> all;
+    for (int key = 0; key < tasks_in_message; ++key)
+        all.push_back(key == throwing_key ? "of the task's own"
+                      : key >= undecodable_key
+                          ? "half decoded"
+                          : std::to_string(key) + "/" + std::to_string(key + 1000));
+    return all;
+}
+
+struct Undecodable : PoolTest {};
+
+TEST_F(Undecodable, ResultsFailWithAllBehindThemInTheirMessage) {
+    Pool pool(one_worker_only());
+    TaskOptions options;
+    options.chunk = tasks_in_message;
+    auto const inputs = range(0, tasks_in_message);
+    std::vector<std::string> settled, streamed;
+    for (auto& each : pool.with(options).map_settled<half_decoded>(inputs))
+        settled.push_back(outcome_of([&] { return each.take(); }));
+    auto stream = pool.with(options).imap<half_decoded>(inputs);
+    for (auto at = stream.begin(); at != stream.end(); ++at)
+        streamed.push_back(outcome_of([&] { return *at; }));
+    EXPECT_EQ(settled, expected_outcomes());
+    EXPECT_EQ(streamed, expected_outcomes());
+    EXPECT_THROW(pool.with(options).map<half_decoded>(inputs), std::range_error);
+    EXPECT_EQ(pool.apply<half_decoded>(8).rest, 1008);
+}
+
+}  // namespace
+}  // namespace sinew::testing_support
