@@ -26,6 +26,7 @@ namespace {
 
 /// How long what is queued may take to leave when the last transport goes.
 constexpr auto parting = std::chrono::seconds(5);
+constexpr auto look_for_answers = std::chrono::seconds(1);
 constexpr std::uint32_t connector_mark = ~std::uint32_t{0};
 
 [[noreturn]] void throw_errno(std::string const& what) {
@@ -60,6 +61,7 @@ SocketEngine::SocketEngine(std::unique_ptr<Connector> connector)
         streams_.push_back(std::make_unique<SocketStream>(static_cast<int>(rank)));
     writable_wanted_.resize(size);
     died_.resize(size);
+    answers_.resize(size);
     epoll_event event{};
     event.events = EPOLLIN;
     event.data.u32 = connector_mark;
@@ -160,6 +162,7 @@ bool SocketEngine::is_awaited(SocketGroup const& group, int rank) {
 std::vector<int> SocketEngine::lost(SocketGroup const& group) {
     std::scoped_lock const lock(mutex_);
     progress_locked();
+    lose_silent_hosts();
     // A dead process is noticed by its connection: whom we wait for must have one.
     for (Receive const* receive : group.posted)
         if (receive->from != any_source && receive->from != me_) want(stream(receive->from));
@@ -208,6 +211,23 @@ void SocketEngine::lose(SocketStream& stream, std::string const& why) {
     died_[static_cast<std::size_t>(stream.peer())] = true;
     if (!why.empty())
         log_warning(text("rank ", me_, " has lost rank ", stream.peer(), " (", why, ")"));
+}
+
+// The kernel gives a connection up after a quarter of an hour without answers.
+void SocketEngine::lose_silent_hosts() {
+    auto const now = TcpAnswers::Clock::now();
+    if (now - asked_at_ < look_for_answers) return;
+    asked_at_ = now;
+    for (auto const& way : streams_) {
+        if (way->state() != SocketStream::State::open) continue;
+        auto const sample = TcpAnswers::sample(way->fd());
+        if (!sample) continue;
+        auto const silence = answers_[static_cast<std::size_t>(way->peer())].silence(now, *sample);
+        if (silence >= host_gone_after)
+            lose(*way,
+                 text("its host has not answered for ",
+                      std::chrono::duration_cast<std::chrono::seconds>(silence).count(), " s"));
+    }
 }
 
 /// A message of which the peer has kept the bytes, or some of them, can never be received: probe must

@@ -9,6 +9,7 @@
 
 #include <sinew/transport.hpp>
 
+#include "src/base/tcp_answers.hpp"
 #include "src/transport/connector.hpp"
 #include "src/transport/socket_groups.hpp"
 #include "src/transport/socket_stream.hpp"
@@ -73,6 +74,8 @@ private:
     void flush_posted();
     void watch(SocketStream& stream, bool added);
     void lose(SocketStream& stream, std::string const& why);
+    /// Loses those whose hosts have not answered for so long that they are gone; looks once a second.
+    void lose_silent_hosts();
     void drop_unfetched(SocketStream& stream);
     bool is_awaited(SocketGroup const& group, int rank);
     void say_farewell() noexcept;
@@ -84,7 +87,9 @@ private:
     std::vector<std::unique_ptr<SocketStream>> streams_;  // by rank; its own is never used
     std::vector<bool> writable_wanted_;                   // as epoll knows it
     std::vector<bool> died_;
-    std::vector<int> posted_;  // streams that have got frames since the last flush
+    std::vector<TcpAnswers> answers_;           // by rank
+    TcpAnswers::Clock::time_point asked_at_{};  // last looked at those
+    std::vector<int> posted_;                   // streams that have got frames since the last flush
     SocketGroups groups_;
 };
 

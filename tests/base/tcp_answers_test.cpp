@@ -2,6 +2,7 @@
 #include "src/base/tcp_answers.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
@@ -19,6 +20,22 @@ using Sample = TcpAnswers::Sample;
 
 struct TcpAnswersTest : testing::Test {
     TcpAnswers answers;
+    UniqueFd writer, reader;
+    void connect() {
+        UniqueFd const listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        sockaddr_in address{};
+        address.sin_family = AF_INET;
+        address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+        socklen_t size = sizeof address;
+        auto* const name = reinterpret_cast<sockaddr*>(&address);
+        ASSERT_EQ(::bind(listener.get(), name, size), 0);
+        ASSERT_EQ(::listen(listener.get(), 1), 0);
+        ASSERT_EQ(::getsockname(listener.get(), name, &size), 0);
+        writer = UniqueFd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        ASSERT_EQ(::connect(writer.get(), name, size), 0);
+        reader = UniqueFd(::accept(listener.get(), nullptr, nullptr));
+        ASSERT_TRUE(reader);
+    }
     TcpAnswers::Clock::time_point const begin{1000s};
     TcpAnswers::Clock::duration at(TcpAnswers::Clock::duration when, Sample const& sample) {
         return answers.silence(begin + when, sample);
@@ -56,17 +73,7 @@ TEST_F(TcpAnswersTest, AnAnswerBeginsTheWaitAnew) {
 
 // The kernel's own numbers: the other end does not read, and all windows are full.
 TEST_F(TcpAnswersTest, WhoDoesNotReadIsNotGone) {
-    UniqueFd const listener(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t size = sizeof address;
-    auto* const name = reinterpret_cast<sockaddr*>(&address);
-    ASSERT_EQ(::bind(listener.get(), name, size), 0);
-    ASSERT_EQ(::listen(listener.get(), 1), 0);
-    ASSERT_EQ(::getsockname(listener.get(), name, &size), 0);
-    UniqueFd const writer(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    ASSERT_EQ(::connect(writer.get(), name, size), 0);
+    ASSERT_NO_FATAL_FAILURE(connect());
     std::string const bytes(1 << 20, 'x');
     while (::send(writer.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL) > 0) {}
     ASSERT_EQ(errno, EAGAIN);
@@ -77,6 +84,25 @@ TEST_F(TcpAnswersTest, WhoDoesNotReadIsNotGone) {
         EXPECT_LT(answers.silence(TcpAnswers::Clock::now(), *sample), 2s);
         std::this_thread::sleep_for(100ms);
     }
+}
+
+// The kernel's own numbers: the other end drops what comes, as a host that is gone.
+TEST_F(TcpAnswersTest, WhoseSegmentsAreDroppedIsGone) {
+    ASSERT_NO_FATAL_FAILURE(connect());
+    sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    sock_fprog const program{1, drop};
+    ASSERT_EQ(::setsockopt(reader.get(), SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program),
+              0);
+    ASSERT_EQ(::send(writer.get(), "x", 1, MSG_NOSIGNAL), 1);
+    TcpAnswers::Clock::duration silence{};
+    auto const until = TcpAnswers::Clock::now() + 40s;
+    while (silence < 2s && TcpAnswers::Clock::now() < until) {
+        std::this_thread::sleep_for(100ms);
+        auto const sample = TcpAnswers::sample(writer.get());
+        ASSERT_TRUE(sample);
+        silence = answers.silence(TcpAnswers::Clock::now(), *sample);
+    }
+    EXPECT_GE(silence, 2s);
 }
 
 TEST(TcpAnswersSample, IsOfTcpAlone) {

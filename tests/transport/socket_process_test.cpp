@@ -1,6 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // The conformance suite between processes; and a message that an int cannot count.
+#include <linux/filter.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
 #include <fstream>
+#include <new>
 
 #include "src/transport/socket_transport.hpp"
 #include "tests/support/child.hpp"
@@ -44,6 +52,53 @@ INSTANTIATE_TEST_SUITE_P(Processes, TransportConformance,
                          testing::Values(processes("unix2", {0, 0}), processes("tcp2", {0, 1}),
                                          processes("mixed4", {0, 0, 1, 1})),
                          conformance::world_name);
+
+/// From here on the kernel drops what comes for any TCP connection of this process, unanswered: as if
+/// its host were gone.
+void be_unreachable() {
+    sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
+    sock_fprog const program{1, drop};
+    for (int fd = 3; fd < 1024; ++fd) {
+        int domain = 0;
+        socklen_t size = sizeof domain;
+        if (::getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &size) == 0 && domain == AF_INET)
+            ::setsockopt(fd, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program);
+    }
+}
+
+TEST(SocketTransportLoss, OfAHostThatIsGoneWithDataUnderWayIsNoticed) {
+    auto* const memory = ::mmap(nullptr, sizeof(std::atomic<int>), PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    ASSERT_NE(memory, MAP_FAILED);
+    auto& step = *new (memory) std::atomic<int>(0);
+    processes("gone", {0, 1}).run([&step](Transport& self) {
+        auto const wait_for = [&](int wanted) {
+            for (int i = 0; i < 6000 && step < wanted; ++i) ::usleep(10'000);
+            EXPECT_GE(step, wanted);
+        };
+        Bytes bytes(1000);
+        if (self.rank() == 1) {
+            conformance::receive(self, 0, 1, bytes);
+            be_unreachable();
+            step = 1;
+            wait_for(2);
+            return;
+        }
+        conformance::send(self, 1, 1, bytes);
+        wait_for(1);
+        EXPECT_TRUE(self.lost().empty());
+        conformance::send(self, 1, 2, bytes);  // small: done when it is with the kernel
+        bool noticed = false;
+        for (int i = 0; i < 4000 && !noticed; ++i) {
+            auto const lost = self.lost();
+            noticed = std::find(lost.begin(), lost.end(), 1) != lost.end();
+            ::usleep(10'000);
+        }
+        EXPECT_TRUE(noticed) << "not within 40 s";
+        step = 2;
+    });
+    ::munmap(memory, sizeof(std::atomic<int>));
+}
 
 std::size_t available_memory() {
     std::ifstream file("/proc/meminfo");
