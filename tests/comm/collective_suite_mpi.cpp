@@ -6,6 +6,7 @@
 #include <sinew/world.hpp>
 
 #include "tests/comm/collective_suite.hpp"
+#include "tests/comm/storm.hpp"
 
 namespace sinew::tests {
 
@@ -17,6 +18,11 @@ TEST(CollectiveSuite, IsRightOverMpi) {
     if (world.rank() == 0)
         std::cout << "collective suite over " << world.bootstrap() << " on " << world.size()
                   << " ranks, " << world.nodes().nodes() << " nodes\n";
+}
+
+TEST(CollectiveStorm, IsRightOverMpi) {
+    World world;
+    run_storm(world.communicator(), 13, calls_of_storm());
 }
 
 }  // namespace sinew::tests

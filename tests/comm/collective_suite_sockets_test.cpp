@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "tests/comm/collective_suite.hpp"
+#include "tests/comm/storm.hpp"
 #include "tests/support/socket_ranks.hpp"
 
 namespace sinew::tests {
@@ -18,5 +19,10 @@ using NodeOfRank = std::vector<int>;
 INSTANTIATE_TEST_SUITE_P(Nodes, SocketCollectiveSuite,
                          testing::Values(NodeOfRank{0, 1}, NodeOfRank{0, 0, 0},
                                          NodeOfRank{0, 0, 1, 1, 1, 2, 0}));
+
+TEST(CollectiveStorm, IsRightOverSockets) {
+    testing_support::run_socket_ranks(
+        {0, 0, 1, 1}, [](Communicator& comm) { run_storm(comm, 11, calls_of_storm()); });
+}
 
 }  // namespace sinew::tests

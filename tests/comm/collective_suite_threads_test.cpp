@@ -4,6 +4,7 @@
 #include <sinew/thread_ranks.hpp>
 
 #include "tests/comm/collective_suite.hpp"
+#include "tests/comm/storm.hpp"
 
 namespace sinew::tests {
 
@@ -17,5 +18,12 @@ INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(2, 3, 8));
 #else
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(1, 3, 2, 4, 7, 8));
 #endif
+
+TEST(CollectiveStorm, IsRightOnThreads) {
+    for (int const ranks : {4, 7})
+        run_thread_ranks(ranks, [&](Communicator& comm) {
+            run_storm(comm, static_cast<std::uint64_t>(ranks), calls_of_storm());
+        });
+}
 
 }  // namespace sinew::tests
