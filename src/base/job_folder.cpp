@@ -92,7 +92,6 @@ bool is_stale(fs::path const& folder) {
 
 JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
     int error = 0;
-    std::error_code ignored;
     for (auto const& base : bases()) {
         path_ = text(base, "/", prefix(), name);
         auto const first = path_ + std::string(unfinished);
@@ -101,7 +100,13 @@ JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
             if (lock_) sign(lock_.get());
             if (lock_ && ::rename(first.c_str(), path_.c_str()) == 0) return;
             error = errno;
-            fs::remove_all(first, ignored);
+            // Not by remove_all, which needs a descriptor, of which there may be none left.
+            ::unlink((first + "/lock").c_str());
+            ::rmdir(first.c_str());
+            if (error == EMFILE || error == ENFILE)
+                throw SystemError(text(path_, " cannot be locked (", std::strerror(error),
+                                       "). Raise the limit of open files (ulimit -n)"),
+                                  error);
             continue;
         }
         error = errno;

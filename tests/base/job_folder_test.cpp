@@ -3,11 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
 #include "src/base/this_host.hpp"
@@ -49,6 +51,23 @@ TEST_F(JobFolders, ThatAreHeldAreNotStale) {
     JobFolder const folder("held");
     EXPECT_THAT(stale_folders(), IsEmpty());
     EXPECT_EQ(first_line(folder.path() + "/lock"), boot_id());
+}
+
+TEST_F(JobFolders, ThatCannotBeLockedForWantOfDescriptorsLeaveNothing) {
+    rlimit before{};
+    ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+    rlimit none = before;
+    none.rlim_cur = 3;  // those below are open
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+    std::string problem;
+    try {
+        JobFolder const folder("few-descriptors");
+    } catch (SystemError const& error) {
+        problem = error.what();
+    }
+    ::setrlimit(RLIMIT_NOFILE, &before);
+    EXPECT_THAT(problem, testing::HasSubstr("ulimit -n"));
+    EXPECT_TRUE(std::filesystem::is_empty(base_));
 }
 
 TEST_F(JobFolders, OfThisHostThatNobodyHoldsAreStale) {

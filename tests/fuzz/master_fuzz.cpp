@@ -7,6 +7,7 @@
 #include <cstring>
 #include <future>
 #include <list>
+#include <new>
 #include <set>
 #include <sinew/encoding.hpp>
 #include <sinew/pool_calls.hpp>
@@ -49,6 +50,7 @@ public:
     ~WildPort() override { living().remove(this); }
     void on(Callbacks callbacks) override { callbacks_ = std::move(callbacks); }
     void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) override {
+        if (kind == Kind::function && ++functions_ % 64 == 0) throw std::bad_alloc();
         if (kind != Kind::tasks) return;
         std::memcpy(&batches().emplace_back(), parts.begin()->data(), sizeof(TasksHead));
         if (batches().size() > 8) batches().pop_front();
@@ -77,18 +79,34 @@ private:
     Callbacks callbacks_;
     std::string const name_ = "a wild worker";
     bool ended_ = false;
+    static inline unsigned functions_ = 0;  ///< that were told, by any
 };
 
 class WildPlaces final : public Places {
 public:
     std::unique_ptr<WorkerPort> start(std::uint32_t, WorkerStart const&) override {
         if (++starts_ % 8 == 0) throw SystemError("it cannot be started", 11);
+        if (starts_ % 8 == 4) throw std::runtime_error("it cannot be started, for another reason");
         return std::make_unique<WildPort>();
     }
     int cores() const override { return 2; }
 
 private:
     int starts_ = 0;
+};
+
+/// A result that reads a key, and cannot be decoded where that is odd, before it has read the rest.
+struct HalfDecoded {
+    int key = 0, rest = 0;
+    void encode_to(Writer& writer) const {
+        encode(writer, key);
+        encode(writer, rest);
+    }
+    static HalfDecoded decode_from(Reader& reader) {
+        auto const key = decode<int>(reader);
+        if (key % 2 != 0) throw std::range_error("half decoded");
+        return {key, decode<int>(reader)};
+    }
 };
 
 PoolOptions options_of(unsigned byte) {
@@ -141,6 +159,13 @@ struct Game {
         else options.at_most_once = how % 8 == 1;
         std::vector<int> const inputs(script.next() % 16, 1);
         results.push_back(PoolCalls(master, options).map_async([](int x) { return x; }, inputs));
+        if (how >= 192)
+            undecodable.push_back(PoolCalls(master, options)
+                                      .map_async(
+                                          [](int x) {
+                                              return HalfDecoded{x, x};
+                                          },
+                                          inputs));
     }
 
     static WildPort* find(unsigned which) {
@@ -215,7 +240,10 @@ struct Game {
         master->join();
         for (auto& result : results)
             if (!result.ready()) std::abort();
+        for (auto& result : undecodable)
+            if (!result.ready()) std::abort();
         results.clear();
+        undecodable.clear();
         master.reset();
         barrier();
         batches().clear();
@@ -224,6 +252,7 @@ struct Game {
     Script script;
     std::shared_ptr<Master> master;
     std::vector<AsyncResult<std::vector<int>>> results;
+    std::vector<AsyncResult<std::vector<HalfDecoded>>> undecodable;
 };
 
 }  // namespace
