@@ -34,8 +34,8 @@ Section report() {
     return {{"sinew", build_section()},           {"host", host_section(machine)},
             {"devices", devices_section()},       {"ring order", ring_section(machine)},
             {"interfaces", interfaces_section()}, {"limits", limits_section()},
-            {"backends", backends_section()},     {"transports", transports_section()},
-            {"algorithms", algorithms_section()}};
+            {"waiting", waiting_section()},       {"backends", backends_section()},
+            {"transports", transports_section()}, {"algorithms", algorithms_section()}};
 }
 
 }  // namespace

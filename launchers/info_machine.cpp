@@ -8,6 +8,8 @@
 
 #include <algorithm>
 #include <array>
+#include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <fstream>
 #include <set>
@@ -17,6 +19,7 @@
 #include "launchers/hwloc_topology.hpp"
 #include "launchers/info_sections.hpp"
 #include "src/base/text.hpp"
+#include "src/base/wake_up.hpp"
 #include "src/wire/address.hpp"
 
 namespace sinew::launch {
@@ -179,6 +182,13 @@ Section limits_section() {
             {"open files", limit_of(RLIMIT_NOFILE, false)},
             {"processes", limit_of(RLIMIT_NPROC, false)},
             {"core files", limit_of(RLIMIT_CORE, true)}};
+}
+
+Section waiting_section() {
+    auto const us = std::chrono::duration<double, std::micro>(wake_up().cost).count();
+    return {{"wake-up, us", std::round(us * 10) / 10},
+            {"source", std::string(name_of(wake_up().source))},
+            {"looks before sleeping", may_spin()}};
 }
 
 }  // namespace sinew::launch

@@ -21,6 +21,8 @@ Section interfaces_section();
 Section algorithms_section();
 Section transports_section();
 Section limits_section();
+/// What a wait costs here: measured, where nobody has lately, in some milliseconds. Throws as wake_up.
+Section waiting_section();
 
 /// All sections as aligned text: "name  value" lines, or tables with their names on top.
 std::string as_text(Section const& report);

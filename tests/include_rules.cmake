@@ -23,6 +23,7 @@ set(arrows
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
+    "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its core, with simulated workers
     "benchmarks/manager: examples benchmarks"         # the example's simulator

@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <csignal>
 #include <iostream>
+#include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
 #include "benchmarks/support/progress.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
+#include "benchmarks/support/waiting.hpp"
 
 namespace sinew::bench {
 
@@ -58,7 +60,7 @@ Turns::Turns(TurnOptions options, Entrants entrants)
     : options_(std::move(options)), entrants_(std::move(entrants)) {
     ::signal(SIGPIPE, SIG_IGN);
     std::cout << "# medians of " << options_.rounds << " rounds in turns; ratio > 1: ours is better"
-              << std::endl;
+              << "\n# " << waiting_text() << std::endl;
     print_header(std::cout);
 }
 
@@ -75,7 +77,12 @@ bool Turns::measure(Case const& what, int workers) {
 
 std::string Turns::json_lines() const {
     std::string lines;
-    for (auto const& row : rows_) lines += json_line(row) + '\n';
+    auto const waiting = waiting_json().dump();
+    for (auto const& row : rows_) {
+        auto line = json_line(row);
+        line.insert(line.size() - 1, ",\"waiting\":" + waiting);
+        lines += line + '\n';
+    }
     return lines;
 }
 

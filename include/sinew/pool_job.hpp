@@ -87,11 +87,13 @@ public:
     virtual void cancel(std::uint64_t job) = 0;
     /// Calls this on the pool's callback thread, where it may use the pool.
     virtual void later(std::function<void()> work) = 0;
-    /// Blocks on `changed` (notified under the guard) until `done()` or `deadline`, with the guard held
+    /// Blocks on `changed` (told by `notify`) until `done()` or `deadline`, with the guard held
     /// by `lock`; false when time is up. Drives the pool's links meanwhile where that saves a hop.
     virtual bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                       std::chrono::steady_clock::time_point deadline,
                       std::function<bool()> const& done) = 0;
+    /// To all that wait for `changed`, with the guard held.
+    virtual void notify(std::condition_variable& changed) = 0;
 };
 
 }  // namespace sinew::detail

@@ -47,7 +47,7 @@ public:
     }
     void ended() override {
         ended_ = true;
-        changed_.notify_all();
+        master_.notify(changed_);
     }
 
     /// The next one; nothing when there are no more.
@@ -84,7 +84,7 @@ private:
             if (buffer_.size() <= place) buffer_.resize(place + 1);
             buffer_[place] = std::move(outcome);
         }
-        if (front_is_there()) changed_.notify_all();
+        if (front_is_there()) master_.notify(changed_);
     }
 
     PoolMaster& master_;

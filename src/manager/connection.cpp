@@ -32,7 +32,7 @@ void Connection::wait_for_room(process::Lock& lock) {
     if (has_room() || !lock.owns_lock()) return;
     ++waiting_;
     try {
-        mail_.wait_driving(lock, room_, process::never, has_room);
+        mail_.wait(lock, room_, process::never, has_room);
     } catch (...) {
         --waiting_;
         throw;

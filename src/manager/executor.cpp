@@ -10,6 +10,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/base/wake_up.hpp"
 #include "src/manager/owed_call.hpp"
 
 namespace sinew::manager {
@@ -19,9 +20,20 @@ namespace {
 constexpr std::size_t full = std::size_t{64} << 10;
 constexpr auto moment = std::chrono::microseconds(100);
 
+// What another thread is not woken for: it would take as long as the call. At least what a wake-up and
+// a change of threads take together on machines where waking is quick.
+constexpr int brief_in_wake_ups = 2, short_in_wake_ups = 6;
+constexpr auto least_brief = std::chrono::microseconds(30);
+constexpr auto least_short = std::chrono::microseconds(150);
+
 thread_local ObjectId current_object = 0;
 
 }  // namespace
+
+Executor::Executor(std::mutex& guard, Send send, Keep keep)
+    : guard_(guard), send_(std::move(send)), keep_(std::move(keep)),
+      most_brief_(std::max<Clock::duration>(least_brief, brief_in_wake_ups * wake_up().cost)),
+      most_short_(std::max<Clock::duration>(least_short, short_in_wake_ups * wake_up().cost)) {}
 
 ObjectId Executor::current() { return current_object; }
 
@@ -53,8 +65,7 @@ std::shared_ptr<void> Executor::run(Work const& work) {
 
 // One that took long is not yet a habit.
 void Executor::measure(Clock::duration time, std::size_t calls) {
-    constexpr Clock::duration most = std::chrono::microseconds(200);
-    mean_ = (7 * mean_ + std::min(time / static_cast<int>(calls), most)) / 8;
+    mean_ = (7 * mean_ + std::min(time / static_cast<int>(calls), 4 * most_short_ / 3)) / 8;
 }
 
 bool Executor::make(Call const& call, std::shared_ptr<void>& instance) {

@@ -21,8 +21,7 @@ public:
     /// Called without it; sends in its time.
     using Keep = std::function<void(Executed const&)>;
     /// `keep`: empty where nothing is kept of what is executed.
-    Executor(std::mutex& guard, Send send, Keep keep)
-        : guard_(guard), send_(std::move(send)), keep_(std::move(keep)) {}
+    Executor(std::mutex& guard, Send send, Keep keep);
     Executor(Executor const&) = delete;
 
     /// Of one object, in order. The instance: made by the first of them where there was none; null
@@ -36,17 +35,15 @@ public:
     void send_old();
 
     /// Those that it has executed lately took a few microseconds each.
-    bool is_brief() const { return mean_ < most_brief; }
+    bool is_brief() const { return mean_ < most_brief_; }
     /// ... or little more than it takes to wake a thread.
-    bool is_short() const { return mean_ < most_short; }
+    bool is_short() const { return mean_ < most_short_; }
 
     /// The object whose call this thread is at; 0: none.
     static ObjectId current();
 
 private:
     using Clock = std::chrono::steady_clock;
-    static constexpr auto most_brief = std::chrono::microseconds(30);
-    static constexpr auto most_short = std::chrono::microseconds(150);
     // True: it is time to send what is collected.
     bool make(Call const& call, std::shared_ptr<void>& instance);
     bool execute(void* instance, Call const& call);
@@ -60,6 +57,7 @@ private:
     std::mutex& guard_;
     Send const send_;
     Keep const keep_;
+    Clock::duration const most_brief_, most_short_;
     Writer result_;  ///< of the call it is at
     Clock::duration mean_{};
     Clock::time_point ended_{};  ///< the latest call

@@ -214,7 +214,7 @@ void Maker::tell_those_who_ask(bool also_of_the_same) {
             else askers_.push_back(each);
         }
     });
-    changed_.notify_all();
+    mail_.notify_all(changed_);
 }
 
 std::string Maker::lost_text() const {

@@ -36,7 +36,7 @@ bool Pending::wait_until(std::chrono::steady_clock::time_point deadline) {
         throw UsageError(sinew::text("waiting for ", text(),
                                      " within a call of the same object (it "
                                      "would wait for its own end). Call its method directly"));
-    return mail.wait_driving(lock, changed_, deadline, [this] { return ready(); });
+    return mail.wait(lock, changed_, deadline, [this] { return ready(); });
 }
 
 Reader Pending::result() {

@@ -183,9 +183,7 @@ void Master::later(std::function<void()> work) { callbacks_.call(std::move(work)
 
 bool Master::wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
                   Clock::time_point deadline, std::function<bool()> const& done) {
-    if (deadline != Clock::time_point::max()) return changed.wait_until(lock, deadline, done);
-    changed.wait(lock, done);
-    return true;
+    return runtime_.seat().wait(lock, changed, deadline, done, process::Seat::Turn::at_once);
 }
 
 void Master::start_workers() {
@@ -346,7 +344,7 @@ void Master::break_down(std::string const& why) {
     broken_ = text("the pool cannot go on (", why, ")");
     log_warning(broken_);
     pending_.emplace_back(Terminate{});
-    changed_.notify_all();
+    notify(changed_);
 }
 
 // With the guard held. Of all pools, one function is called at the end of the program.

@@ -42,6 +42,7 @@ public:
     bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
               std::chrono::steady_clock::time_point deadline,
               std::function<bool()> const& done) override;
+    void notify(std::condition_variable& changed) override { runtime_.seat().notify_all(changed); }
 
     void start_workers();
     bool wait_until_workers_up(std::chrono::nanoseconds limit);

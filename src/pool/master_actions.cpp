@@ -260,7 +260,7 @@ void Master::act(Fenced const& action) {
 
 void Master::act(Broken const& action) {
     log("broken", {{"why", action.why}});
-    changed_.notify_all();
+    notify(changed_);
 }
 
 void Master::act(Retried const& action) {
@@ -280,7 +280,7 @@ void Master::act(Retried const& action) {
 void Master::act(Ended const&) {
     ended_ = true;
     log("ended", {});
-    changed_.notify_all();
+    notify(changed_);
 }
 
 void Master::log(std::string const& what, std::initializer_list<EventLog::Field> fields) {

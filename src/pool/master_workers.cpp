@@ -63,7 +63,7 @@ void Master::on_ready(Worker& worker) {
     if (std::exchange(worker.ready, true)) throw ProtocolError("ready twice");
     log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.port->name()}});
     step_in_turn(WorkerReady{worker.id});
-    changed_.notify_all();
+    notify(changed_);
 }
 
 Thrown Master::thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const {
@@ -192,7 +192,7 @@ void Master::on_ended(WorkerId id, WorkerEnd const& end) {
     workers_.erase(key_of(id));
     if (failed_start) step_in_turn(StartFailed{id, died.why});
     else step_in_turn(died);
-    changed_.notify_all();
+    notify(changed_);
 }
 
 }  // namespace sinew::pool

@@ -89,7 +89,7 @@ void WaitableSink::dropped(std::uint64_t, std::uint64_t) { dropped_ = true; }
 
 void WaitableSink::ended() {
     ended_ = true;
-    changed_.notify_all();
+    master_->notify(changed_);
     for (auto& work : std::exchange(callbacks_, {})) master_->later(std::move(work));
 }
 

@@ -27,6 +27,7 @@ public:
               std::chrono::steady_clock::time_point, std::function<bool()> const&) override {
         refuse();
     }
+    void notify(std::condition_variable&) override { refuse(); }
 
     /// Until rank 0 has no pool any more, or is lost.
     void join() { supervisor_->wait_until_over(); }

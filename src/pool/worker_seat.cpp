@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pool/worker_seat.hpp"
 
+#include "src/base/spin_policy.hpp"
+
 namespace sinew::pool {
 
 void Seat::drive() {
@@ -42,7 +44,8 @@ void Seat::stand_in(std::function<void()> const& prepare) {
     prepare();
     driver_.store(Driver::attendant);
     lock.unlock();
-    loop_.run();
+    SpinPolicy never;  // the main thread needs the processor
+    loop_.run(never);
     lock.lock();
     driver_.store(Driver::none);
     called_back_ = false;

@@ -6,9 +6,12 @@
 #include <cerrno>
 #include <cstring>
 #include <mutex>
+#include <optional>
 #include <sinew/pipe_end.hpp>
+#include <span>
 
 #include "src/base/text.hpp"
+#include "src/base/wake_up.hpp"
 #include "src/process/pipe_desk.hpp"
 #include "src/process/pipe_message.hpp"
 
@@ -27,6 +30,7 @@ struct PipeSocket::State {
     enum class Where { here, closed, sent_away } where = Where::here;
     std::mutex sending, receiving;  ///< both: the end itself
     PipeMessage message;
+    std::optional<SpinPolicy> policy;  ///< made with the first wait
 
     void check() const {
         if (where == Where::closed)
@@ -45,6 +49,7 @@ struct PipeSocket::State {
     }
     bool readable(Deadline deadline) const;
     bool receive_some(Deadline deadline);
+    std::optional<ssize_t> look(std::span<std::byte> room, Deadline began);
 };
 
 namespace {
@@ -110,12 +115,33 @@ bool PipeSocket::State::readable(Deadline deadline) const {
     }
 }
 
+// Before it sleeps. What `recv` gave, where that was not that nothing is there.
+std::optional<ssize_t> PipeSocket::State::look(std::span<std::byte> room, Deadline began) {
+    if (!policy) policy = make_spin_policy();
+    auto const time = policy->time();
+    for (auto now = began;; now = Deadline::clock::now()) {
+        auto const count = ::recv(fd.get(), room.data(), room.size(), MSG_DONTWAIT);
+        bool const nothing = count < 0 && errno == EAGAIN;
+        if (!nothing && now != began) policy->found(now - began);
+        if (!nothing) return count;
+        if (now - began < time) continue;
+        if (now != began) policy->missed(now - began);
+        return std::nullopt;
+    }
+}
+
 // False: nothing came in time.
 bool PipeSocket::State::receive_some(Deadline deadline) {
-    bool const timed = deadline != Deadline::max();
-    if (timed && !readable(deadline)) return false;
+    auto const began = Deadline::clock::now();
     auto const room = message.room();
-    auto const count = ::recv(fd.get(), room.data(), room.size(), timed ? MSG_DONTWAIT : 0);
+    auto seen = look(room, began);
+    if (!seen) {
+        bool const timed = deadline != Deadline::max();
+        if (timed && !readable(deadline)) return false;
+        seen = ::recv(fd.get(), room.data(), room.size(), timed ? MSG_DONTWAIT : 0);
+        policy->slept(Deadline::clock::now() - began);
+    }
+    auto const count = *seen;
     if (count < 0 && (errno == EINTR || errno == EAGAIN)) return true;
     if (count == 0 || (count < 0 && errno == ECONNRESET))
         refuse_closed(message.begun().empty() ? "all it had sent has been received"

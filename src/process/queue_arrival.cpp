@@ -30,7 +30,7 @@ void QueueClient::letter(Letter const& letter) {
             closed_ = true;
             ++drains_;
             told_ = {};
-            return arrived_.notify_all();
+            return mail_.notify_all(arrived_);
         case QueueOp::gone:
             return lost("it was closed and emptied, and let go there");
         default:
@@ -46,7 +46,7 @@ void QueueClient::arrived(Letter const& letter) {
     if (slot.state != Slot::State::missing) return;
     slot.item = letter.keeper ? QueueItem{letter.keeper, letter.bytes} : shelf_.store(letter.bytes);
     slot.state = Slot::State::here;
-    arrived_.notify_all();
+    mail_.notify_all(arrived_);
 }
 
 void QueueClient::answer(Letter const& letter) {
@@ -55,7 +55,7 @@ void QueueClient::answer(Letter const& letter) {
     auto bytes = letter.bytes;
     if (bytes.size() == 1) found->second->answer = std::to_integer<std::uint64_t>(bytes[0]);
     else found->second->answer = take_value<std::uint64_t>(bytes).value_or(0);
-    found->second->changed.notify_all();
+    mail_.notify_all(found->second->changed);
 }
 
 // Another reader waits for what nobody has asked for here yet.
@@ -85,8 +85,8 @@ void QueueClient::lost(std::string const& why) {
 }
 
 void QueueClient::ended() {
-    arrived_.notify_all();
-    for (auto const& [number, call] : calls_) call->changed.notify_all();
+    mail_.notify_all(arrived_);
+    for (auto const& [number, call] : calls_) mail_.notify_all(call->changed);
 }
 
 }  // namespace sinew::process

@@ -122,8 +122,10 @@ std::optional<QueueItem> QueueClient::wait_for_item(Lock& lock, Clock::time_poin
     check();
     tell(false);
     auto const drains = drains_;
-    mail_.wait(lock, arrived_, deadline,
-               [&] { return available() || drains_ != drains || !why_lost_.empty(); });
+    mail_.wait(
+        lock, arrived_, deadline,
+        [&] { return available() || drains_ != drains || !why_lost_.empty(); },
+        Seat::Turn::some_time);
     last_take_ = Clock::now();
     if (available()) return pop(acknowledge);
     check();

@@ -88,7 +88,7 @@ void Mail::send(std::shared_ptr<Peer> const& peer, LetterHead head,
 bool Mail::send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHead head,
                         std::span<std::byte const> bytes, Clock::time_point deadline) {
     auto const has_room = [&] { return peer->lost() || !box(peer).full; };
-    if (!wait(lock, moved_, deadline, has_room)) return false;
+    if (!wait(lock, moved_, deadline, has_room, Seat::Turn::some_time)) return false;
     if (peer->lost()) return true;
     if (bytes.size() <= small_letter) {
         send(peer, head, bytes);
@@ -98,7 +98,8 @@ bool Mail::send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHea
     auto const transfer = begin(box(peer), head, bytes, nullptr);
     pump(box(peer));
     peer->flush();
-    if (wait(lock, moved_, deadline, [&] { return transfer->ended; })) return true;
+    auto const ended = [&] { return transfer->ended; };
+    if (wait(lock, moved_, deadline, ended, Seat::Turn::some_time)) return true;
     std::erase(box(peer).transfers, transfer);
     peer->send(mail_frame::abort, {bytes_of(transfer->number)});
     return false;
@@ -154,14 +155,14 @@ void Mail::send_collected() {
     for (auto const& [peer, box] : boxes_) ship(*box);
 }
 
-bool Mail::wait_driving(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
-                        std::function<bool()> const& ready) {
+bool Mail::wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
+                std::function<bool()> const& ready, Seat::Turn turn) {
     if (ready()) return true;
     if (deadline == Clock::time_point::min()) return false;
     send_collected();
     for (auto const& [peer, box] : boxes_) box->last = {};  // what follows the answer goes at once
     bool const in_time = runtime_.seat().wait(
-        lock, changed, deadline, [&] { return ended_ || ready(); }, Seat::Turn::at_once);
+        lock, changed, deadline, [&] { return ended_ || ready(); }, turn);
     if (ended_ && !ready()) refuse_at_end();
     return in_time;
 }
@@ -187,7 +188,7 @@ void Mail::pump(Box& box) {
             box.transfers.push_back(transfer);
         } else {
             transfer->ended = true;
-            moved_.notify_all();
+            notify_all(moved_);
         }
     }
 }
@@ -232,7 +233,7 @@ void Mail::lost(std::shared_ptr<Peer> const& peer, std::string const& why) {
         boxes_.erase(found);
         if (done_) answered();
     }
-    moved_.notify_all();
+    notify_all(moved_);
     for (auto const& handler : handlers_)
         if (handler.lost) handler.lost(peer, why);
 }
@@ -242,7 +243,7 @@ void Mail::drained(std::shared_ptr<Peer> const& peer) {
     if (found == boxes_.end()) return;
     found->second->full = false;
     pump(*found->second);
-    moved_.notify_all();
+    notify_all(moved_);
 }
 
 void Mail::own_letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
@@ -257,7 +258,7 @@ void Mail::end(std::function<void()> done) {
     for (auto const& [peer, box] : boxes_) send(box->peer, {.op = ask_arrived});
     answered();
     ended_ = true;
-    moved_.notify_all();
+    notify_all(moved_);
     runtime_.seat().wake_all();
     for (auto const& handler : handlers_)
         if (handler.ended) handler.ended();

@@ -75,27 +75,13 @@ public:
     /// Sends what is collected: before this thread waits for something.
     void send_collected();
 
-    /// Waits until `ready`, having sent what is collected. False: the time is over. Throws
-    /// Unavailable when the program ends.
-    template <class Ready>
+    /// Waits until `ready`, having sent what is collected. This thread may drive the loop meanwhile:
+    /// what it waits for is told by `notify_all`. False: the time is over. Throws Unavailable when the
+    /// program ends.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
-              Ready const& ready) {
-        if (ready()) return true;
-        if (deadline == Clock::time_point::min()) return false;
-        send_collected();
-        Seat::Bystander const stands_by(runtime_.seat());
-        auto const woken = [&] { return ended_ || ready(); };
-        bool in_time = true;
-        if (deadline == never) changed.wait(lock, woken);
-        else in_time = changed.wait_until(lock, deadline, woken);
-        if (ended_) refuse_at_end();
-        return in_time;
-    }
-
-    /// The same, of what only callbacks of the loop bring, by Seat::notify: this thread may drive
-    /// the loop meanwhile.
-    bool wait_driving(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
-                      std::function<bool()> const& ready);
+              std::function<bool()> const& ready, Seat::Turn turn = Seat::Turn::at_once);
+    /// To all that wait for `changed`.
+    void notify_all(std::condition_variable& changed) { runtime_.seat().notify_all(changed); }
 
     /// Runs a callback of the loop's as those of this class: what it sends leaves after it.
     void on_loop(std::function<void()> const& work);

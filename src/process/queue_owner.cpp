@@ -26,7 +26,9 @@ bool QueueOwner::put(Lock& lock, Writer writer, Clock::time_point deadline) {
     pending_.push_back(&pending);
     auto const taken_out = [&] { std::erase(pending_, &pending); };
     try {
-        mail_.wait(lock, pending.changed, deadline, [&] { return pending.done || closed_; });
+        mail_.wait(
+            lock, pending.changed, deadline, [&] { return pending.done || closed_; },
+            Seat::Turn::some_time);
     } catch (...) {
         taken_out();
         throw;
@@ -45,7 +47,9 @@ std::optional<QueueItem> QueueOwner::take(Lock& lock, Clock::time_point deadline
         waiting_.push_back(&claim);
         dispatch();
         try {
-            mail_.wait(lock, claim.changed, deadline, [&] { return claim.item || claim.drained; });
+            mail_.wait(
+                lock, claim.changed, deadline, [&] { return claim.item || claim.drained; },
+                Seat::Turn::some_time);
         } catch (...) {
             std::erase(waiting_, &claim);
             throw;
@@ -84,7 +88,7 @@ void QueueOwner::admit() {
         pending_.pop_front();
         enqueue(std::move(first->item));
         first->done = true;
-        first->changed.notify_all();
+        mail_.notify_all(first->changed);
         if (!first->writer) continue;
         std::unique_ptr<Pending> const theirs(first);
         send(theirs->writer, QueueOp::put_done, {.number = theirs->call},
@@ -122,7 +126,7 @@ void QueueOwner::serve_first() {
     waiting_.pop_front();
     claim->item = std::move(items_.front());
     items_.pop_front();
-    claim->changed.notify_all();
+    mail_.notify_all(claim->changed);
 }
 
 // Somebody waits and nothing is here: what lies about at others is called back. Where nothing does,
@@ -132,7 +136,7 @@ void QueueOwner::call_back() {
     for (auto* const claim : std::exchange(waiting_, {})) {
         if (claim->consumer == nullptr) {
             claim->drained = true;
-            claim->changed.notify_all();
+            mail_.notify_all(claim->changed);
             continue;
         }
         auto& reader = *claim->consumer;
@@ -162,7 +166,7 @@ bool QueueOwner::recall() {
 void QueueOwner::close() {
     if (std::exchange(closed_, true)) return;
     for (auto* const pending : std::exchange(pending_, {})) {
-        pending->changed.notify_all();
+        mail_.notify_all(pending->changed);
         if (!pending->writer) continue;
         std::unique_ptr<Pending> const theirs(pending);
         send(theirs->writer, QueueOp::put_done, {.number = theirs->call},
@@ -175,8 +179,8 @@ void QueueOwner::close() {
 }
 
 void QueueOwner::ended() {
-    for (auto* const claim : waiting_) claim->changed.notify_all();
-    for (auto* const pending : pending_) pending->changed.notify_all();
+    for (auto* const claim : waiting_) mail_.notify_all(claim->changed);
+    for (auto* const pending : pending_) mail_.notify_all(pending->changed);
 }
 
 void QueueOwner::send(std::shared_ptr<Peer> const& peer, QueueOp op, LetterHead head,

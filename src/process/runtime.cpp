@@ -26,6 +26,7 @@
 #include "src/base/log.hpp"
 #include "src/base/signals_blocked.hpp"
 #include "src/base/text.hpp"
+#include "src/base/wake_up.hpp"
 #include "src/process/guests.hpp"
 #include "src/process/peers.hpp"
 
@@ -232,6 +233,7 @@ void Runtime::State::end_at_exit() {
 }
 
 Runtime::Runtime() : state_(std::make_unique<State>()) {
+    check_waiting_settings();
     {
         SignalsBlocked const blocked;
         state_->thread = std::thread([state = state_.get()] { state->run(); });

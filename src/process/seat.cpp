@@ -1,49 +1,57 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/seat.hpp"
 
-#include <sched.h>
-
+#include <algorithm>
 #include <exception>
 #include <utility>
+
+#include "src/base/wake_up.hpp"
 
 namespace sinew::process {
 namespace {
 
-// The attendant lets the seat be vacant for so long, and looks so often.
-constexpr auto vacancy = std::chrono::microseconds(100);
-constexpr auto look = std::chrono::microseconds(200);
-// A little more than an answer takes that comes at once.
-constexpr auto longest_polling = std::chrono::microseconds(25);
+// The attendant lets the seat be vacant for some wake-ups: who drives again before that is spared to
+// wake it and take its place. At least so long, as each look whether that is over is a wake-up, too.
+constexpr int vacancy_in_wake_ups = 5;
+constexpr auto least_vacancy = std::chrono::microseconds(100);
 
 thread_local bool drives = false;
-
-bool several_processors() {
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    return ::sched_getaffinity(0, sizeof mine, &mine) != 0 || CPU_COUNT(&mine) > 1;
-}
 
 }  // namespace
 
 bool Seat::driving() { return drives; }
 
-// With one processor, who looks keeps the other from answering.
 Seat::Seat(wire::Loop& loop, std::function<void(std::exception const&)> log)
-    : loop_(loop), log_(std::move(log)),
-      polling_(several_processors() ? longest_polling : std::chrono::microseconds(0)) {}
+    : loop_(loop), log_(std::move(log)) {}
+
+SpinPolicy& Seat::policy(Turn turn) {
+    auto& found = policies_[static_cast<std::size_t>(turn)];
+    if (!found) found = make_spin_policy();
+    return *found;
+}
+
+Seat::Clock::duration Seat::vacancy() const {
+    if (departures_ == 0) return {};  // nobody has driven yet
+    return std::max<Clock::duration>(least_vacancy, vacancy_in_wake_ups * wake_up().cost);
+}
 
 bool Seat::wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
                 std::function<bool()> const& ready, Turn turn) {
     auto const late = [deadline] {
         return deadline != Clock::time_point::max() && Clock::now() >= deadline;
     };
+    bool const patient = turn == Turn::some_time;
+    auto const gives_way = [&] { return attendant_is_wanted() || (patient && !next_.empty()); };
+    std::function<bool()> const over = [&] { return ready() || (patient && gives_way()); };
     // What has arrived counts, even where there is no time left.
     for (bool first = true; !ready() && (first || !late()); first = false) {
-        if (driver_ == Driver::none && !attendant_is_wanted()) {
+        if (driver_ == Driver::none && !gives_way()) {
+            auto& looks = policy(turn);
             awaited_ = &changed;
-            drive(lock, Driver::waiter, [&] { return loop_.drive(ready, deadline, polling_); });
+            drive(lock, Driver::waiter, [&] { return loop_.drive(over, deadline, looks); });
             awaited_ = nullptr;
         } else {
+            pass_on();
             follow(lock, changed, deadline, turn);
         }
     }
@@ -130,10 +138,10 @@ void Seat::attend(Lock& lock) {
     std::function<bool()> const leaves = [this] {
         return attendant_leaves_ && !attendant_is_wanted();
     };
-    wire::Polling never;
+    SpinPolicy never;
     for (auto seen = departures_; !stopped_;) {
         bool const vacant = driver_ == Driver::none;
-        if (vacant && (attendant_is_wanted() || Clock::now() - vacant_since_ >= vacancy)) {
+        if (vacant && (attendant_is_wanted() || Clock::now() - vacant_since_ >= vacancy())) {
             attendant_leaves_ = false;
             drive(lock, Driver::attendant,
                   [&] { return loop_.drive(leaves, Clock::time_point::max(), never); });
@@ -143,7 +151,7 @@ void Seat::attend(Lock& lock) {
             attendant_called_.wait(lock, [this] { return !attendant_sleeps_; });
         } else {
             seen = departures_;
-            attendant_called_.wait_for(lock, look);
+            attendant_called_.wait_for(lock, 2 * vacancy());
         }
     }
 }

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <list>
 #include <mutex>
+#include <optional>
 
+#include "src/base/spin_policy.hpp"
 #include "src/wire/loop.hpp"
-#include "src/wire/polling.hpp"
 
 namespace sinew::process {
 
@@ -31,8 +33,9 @@ public:
     static bool driving();
 
     enum class Turn : std::uint8_t {
-        at_once,    ///< drives as soon as the seat is vacant: it waits for what is on its way
-        some_time,  ///< only if it is when the wait begins: may wait for ever, for anything
+        at_once,  ///< drives as soon as the seat is vacant: it waits for what is on its way
+        some_time,  ///< only if it is when the wait begins, and until somebody waits `at_once`: may wait
+                    ///< for ever, for anything
     };
     /// Until `ready`, driving where nobody else does. What makes it ready is told by `notify`; `ready`
     /// is asked with the guard held, within callbacks as well. False: the time is over.
@@ -72,6 +75,8 @@ private:
     enum class Driver : std::uint8_t { none, waiter, attendant };
     template <class Drive>
     void drive(Lock& lock, Driver who, Drive const& drive);
+    SpinPolicy& policy(Turn turn);
+    Clock::duration vacancy() const;
     void follow(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
                 Turn turn);
     void pass_on();
@@ -80,7 +85,8 @@ private:
 
     wire::Loop& loop_;
     std::function<void(std::exception const&)> const log_;
-    wire::Polling polling_;
+    /// Of waits of each kind; made at the first.
+    std::array<std::optional<SpinPolicy>, 2> policies_;
     Driver driver_ = Driver::none;
     std::condition_variable* awaited_ = nullptr;  ///< by the waiter that drives
     std::list<std::condition_variable*> next_;    ///< whose waiters want the seat

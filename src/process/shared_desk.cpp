@@ -88,7 +88,7 @@ SharedDesk::SharedDesk(Mail& mail) : mail_(mail) {
     mail_.serve(MailService::share,
                 {[this](auto const& peer, Letter const& each) { letter(peer, each); },
                  [this](auto const& peer, std::string const& why) { lost(peer, why); },
-                 [this] { arrived_.notify_all(); }});
+                 [this] { mail_.notify_all(arrived_); }});
 }
 
 SharedDesk::Route SharedDesk::route(SharedHandle const& handle) const {
@@ -283,7 +283,7 @@ void SharedDesk::answer(std::shared_ptr<Peer> const& peer, Letter const& letter)
         each->second->bytes = bytes;
         each->second->place = place;
     }
-    arrived_.notify_all();
+    mail_.notify_all(arrived_);
 }
 
 void SharedDesk::lost(std::shared_ptr<Peer> const& peer, std::string const& why) {
@@ -292,7 +292,7 @@ void SharedDesk::lost(std::shared_ptr<Peer> const& peer, std::string const& why)
     std::erase_if(kept_, [&](auto const& each) { return each.first.first == peer.get(); });
     for (auto& [id, own] : own_)
         for (auto const& each : own.copies.lost(peer)) ship(each, id, own);
-    arrived_.notify_all();
+    mail_.notify_all(arrived_);
 }
 
 }  // namespace sinew::process

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "src/base/text.hpp"
+#include "src/base/wake_up.hpp"
 #include "src/wire/loop_handles.hpp"
 #include "src/wire/loop_state.hpp"
 
@@ -36,6 +37,7 @@ bool Loop::State::asio_is_idle() const {
 void Loop::State::turns() {
     std::optional<Clock::time_point> began;
     bool some = poller.poll();
+    if (some) note_slept();
     for (int i = 0; some; ++i) {
         {
             Watched const watched(here);
@@ -46,7 +48,7 @@ void Loop::State::turns() {
             if ((i + 1 >= most_turns_in_a_row || taken > longest_run_of_turns) && !asio_is_idle())
                 return;
         }
-        some = linger.wait([this] { return may_linger(); });
+        some = await_next();
     }
 }
 
@@ -130,6 +132,19 @@ Loop::Loop(std::mutex& guard) : state_(std::make_unique<State>(&guard)) {}
 Loop::~Loop() = default;
 
 void Loop::run() {
+    if (!state_->own_policy) state_->own_policy = make_spin_policy();
+    run(*state_->own_policy);
+}
+
+void Loop::run(SpinPolicy& policy) {
+    struct Policy {
+        ~Policy() {
+            state.policy = nullptr;
+            state.nothing_since = {};
+        }
+        State& state;
+    } const its{*state_};
+    state_->policy = &policy;
     state_->io.run();
     // Only now, so that a `stop` that comes before `run` is not lost.
     state_->io.restart();

@@ -8,10 +8,13 @@
 #include <memory>
 #include <mutex>
 
+namespace sinew {
+class SpinPolicy;
+}
+
 namespace sinew::wire {
 
 using Clock = std::chrono::steady_clock;
-class Polling;
 
 /// Events of one thread: timers, file descriptors, signals, work posted by other threads.
 ///
@@ -47,12 +50,15 @@ public:
     Loop& operator=(Loop const&) = delete;
     ~Loop();
 
-    /// Until `stop`; may be called again afterwards.
+    /// Until `stop`; may be called again afterwards. Where nothing is ready it looks for a moment
+    /// before it sleeps, as the machine's policy says (see make_spin_policy).
     void run();
+    /// ... as `policy` says, which must live as long as the call.
+    void run(SpinPolicy& policy);
     /// Until `done`, which is asked with the guard held: at first, and after each turn; or until the
     /// deadline, when what is ready by then has had its turn. Whether it sleeps at once while nothing
-    /// is ready, `polling` tells. False: `stop` has ended it.
-    bool drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling);
+    /// is ready, `policy` tells. False: `stop` has ended it.
+    bool drive(std::function<bool()> const& done, Clock::time_point deadline, SpinPolicy& policy);
     /// Instead, without a wait: what is ready has one turn. Costs one system call where nothing is.
     bool glance();
     /// Any thread, and signal-safe callbacks of `signals` too.

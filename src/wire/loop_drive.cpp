@@ -9,6 +9,8 @@ struct Loop::State::Driving {
     ~Driving() {
         state.done = nullptr;
         state.deadline = Clock::time_point::max();
+        state.policy = nullptr;
+        state.nothing_since = {};
     }
     State& state;
 };
@@ -23,17 +25,42 @@ bool Loop::State::begin_drive(std::function<bool()> const& wanted, Clock::time_p
     return wanted();
 }
 
-// Without the guard while there is nothing, and without asio. True: there was something.
-bool Loop::State::look(Clock::duration time, Polling& polling) {
-    auto const began = Clock::now();
+// A wait begins: first looks, for as long as its policy says; without the guard while there is
+// nothing, and without asio. What that has to do ends the look. True: something is ready.
+bool Loop::State::look(Clock::time_point until) {
+    if (policy == nullptr) return false;
+    auto const began = nothing_since = Clock::now();
+    auto const time = std::min<Clock::duration>(policy->time(), until - began);
+    if (time <= Clock::duration::zero()) return false;
     auto now = began;
     bool found = false;
-    while (!(found = poller.poll()) && now - began < time && !io.stopped()) now = Clock::now();
-    polling.looked(found, Clock::now() - began);
-    if (!found) return false;
-    Watched const watched(here);
-    turn();
-    return true;
+    while (!(found = poller.poll()) && now - began < time && posted.load() == begun &&
+           !io.stopped())
+        now = Clock::now();
+    if (found) {
+        policy->found(Clock::now() - began);
+        nothing_since = {};
+    } else if (now - began >= time) {
+        policy->missed(now - began);
+    }
+    return found;
+}
+
+// Something is ready, for which this thread has slept.
+void Loop::State::note_slept() {
+    if (policy == nullptr || nothing_since == Clock::time_point{}) return;
+    policy->slept(Clock::now() - nothing_since);
+    nothing_since = {};
+}
+
+// Looks, and sleeps where asio can be left alone meanwhile. False: nothing is ready.
+bool Loop::State::await_next() {
+    auto const idle = [this] { return may_linger(); };
+    if (idle() && look(Clock::time_point::max())) return true;
+    if (nothing_since == Clock::time_point{}) nothing_since = Clock::now();
+    bool const found = linger.wait(idle);
+    if (found) note_slept();
+    return found;
 }
 
 bool Loop::State::asio_is_due(Clock::time_point now) const {
@@ -55,22 +82,28 @@ void Loop::State::sleep() {
     served = Clock::now();
 }
 
-bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline, Polling& polling) {
+bool Loop::drive(std::function<bool()> const& done, Clock::time_point deadline,
+                 SpinPolicy& policy) {
     auto& state = *state_;
     State::Driving const driving{state};
+    state.policy = &policy;
     if (state.begin_drive(done, deadline)) return true;
     while (!state.io.stopped()) {
         auto const now = Clock::now();
         if (state.asio_is_due(now)) {
             if (state.serve_timers()) return true;
-        } else if (auto const time = polling.time(); time > Clock::duration::zero()) {
-            if (state.look(std::min(time, deadline - now), polling) && state.ask()) return true;
-        } else if (now < deadline) {
-            state.sleep();
-            if (state.ask()) return true;
-        } else {
+        } else if (now >= deadline) {
             state.serve_timers();
             return true;
+        } else if (state.look(deadline)) {
+            {
+                Watched const watched(state.here);
+                state.turn();
+            }
+            if (state.ask()) return true;
+        } else {
+            state.sleep();
+            if (state.ask()) return true;
         }
     }
     state.io.restart();

@@ -11,12 +11,13 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <utility>
 #include <vector>
 
+#include "src/base/spin_policy.hpp"
 #include "src/wire/linger.hpp"
 #include "src/wire/poller.hpp"
-#include "src/wire/polling.hpp"
 #include "src/wire/surroundings.hpp"
 
 namespace sinew::wire {
@@ -42,7 +43,9 @@ struct Loop::State {
     void turn();
     struct Driving;
     bool begin_drive(std::function<bool()> const& wanted, Clock::time_point until);
-    bool look(Clock::duration time, Polling& polling);
+    bool look(Clock::time_point until);
+    bool await_next();
+    void note_slept();
     bool asio_is_due(Clock::time_point now) const;
     bool serve_timers();
     void sleep();
@@ -64,7 +67,10 @@ struct Loop::State {
     std::uint64_t begun = 0;
     std::vector<std::shared_ptr<TurnEnd>> deferred, ending;
     bool in_turn = false, end_posted = false, again_posted = false;
-    // Of who drives.
+    // Of who runs or drives.
+    std::optional<SpinPolicy> own_policy;  ///< of `run`
+    SpinPolicy* policy = nullptr;          ///< null: nobody yet
+    Clock::time_point nothing_since = {};  ///< nothing was ready; zero: something is
     std::function<bool()> const* done = nullptr;
     Clock::time_point deadline = Clock::time_point::max();
     Clock::time_point served{};  ///< when timers and posted work have last had their turn

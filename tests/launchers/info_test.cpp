@@ -60,6 +60,8 @@ TEST(InfoMachine, IsToldAsValidJson) {
         EXPECT_EQ(Section::parse(section.dump()), section);
     EXPECT_EQ(host_section(machine)["usable cores"], machine.cores.size());
     EXPECT_TRUE(limits_section().contains("open files"));
+    EXPECT_GT(waiting_section()["wake-up, us"].get<double>(), 0);
+    EXPECT_TRUE(waiting_section().contains("source"));
 }
 
 }  // namespace

@@ -236,6 +236,38 @@ TEST_F(SeatTest, TheOthersAreServedWhenTheDriverGoes) {
     lock.lock();
 }
 
+// One who gets from a queue, where nothing comes for long, beside one who makes calls.
+TEST_F(SeatTest, WhoMayWaitForeverGivesWayToWhoWaitsForAnAnswer) {
+    Lock lock(guard);
+    Mailbox mine(loop, seat), theirs(loop, seat);
+    wait_until_driving(mine, lock);
+    std::thread::id patient_id;
+    std::thread patient([&] {
+        Lock held(guard);
+        patient_id = std::this_thread::get_id();
+        int received = 0;  // until it has driven itself
+        while (received < 10'000 && theirs.received_by != patient_id)
+            EXPECT_TRUE(theirs.wait(held, ++received, Clock::now() + 60s, Seat::Turn::some_time));
+        EXPECT_EQ(theirs.received_by, patient_id);
+        EXPECT_TRUE(theirs.wait(held, received + 1, Clock::now() + 60s, Seat::Turn::some_time));
+    });
+    for (int i = 0;
+         i < 10'000 && (patient_id == std::thread::id() || theirs.received_by != patient_id); ++i) {
+        lock.unlock();
+        theirs.put();
+        std::this_thread::sleep_for(1ms);
+        lock.lock();
+    }
+    int const before = theirs.arrived;
+    wait_until_driving(mine, lock);
+    // What comes for the other reaches it nevertheless.
+    theirs.put();
+    EXPECT_TRUE(theirs.wait(lock, before + 1, Clock::now() + 60s));
+    lock.unlock();
+    patient.join();
+    lock.lock();
+}
+
 TEST_F(SeatTest, AnotherThreadMayEndTheWait) {
     Lock lock(guard);
     Mailbox box(loop, seat);
