@@ -14,8 +14,9 @@ namespace sinew::mpi {
 /// MPI_THREAD_MULTIPLE non-blocking calls progress by themselves, below that in test and wait.
 Communicator communicator(MPI_Comm comm);
 
-/// The MPI communicator beneath, for MPI calls of your own (tags from 2 on). Owned by `comm`, valid
-/// as long as it. Unavailable when `comm` does not run over MPI.
+/// An MPI communicator of the same ranks, for MPI calls of your own (tags from 2 on). Owned by `comm`,
+/// valid as long as it. Of a communicator that was split from another the first call makes it, and is
+/// collective over its ranks. Unavailable when `comm` does not run over MPI.
 MPI_Comm to_mpi(Communicator const& comm);
 
 /// A predefined MPI type to ours; UsageError names one that has no counterpart (derived types,

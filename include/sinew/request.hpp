@@ -22,7 +22,8 @@ struct Received {
 ///
 /// The buffers of the operation belong to it until `wait` has returned or `test`/`wait_for` has
 /// said true. The destructor therefore waits (bounded by the operation's deadline, after which the
-/// transfer is cancelled and the failure logged). Errors are thrown by wait, test and wait_for,
+/// transfer is cancelled and the failure logged; a receive that met no message is taken back then, and
+/// the communicator stays usable). `cancel` is how to let go of a receive sooner. Errors are thrown by wait, test and wait_for,
 /// once; afterwards the request is empty. An empty request is done.
 class Request {
 public:
@@ -39,6 +40,11 @@ public:
     bool test();
     /// As `wait`, at most this long; true when the operation has ended.
     bool wait_for(std::chrono::nanoseconds limit);
+
+    /// Takes back a receive that no message has met: true, and the buffer is the caller's again; the
+    /// request is then empty. False for all others, which go on as if nothing had been asked: an empty
+    /// request, a receive whose message is here or arriving, a send, a collective. Does not block.
+    bool cancel();
 
 private:
     void finish() noexcept;

@@ -58,6 +58,9 @@ public:
     virtual bool test(Ticket& ticket, Received* received = nullptr) = 0;
     /// Gives a transfer up, as far as the medium allows, so that its buffer is left alone.
     virtual void cancel(Ticket& ticket) noexcept = 0;
+    /// Takes back a receive that has not met its message: true, and the ticket is null. False: it has,
+    /// or that cannot be told; the ticket is as it was, and the transfer goes on.
+    virtual bool withdraw(Ticket& ticket) noexcept = 0;
     /// Whether the medium may still read or write the buffer of a transfer that was cancelled. Once
     /// true it stays so: memory lent to a cancelled transfer must then never be freed.
     virtual bool holds_cancelled_buffers() const noexcept { return false; }
@@ -71,9 +74,13 @@ public:
     /// Ranks known to have died, as far as the medium can tell. Cheap enough for every few ms.
     virtual std::vector<int> lost() = 0;
 
+    /// What this rank proposes as the `lane` of the next split; the members take the largest.
+    virtual std::uint64_t free_lane() const { return 0; }
     /// A transport of `members` alone (ranks of this one, in the new order), with messages of its
-    /// own. Collective over the members, which must all be on their way here already.
-    virtual std::unique_ptr<Transport> split(std::span<int const> members) = 0;
+    /// own. Collective over the members, which must all be on their way here already, and have agreed
+    /// on `lane`: the largest that any of them proposed.
+    virtual std::unique_ptr<Transport> split(std::span<int const> members,
+                                             std::uint64_t lane = 0) = 0;
 };
 
 }  // namespace sinew

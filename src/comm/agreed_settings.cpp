@@ -51,7 +51,10 @@ std::string differences(CommonSettings const& own, CommonSettings const& agreed)
     compare("SINEW_CHECK", own.check, agreed.check);
     compare("SINEW_ALGORITHM", quoted(own.forced_algorithms), quoted(agreed.forced_algorithms));
     compare("SINEW_CALIBRATE", own.calibrate, agreed.calibrate);
-    compare("SINEW_TIMEOUT", seconds_text(own.timeout), seconds_text(agreed.timeout));
+    compare("SINEW_TIMEOUT", seconds_text(own.deadlines.silent),
+            seconds_text(agreed.deadlines.silent));
+    compare("SINEW_LATE_TIMEOUT", seconds_text(own.deadlines.late),
+            seconds_text(agreed.deadlines.late));
     return all;
 }
 
@@ -66,7 +69,8 @@ void warn_once(std::string const& self, std::string const& differing) {
 }  // namespace
 
 SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
-    return {.timeout_ns = std::chrono::nanoseconds(settings.timeout).count(),
+    return {.timeout_ns = std::chrono::nanoseconds(settings.deadlines.silent).count(),
+            .late_timeout_ns = std::chrono::nanoseconds(settings.deadlines.late).count(),
             .algorithms_hash = hash_of_text(settings.forced_algorithms),
             .algorithms_bytes = static_cast<std::uint32_t>(settings.forced_algorithms.size()),
             .check = settings.check,
@@ -77,7 +81,8 @@ void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest cons
                     CommonSettings& own, std::string const& self) {
     SettingsDigest const& first = by_rank.front();
     CommonSettings agreed = own;
-    agreed.timeout = std::chrono::nanoseconds(first.timeout_ns);
+    agreed.deadlines = {std::chrono::nanoseconds(first.timeout_ns),
+                        std::chrono::nanoseconds(first.late_timeout_ns)};
     agreed.check = first.check != 0;
     agreed.calibrate = first.calibrate != 0;
     bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {

@@ -14,6 +14,7 @@ namespace sinew::detail {
 /// ranks: launchers do not carry the environment to other hosts by themselves.
 struct SettingsDigest {
     std::int64_t timeout_ns = 0;
+    std::int64_t late_timeout_ns = 0;
     std::uint64_t algorithms_hash = 0;
     std::uint32_t algorithms_bytes = 0;
     std::uint8_t check = 0;

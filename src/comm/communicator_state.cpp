@@ -10,8 +10,7 @@
 namespace sinew::detail {
 
 CommonSettings CommonSettings::from_environment() {
-    using namespace std::chrono_literals;
-    return {.timeout = env_duration("SINEW_TIMEOUT", 5min),
+    return {.deadlines = Deadlines::from_environment(),
             .check = env_flag("SINEW_CHECK", false),
             .calibrate = env_flag("SINEW_CALIBRATE", true),
             .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
@@ -117,8 +116,7 @@ Request CommunicatorState::start(Invocation const& call) {
 std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Role role) {
     auto owned = std::make_shared<OwnedInvocation>(call);
     auto operation = std::make_shared<Operation>(
-        engine_, timeout_of(call.options),
-        [state = shared_from_this(), owned, role](Operation& self) {
+        engine_, [state = shared_from_this(), owned, role](Operation& self) {
             struct Ended {
                 CommunicatorState& state;
                 ~Ended() { state.pending_.fetch_sub(1, std::memory_order_release); }
@@ -126,9 +124,9 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
             state->throw_if_lost();
             state->execute(owned->call, &self, role);
         });
-    operation->start_clock();
     engine_->submit(operation, this);
     pending_.fetch_add(1, std::memory_order_relaxed);  // it may have ended already: then 0 again
+    engine_->drive();  // where no thread does it, the first messages leave now
     return operation;
 }
 
@@ -144,7 +142,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
             state.watch_.leave();
         }
     } const left{*this};
-    Waiting waiting(watch_, *engine_, operation, timeout_of(call.options), pace(), true,
+    Waiting waiting(watch_, *engine_, operation, deadlines_of(call.options), pace(), true,
                     [&] { return text(call.text(), " #", sequence); });
     bool under_way = false;
     try {

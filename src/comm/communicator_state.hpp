@@ -29,11 +29,11 @@ inline constexpr int first_user_tag = 2;
 
 /// What the communicators of one job share. Equal on all ranks: rank 0's hold, see adopt_settings.
 struct CommonSettings {
-    std::chrono::nanoseconds timeout;  ///< SINEW_TIMEOUT
-    bool check;                        ///< SINEW_CHECK
-    bool calibrate = true;             ///< SINEW_CALIBRATE
-    std::string forced_algorithms;     ///< SINEW_ALGORITHM
-    bool oversubscribed = false;       ///< more ranks on this node than cpus they may use
+    Deadlines deadlines;            ///< SINEW_TIMEOUT, SINEW_LATE_TIMEOUT
+    bool check;                     ///< SINEW_CHECK
+    bool calibrate = true;          ///< SINEW_CALIBRATE
+    std::string forced_algorithms;  ///< SINEW_ALGORITHM
+    bool oversubscribed = false;    ///< more ranks on this node than cpus they may use
 
     static CommonSettings from_environment();
 };
@@ -50,6 +50,8 @@ struct Message {
 
     std::string text() const;
 };
+
+class MessageTickets;
 
 /// Behind a Communicator: runs invocations over a transport, one after the other, in the caller's
 /// thread or in a fiber of the engine, and remembers why it cannot go on once it cannot.
@@ -95,12 +97,15 @@ private:
     template <class TellOthers>
     [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
     Received transfer(Message const& message);
+    void await(MessageTickets& tickets, Message const& message, Operation& self);
     void check_message(Message const& message) const;
     Waiting::Pace pace() const;
     void throw_if_lost() const;
     void remember_loss(std::exception_ptr error) noexcept;
-    std::chrono::nanoseconds timeout_of(CallOptions const& options) const {
-        return options.timeout.count() > 0 ? options.timeout : settings_.timeout;
+    /// What a call asks for is meant to the letter: its time is over also for those who live.
+    Deadlines deadlines_of(CallOptions const& options) const {
+        return options.timeout.count() > 0 ? Deadlines{options.timeout, options.timeout}
+                                           : settings_.deadlines;
     }
 
     std::unique_ptr<Transport> transport_;

@@ -4,6 +4,7 @@
 #include <sys/prctl.h>
 
 #include <algorithm>
+#include <array>
 #include <optional>
 #include <utility>
 
@@ -26,23 +27,13 @@ constexpr auto nap = 20us;
 
 }  // namespace
 
-Operation::Operation(std::shared_ptr<Engine> engine, std::chrono::nanoseconds timeout,
-                     std::function<void(Operation&)> body)
-    : engine_(std::move(engine)), timeout_(timeout), body_(std::move(body)) {}
+Operation::Operation(std::shared_ptr<Engine> engine, std::function<void(Operation&)> body,
+                     bool can_be_withdrawn)
+    : withdrawable(can_be_withdrawn), engine_(std::move(engine)), body_(std::move(body)) {}
 
 Received Operation::take_result() {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     return received;
-}
-
-void Operation::start_clock() {
-    Clock::rep none = 0;
-    deadline_.compare_exchange_strong(none, after(timeout_).time_since_epoch().count());
-}
-
-bool Operation::expired(Clock::time_point now) const {
-    auto const deadline = deadline_.load(std::memory_order_relaxed);
-    return deadline != 0 && now.time_since_epoch().count() > deadline;
 }
 
 std::shared_ptr<Engine> Engine::make(Threading threading) {
@@ -52,6 +43,16 @@ std::shared_ptr<Engine> Engine::make(Threading threading) {
             raw->run();
             if (raw->orphaned_) delete raw;
         });
+    return engine;
+}
+
+std::shared_ptr<Engine> Engine::of_process(Threading threading) {
+    static std::mutex mutex;
+    static std::array<std::weak_ptr<Engine>, 2> engines;
+    std::lock_guard const lock(mutex);
+    auto& known = engines.at(threading == Threading::any ? 1 : 0);
+    auto engine = known.lock();
+    if (!engine) known = engine = make(threading);
     return engine;
 }
 

@@ -37,19 +37,33 @@ public:
     }
 
     /// `body` runs in a fiber of the engine; what it throws is kept for `take_result`.
-    Operation(std::shared_ptr<Engine> engine, std::chrono::nanoseconds timeout,
-              std::function<void(Operation&)> body);
+    Operation(std::shared_ptr<Engine> engine, std::function<void(Operation&)> body,
+              bool can_be_withdrawn = false);
 
     Engine& engine() const { return *engine_; }
     bool done() const { return done_.load(std::memory_order_acquire); }
     /// After the end: what came, or throws what went wrong.
     Received take_result();
 
-    /// Deadline from now on, unless it has one. Collectives get theirs at the start, messages when
-    /// somebody waits for them.
-    void start_clock();
-    bool expired(Clock::time_point now) const;
-    std::chrono::nanoseconds timeout() const { return timeout_; }
+    /// Somebody waits for it from now on: the time of a message counts from then, that of a
+    /// collective from when it runs.
+    void await() { awaited_.store(true, std::memory_order_relaxed); }
+    bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
+
+    /// What became of a wish to take the operation back.
+    enum class Withdrawal : std::uint8_t { none, asked, refused, done };
+    void ask_to_withdraw() { withdrawal_.store(Withdrawal::asked, std::memory_order_release); }
+    Withdrawal withdrawal() const { return withdrawal_.load(std::memory_order_acquire); }
+    /// For the body: the answer to `asked`.
+    void answer_withdrawal(bool done) {
+        withdrawal_.store(done ? Withdrawal::done : Withdrawal::refused, std::memory_order_release);
+    }
+    /// Whoever asked for it is not interested in its result any more.
+    void disown() { disowned_.store(true, std::memory_order_relaxed); }
+    bool disowned() const { return disowned_.load(std::memory_order_relaxed); }
+    /// Whether it can be taken back at all: a receive can, a collective cannot.
+    bool const withdrawable;
+
     /// For the body: lets others run; to be called again and again while it waits.
     void suspend() { fiber_->suspend(); }
 
@@ -58,12 +72,13 @@ public:
 private:
     friend class Engine;
     std::shared_ptr<Engine> engine_;
-    std::chrono::nanoseconds timeout_;
     std::function<void(Operation&)> body_;
     std::unique_ptr<Fiber> fiber_;
     void const* chain_ = nullptr;
     std::exception_ptr error_;
-    std::atomic<Clock::rep> deadline_{0};
+    std::atomic<bool> awaited_{false};
+    std::atomic<bool> disowned_{false};
+    std::atomic<Withdrawal> withdrawal_{Withdrawal::none};
     std::atomic<bool> done_{false};
 };
 
@@ -78,6 +93,9 @@ public:
     /// Operations that still run when the last reference goes are abandoned. That may happen in the
     /// engine's own thread: the last operation to end may hold the last reference.
     static std::shared_ptr<Engine> make(Threading threading);
+    /// The one that all communicators of a process that is one rank share, for as long as one of
+    /// them lives: a thread for each would wake up for each.
+    static std::shared_ptr<Engine> of_process(Threading threading);
     Engine(Engine const&) = delete;
     Engine& operator=(Engine const&) = delete;
 

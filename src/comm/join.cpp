@@ -102,7 +102,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     if (size > 1) {
         NodeLayout const early = nodes;
         Watch watch(*transport, early, watch_tag);
-        Waiting waiting(watch, *engine, nullptr, settings.timeout, {.spins = 100, .yields = 4000},
+        Waiting waiting(watch, *engine, nullptr, settings.deadlines, {.spins = 100, .yields = 4000},
                         true, [] { return std::string("joining the world"); });
         Channel channel(*transport, waiting, collective_tag);
         watch.enter(Collective::allgather);

@@ -8,14 +8,12 @@
 
 namespace sinew::detail {
 
-namespace {
-
 /// Tickets of a message under way; given up when the wait for them fails.
-class Tickets {
+class MessageTickets {
 public:
-    explicit Tickets(Transport& transport) : transport_(transport) {}
-    Tickets(Tickets const&) = delete;
-    ~Tickets() {
+    explicit MessageTickets(Transport& transport) : transport_(transport) {}
+    MessageTickets(MessageTickets const&) = delete;
+    ~MessageTickets() {
         if (receiving) transport_.cancel(receiving);
         if (sending) transport_.cancel(sending);
     }
@@ -30,6 +28,11 @@ public:
                 message.to, tag,
                 {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
     }
+    /// Whether it is a receive and no more. A send cannot be taken back: not over every medium, and
+    /// the receiver may know of it.
+    bool can_be_withdrawn() const { return receiving && !sending; }
+    /// True when the receive had met no message, and is forgotten.
+    bool withdraw() { return can_be_withdrawn() && transport_.withdraw(receiving); }
     /// True when both are done.
     bool test() {
         bool const came = !receiving || transport_.test(receiving, &received);
@@ -47,8 +50,6 @@ public:
 private:
     Transport& transport_;
 };
-
-}  // namespace
 
 void CommunicatorState::check_message(Message const& message) const {
     auto const refuse = [&](auto const&... words) {
@@ -76,9 +77,9 @@ void CommunicatorState::check_message(Message const& message) const {
 }
 
 Received CommunicatorState::transfer(Message const& message) {
-    Tickets tickets(*transport_);
+    MessageTickets tickets(*transport_);
     tickets.start(message);
-    Waiting waiting(watch_, *engine_, nullptr, timeout_of(message.options), pace(), false,
+    Waiting waiting(watch_, *engine_, nullptr, deadlines_of(message.options), pace(), false,
                     [&] { return message.text(); });
     int polls = 0;
     while (!tickets.test())
@@ -99,27 +100,43 @@ Received CommunicatorState::run(Message const& message) {
     }
 }
 
+void CommunicatorState::await(MessageTickets& tickets, Message const& message, Operation& self) {
+    Waiting waiting(watch_, *engine_, &self, deadlines_of(message.options), pace(), false,
+                    [&] { return message.text(); });
+    try {
+        for (int round = 0; !tickets.test(); ++round) {
+            if (self.withdrawal() == Operation::Withdrawal::asked) {
+                bool const taken_back = tickets.withdraw();
+                self.answer_withdrawal(taken_back);
+                if (taken_back) return;
+                continue;
+            }
+            waiting.idle(round, tickets.receiving ? message.from : message.to, 0, 0);
+        }
+    } catch (Timeout const&) {
+        // A receive that nobody sends to and nobody waits for: taken back whole, it does no harm.
+        if (!self.disowned() || !tickets.withdraw()) remember_loss(std::current_exception());
+        throw;
+    } catch (...) {
+        remember_loss(std::current_exception());
+        throw;
+    }
+    self.received = tickets.result(message);
+}
+
 Request CommunicatorState::start(Message const& message) {
     throw_if_lost();
     check_message(message);
     engine_->check_room();
     // Started here, not in the fiber: the order of messages is the order of the calls.
-    auto tickets = std::make_shared<Tickets>(*transport_);
+    auto tickets = std::make_shared<MessageTickets>(*transport_);
     tickets->start(message);
     auto operation = std::make_shared<Operation>(
-        engine_, timeout_of(message.options),
+        engine_,
         [state = shared_from_this(), tickets, message](Operation& self) {
-            Waiting waiting(state->watch_, *state->engine_, &self, self.timeout(), state->pace(),
-                            false, [&] { return message.text(); });
-            try {
-                for (int round = 0; !tickets->test(); ++round)
-                    waiting.idle(round, tickets->receiving ? message.from : message.to, 0, 0);
-            } catch (...) {
-                state->remember_loss(std::current_exception());
-                throw;
-            }
-            self.received = tickets->result(message);
-        });
+            state->await(*tickets, message, self);
+        },
+        tickets->can_be_withdrawn());
     engine_->submit(operation, nullptr);
     return Request(std::move(operation));
 }

@@ -141,17 +141,20 @@ Communicator communicator(MPI_Comm comm) {
     if (PMPI_Comm_test_inter(comm, &between_groups) == MPI_SUCCESS && between_groups != 0)
         throw UsageError(
             "sinew::mpi::communicator: this is an inter-communicator, whose ranks are those of "
-            "another "
-            "group. Merge the two groups first (MPI_Intercomm_merge)");
-    auto transport = std::make_unique<MpiTransport>(comm);
-    auto engine = detail::Engine::make(transport->threading());
-    return Communicator(detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(),
-                                     detail::CommonSettings::from_environment()));
+            "another group. Merge the two groups first (MPI_Intercomm_merge)");
+    auto const settings = detail::CommonSettings::from_environment();
+    auto transport = std::make_unique<MpiTransport>(comm, settings.deadlines.late);
+    auto engine = detail::Engine::of_process(transport->threading());
+    return Communicator(
+        detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(), settings));
 }
 
 MPI_Comm to_mpi(Communicator const& comm) {
-    if (auto const* const transport = dynamic_cast<MpiTransport const*>(&comm.transport()))
+    if (auto* const transport = dynamic_cast<MpiTransport*>(&comm.transport())) {
+        // The call that makes it has no deadline: all must be here when it begins.
+        if (!transport->has_native()) comm.state().run({.collective = Collective::barrier});
         return transport->native();
+    }
     throw Unavailable(text("this communicator runs over ", comm.transport().name(),
                            ", not over MPI. Start the program with mpirun"));
 }

@@ -2,6 +2,7 @@
 #include <sinew/request.hpp>
 
 #include <exception>
+#include <thread>
 #include <utility>
 
 #include "src/base/log.hpp"
@@ -20,7 +21,7 @@ Request::~Request() { finish(); }
 
 Received Request::wait() {
     if (!operation_) return {};
-    operation_->start_clock();
+    operation_->await();
     operation_->engine().wait(*operation_, std::nullopt);
     return std::exchange(operation_, nullptr)->take_result();
 }
@@ -40,7 +41,24 @@ bool Request::wait_for(std::chrono::nanoseconds limit) {
     return true;
 }
 
-void Request::finish() noexcept try { wait(); } catch (std::exception const& error) {
+bool Request::cancel() {
+    if (!operation_ || !operation_->withdrawable || operation_->done()) return false;
+    using Withdrawal = detail::Operation::Withdrawal;
+    operation_->ask_to_withdraw();
+    while (!operation_->done() && operation_->withdrawal() == Withdrawal::asked) {
+        operation_->engine().drive();
+        std::this_thread::yield();
+    }
+    if (operation_->withdrawal() != Withdrawal::done) return false;
+    operation_->engine().wait(*operation_, std::nullopt);
+    operation_ = nullptr;
+    return true;
+}
+
+void Request::finish() noexcept try {
+    if (operation_) operation_->disown();
+    wait();
+} catch (std::exception const& error) {
     log_warning(std::string("a request nobody waited for failed: ") + error.what());
 } catch (...) {
     log_warning("a request nobody waited for failed by an exception that is no std::exception");

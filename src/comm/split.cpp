@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <utility>
 
+#include "src/base/retained.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
 #include "src/comm/node_layout.hpp"
@@ -11,31 +13,43 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     struct Choice {
         std::int32_t color;
         std::int32_t key;
+        std::uint64_t lane;
     };
     auto const size = static_cast<std::size_t>(transport_->size());
     int const self = transport_->rank();
     std::vector<Choice> choices(size);
-    choices[static_cast<std::size_t>(self)] = {color.value_or(-1), key};
-    Buffer const all(choices.data(), size * 2, DataType::Kind::i32);
-    // Everyone has arrived when this ends: the transport's own split needs no deadline.
-    Invocation const exchange{
-        .collective = Collective::allgather, .in = all, .out = all, .in_place = true};
-    if (color && *color < 0) {
-        Refusal const refusal(text(watch_.self_text(), ": split: color ", *color,
-                                   " (must not be negative). To join no part, call split_none"),
-                              true);
-        run(exchange, &refusal);
+    choices[static_cast<std::size_t>(self)] = {color.value_or(-1), key, transport_->free_lane()};
+    try {
+        Buffer const all(choices.data(), size, DataType::opaque(sizeof(Choice)));
+        // Everyone has arrived when this ends, and knows all that the part needs: that comes about
+        // without another message, so that a rank which dies now keeps nobody waiting.
+        Invocation const exchange{
+            .collective = Collective::allgather, .in = all, .out = all, .in_place = true};
+        if (color && *color < 0) {
+            Refusal const refusal(text(watch_.self_text(), ": split: color ", *color,
+                                       " (must not be negative). To join no part, call split_none"),
+                                  true);
+            run(exchange, &refusal);
+        }
+        run(exchange);
+    } catch (...) {
+        if (transport_->holds_cancelled_buffers()) retain_value_until_exit(std::move(choices));
+        throw;
     }
-    run(exchange);
     if (!color) return nullptr;
 
     std::vector<int> members;
-    for (int r = 0; r < transport_->size(); ++r)
-        if (choices[static_cast<std::size_t>(r)].color == *color) members.push_back(r);
+    std::uint64_t lane = 0;
+    for (int r = 0; r < transport_->size(); ++r) {
+        Choice const& choice = choices[static_cast<std::size_t>(r)];
+        if (choice.color != *color) continue;
+        members.push_back(r);
+        lane = std::max(lane, choice.lane);
+    }
     std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
         return choices[static_cast<std::size_t>(a)].key < choices[static_cast<std::size_t>(b)].key;
     });
-    auto part = transport_->split(members);
+    auto part = transport_->split(members, lane);
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
     return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
                                                tuner_.model(), settings_);

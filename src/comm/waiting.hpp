@@ -6,6 +6,7 @@
 #include <string>
 
 #include "collectives/channel.hpp"
+#include "src/base/deadlines.hpp"
 #include "src/comm/engine.hpp"
 #include "src/comm/watch.hpp"
 
@@ -22,9 +23,9 @@ public:
 
     /// `what`: the operation in words, called only when it failed. `operation`: the fiber it runs in,
     /// or null. `in_collective` as in Watch::investigate.
-    Waiting(Watch& watch, Engine& engine, Operation* operation, std::chrono::nanoseconds timeout,
+    Waiting(Watch& watch, Engine& engine, Operation* operation, Deadlines const& deadlines,
             Pace pace, bool in_collective, std::function<std::string()> what)
-        : watch_(watch), engine_(engine), operation_(operation), timeout_(timeout), pace_(pace),
+        : watch_(watch), engine_(engine), operation_(operation), deadlines_(deadlines), pace_(pace),
           in_collective_(in_collective), what_(std::move(what)) {}
 
     int spins() const override { return operation_ != nullptr ? 1 : pace_.spins; }
@@ -39,17 +40,24 @@ private:
 
     void pause(int round);
     void look_around(int peer, int step, int steps);
-    std::string stopped(Clock::time_point now, int peer, int step, int steps) const;
+    void count(Clock::time_point now, bool progressed);
+    void decide(Clock::time_point now, int peer, int step, int steps);
+    std::string waits(Clock::time_point now, char const* how, int peer, int step, int steps) const;
 
     Watch& watch_;
     Engine& engine_;
     Operation* operation_;
-    std::chrono::nanoseconds timeout_;
+    Deadlines deadlines_;
     Pace pace_;
     bool in_collective_;
     std::function<std::string()> what_;
     Clock::time_point start_{};  // of the first wait that lasted
+    Clock::time_point seen_{};   // when it was polled last
     Clock::time_point next_look_{};
+    Clock::duration waited_{};    // since the last progress
+    Clock::duration forgiven_{};  // of that, when the others were last found to be only late
+    bool warned_ = false;
+    bool all_came_ = false;  // already when the time was over last
 };
 
 }  // namespace sinew::detail

@@ -145,7 +145,7 @@ std::string Watch::describe(int rank, Standing const& mine) const {
                 name(answer->collective), " #", answer->sequence, ')');
 }
 
-std::string Watch::investigate(bool in_collective, int peer) {
+Watch::Findings Watch::investigate(bool in_collective, int peer) {
     std::unique_lock const lock(mutex_);
     std::fill(answers_.begin(), answers_.end(), std::nullopt);
     Notice query;
@@ -164,26 +164,34 @@ std::string Watch::investigate(bool in_collective, int peer) {
     } while (missing() > 0 && Clock::now() < until);
 
     Standing const mine = standing();
+    Findings findings;
+    findings.speaks = true;
     std::string late, silent, dead;
     auto const append = [](std::string& list, std::string const& item) {
         if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
     };
     for (int r = 0; r < size; ++r) {
         if (r == self || (!in_collective && r != peer && peer >= 0)) continue;
+        auto const& answer = answers_[static_cast<std::size_t>(r)];
+        if (in_collective && r < self && answer && answer->sequence >= mine.sequence)
+            findings.speaks = false;
         if (std::find(lost_.begin(), lost_.end(), r) != lost_.end()) append(dead, rank_text(r));
-        else if (!answers_[static_cast<std::size_t>(r)]) append(silent, rank_text(r));
+        else if (!answer) append(silent, rank_text(r));
         else if (in_collective) append(late, describe(r, mine));
     }
-    std::string report;
     auto const add = [&](char const* what, std::string const& list) {
-        if (!list.empty()) report += (report.empty() ? "" : "; ") + std::string(what) + list;
+        if (!list.empty()) findings.text += (findings.text.empty() ? "" : "; ") + (what + list);
     };
     add("dead: ", dead);
     add("not arrived: ", late);
     add("no answer from ", silent);
-    return report.empty()
-               ? (in_collective ? "all ranks arrived" : "the other side answers, but sent nothing")
-               : report;
+    bool const all_answer = dead.empty() && silent.empty();
+    findings.all_came = all_answer && in_collective && late.empty();
+    findings.only_late = all_answer && !findings.all_came;
+    if (findings.text.empty())
+        findings.text =
+            in_collective ? "all ranks arrived" : "the other side answers, but sent nothing";
+    return findings;
 }
 
 void Watch::give_up(std::string const& reason) noexcept try {

@@ -51,9 +51,16 @@ public:
     /// Why this communicator cannot go on, if a peer gave up or died, or this rank gave up before
     /// (in another operation).
     std::optional<std::string> trouble();
+    /// What `investigate` found.
+    struct Findings {
+        std::string text;        ///< in words, for an error
+        bool only_late = false;  ///< all answer, so that what is missing may still come
+        bool all_came = false;   ///< nobody is behind, dead or silent
+        bool speaks = false;     ///< this rank is the lowest of those that wait: one line is enough
+    };
     /// Asks everyone where they stand and says in words which ranks have not arrived in the
     /// collective under way (`in_collective`), or what `peer` was last seen doing. Bounded: about 1 s.
-    std::string investigate(bool in_collective, int peer);
+    Findings investigate(bool in_collective, int peer);
     /// Tells every peer that this rank gives up, once.
     void give_up(std::string const& reason) noexcept;
 

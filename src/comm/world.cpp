@@ -17,9 +17,9 @@ namespace sinew {
 struct World::State {
     explicit State(Bootstrap found)
         : bootstrap(std::move(found)),
-          communicator(detail::join(std::move(bootstrap.transport),
-                                    detail::Engine::make(bootstrap.threading), NodeIdentity::mine(),
-                                    detail::CommonSettings::from_environment())) {}
+          communicator(detail::join(
+              std::move(bootstrap.transport), detail::Engine::of_process(bootstrap.threading),
+              NodeIdentity::mine(), detail::CommonSettings::from_environment())) {}
 
     Bootstrap bootstrap;
     Communicator communicator;

@@ -7,13 +7,14 @@
 #include <array>
 #include <chrono>
 #include <climits>
+#include <numeric>
 #include <thread>
 #include <type_traits>
 
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
-#include "src/transport/process_watch.hpp"
+#include "src/transport/mpi_link.hpp"
 
 namespace sinew {
 
@@ -22,6 +23,8 @@ namespace {
 // A ticket is the request's bits with a mark for receives in the lowest: Open MPI's requests are
 // aligned pointers, MPICH's are ints. Neither is ever 0.
 constexpr std::uint64_t receive_mark = 1;
+/// Calls that make progress before a cancelled receive counts as one whose message is arriving.
+constexpr int withdrawal_polls = 1000;
 
 template <class Request>
 Transport::Ticket ticket_of(Request request, std::uint64_t mark) {
@@ -92,78 +95,73 @@ std::size_t bytes_of(MPI_Status const& status) {
     return static_cast<std::size_t>(std::max<MPI_Count>(long_count, 0));
 }
 
-Transport::Received received_of(MPI_Status const& status) {
-    return {status.MPI_SOURCE, status.MPI_TAG, bytes_of(status)};
-}
-
 int source_of(int from) { return from == any_source ? MPI_ANY_SOURCE : from; }
-
-/// Everyone's identity, by rank. Collective.
-std::vector<ProcessIdentity> exchange_identities(MPI_Comm comm, int size) {
-    auto const mine = ProcessIdentity::mine();
-    std::vector<ProcessIdentity> all(static_cast<std::size_t>(size));
-    PMPI_Allgather(&mine, sizeof mine, MPI_BYTE, all.data(), sizeof mine, MPI_BYTE, comm);
-    return all;
-}
 
 }  // namespace
 
-MpiTransport::MpiTransport(MPI_Comm comm) {
-    PMPI_Comm_rank(comm, &rank_);
-    PMPI_Comm_size(comm, &size_);
-    require(PMPI_Comm_dup(comm, &comm_), "MPI_Comm_dup");
-    learn();
-    watch_ = std::make_shared<ProcessWatch const>(exchange_identities(comm_, size_), rank_);
-    for (int rank = 0; rank < size_; ++rank) watch_rank_.push_back(rank);
-}
+MpiTransport::MpiTransport(MPI_Comm comm, std::chrono::nanoseconds timeout)
+    : MpiTransport(std::make_shared<detail::MpiLink>(comm, timeout), {}, 0) {}
 
-MpiTransport::MpiTransport(Adopt, MPI_Comm comm, std::shared_ptr<ProcessWatch const> watch,
-                           std::vector<int> watch_rank)
-    : comm_(comm), watch_(std::move(watch)), watch_rank_(std::move(watch_rank)) {
-    learn();
-}
-
-void MpiTransport::learn() {
-    PMPI_Comm_set_errhandler(comm_, MPI_ERRORS_RETURN);
-    PMPI_Comm_rank(comm_, &rank_);
-    PMPI_Comm_size(comm_, &size_);
-    int level = MPI_THREAD_SINGLE;
-    PMPI_Query_thread(&level);
-    threading_ = level == MPI_THREAD_MULTIPLE ? Threading::any : Threading::caller;
-    int* upper_bound = nullptr;
-    int found = 0;
-    PMPI_Comm_get_attr(comm_, MPI_TAG_UB, &upper_bound, &found);
-    max_tag_ = found != 0 ? *upper_bound : 32767;  // what the standard promises
+MpiTransport::MpiTransport(std::shared_ptr<detail::MpiLink> link, std::vector<int> members,
+                           std::uint64_t lane)
+    : link_(std::move(link)), comm_(link_->comm()), members_(std::move(members)),
+      rank_(link_->rank()), size_(link_->size()) {
+    auto const tags = link_->tags_of(lane).value();
+    first_tag_ = tags.first;
+    max_tag_ = tags.count - 1;
+    link_->use_lane(lane);
+    if (members_.empty()) return;
+    size_ = static_cast<int>(members_.size());
+    order_.resize(members_.size());
+    std::iota(order_.begin(), order_.end(), 0);
+    std::ranges::sort(order_, {}, [&](int rank) { return in_link(rank); });
+    rank_ = from_link(link_->rank());
 }
 
 MpiTransport::~MpiTransport() {
     int finalized = 0;
     PMPI_Finalized(&finalized);
-    // Both Open MPI and MPICH free without a word to the others.
-    if (finalized == 0 && !abandoned_) PMPI_Comm_free(&comm_);
+    if (native_ != MPI_COMM_NULL && finalized == 0 && !link_->abandoned) PMPI_Comm_free(&native_);
+}
+
+Threading MpiTransport::threading() const { return link_->threading(); }
+
+int MpiTransport::from_link(int rank) const {
+    if (rank < 0 || members_.empty()) return rank;
+    auto const found =
+        std::ranges::lower_bound(order_, rank, {}, [&](int own) { return in_link(own); });
+    return found == order_.end() || in_link(*found) != rank ? any_source : *found;
+}
+
+Transport::Received MpiTransport::received_of(MPI_Status const& status) const {
+    return {from_link(status.MPI_SOURCE), status.MPI_TAG - first_tag_, bytes_of(status)};
 }
 
 Transport::Ticket MpiTransport::start_send(int to, int tag, std::span<std::byte const> bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
+    int const peer = in_link(to), lane_tag = first_tag_ + tag;
     if (bytes.size() > INT_MAX) [[unlikely]] {
         LongBytes const all(bytes.size());
-        require(PMPI_Isend(bytes.data(), 1, all.type(), to, tag, comm_, &request), "MPI_Isend");
+        require(PMPI_Isend(bytes.data(), 1, all.type(), peer, lane_tag, comm_, &request),
+                "MPI_Isend");
     } else {
         auto const count = static_cast<int>(bytes.size());
-        require(PMPI_Isend(bytes.data(), count, MPI_BYTE, to, tag, comm_, &request), "MPI_Isend");
+        require(PMPI_Isend(bytes.data(), count, MPI_BYTE, peer, lane_tag, comm_, &request),
+                "MPI_Isend");
     }
     return ticket_of(request, 0);
 }
 
 Transport::Ticket MpiTransport::start_receive(int from, int tag, std::span<std::byte> bytes) {
     MPI_Request request = MPI_REQUEST_NULL;
-    int const source = source_of(from);
+    int const source = source_of(in_link(from)), lane_tag = first_tag_ + tag;
     if (bytes.size() > INT_MAX) [[unlikely]] {
         LongBytes const all(bytes.size());
-        require(PMPI_Irecv(bytes.data(), 1, all.type(), source, tag, comm_, &request), "MPI_Irecv");
+        require(PMPI_Irecv(bytes.data(), 1, all.type(), source, lane_tag, comm_, &request),
+                "MPI_Irecv");
     } else {
         auto const count = static_cast<int>(bytes.size());
-        require(PMPI_Irecv(bytes.data(), count, MPI_BYTE, source, tag, comm_, &request),
+        require(PMPI_Irecv(bytes.data(), count, MPI_BYTE, source, lane_tag, comm_, &request),
                 "MPI_Irecv");
     }
     return ticket_of(request, receive_mark);
@@ -195,7 +193,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
     int done = 0;
     PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
     if (request == MPI_REQUEST_NULL) return;
-    abandoned_ = true;
+    link_->abandoned = true;
     if (receive) {
         PMPI_Cancel(&request);
         // Completes at once, unless its message is coming in right now: then it takes as long as
@@ -207,65 +205,86 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
             std::this_thread::yield();
         } while (std::chrono::steady_clock::now() < give_up);
     }
-    holds_cancelled_ = true;
+    link_->holds_cancelled = true;
     PMPI_Request_free(&request);
 }
+
+// MPI cancels a receive or lets it complete. What has met its message goes on as if not asked.
+bool MpiTransport::withdraw(Ticket& ticket) noexcept {
+    if (!ticket || !is_receive(ticket)) return false;
+    MPI_Request request = request_of(ticket);
+    int done = 0;
+    MPI_Status status{};
+    PMPI_Request_get_status(request, &done, &status);
+    if (done != 0 || PMPI_Cancel(&request) != MPI_SUCCESS) return false;
+    // A cancelled one is complete at once in Open MPI, after some progress elsewhere.
+    for (int polls = 0; polls < withdrawal_polls && done == 0; ++polls)
+        PMPI_Request_get_status(request, &done, &status);
+    int cancelled = 0;
+    if (done != 0) PMPI_Test_cancelled(&status, &cancelled);
+    if (cancelled == 0) return false;
+    PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
+    ticket = {};
+    return true;
+}
+
+bool MpiTransport::holds_cancelled_buffers() const noexcept { return link_->holds_cancelled; }
 
 std::optional<Transport::Received> MpiTransport::probe(int from, int tag) {
     MPI_Status status;
     int found = 0;
-    require(PMPI_Iprobe(source_of(from), tag, comm_, &found, &status), "MPI_Iprobe");
+    require(PMPI_Iprobe(source_of(in_link(from)), first_tag_ + tag, comm_, &found, &status),
+            "MPI_Iprobe");
     if (found == 0) return std::nullopt;
     return received_of(status);
 }
 
+void MpiTransport::abandon() noexcept { link_->abandoned = true; }
+
 std::vector<int> MpiTransport::lost() {
     std::vector<int> ranks;
-    auto const ended = watch_->ended();
-    if (ended.empty()) return ranks;
-    for (int rank = 0; rank < size_; ++rank)
-        if (std::ranges::binary_search(ended, watch_rank_[static_cast<std::size_t>(rank)]))
-            ranks.push_back(rank);
+    for (int const rank : link_->ended())
+        if (int const own = from_link(rank); own != any_source) ranks.push_back(own);
+    std::ranges::sort(ranks);
     return ranks;
 }
 
-std::unique_ptr<Transport> MpiTransport::split(std::span<int const> members) {
-    std::vector<int> watch_rank;
-    for (int const member : members)
-        watch_rank.push_back(watch_rank_.at(static_cast<std::size_t>(member)));
-    MPI_Group all = MPI_GROUP_NULL;
-    MPI_Group group = MPI_GROUP_NULL;
-    MPI_Comm comm = MPI_COMM_NULL;
-    require(PMPI_Comm_group(comm_, &all), "MPI_Comm_group");
-    int code = PMPI_Group_incl(all, static_cast<int>(members.size()), members.data(), &group);
-    PMPI_Group_free(&all);
-    require(code, "MPI_Group_incl");
-    code = PMPI_Comm_create_group(comm_, group, 0, &comm);
-    PMPI_Group_free(&group);
-    require(code, "MPI_Comm_create_group");
-    return std::unique_ptr<Transport>(new MpiTransport({}, comm, watch_, std::move(watch_rank)));
+std::uint64_t MpiTransport::free_lane() const { return link_->free_lane(); }
+
+std::unique_ptr<Transport> MpiTransport::split(std::span<int const> members, std::uint64_t lane) {
+    std::vector<int> ranks;
+    for (int const member : members) ranks.push_back(in_link(member));
+    if (lane > 0 && link_->tags_of(lane))
+        return std::unique_ptr<Transport>(new MpiTransport(link_, std::move(ranks), lane));
+    return std::unique_ptr<Transport>(new MpiTransport(link_->create_group(ranks), {}, 0));
 }
 
-void MpiTransport::fail(int code, char const* operation, std::string const& details) const {
+MPI_Comm MpiTransport::native() {
+    if (members_.empty()) return comm_;
+    if (native_ == MPI_COMM_NULL) native_ = link_->create_comm(members_);
+    return native_;
+}
+
+void MpiTransport::fail(int code, char const* operation) const {
     throw BackendError(text("rank ", rank_, " of ", size_, " on ", host_name(), ": ", operation,
-                            " failed (", error_text(code), details, ")."),
+                            " failed (", error_text(code), ")."),
                        code);
 }
 
 void MpiTransport::fail_transfer(int code, bool receive, MPI_Status const& status) const {
     int error_class = MPI_SUCCESS;
     PMPI_Error_class(code, &error_class);
-    if (!receive) fail(code, "a send", "");
-    if (error_class != MPI_ERR_TRUNCATE) fail(code, "a receive", "");
+    if (!receive) fail(code, "a send");
+    if (error_class != MPI_ERR_TRUNCATE) fail(code, "a receive");
 #ifdef OPEN_MPI
     std::string const size = text(" of ", bytes_of(status), " bytes");
 #else
     std::string const size;  // MPICH 4.0 fills in the rest of the status, but no size
 #endif
     throw BackendError(text("rank ", rank_, " of ", size_, " on ", host_name(), ": a message", size,
-                            " from rank ", status.MPI_SOURCE, " with tag ", status.MPI_TAG,
-                            " is longer than the receive for it (", error_text(code),
-                            "). Do both ranks make the same calls?"),
+                            " from rank ", from_link(status.MPI_SOURCE), " with tag ",
+                            status.MPI_TAG - first_tag_, " is longer than the receive for it (",
+                            error_text(code), "). Do both ranks make the same calls?"),
                        code);
 }
 

@@ -8,9 +8,16 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstring>
 #include <fstream>
+#include <map>
+#include <mutex>
 #include <sstream>
 #include <string>
+#include <utility>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
 
 namespace sinew {
 
@@ -41,6 +48,41 @@ int open_pidfd(std::int64_t pid) {
 #endif
 }
 
+/// The pidfds that some watch of this process holds.
+class OpenPidfds {
+public:
+    /// Null with errno when there is none to be had.
+    std::shared_ptr<UniqueFd const> get(ProcessIdentity const& process) {
+        std::lock_guard const lock(mutex_);
+        std::erase_if(open_, [](auto const& entry) { return entry.second.expired(); });
+        auto& known = open_[{process.pid, process.start_time}];
+        auto fd = known.lock();
+        if (fd) return fd;
+        UniqueFd fresh(open_pidfd(process.pid));
+        if (!fresh) return nullptr;
+        known = fd = std::make_shared<UniqueFd const>(std::move(fresh));
+        return fd;
+    }
+
+private:
+    std::mutex mutex_;
+    std::map<std::pair<std::int64_t, std::uint64_t>, std::weak_ptr<UniqueFd const>> open_;
+};
+
+std::shared_ptr<UniqueFd const> shared_pidfd(ProcessIdentity const& process) {
+    static OpenPidfds open;
+    return open.get(process);
+}
+
+void warn_once_of_blindness() {
+    static std::once_flag once;
+    std::call_once(once, [] {
+        log_warning(text("not all processes of this job can be watched (", std::strerror(errno),
+                         "): the death of some will be noticed by the deadline only. Raise the "
+                         "limit of open files (ulimit -n)"));
+    });
+}
+
 bool same_namespace(ProcessIdentity const& a, ProcessIdentity const& b) {
     return a.boot[0] != '\0' && a.pid_namespace != 0 && a.boot == b.boot &&
            a.pid_namespace == b.pid_namespace;
@@ -63,9 +105,10 @@ ProcessWatch::ProcessWatch(std::span<ProcessIdentity const> all, int me) {
     for (int rank = 0; rank < static_cast<int>(all.size()); ++rank) {
         ProcessIdentity const& other = all[static_cast<std::size_t>(rank)];
         if (rank == me || !same_namespace(mine, other)) continue;
-        UniqueFd fd(open_pidfd(other.pid));
+        auto fd = shared_pidfd(other);
         if (!fd) {
             if (errno == ESRCH) gone_.push_back(rank);
+            else if (errno == EMFILE || errno == ENFILE) warn_once_of_blindness();
             continue;  // an old kernel, a seccomp filter, no descriptors left: not watched
         }
         // The number may have passed to another process before we opened it.
@@ -79,7 +122,7 @@ ProcessWatch::ProcessWatch(std::span<ProcessIdentity const> all, int me) {
 std::vector<int> ProcessWatch::ended() const {
     std::vector<pollfd> polled;
     polled.reserve(watched_.size());
-    for (Watched const& process : watched_) polled.push_back({process.fd.get(), POLLIN, 0});
+    for (Watched const& process : watched_) polled.push_back({process.fd->get(), POLLIN, 0});
     int ready = 0;
     do ready = ::poll(polled.data(), polled.size(), 0);
     while (ready < 0 && errno == EINTR);

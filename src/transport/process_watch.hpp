@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,7 +25,8 @@ struct ProcessIdentity {
 
 /// Notices the death of other processes of this host within milliseconds, by the kernel's word and
 /// without their help. Sees only processes of its own pid namespace, from Linux 5.3 on; is blind,
-/// silently, to all others. Any thread may ask.
+/// silently, to all others, and says so once where the limit of open files is the reason. A process
+/// costs one descriptor, however many watches look at it. Any thread may ask.
 class ProcessWatch {
 public:
     /// `all` by rank, this process's own being `all[me]`.
@@ -38,7 +40,8 @@ public:
 private:
     struct Watched {
         int rank;
-        UniqueFd fd;  // a pidfd: readable once the process has ended, and for ever
+        // A pidfd: readable once the process has ended, and for ever. One for all watches.
+        std::shared_ptr<UniqueFd const> fd;
     };
     std::vector<Watched> watched_;
     std::vector<int> gone_;  // had ended before we looked

@@ -141,6 +141,13 @@ void SocketEngine::cancel(Transfer& transfer) noexcept {
     flush_posted();
 }
 
+bool SocketEngine::withdraw(Transfer& transfer) noexcept {
+    std::scoped_lock const lock(mutex_);
+    if (transfer.send || transfer.done.load(std::memory_order_relaxed)) return false;
+    auto& receive = static_cast<Receive&>(transfer);
+    return std::erase(receive.group->posted, &receive) > 0;
+}
+
 std::optional<Transport::Received> SocketEngine::probe(SocketGroup& group, int from, int tag) {
     std::scoped_lock const lock(mutex_);
     auto found = group.find_message(from, tag);

@@ -41,6 +41,8 @@ public:
     /// Moves everything along, unless another thread is at it.
     void progress();
     void cancel(Transfer& transfer) noexcept;
+    /// True when it was a receive that had met no message, and is forgotten.
+    bool withdraw(Transfer& transfer) noexcept;
     std::optional<Transport::Received> probe(SocketGroup& group, int from, int tag);
     std::vector<int> lost(SocketGroup const& group);
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 #include <sinew/error.hpp>
 
@@ -96,6 +97,12 @@ void SocketTransport::cancel(Ticket& ticket) noexcept {
     destroy(transfer);
 }
 
+bool SocketTransport::withdraw(Ticket& ticket) noexcept {
+    if (!ticket || !engine_->withdraw(*transfer_of(ticket))) return false;
+    destroy(transfer_of(std::exchange(ticket, {})));
+    return true;
+}
+
 std::optional<Transport::Received> SocketTransport::probe(int from, int tag) {
     check(from == any_source ? rank_ : from, tag, "probe");
     auto found = engine_->probe(*group_, in_job(from), tag);
@@ -110,7 +117,7 @@ std::vector<int> SocketTransport::lost() {
     return ranks;
 }
 
-std::unique_ptr<Transport> SocketTransport::split(std::span<int const> members) {
+std::unique_ptr<Transport> SocketTransport::split(std::span<int const> members, std::uint64_t) {
     for (int const member : members) check(member, 0, "split with");
     if (std::find(members.begin(), members.end(), rank_) == members.end())
         throw UsageError(text("rank ", rank_, " of ", size(), " is not among the ", members.size(),

@@ -43,10 +43,11 @@ public:
     Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override;
     bool test(Ticket& ticket, Received* received) override;
     void cancel(Ticket& ticket) noexcept override;
+    bool withdraw(Ticket& ticket) noexcept override;
     std::optional<Received> probe(int from, int tag) override;
     std::vector<int> lost() override;
     /// Without a message: all members find the same name for the group by themselves.
-    std::unique_ptr<Transport> split(std::span<int const> members) override;
+    std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane = 0) override;
 
 private:
     SocketTransport(std::shared_ptr<detail::SocketEngine> engine,

@@ -249,6 +249,15 @@ void ThreadTransport::cancel(Ticket& ticket) noexcept {
     while (!transfer->done.load(std::memory_order_acquire)) std::this_thread::yield();  // a memcpy
 }
 
+bool ThreadTransport::withdraw(Ticket& ticket) noexcept {
+    Transfer* const transfer = transfer_of(ticket);
+    if (!ticket || transfer->from || !context_->inbox(transfer->inbox).withdraw(*transfer))
+        return false;
+    ticket = {};
+    delete transfer;
+    return true;
+}
+
 std::optional<Transport::Received> ThreadTransport::probe(int from, int tag) {
     check(from == any_source ? rank_ : from, tag, "probe");
     Inbox& inbox = context_->inbox(rank_);
@@ -268,7 +277,7 @@ std::vector<int> ThreadTransport::lost() {
     return ranks;
 }
 
-std::unique_ptr<Transport> ThreadTransport::split(std::span<int const> members) {
+std::unique_ptr<Transport> ThreadTransport::split(std::span<int const> members, std::uint64_t) {
     auto const me = std::ranges::find(members, rank_);
     if (me == members.end())
         throw UsageError(text("rank ", rank_, " of ", size(), " is not among the ", members.size(),

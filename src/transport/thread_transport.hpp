@@ -53,9 +53,10 @@ public:
     Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override;
     bool test(Ticket& ticket, Received* received) override;
     void cancel(Ticket& ticket) noexcept override;
+    bool withdraw(Ticket& ticket) noexcept override;
     std::optional<Received> probe(int from, int tag) override;
     std::vector<int> lost() override;
-    std::unique_ptr<Transport> split(std::span<int const> members) override;
+    std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane = 0) override;
 
 private:
     ThreadTransport(std::shared_ptr<detail::ThreadContext> context, int rank);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
 
+#include "src/base/deadlines.hpp"
 #include "src/transport/mpi_library.hpp"
 #include "src/transport/mpi_transport.hpp"
 #include "src/world/bootstrap.hpp"
@@ -9,7 +10,8 @@ namespace sinew {
 
 Bootstrap mpi_bootstrap(int argc, char** argv) {
     auto library = std::make_shared<MpiLibrary>(argc, argv);
-    auto transport = std::make_unique<MpiTransport>(MPI_COMM_WORLD);
+    auto transport =
+        std::make_unique<MpiTransport>(MPI_COMM_WORLD, detail::Deadlines::from_environment().late);
     Threading const threading = transport->threading();
     return {.name = "mpi",
             .transport = std::move(transport),

@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 
 CommonSettings plain_settings() {
-    return {.timeout = long_time, .check = false, .forced_algorithms = ""};
+    return {.deadlines = {long_time, long_time}, .check = false, .forced_algorithms = ""};
 }
 
 /// Waits for as long as a test may take.
@@ -56,7 +56,7 @@ std::vector<CommonSettings> agree_on(std::vector<CommonSettings> own) {
 TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
     std::vector<CommonSettings> own(2, plain_settings());
     own[1].check = true;
-    own[1].timeout = 1500ms;
+    own[1].deadlines.silent = 1500ms;
     own[0].forced_algorithms = "allreduce:ring";
     testing::internal::CaptureStderr();
     agree_on(own);
@@ -72,14 +72,15 @@ TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
 
 TEST(AgreedSettings, AreRank0s) {
     std::vector<CommonSettings> own(5, plain_settings());
-    own[0] = {.timeout = 3s,
+    own[0] = {.deadlines = {3s, 4s},
               .check = true,
               .calibrate = false,
               .forced_algorithms = "allreduce:ring,broadcast:chain"};
     own[2].forced_algorithms = "allreduce:there is no such";
     own[3] = own[0];
     for (auto const& agreed : agree_on(own)) {
-        EXPECT_EQ(agreed.timeout, 3s);
+        EXPECT_EQ(agreed.deadlines.silent, 3s);
+        EXPECT_EQ(agreed.deadlines.late, 4s);
         EXPECT_TRUE(agreed.check);
         EXPECT_FALSE(agreed.calibrate);
         EXPECT_EQ(agreed.forced_algorithms, own[0].forced_algorithms);

@@ -14,7 +14,7 @@ class Engines : public testing::TestWithParam<Threading> {
 protected:
     std::shared_ptr<Operation> submit(std::function<void(Operation&)> body,
                                       void const* chain = nullptr) {
-        auto operation = std::make_shared<Operation>(engine_, long_time, std::move(body));
+        auto operation = std::make_shared<Operation>(engine_, std::move(body));
         engine_->submit(operation, chain);
         return operation;
     }
@@ -123,24 +123,20 @@ TEST_P(Engines, MayGoWithTheLastOperation) {
     for (int i = 0; i < 50; ++i) {
         auto engine = Engine::make(GetParam());
         auto operation =
-            std::make_shared<Operation>(engine, long_time, [](Operation& self) { self.suspend(); });
+            std::make_shared<Operation>(engine, [](Operation& self) { self.suspend(); });
         engine->submit(operation, nullptr);
         engine.reset();
         operation->engine().wait(*operation, std::nullopt);
     }
 }
 
-TEST(Operation, ExpiresByItsClock) {
-    auto const engine = Engine::make(Threading::caller);
-    Operation operation(engine, 1h, [](Operation&) {});
-    auto const now = Operation::Clock::now();
-    EXPECT_FALSE(operation.expired(now + 100h));  // its clock stands still
-    operation.start_clock();
-    EXPECT_FALSE(operation.expired(now + 59min));
-    EXPECT_TRUE(operation.expired(now + 2h));
-    Operation endless(engine, std::chrono::nanoseconds::max(), [](Operation&) {});
-    endless.start_clock();
-    EXPECT_FALSE(endless.expired(now + 1000h));
+TEST(Engine, IsSharedByTheProcessWhileSomebodyHoldsIt) {
+    for (Threading const threading : {Threading::any, Threading::caller}) {
+        auto const first = Engine::of_process(threading);
+        EXPECT_EQ(Engine::of_process(threading), first);
+        EXPECT_EQ(first->threaded(), threading == Threading::any);
+    }
+    EXPECT_NE(Engine::of_process(Threading::any), nullptr);  // a new one
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iostream>
+#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -18,6 +19,8 @@
 
 #include <sinew/error.hpp>
 #include <sinew/world.hpp>
+
+#include "src/transport/mpi_library.hpp"
 
 namespace {
 
@@ -63,7 +66,24 @@ void go_wrong(std::string const& scenario, int ranks) {
     if (scenario == "throws") throw std::logic_error("of rank 1's own");
 }
 
+/// Groups are made and go, without a pause; one rank is killed somewhere in it.
+void split_until_the_end(sinew::World& world) {
+    std::thread killer;
+    for (int round = 0;; ++round) {
+        sinew::Communicator part = world.communicator().split(0, -world.rank());
+        if (world.rank() == at_fault && round == 20) {
+            std::random_device chance;
+            auto const soon = std::chrono::microseconds(chance() % 3000);
+            killer = std::thread([soon] {
+                std::this_thread::sleep_for(soon);
+                ::kill(::getpid(), SIGKILL);
+            });
+        }
+    }
+}
+
 void work(sinew::World& world, std::string const& scenario) {
+    if (scenario == "killed_in_split") split_until_the_end(world);
     std::vector<float> small(100), large(500000);
     for (int round = 0;; ++round) {
         world.communicator().allreduce(small, sinew::sum);
@@ -72,7 +92,23 @@ void work(sinew::World& world, std::string const& scenario) {
     }
 }
 
+/// As its launcher says: before there is a World.
+std::string own_rank() {
+    for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
+        if (char const* const rank = std::getenv(name)) return rank;
+    return "?";
+}
+
+/// It has called MPI_Init, and dies before it makes a World.
+void die_before_the_world() {
+    write("pid." + own_rank(), std::to_string(::getpid()));
+    if (own_rank() != std::to_string(at_fault)) return;
+    sinew::MpiLibrary const mpi(0, nullptr);
+    ::raise(SIGKILL);
+}
+
 int take_part(std::string const& scenario) {
+    if (scenario == "killed_before") die_before_the_world();
     sinew::World world;
     std::string const self = std::to_string(world.rank());
     write("pid." + self, std::to_string(::getpid()));
@@ -95,6 +131,9 @@ int run(std::string const& scenario) {
     } catch (std::logic_error const&) {
         wait_until_the_others_are_told(4);  // it is not its death that they hear of
         return other_status;
+    } catch (sinew::Timeout const& error) {  // of the World's making
+        write("told." + own_rank(), std::string("Timeout: ") + error.what());
+        ::_exit(timeout_status);  // MPI_Finalize would wait for rank 1
     } catch (std::exception const& error) {
         std::cerr << error.what() << '\n';
         return other_status;

@@ -155,7 +155,8 @@ private:
     bool ended_ = false;
 };
 
-std::vector<std::string> const short_deadline{"SINEW_TIMEOUT=3s", "SINEW_CALIBRATE=0"};
+std::vector<std::string> const short_deadline{"SINEW_TIMEOUT=3s", "SINEW_LATE_TIMEOUT=3s",
+                                              "SINEW_CALIBRATE=0"};
 std::vector<std::string> const long_deadline{"SINEW_TIMEOUT=40s", "SINEW_CALIBRATE=0"};
 
 class RankOne : public testing::Test {
@@ -178,6 +179,17 @@ protected:
 TEST_F(RankOne, WhenKilledIsNamedByAll) {
     expect_others_are_told("killed", long_deadline,
                            AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on ")));
+}
+
+TEST_F(RankOne, WhenKilledWhileGroupsAreMadeIsNamedByAll) {
+    for (int i = 0; i < 4; ++i)  // not always at the same place
+        expect_others_are_told("killed_in_split", long_deadline,
+                               AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on ")));
+}
+
+TEST_F(RankOne, WhenKilledBeforeTheWorldIsMadeEndsTheWaitOfTheOthers) {
+    expect_others_are_told("killed_before", short_deadline,
+                           AllOf(StartsWith("Timeout: rank "), HasSubstr("SINEW_TIMEOUT")));
 }
 
 TEST_F(RankOne, ThatExitsIsNamedByAll) {

@@ -84,7 +84,7 @@ TEST(AbsentRank, EndsEveryCollective) {
 }
 
 TEST(AbsentRank, RunsIntoTheDeadlineOfTheEnvironment) {
-    Variable const timeout("SINEW_TIMEOUT", "300ms");
+    Variable const timeout("SINEW_TIMEOUT", "300ms"), late("SINEW_LATE_TIMEOUT", "300ms");
     without(
         1, 2, [](Communicator& comm) { comm.barrier(); },
         [](Communicator&, std::string const& what) {

@@ -28,14 +28,16 @@ public:
         return below_->test(ticket, received);
     }
     void cancel(Ticket& ticket) noexcept override { below_->cancel(ticket); }
+    bool withdraw(Ticket& ticket) noexcept override { return below_->withdraw(ticket); }
     bool holds_cancelled_buffers() const noexcept override {
         return below_->holds_cancelled_buffers();
     }
     std::optional<Received> probe(int from, int tag) override { return below_->probe(from, tag); }
     void abandon() noexcept override { below_->abandon(); }
     std::vector<int> lost() override { return below_->lost(); }
-    std::unique_ptr<Transport> split(std::span<int const> members) override {
-        return below_->split(members);
+    std::uint64_t free_lane() const override { return below_->free_lane(); }
+    std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane) override {
+        return below_->split(members, lane);
     }
 
 private:

@@ -3,9 +3,12 @@
 
 #include <gmock/gmock.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <ostream>
 #include <span>
@@ -98,6 +101,22 @@ inline void barrier(Transport& self, int tag = 30000) {
         receive(self, (self.rank() - distance + self.size()) % self.size(), tag, {});
         wait(self, sending);
     }
+}
+
+/// As Communicator::split: the members agree on the lane first.
+inline std::unique_ptr<Transport> split(Transport& self, std::vector<int> const& members) {
+    constexpr int tag = 29999;
+    std::uint64_t lane = self.free_lane();
+    for (int const member : members) {
+        if (member == self.rank()) continue;
+        std::uint64_t const own = self.free_lane();
+        std::uint64_t other = 0;
+        auto sending = self.start_send(member, tag, std::as_bytes(std::span(&own, 1)));
+        receive(self, member, tag, std::as_writable_bytes(std::span(&other, 1)));
+        wait(self, sending);
+        lane = std::max(lane, other);
+    }
+    return self.split(members, lane);
 }
 
 inline std::vector<int> all_ranks(Transport const& self) {

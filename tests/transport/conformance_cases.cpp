@@ -158,7 +158,7 @@ TEST_P(TransportConformance, SplitsWhileOtherThreadsTransfer) {
                 if (thread != 0) {
                     EXPECT_EQ(pass_on(self, thread, pattern(6000, i)), pattern(6000, i));
                 } else if (i % 3 == 0) {
-                    auto const part = self.split(all_ranks(self));
+                    auto const part = split(self, all_ranks(self));
                     EXPECT_EQ(pass_on(*part, 1, pattern(100, i)), pattern(100, i));
                 }
             }

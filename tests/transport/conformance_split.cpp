@@ -25,7 +25,7 @@ void expect_members(Transport& part, int rank_above, std::vector<int> const& mem
 TEST_P(TransportConformance, SplitsIntoDisjointGroupsAtOnce) {
     run([](Transport& self) {
         auto const members = every_second(self, self.rank() % 2);
-        auto const part = self.split(members);
+        auto const part = split(self, members);
         EXPECT_EQ(part->name(), self.name());
         EXPECT_EQ(part->threading(), self.threading());
         expect_members(*part, self.rank(), members);
@@ -37,7 +37,7 @@ TEST_P(TransportConformance, SplitsInReversedOrder) {
     run([](Transport& self) {
         auto members = all_ranks(self);
         std::ranges::reverse(members);
-        expect_members(*self.split(members), self.rank(), members);
+        expect_members(*split(self, members), self.rank(), members);
     });
 }
 
@@ -46,13 +46,13 @@ TEST_P(TransportConformance, SplitsWithoutThoseWhoStayOut) {
         auto members = all_ranks(self);
         members.pop_back();  // the last rank goes on without a word
         if (self.rank() + 1 < self.size())
-            expect_members(*self.split(members), self.rank(), members);
+            expect_members(*split(self, members), self.rank(), members);
     });
 }
 
 TEST_P(TransportConformance, SplitsIntoSingleRanks) {
     run([](Transport& self) {
-        auto const alone = self.split(std::vector{self.rank()});
+        auto const alone = split(self, {self.rank()});
         EXPECT_EQ(alone->rank(), 0);
         EXPECT_EQ(alone->size(), 1);
         EXPECT_EQ(pass_on(*alone, 1, pattern(9000, 1)), pattern(9000, 1));
@@ -63,10 +63,10 @@ TEST_P(TransportConformance, SplitsOfSplitsOutliveTheirParents) {
     run([](Transport& self) {
         auto members = all_ranks(self);
         std::ranges::reverse(members);
-        auto part = self.split(members);
+        auto part = split(self, members);
         auto const part_rank = part->rank();
         auto const half = every_second(*part, part->rank() % 2);
-        auto const nested = part->split(half);
+        auto const nested = split(*part, half);
         part.reset();
         expect_members(*nested, part_rank, half);
     });
@@ -74,8 +74,8 @@ TEST_P(TransportConformance, SplitsOfSplitsOutliveTheirParents) {
 
 TEST_P(TransportConformance, KeepsTheMessagesOfGroupsApart) {
     run([](Transport& self) {
-        auto const one = self.split(all_ranks(self));
-        auto const two = self.split(all_ranks(self));
+        auto const one = split(self, all_ranks(self));
+        auto const two = split(self, all_ranks(self));
         Bytes const a = pattern(50, 1), b = pattern(50, 2), c = pattern(50, 3);
         Bytes in_a(50), in_b(50), in_c(50);
         // The same ranks and tag everywhere: only the group tells the messages apart.
@@ -99,7 +99,7 @@ TEST_P(TransportConformance, SplitsWhileAReceiveIsPosted) {
     run([](Transport& self) {
         Bytes in(10);
         auto receiving = self.start_receive(any_source, 1, in);
-        auto const part = self.split(all_ranks(self));
+        auto const part = split(self, all_ranks(self));
         EXPECT_EQ(pass_on(*part, 1, pattern(10, 1)), pattern(10, 1));
         EXPECT_FALSE(self.test(receiving));
         barrier(self);
@@ -112,7 +112,7 @@ TEST_P(TransportConformance, SplitsWhileAReceiveIsPosted) {
 TEST_P(TransportConformance, SplitsAndForgetsFiveHundredTimes) {
     run([](Transport& self) {
         for (std::size_t i = 0; i < 500; ++i) {
-            auto const part = self.split(all_ranks(self));
+            auto const part = split(self, all_ranks(self));
             ASSERT_EQ(pass_on(*part, 1, pattern(8, i)), pattern(8, i));
         }
     });
@@ -121,7 +121,7 @@ TEST_P(TransportConformance, SplitsAndForgetsFiveHundredTimes) {
 TEST_P(TransportConformance, HoldsManyGroupsAtOnce) {
     run([](Transport& self) {
         std::vector<std::unique_ptr<Transport>> parts;
-        for (int i = 0; i < 100; ++i) parts.push_back(self.split(all_ranks(self)));
+        for (int i = 0; i < 100; ++i) parts.push_back(split(self, all_ranks(self)));
         std::ranges::reverse(parts);
         for (std::size_t i = 0; i < parts.size(); ++i) {
             EXPECT_EQ(pass_on(*parts[i], 1, pattern(8, i)), pattern(8, i));

@@ -77,7 +77,7 @@ int main(int argc, char** argv) {
         MpiTransport self(MPI_COMM_WORLD);
         std::vector<int> members;
         for (int rank = self.size(); rank-- > 0;) members.push_back(rank);
-        auto const reversed = self.split(members);
+        auto const reversed = self.split(members, self.free_lane());
         auto death = Clock::now();
         std::span const message(reinterpret_cast<std::byte*>(&death), sizeof death);
         if (self.rank() == victim) {

@@ -4,7 +4,10 @@
 #include <gmock/gmock.h>
 
 #include <cstddef>
+#include <filesystem>
+#include <iterator>
 #include <optional>
+#include <vector>
 
 #include "tests/comm/ranks.hpp"
 
@@ -39,6 +42,33 @@ TEST(MpiCommunicator, IsThereForCallsOfMpi) {
     Communicator part = comm.split(0, -comm.rank());
     MPI_Comm_compare(mpi::to_mpi(part), native, &result);
     EXPECT_EQ(result, comm.size() > 1 ? MPI_SIMILAR : MPI_CONGRUENT);
+}
+
+std::size_t entries_of(char const* folder) {
+    auto const all = std::filesystem::directory_iterator(folder);
+    return static_cast<std::size_t>(std::distance(begin(all), end(all)));
+}
+
+TEST(MpiCommunicator, SharesThreadsAndDescriptorsWithOthers) {
+    std::vector<Communicator> many;
+    many.push_back(mpi::communicator(MPI_COMM_WORLD));
+    auto const threads = entries_of("/proc/self/task"), files = entries_of("/proc/self/fd");
+    for (int i = 0; i < 10; ++i) many.push_back(mpi::communicator(MPI_COMM_WORLD));
+    EXPECT_EQ(entries_of("/proc/self/task"), threads);
+    EXPECT_EQ(entries_of("/proc/self/fd"), files);
+    for (Communicator& comm : many) EXPECT_EQ(comm.allreduce_value(1, sum), comm.size());
+}
+
+TEST(MpiCommunicator, IsMadeOfASplitOneWhenItIsAskedFor) {
+    Communicator comm = mpi::communicator(MPI_COMM_WORLD);
+    Communicator part = comm.split(comm.rank() % 2, -comm.rank());
+    int rank = -1, size = 0, sum_of_ranks = 0, const_rank = part.rank();
+    MPI_Comm_rank(mpi::to_mpi(part), &rank);
+    MPI_Comm_size(mpi::to_mpi(part), &size);
+    EXPECT_EQ(rank, part.rank());
+    EXPECT_EQ(size, part.size());
+    MPI_Allreduce(&const_rank, &sum_of_ranks, 1, MPI_INT, MPI_SUM, mpi::to_mpi(part));
+    EXPECT_EQ(sum_of_ranks, size * (size - 1) / 2);
 }
 
 TEST(MpiCommunicator, IsNotMadeOfNone) {
