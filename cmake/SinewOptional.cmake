@@ -104,7 +104,7 @@ macro(sinew_find_pmix)
     endif()
 endmacro()
 
-# Only the runtime, linked statically: it tells device pointers from host pointers.
+# For the test with GPU memory (tests/gpu) alone: nothing of the library uses it.
 macro(sinew_find_cuda)
     find_package(CUDAToolkit QUIET)
     if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)

@@ -8,6 +8,7 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
+#include "launchers/checks/check.hpp"
 #include "launchers/descendants.hpp"
 #include "launchers/exit_codes.hpp"
 #include "launchers/place.hpp"
@@ -53,9 +54,21 @@ int Agent::run() {
     dial_until_ = wire::Clock::now() + std::chrono::milliseconds(config_.patience_ms);
     dial_root(best_root(config_.roots));
     orphans_ = loop_.every(std::chrono::seconds(5), [this] { reap_orphans(); });
-    loop_.run();
+    try {
+        loop_.run();
+    } catch (std::exception const& problem) {
+        tell_failure(problem.what());
+        throw;
+    }
     job_.reset();
     return code_;
+}
+
+// The closing words of `sinew run` are to give the cause, and not that a connection was lost.
+void Agent::tell_failure(std::string const& why) {
+    if (!parent_) return;
+    up(Kind::failing, {bytes_of(why)});
+    parent_->flush();
 }
 
 void Agent::handle(Kind kind, std::span<std::byte const> body) {
@@ -112,8 +125,11 @@ void Agent::launch(Launch launch) {
     try {
         job_->start();
     } catch (Error const& problem) {
-        std::vector<StartedRank> const none{
-            {.rank = -1, .pid = 0, .error = EIO, .step = problem.what()}};
+        auto const faults = local_faults();
+        auto const step = faults.empty() ? problem.what()
+                                         : text("PMIx cannot serve the ranks here. ", faults, " (",
+                                                problem.what(), ")");
+        std::vector<StartedRank> const none{{.rank = -1, .pid = 0, .error = EIO, .step = step}};
         up(Kind::started, {bytes_of(encode(none))});
     }
 }
@@ -149,6 +165,7 @@ void Agent::leave() {
 
 void Agent::give_up(std::string const& why) {
     log_warning(text("agent on ", config_.name, ": ", why));
+    tell_failure(why);
     end(exit_launcher_failed);
     // The root's, on this host: should it have been killed, nobody else is left to do it.
     for (auto const& folder : config_.folders) remove_if_stale(folder);

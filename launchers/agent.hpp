@@ -76,6 +76,7 @@ private:
     void finish();
     void finish_step();
     void end(int code);
+    void tell_failure(std::string const& why);
     void reap_orphans();
 
     wire::Loop& loop_;

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <sstream>
+#include <string_view>
 
 #include "launchers/pipe_size.hpp"
 #include "launchers/program_kind.hpp"
@@ -20,6 +21,11 @@
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
+namespace {
+
+constexpr std::string_view own_words = "sinew: agent on ";
+
+}  // namespace
 
 AgentProcesses::AgentProcesses(wire::Loop& loop, Backend const& backend, Callbacks callbacks)
     : loop_(loop), backend_(backend), callbacks_(std::move(callbacks)) {}
@@ -103,7 +109,11 @@ std::size_t AgentProcesses::on_words(pid_t pid) {
             while (!line.empty() && line.back() == '\r') line.pop_back();
             if (line.empty()) continue;
             process.last = line;
-            callbacks_.said(process.node, line);
+            auto const way = on_the_way_.find(process.node);
+            bool const on_its_way = way != on_the_way_.end() && way->second == pid;
+            // Why an agent does not come it says last, and the closing line says it then.
+            if (on_its_way && line.starts_with(own_words)) process.held.push_back(line);
+            else callbacks_.said(process.node, line);
         }
     };
     if (count > 0) {
@@ -134,6 +144,10 @@ void AgentProcesses::on_ended(pid_t pid) {
                   .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
                   .awaited = way != on_the_way_.end() && way->second == pid,
                   .words = process.last};
+    bool const told = end.awaited && (end.code != 0 || end.signal != 0);
+    if (told && !process.held.empty() && process.held.back() == process.last)
+        process.held.pop_back();  // it is in `words`
+    for (auto const& line : process.held) callbacks_.said(node, line);
     if (end.awaited) on_the_way_.erase(way);
     running_.erase(pid);
     callbacks_.ended(node, end);

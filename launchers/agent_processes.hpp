@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "launchers/backend.hpp"
 #include "launchers/lines.hpp"
@@ -51,6 +52,7 @@ private:
         wire::Loop::Handle ended_watch, words_watch;
         LineAssembler lines;
         std::string last;
+        std::vector<std::string> held;  ///< said by the agent itself before it has arrived
     };
     void start_next();
     void run(AgentStart const& start);

@@ -99,7 +99,10 @@ void FirstCause::rank_not_started(Who const& who, int error, std::string const& 
     add({Kind::not_started, Part::failure, who, error, false, step});
 }
 
+// A node is lost once: that its connection ends, too, is the echo of what its agent has said.
 void FirstCause::node_lost(std::string const& node, std::string const& why) {
+    for (auto const& event : events_)
+        if (event.kind == Kind::lost && event.who.node == node && event.who.rank < 0) return;
     add_own(Kind::lost, 0, why, node);
 }
 
@@ -107,7 +110,11 @@ void FirstCause::launcher_failed(std::string const& why) { add_own(Kind::launche
 
 void FirstCause::timed_out(std::string const& limit) { add_own(Kind::timeout, 0, limit); }
 
-void FirstCause::interrupted(int signal) { add_own(Kind::interrupt, signal, {}); }
+void FirstCause::interrupted(int signal) {
+    for (auto const& event : events_)
+        if (event.kind == Kind::interrupt) return;  // said twice, it is the same wish
+    add_own(Kind::interrupt, signal, {});
+}
 
 // A failure that is no rank's.
 void FirstCause::add_own(Kind kind, int number, std::string const& detail,

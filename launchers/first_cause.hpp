@@ -48,6 +48,8 @@ public:
     void interrupted(int signal);
 
     bool failed() const { return first_ != nothing; }
+    /// The first cause is that a rank's program could not be started.
+    bool not_started() const { return failed() && events_[first_].kind == Kind::not_started; }
     std::size_t failures() const { return failures_; }
     /// What `sinew run` ends with: 0, the code of the first cause or 128 + its signal; 124 timeout,
     /// 125 launcher, 126 not executable, 127 not found.

@@ -46,7 +46,6 @@ Section build_section() {
             {"PMIx, for Open MPI programs", usable ? pmix : "not usable: " + pmix},
             {"PMI-1, for MPICH programs", true},
             {"hwloc", SINEW_HAVE_HWLOC != 0},
-            {"CUDA", SINEW_HAVE_CUDA != 0},
             {"vector instructions", collectives::kernels::targets()}};
 }
 

@@ -100,8 +100,9 @@ void JobRun::on_agent_ended(int node, AgentProcesses::End const& end) {
     auto const how = end.signal != 0 ? text("was killed by signal ", end.signal)
                                      : text("ended with code ", end.code);
     auto const last = end.words.substr(0, end.words.find_last_not_of(". ") + 1);
+    auto const stop = last.ends_with('?') || last.ends_with('!') ? " " : ". ";
     causes_.launcher_failed(text("the agent for ", node_name(node), " (", backend_->name(), " to ",
-                                 nodes_[node].host, ") ", how, last.empty() ? "" : ": ", last, ". ",
+                                 nodes_[node].host, ") ", how, last.empty() ? "" : ": ", last, stop,
                                  backend_->explain(end.code, end.words)));
     failed();
 }
@@ -118,6 +119,10 @@ void JobRun::epoch_over() {
 bool JobRun::restart() {
     if (interrupts_ > 0 || options_.max_restarts == 0) return false;
     if (!planned_ && failures_ >= options_.max_restarts) return false;
+    // A program that is not there, or that the kernel refuses, will not be there the next time.
+    if (auto const code = causes_.exit_code();
+        causes_.not_started() && (code == exit_not_found || code == exit_not_executable))
+        return false;
     if (!planned_) ++failures_;
     ++restarts_;
     ++epoch_;

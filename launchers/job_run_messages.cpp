@@ -38,6 +38,11 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
         }
         case Kind::leaving:
             return on_leaving(node);
+        case Kind::failing:
+            // Its connection ends next, which ends the job; after the job, it is nobody's loss.
+            if (phase_ != Phase::finishing)
+                causes_.node_lost(node_name(node), std::string(text_of(body)));
+            return;
         case Kind::bye: {
             byes_.insert(node);
             return finish_step();
@@ -125,7 +130,9 @@ void JobRun::on_exited(int node, Exited const& exited) {
 
 void JobRun::on_abort(Aborted const& aborted) {
     if (aborted.rank < 0 || aborted.rank >= map_.size()) return;
-    causes_.rank_aborted(who(aborted.rank), aborted.status, aborted.message);
+    // Open MPI says N/A where there is nothing to say.
+    auto const message = aborted.message == "N/A" ? std::string() : aborted.message;
+    causes_.rank_aborted(who(aborted.rank), aborted.status, message);
     failed();
 }
 

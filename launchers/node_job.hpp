@@ -113,7 +113,7 @@ private:
     std::map<int, std::int64_t> input_taken_;  ///< bytes of standard input, by rank
     std::int64_t input_credited_ = 0;
     std::vector<std::string> early_input_;  ///< what came before there were ranks
-    wire::Loop::Handle kill_timer_;
+    wire::Loop::Handle kill_timer_, term_timer_;
 };
 
 }  // namespace sinew::launch

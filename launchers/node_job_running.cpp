@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <csignal>
 
+#include "launchers/checks/check.hpp"
 #include "launchers/node_job.hpp"
 #include "src/world/world_file.hpp"
 
@@ -47,6 +48,8 @@ void NodeJob::on_ended(int rank, LocalRank::End const& end) {
     exited.in_world = ::access(presence_file(epoch_folder_, rank).c_str(), F_OK) == 0;
     exited.oom = exited.signal == SIGKILL && !stopping_ && oom_kills() > oom_kills_;
     exited.cause = guard(exited);
+    bool const failed_here = (exited.code != 0 || exited.signal != 0) && !exited.stopped;
+    if (failed_here && mpi_->serves()) exited.cause = local_faults();
     uplink_.up(Kind::exited, {bytes_of(encode(exited))});
 }
 
@@ -54,7 +57,6 @@ void NodeJob::on_ended(int rank, LocalRank::End const& end) {
 // result, and nobody the wiser.
 std::string NodeJob::guard(Exited const& exited) const {
     if (exited.code != 0 || exited.signal != 0 || exited.stopped || !mpi_->serves()) return {};
-    if (exited.joined && !exited.left) return "it left without MPI_Finalize";
     if (!exited.joined && mpi_->anyone_joined())
         return "it never joined the others in MPI_Init, and may have run alone";
     return {};
@@ -102,6 +104,9 @@ void NodeJob::stop(Stop const& how) {
     }
     auto const grace = std::chrono::milliseconds(how.grace_ms);
     if (grace.count() <= 0) return kill_now();
+    // A hang-up is often caught for other purposes (UCX: to stop for a debugger), and nobody is
+    // there any more to say it again.
+    if (how.signal == SIGHUP) term_timer_ = loop_.after(grace / 2, [this] { signal(SIGTERM); });
     kill_timer_ = loop_.after(grace, [this] { kill_now(); });
 }
 

@@ -36,15 +36,40 @@ std::string parameter(fs::path const& file, std::string_view name) {
     return found;
 }
 
-}  // namespace
+/// One-sided communication between nodes without an RDMA network is what Open MPI's component pt2pt
+/// does. Debian's file leaves it out, and then MPI_Win_create fails there, under mpirun, too. The
+/// others have priority over it wherever they work.
+std::vector<std::string> one_sided(std::string const& root, std::string const& home) {
+    if (has_device(root + "/sys/class/infiniband", "")) return {};
+    if (!parameter(home + "/.openmpi/mca-params.conf", "osc").empty())
+        return {};  // the user's wish
+    auto const said = parameter(root + "/etc/openmpi/openmpi-mca-params.conf", "osc");
+    if (!said.empty() && said.front() != '^') return {};
+    std::string out = "^ucx";
+    for (std::size_t at = 1; at < said.size();) {
+        auto const end = std::min(said.find(',', at), said.size());
+        auto const name = said.substr(at, end - at);
+        if (!name.empty() && name != "ucx" && name != "pt2pt") out += "," + name;
+        at = end + 1;
+    }
+    return {"OMPI_MCA_osc=" + out};
+}
 
-std::vector<std::string> open_mpi_shortcuts(std::string const& root, std::string const& home) {
+std::vector<std::string> drivers(std::string const& root, std::string const& home) {
     if (has_device(root + "/dev", "hfi1") || has_device(root + "/dev", "ipath")) return {};
     // A variable replaces what the files say (Debian's: "^ofi"): it has to be said again.
     auto chosen = parameter(home + "/.openmpi/mca-params.conf", "mtl");
     if (chosen.empty()) chosen = parameter(root + "/etc/openmpi/openmpi-mca-params.conf", "mtl");
     if (!chosen.empty() && chosen.front() != '^') return {};
     return {"OMPI_MCA_mtl=" + (chosen.empty() ? "^" : chosen + ",") + "psm,psm2"};
+}
+
+}  // namespace
+
+std::vector<std::string> open_mpi_shortcuts(std::string const& root, std::string const& home) {
+    auto words = drivers(root, home);
+    for (auto& word : one_sided(root, home)) words.push_back(std::move(word));
+    return words;
 }
 
 }  // namespace sinew::launch

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/preflight.hpp"
 
+#include <netdb.h>
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -32,6 +34,25 @@ void check_folders(RunOptions const& options) {
     if (error)
         throw UsageError(text("--output-filename ", output, " (no files can be made there: ",
                               error.message(), "). Name a folder that you may write to"));
+}
+
+void check_root_address(RunOptions const& options) {
+    if (options.root_address.empty()) return;
+    addrinfo const hints{.ai_flags = 0,
+                         .ai_family = AF_UNSPEC,
+                         .ai_socktype = SOCK_STREAM,
+                         .ai_protocol = 0,
+                         .ai_addrlen = 0,
+                         .ai_addr = nullptr,
+                         .ai_canonname = nullptr,
+                         .ai_next = nullptr};
+    addrinfo* found = nullptr;
+    int const error = ::getaddrinfo(options.root_address.c_str(), nullptr, &hints, &found);
+    if (error == 0) return ::freeaddrinfo(found);
+    throw UsageError(text("--root-address ", options.root_address,
+                          " (must be an address of this "
+                          "host, or a name of it: ",
+                          ::gai_strerror(error), ")"));
 }
 
 FirstCause check_programs(RunOptions const& options, JobMap const& map) {

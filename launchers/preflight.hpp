@@ -12,6 +12,9 @@ namespace sinew::launch {
 /// no files can be made in the folder of --output-filename.
 void check_folders(RunOptions const& options);
 
+/// Throws UsageError when --root-address is neither an address nor a name that is known here.
+void check_root_address(RunOptions const& options);
+
 /// For --dry-run on this host: the programs and folders that the first rank of each program would
 /// fail to start by, reported as that rank's failure.
 FirstCause check_programs(RunOptions const& options, JobMap const& map);

@@ -158,9 +158,12 @@ ProgramKind of_file(std::string const& path, Depth depth,
     auto const count = ::pread(file.get(), bytes.data(), bytes.size(), 0);
     std::string_view const head(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
     if (head.starts_with("#!")) return of_script(path, head);
-    // As shells do: a first line without NUL is text, which execvp hands to /bin/sh.
+    // A first line without NUL is text. Shells take it for a script; the kernel does not run it.
     if (head.substr(0, head.find('\n')).find('\0') == std::string_view::npos)
-        return unknown(path, path + " is taken for a shell script");
+        return unusable(path, ENOEXEC,
+                        path +
+                            " is a script that does not say what runs it. Begin it with a line "
+                            "#!/bin/sh, or say sh before its name");
     return unusable(path, ENOEXEC, path + " is neither a program for this machine nor a script");
 }
 

@@ -48,6 +48,7 @@ enum class Kind : std::uint8_t {
     leaving,      ///< agent: was asked to end (SIGTERM): a planned leave
     finish,       ///< root: clean up and end
     bye,          ///< agent: cleaned up
+    failing,      ///< agent: ends its ranks and itself, for the reason that follows
 };
 
 /// What an agent reads from its standard input: one line of JSON. Holds the secret.

@@ -69,6 +69,7 @@ int run_main(std::vector<std::string> const& arguments) {
         std::cerr << "sinew: hosts: of " << options.hosts_from << '\n';
     if (options.dry_run) return show_plan(options);
     check_folders(options);
+    check_root_address(options);
     ::signal(SIGPIPE, SIG_IGN);
     JobRun run(std::move(options));
     return run.run();

@@ -42,6 +42,10 @@ std::span<Check const> software_checks();
 std::span<Check const> network_checks();
 std::span<Check const> host_checks();
 
+/// What of this node makes every program of an MPI fail (no shared memory, no loopback), with the
+/// remedy; empty where there is nothing. Asks the kernel alone, and takes no time.
+std::string local_faults();
+
 inline Finding fine(std::string found) { return {Severity::ok, std::move(found), {}, {}, {}}; }
 
 /// "64 MiB", "1.5 GiB".

@@ -98,6 +98,11 @@ Facts gather(GatherOptions const& options);
 /// Part of it: the hosts, in order.
 std::vector<HostFacts> gather_hosts(GatherOptions const& options);
 
+/// /dev/shm as it is now.
+SharedMemory look_at_shared_memory();
+/// Those that are up; none where they cannot be asked for.
+std::vector<wire::Interface> interfaces();
+
 /// By `getent`, which knows files, DNS and whatever else this system asks.
 LookUp look_up_name(std::string const& name, std::chrono::milliseconds timeout);
 LookUp look_up_address(std::string const& address, std::chrono::milliseconds timeout);

@@ -48,19 +48,6 @@ Limit limit_of(__rlimit_resource_t resource) {
     return {value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
-SharedMemory shared_memory() {
-    SharedMemory shm;
-    struct ::statvfs about {};
-    if (::statvfs("/dev/shm", &about) == 0) {
-        shm.total = about.f_blocks * about.f_frsize;
-        shm.free = about.f_bavail * about.f_frsize;
-    }
-    UniqueFd const file(::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
-    int const error = file ? ::posix_fallocate(file.get(), 0, 4096) : errno;
-    if (error != 0) shm.error = std::strerror(error);
-    return shm;
-}
-
 /// Versions are said by each implementation's own command.
 std::string version_of(std::string const& implementation, milliseconds timeout) {
     struct Command {
@@ -153,6 +140,21 @@ std::string host_name() {
     return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
+}  // namespace
+
+SharedMemory look_at_shared_memory() {
+    SharedMemory shm;
+    struct ::statvfs about {};
+    if (::statvfs("/dev/shm", &about) == 0) {
+        shm.total = about.f_blocks * about.f_frsize;
+        shm.free = about.f_bavail * about.f_frsize;
+    }
+    UniqueFd const file(::open("/dev/shm", O_TMPFILE | O_RDWR | O_CLOEXEC, 0600));
+    int const error = file ? ::posix_fallocate(file.get(), 0, 4096) : errno;
+    if (error != 0) shm.error = std::strerror(error);
+    return shm;
+}
+
 std::vector<wire::Interface> interfaces() {
     try {
         return wire::interfaces();
@@ -161,8 +163,6 @@ std::vector<wire::Interface> interfaces() {
     }
 }
 
-}  // namespace
-
 Facts gather(GatherOptions const& options) {
     Facts facts;
     facts.own_name = host_name();
@@ -170,7 +170,7 @@ Facts gather(GatherOptions const& options) {
     facts.own_addresses = look_up_name(facts.own_name, options.timeout);
     facts.mpi = mpi(options.timeout);
     facts.pmix = PmixServer::describe(facts.pmix_usable);
-    facts.shm = shared_memory();
+    facts.shm = look_at_shared_memory();
     facts.memlock = limit_of(RLIMIT_MEMLOCK);
     facts.open_files = limit_of(RLIMIT_NOFILE);
     facts.core_size = limit_of(RLIMIT_CORE);

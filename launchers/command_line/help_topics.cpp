@@ -124,13 +124,15 @@ constexpr std::string_view environment = R"(Every rank gets, in several dialects
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
   SINEW_NODE SINEW_NODES SINEW_NODE_NAME       number of its node, of all; name
   SINEW_JOB_ID SINEW_JOB_FOLDER                removed with the job
-  SINEW_RESTART                                0, then 1 for the first restart
+  SINEW_RESTART SINEW_EPOCH                    0, then 1 for the first restart
   RANK WORLD_SIZE LOCAL_RANK LOCAL_WORLD_SIZE MASTER_ADDR MASTER_PORT
   OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE _NODE_RANK
 
 and what PMIx or PMI-1 need. Ranks on this host inherit all variables; those
 elsewhere PATH, LD_LIBRARY_PATH, PYTHONPATH, the families SINEW_ OMPI_MCA_
-PMIX_MCA_ MPIR_CVAR_ MPICH_ UCX_ FI_ NCCL_ OMP_ HWLOC_, and what -x names:
+PMIX_MCA_ MPIR_CVAR_ MPICH_ UCX_ FI_ NCCL_ OMP_ HWLOC_, CUDA_VISIBLE_DEVICES,
+and what -x names. On several hosts NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME
+name the network between them, unless they are set:
 
   sinew run -x OMP_NUM_THREADS=2 -x HOME -x 'AWS_*' -n 4 ./program
   sinew run --env-file job.env -n 4 ./program  # lines VAR=VALUE

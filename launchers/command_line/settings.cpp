@@ -9,6 +9,7 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/values.hpp"
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
@@ -50,8 +51,17 @@ std::size_t to_choice(Setting const& setting, std::vector<std::string_view> cons
 }
 
 std::string to_words(Setting const& setting) {
-    if (setting.value.empty()) bad_value(setting, "something");
+    if (setting.value.empty())
+        bad_value(setting, text("not empty: ", find_key(setting.key)->value));
     return setting.value;
+}
+
+/// A flag that another launcher has, too, and that means something else there. Each is in the table
+/// of docs/launching.md.
+void note_difference(Draft& draft, Setting const& setting, std::string const& here,
+                     std::string const& there) {
+    draft.options.notes.push_back(
+        text(setting.origin, ": ", here, " (Open MPI's mpirun: ", there, ")"));
 }
 
 void set_map_by(Draft& draft, Setting const& setting) {
@@ -59,6 +69,30 @@ void set_map_by(Draft& draft, Setting const& setting) {
     std::size_t const how =
         to_choice(setting, {"slot", "node", "core", "socket", "package", "ppr:K:node"});
     draft.options.map_by = how == 1 ? MapBy::node : MapBy::slot;
+    if (how >= 2 && how <= 4)
+        note_difference(draft, setting,
+                        "ranks fill node after node, as by slot; --bind-to gives each its place "
+                        "on the node",
+                        "deals them out to the cores or sockets of a node in turn");
+}
+
+void set_output_filename(Draft& draft, Setting const& setting) {
+    if (setting.value.empty()) bad_value(setting, "not empty: DIR");
+    draft.options.output_folder = setting.value;
+    if (setting.origin.find("output-filename") != std::string::npos)  // not our own dir=DIR
+        note_difference(draft, setting, "the files are DIR/rank.N.stdout and DIR/rank.N.stderr",
+                        "DIR/1/rank.N/stdout");
+}
+
+void set_launch_agent(Draft& draft, Setting const& setting) {
+    if (setting.value.empty()) bad_value(setting, "not empty: COMMAND");
+    draft.options.launch_agent = setting.value;
+    // One word is what a user of mpirun would say.
+    if (setting.value.find_first_of(" {") == std::string::npos)
+        note_difference(draft, setting,
+                        "this command of this host gets the words that start the agent there; "
+                        "'ssh {host}' is the usual way",
+                        "the name of its daemon on the other hosts");
 }
 
 void set_fake_nodes(Draft& draft, Setting const& setting) {
@@ -145,7 +179,7 @@ std::map<std::string_view, Setter> const setters{
     {"hostfile", [](Draft& d, Setting const& s) { to_words(s); d.hostfiles.push_back(s); }},
     {"host", [](Draft& d, Setting const& s) { to_words(s); d.host_lists.push_back(s); }},
     {"backend", words(&RunOptions::backend)},
-    {"launch-agent", words(&RunOptions::launch_agent)},
+    {"launch-agent", set_launch_agent},
     {"fake-nodes", set_fake_nodes},
     {"tree-fanout", number(&RunOptions::tree_fanout, 2, 1024)},
     {"root-address", words(&RunOptions::root_address)},
@@ -157,7 +191,7 @@ std::map<std::string_view, Setter> const setters{
     {"report-bindings", flag(&RunOptions::report_bindings)},
     {"tag-output", flag(&RunOptions::tag_output)},
     {"timestamp-output", flag(&RunOptions::timestamp_output)},
-    {"output-filename", words(&RunOptions::output_folder)},
+    {"output-filename", set_output_filename},
     {"output", [](Draft& d, Setting const& s) {
         d.options.output = static_cast<OutputFormat>(to_choice(s, {"plain", "json"})); }},
     {"stdin", set_stdin},

@@ -36,7 +36,7 @@ _sinew_value() {
             return ;;
         x | -x) mapfile -t COMPREPLY < <(compgen -v -- "$current"); return ;;
         -map-by | map-by) words="slot node core socket" ;;
-        -bind-to | bind-to) words="core socket package none" ;;
+        -bind-to | bind-to) words="auto core socket package none" ;;
         -rank-order) words="topology index hostfile" ;;
         -mpi) words="auto pmix pmi1 none" ;;
         -backend) words="auto local ssh" ;;

@@ -149,6 +149,8 @@ std::vector<std::string> mpi_environment(MpiSettings const& settings, Environmen
         if (!settings.interface.empty() && !user.contains(prefix + "exclude"))
             set(prefix + "include", settings.interface);
     }
+    // UCX, below MPICH, catches SIGHUP to wait for a debugger: the rank would not end of it.
+    set("UCX_DEBUG_SIGNO", "0");
     // hwloc's GL plugin connects to X displays; where loopback is down, for minutes.
     set("HWLOC_COMPONENTS", "-gl");
     // The others need a daemon on both sides, or find one on one side only.

@@ -19,6 +19,7 @@ protected:
     OpenMpiShortcuts()
         : root_(::testing::TempDir() + "sinew-shortcuts-" + std::to_string(::getpid())) {
         fs::create_directories(root_ / "dev");
+        fs::create_directories(root_ / "sys/class/infiniband");
         fs::create_directories(root_ / "etc/openmpi");
         fs::create_directories(root_ / "home/.openmpi");
     }
@@ -34,22 +35,29 @@ protected:
 };
 
 TEST_F(OpenMpiShortcuts, LeavesOutDriversOfDevicesThatAreNotThere) {
-    EXPECT_THAT(shortcuts(), ElementsAre("OMPI_MCA_mtl=^psm,psm2"));
+    EXPECT_THAT(shortcuts(), ElementsAre("OMPI_MCA_mtl=^psm,psm2", "OMPI_MCA_osc=^ucx"));
 }
 
 TEST_F(OpenMpiShortcuts, KeepsWhatTheSystemLeavesOut) {
     write("etc/openmpi/openmpi-mca-params.conf", "# mtl = psm\n  mtl = ^ofi\npml = ^ucx\n");
-    EXPECT_THAT(shortcuts(), ElementsAre("OMPI_MCA_mtl=^ofi,psm,psm2"));
+    EXPECT_THAT(shortcuts(), ElementsAre("OMPI_MCA_mtl=^ofi,psm,psm2", "OMPI_MCA_osc=^ucx"));
 }
 
 TEST_F(OpenMpiShortcuts, DoesNothingWhereADriverIsChosen) {
-    write("home/.openmpi/mca-params.conf", "mtl=psm2\n");
+    write("home/.openmpi/mca-params.conf", "mtl=psm2\nosc=rdma\n");
     EXPECT_THAT(shortcuts(), IsEmpty());
 }
 
 TEST_F(OpenMpiShortcuts, DoesNothingWhereThereIsADevice) {
     write("dev/hfi1_0", "");
+    write("sys/class/infiniband/mlx5_0", "");
     EXPECT_THAT(shortcuts(), IsEmpty());
+}
+
+TEST_F(OpenMpiShortcuts, LeaveOneSidedCommunicationAWayWithoutRdma) {
+    write("dev/hfi1_0", "");
+    write("etc/openmpi/openmpi-mca-params.conf", "osc = ^ucx,pt2pt,monitoring\n");
+    EXPECT_THAT(shortcuts(), ElementsAre("OMPI_MCA_osc=^ucx,monitoring"));
 }
 
 }  // namespace

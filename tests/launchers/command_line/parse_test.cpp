@@ -163,6 +163,17 @@ TEST(ParseRun, NotesWhatHasNoEffect) {
     EXPECT_THAT(options.env, ElementsAre(Pair("OMPI_MCA_plm_rsh_agent", "rsh")));
 }
 
+TEST(ParseRun, NotesWhatMeansSomethingElseThanMpiruns) {
+    EXPECT_THAT(parse("--map-by socket --output-filename out --launch-agent orted -H a x").notes,
+                ElementsAre(AllOf(StartsWith("--map-by socket"), HasSubstr("--bind-to")),
+                            AllOf(StartsWith("--output-filename out"), HasSubstr("rank.N.stdout")),
+                            AllOf(StartsWith("--launch-agent orted"), HasSubstr("{host}"))));
+    // Neither what means the same, nor what only we have.
+    EXPECT_THAT(parse("--map-by node --output dir=out,tag -H a --tag-output x").notes, IsEmpty());
+    EXPECT_THAT(parse_run({"--launch-agent", "ssh {host}", "-H", "a", "x"}, bare()).notes,
+                IsEmpty());
+}
+
 TEST(ParseRun, TakesSeveralPrograms) {
     RunOptions const options =
         parse("--tag-output -genv G g -n 1 -x A=1 p a : -np 2 -wdir d q --tag : -n 3 -env B 2 r");

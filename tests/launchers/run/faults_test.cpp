@@ -9,6 +9,7 @@
 #include <array>
 #include <csignal>
 #include <filesystem>
+#include <fstream>
 #include <nlohmann/json.hpp>
 #include <thread>
 
@@ -20,6 +21,7 @@
 namespace sinew::testing_support {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -125,6 +127,117 @@ TEST_F(Faults, WhoLeavesTheWorldWithCode0IsTheFirstCause) {
         auto const table = nlohmann::json::parse(lines_of(ended.out).back());
         EXPECT_EQ(table["ends"][1]["part"], "failure");
         EXPECT_EQ(table["ends"][1]["first"], true);
+    }
+}
+
+// In namespaces of its own, where this is allowed: without loopback, or with a full /dev/shm.
+class BrokenHost : public Faults, public testing::WithParamInterface<char const*> {};
+
+TEST_P(BrokenHost, IsNamedAsTheCause) {
+    auto const all = mpis();
+    if (all.empty() || all.front().name != "openmpi") GTEST_SKIP() << "no Open MPI";
+    bool const network = GetParam() == std::string("loopback");
+    Words const unshare{"/usr/bin/unshare", network ? "--net" : "--mount"};
+    Words probe = unshare;
+    probe.emplace_back("/bin/true");
+    if (run({}, {.command = probe}).code != 0) GTEST_SKIP() << "namespaces are not allowed here";
+    auto const fill =
+        "mount -t tmpfs -o size=1m tmpfs /dev/shm && mkdir -p \"$SINEW_TMPDIR\" && "
+        "head -c 900k /dev/zero > /dev/shm/fill; exec \"$@\"";
+    Words words = unshare;
+    words.insert(words.end(),
+                 {"/bin/sh", "-c", network ? "exec \"$@\"" : fill, "sh", sinew_command(), "run"});
+    auto const ended = run({"-n", "2", all.front().program, "layout"}, {.command = words});
+    EXPECT_NE(ended.code, 0);
+    auto const last = lines_of(ended.err).back();
+    EXPECT_THAT(last, HasSubstr(network ? "the loopback interface is down" : "/dev/shm has 1 MiB"));
+    EXPECT_THAT(last, HasSubstr(network ? "ip link set lo up" : "ls -l /dev/shm"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Faults, BrokenHost, testing::Values("loopback", "memory"),
+                         [](auto const& tested) { return tested.param; });
+
+TEST_F(Faults, OneSidedCommunicationNeedsNoNetworkOfItsOwn) {
+    for (auto const& mpi : mpis()) {
+        auto const ended = run({"--fake-nodes", "2", "-n", "2", mpi.program, "window"});
+        EXPECT_EQ(ended.code, 0) << mpi.name << "\n" << ended.err;
+        EXPECT_EQ(count_of(ended.out, "window "), 2U);
+    }
+}
+
+// Who catches the hang-up for something else is asked once more before it is killed.
+TEST_F(Faults, HangUpIsFollowedByTerm) {
+    Launched job({"--grace", "8s", "-n", "1", "sh", "-c",
+                  "trap '' HUP; trap 'echo asked; exit 0' TERM; echo ready; "
+                  "while :; do sleep 0.1; done"});
+    ASSERT_TRUE(job.says("ready"));
+    job.signal(SIGHUP);
+    auto const ended = job.wait();
+    EXPECT_EQ(ended.code, 128 + SIGHUP);
+    EXPECT_THAT(ended.out, HasSubstr("asked"));
+}
+
+TEST_F(Faults, ThatRepeatCannotHelpAreNotRepeated) {
+    auto const ended = run({"--max-restarts", "3", "-n", "1", "/no/such/program"});
+    EXPECT_EQ(ended.code, 127);
+    EXPECT_THAT(ended.err, Not(HasSubstr("restart")));
+}
+
+TEST_F(Faults, AnAddressThatIsNoneIsNamedAtOnce) {
+    auto const ended = run({"-n", "1", "-H", "a", "--launch-agent", "{command}", "--root-address",
+                            "127.0.0.2x", "true"});
+    EXPECT_EQ(ended.code, 2);
+    EXPECT_THAT(ended.err, HasSubstr("--root-address 127.0.0.2x"));
+}
+
+TEST_F(Faults, AnAgentThatCannotCallHomeSaysItOnce) {
+    // An address for documentation, which no host has.
+    auto const ended = run({"-n", "1", "-H", "a", "--launch-agent", "{command}", "--root-address",
+                            "192.0.2.1", "true"});
+    EXPECT_EQ(ended.code, 125);
+    EXPECT_EQ(count_of(ended.err, "cannot reach sinew run"), 1U) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("--root-address"));
+    EXPECT_THAT(ended.err, Not(HasSubstr("?.")));
+    EXPECT_THAT(ended.err, Not(HasSubstr("sshd")));
+}
+
+TEST_F(Faults, ADeadGuardianIsNamed) {
+    Launched job({"--fake-nodes", "2", "-n", "2", rank_program(), "ignore", "15"});
+    ASSERT_TRUE(job.says("ready", 2));
+    auto const agents = job.agents(2);
+    ASSERT_EQ(agents.size(), 2U);
+    ::kill(agents[1].guardian, SIGKILL);
+    auto const ended = job.wait();
+    EXPECT_EQ(ended.code, 125);
+    EXPECT_THAT(lines_of(ended.err).back(), HasSubstr("its guardian was killed"));
+}
+
+TEST_F(Faults, AScriptThatNamesNoInterpreterGetsARemedy) {
+    auto const path = testing::TempDir() + text("sinew-script-", ::getpid());
+    {
+        std::ofstream(path) << "echo hi\n";
+        std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    }
+    auto const ended = run({"-n", "1", path});
+    EXPECT_EQ(ended.code, 126);
+    EXPECT_THAT(ended.err, HasSubstr("#!/bin/sh"));
+    std::filesystem::remove(path);
+}
+
+TEST_F(Faults, WordsSayNothingTwice) {
+    EXPECT_THAT(run({"-H", "", "-n", "1", "true"}).err,
+                AllOf(HasSubstr("HOST[:N]"), Not(HasSubstr("something"))));
+    Launched job({"--grace", "30s", "-n", "1", rank_program(), "ignore", "2", "15"});
+    ASSERT_TRUE(job.says("ready"));
+    job.signal(SIGINT);
+    EXPECT_TRUE(eventually([&] { return !job.ends_within(Seconds(1)); }));
+    job.signal(SIGINT);
+    EXPECT_THAT(job.wait().err, Not(HasSubstr("first of")));
+    for (auto const& mpi : mpis()) {
+        EXPECT_THAT(run({"-n", "2", mpi.program, "desert", "0"}).err,
+                    Not(HasSubstr("it left without")))
+            << mpi.name;
+        EXPECT_THAT(run({"-n", "2", mpi.program, "abort", "17"}).err, Not(HasSubstr("N/A")));
     }
 }
 

@@ -113,6 +113,24 @@ int desert(int code) {
     return 0;
 }
 
+// window: everybody puts into its neighbour's window, and reads what has come into its own.
+int window() {
+    MPI_Init(nullptr, nullptr);
+    int rank = 0, size = 0, mine = -1;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    MPI_Win win = MPI_WIN_NULL;
+    MPI_Win_create(&mine, sizeof mine, sizeof mine, MPI_INFO_NULL, MPI_COMM_WORLD, &win);
+    MPI_Win_fence(0, win);
+    MPI_Put(&rank, 1, MPI_INT, (rank + 1) % size, 0, 1, MPI_INT, win);
+    MPI_Win_fence(0, win);
+    if (mine != (rank + size - 1) % size) wrong(rank, "what came", mine, (rank + size - 1) % size);
+    MPI_Win_free(&win);
+    say("window " + std::to_string(rank));
+    MPI_Finalize();
+    return 0;
+}
+
 // restarts: rank 1 dies within the first epoch; the second ends well.
 int restarts() {
     MPI_Init(nullptr, nullptr);
@@ -133,6 +151,7 @@ int main(int argc, char** argv) {
     if (verb == "after") return after();
     if (verb == "abort") return abort_with(value);
     if (verb == "desert") return desert(value);
+    if (verb == "window") return window();
     if (verb == "restarts") return restarts();
     return 64;
 }
