@@ -33,7 +33,7 @@ public:
         : loop_(loop),
           address_(address), hello_{protocol_version, Hello::mark_of(credentials.secret),
                                     credentials.self, options.max_frame},
-          options_(options), done_(std::move(done)) {
+          expected_origin_(credentials.expected_origin), options_(options), done_(std::move(done)) {
         if (address.family == Address::Family::tcp) tls_.emplace(Role::dialler, credentials.secret);
     }
 
@@ -63,6 +63,7 @@ private:
     Loop& loop_;
     Address const address_;
     Hello const hello_;
+    std::uint64_t const expected_origin_;
     LinkOptions const options_;
     std::function<void(Dialled)> done_;
     std::optional<TlsContext> tls_;
@@ -154,8 +155,8 @@ void Dial::connected() {
             stream = make_socket_stream(std::move(fd_));
         }
         greeting_ = std::make_shared<Greeting>(
-            Greeting::Setup{loop_, Role::dialler, hello_, options_}, std::move(stream),
-            [this](Greeting::Outcome outcome) { greeted(std::move(outcome)); });
+            Greeting::Setup{loop_, Role::dialler, hello_, options_, expected_origin_},
+            std::move(stream), [this](Greeting::Outcome outcome) { greeted(std::move(outcome)); });
         greeting_->start();
     } catch (std::bad_alloc const&) {
         failed("out of memory");

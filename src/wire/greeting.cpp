@@ -22,6 +22,7 @@ constexpr std::string_view wrong_secret = "the other end does not know this job'
 Greeting::Greeting(Setup const& setup, std::unique_ptr<Stream> stream,
                    std::function<void(Outcome)> done)
     : loop_(setup.loop), role_(setup.role), own_(setup.own), options_(setup.options),
+      expected_origin_(setup.expected_origin),
       channel_(std::make_shared<Channel>(setup.loop, std::move(stream), greeting_limit)),
       done_(std::move(done)) {}
 
@@ -55,7 +56,23 @@ void Greeting::frame(Frame const& frame) {
                            protocol_version, "). Use the same sinew on all hosts"));
     if (CRYPTO_memcmp(theirs->mark.data(), own_.mark.data(), own_.mark.size()) != 0)
         return refuse(std::string(wrong_secret));
+    if (auto const why = objection(*theirs); !why.empty()) return refuse(why);
     answer(*theirs);
+}
+
+std::string Greeting::objection(Hello const& theirs) const {
+    auto const& self = theirs.self;
+    if (theirs.max_frame < options_.least_peer_frame)
+        return text(self.name, " takes frames of at most ", theirs.max_frame, " bytes (at least ",
+                    options_.least_peer_frame, " are needed). Use the same sinew on both sides");
+    if (self.origin != 0 && self.origin == own_.self.origin)
+        return text("the other end is this process itself, ", self.name,
+                    " (a process does not connect to itself; somebody may have passed its bytes "
+                    "back). Look at what forwards connections on the way");
+    if (expected_origin_ != 0 && self.origin != expected_origin_)
+        return text("another process answers there (", self.name,
+                    "): the one that is meant has ended");
+    return {};
 }
 
 void Greeting::answer(Hello const& theirs) {

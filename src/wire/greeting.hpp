@@ -38,6 +38,7 @@ public:
         Role role;
         Hello own;
         LinkOptions const& options;
+        std::uint64_t expected_origin = 0;  ///< see Credentials
     };
 
     Greeting(Setup const& setup, std::unique_ptr<Stream> stream, std::function<void(Outcome)> done);
@@ -54,12 +55,15 @@ public:
 private:
     void answer(Hello const& theirs);
     void refuse(std::string const& text);
+    /// Why the other end, which knows the secret, is refused all the same; empty: it is not.
+    std::string objection(Hello const& theirs) const;
     void finish(Outcome outcome);
 
     Loop& loop_;
     Role role_;
     Hello own_;
     LinkOptions options_;
+    std::uint64_t expected_origin_;
     std::shared_ptr<Channel> channel_;
     std::function<void(Outcome)> done_;
     Loop::Handle deadline_;

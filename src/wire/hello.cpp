@@ -40,6 +40,7 @@ std::string Hello::encode() const {
     out.number(self.node);
     out.number(self.slot);
     out.number(self.epoch);
+    out.number(self.origin);
     out.number(max_frame);
     out.raw(as_text(mark));
     out.raw(name);
@@ -55,6 +56,7 @@ std::optional<Hello> Hello::decode(std::span<std::byte const> payload) {
     self.node = in.number<std::uint32_t>();
     self.slot = in.number<std::uint32_t>();
     self.epoch = in.number<std::uint32_t>();
+    self.origin = in.number<std::uint64_t>();
     auto const max_frame = in.number<std::uint64_t>();
     auto const mark = in.raw(std::tuple_size_v<Mark>);
     self.name = printable(as_text(in.raw(name_size)));

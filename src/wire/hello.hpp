@@ -14,7 +14,7 @@
 
 namespace sinew::wire {
 
-inline constexpr std::uint16_t protocol_version = 1;
+inline constexpr std::uint16_t protocol_version = 2;
 /// The largest frame before the other end has proved itself.
 inline constexpr std::size_t greeting_limit = std::size_t{64} << 10;
 

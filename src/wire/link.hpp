@@ -22,6 +22,9 @@ struct Identity {
     std::uint32_t slot = 0;   ///< which process of that node; 0 is its agent
     std::uint32_t epoch = 0;  ///< incarnation: a restarted process has a higher one
     std::string name;         ///< for messages: "agent on node-b"
+    /// A random number that this process alone has; 0: it has none. Whoever takes a peer with its own
+    /// for itself, reached by way of somebody who passes its bytes on, and refuses it.
+    std::uint64_t origin = 0;
 };
 
 /// One message as it arrives; the bytes are valid during the call only.
@@ -34,7 +37,9 @@ struct Message {
 /// Limits and times of a link. The defaults are those of an agent and its parent.
 struct LinkOptions {
     std::size_t max_frame = std::size_t{256} << 20;  ///< larger ones from the peer end the link
-    std::size_t high_water = std::size_t{4} << 20;   ///< queued bytes above which `send` says full
+    /// A peer that takes only smaller ones than this is refused: its user could send it nothing.
+    std::size_t least_peer_frame = std::size_t{64} << 10;
+    std::size_t high_water = std::size_t{4} << 20;  ///< queued bytes above which `send` says full
     std::size_t low_water = std::size_t{1} << 20;
     Clock::duration heartbeat = std::chrono::seconds(1);  ///< sent when nothing else was; 0: never
     Clock::duration suspect_after = std::chrono::seconds(3);
@@ -64,7 +69,9 @@ enum class Flow : std::uint8_t { go, full };
 ///
 /// For the loop's thread (or who holds the loop's guard) only. Callbacks run on the loop, never within a call of the user's. Set
 /// them right after the link was handed over: nothing is delivered before the loop's next turn.
-/// Destroying it closes at once (what is queued may be lost); the callbacks are not called then.
+/// Destroying it, also within any of its callbacks, closes at once (what is queued may be lost); no
+/// callback is called any more, also not for frames that have been received. So who is not to hear of
+/// its link any more destroys it, and does not put that off.
 class Link {
 public:
     struct Callbacks {
@@ -108,6 +115,8 @@ public:
 struct Credentials {
     Secret secret;
     Identity self;
+    /// When dialling: the `origin` of who is meant; whoever else answers is refused. 0: anybody.
+    std::uint64_t expected_origin = 0;
 };
 
 /// Accepts peers that prove themselves: the same user on a Unix socket (SO_PEERCRED; its folder must

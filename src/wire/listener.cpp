@@ -21,6 +21,9 @@ namespace {
 
 // A connection that has said nothing for so long leaves its place when others wait for one.
 constexpr auto patience_with_the_silent = std::chrono::milliseconds(250);
+// ... and one that has not proved itself by then, however much it has said: a byte now and then shall
+// not keep a place. Two round trips suffice for that; who was slower dials again.
+constexpr auto patience_with_the_slow = std::chrono::seconds(1);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
 
 }  // namespace
@@ -83,17 +86,22 @@ void Listener::State::accept_some() {
     }
 }
 
-// Of those that have said nothing, the oldest has had the most time to; it may try again. Otherwise
-// idle connections would keep everybody out for the length of a handshake's deadline.
+// Of those that have said nothing, the oldest has had the most time to; it may try again. The same of
+// those that have said something, later. Otherwise a few connections would keep everybody out for the
+// length of a handshake's deadline.
 bool Listener::State::make_room() {
-    auto const late = Clock::now() - patience_with_the_silent;
+    auto const now = Clock::now();
     auto const found =
         std::find_if(unauthenticated.begin(), unauthenticated.end(), [&](Pending const& each) {
-            return each.greeting->began() <= late && each.greeting->silent();
+            auto const age = now - each.greeting->began();
+            return age >= patience_with_the_slow ||
+                   (age >= patience_with_the_silent && each.greeting->silent());
         });
     if (found == unauthenticated.end()) return false;
+    bool const silent = found->greeting->silent();
     unauthenticated.erase(found);
-    refuse("said nothing while others waited");
+    refuse(silent ? "said nothing while others waited"
+                  : "did not prove itself in time while others waited");
     return true;
 }
 

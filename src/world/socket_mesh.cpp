@@ -27,6 +27,9 @@ constexpr std::uint64_t timer_number = 1023;
 constexpr auto tick_interval = 50ms;
 /// When all places are taken, who has not said a word for so long makes room.
 constexpr auto patience_with_the_silent = 500ms;
+/// ... and who has said something, but not proved that it knows the key: what it said can be guessed.
+/// A rank that was slower dials again.
+constexpr auto patience_with_the_unproven = 2000ms;
 
 wire::SocketAddress resolve(wire::Address const& address) {
     if (address.family == wire::Address::Family::unix_socket)
@@ -224,14 +227,15 @@ void SocketMesh::tick() {
     for (auto entry = handshakes_.begin(); entry != handshakes_.end();) {
         auto const& [number, handshake] = *entry;
         auto const age = now - handshake.since();
-        bool const silent = full_ && !handshake.greeted() && age > patience_with_the_silent;
+        bool const late = full_ && age > (handshake.greeted() ? patience_with_the_unproven
+                                                              : patience_with_the_silent);
         int const rank = handshake.peer();
         if (handshake.dials()) {
             // Once it is connected, it waits for a peer that may be busy: no deadline of ours.
             bool const unreachable = !handshake.greeted() && age > options_.connect;
             entry = unreachable ? handshakes_.erase(entry) : std::next(entry);
             if (unreachable) lose(rank, "its host does not answer");
-        } else if (silent || age > options_.handshake) {
+        } else if (late || age > options_.handshake) {
             --unproven_;
             ++refused_;
             entry = handshakes_.erase(entry);

@@ -12,6 +12,7 @@
 #include <sinew/error.hpp>
 #include <vector>
 
+#include "src/base/text.hpp"
 #include "src/wire/frame.hpp"
 #include "src/wire/greeting.hpp"
 #include "src/wire/sockets.hpp"
@@ -110,6 +111,65 @@ TEST_P(ListenerTest, LetsItsOwnInPastAThousandIdleConnections) {
     ::close(ready[1]);
 }
 
+// A byte is enough not to be silent.
+TEST_P(ListenerTest, LetsItsOwnInPastThoseWhoSayAByteOnly) {
+    Listener::Options options;
+    options.link.handshake = 10min;
+    Door door(GetParam(), options);
+    std::vector<UniqueFd> many;
+    for (std::size_t i = 0; i < options.max_unauthenticated; ++i) {
+        many.push_back(door.knock());
+        // What begins as a hello and as a record of TLS.
+        char const byte = GetParam() == tcp ? '\x16' : '\x10';
+        ASSERT_EQ(::send(many.back().get(), &byte, 1, MSG_NOSIGNAL), 1);
+    }
+    EXPECT_EQ(door.dial_with(door.secret, 60s), "");
+    EXPECT_GE(door.listener->refused(), 1u);
+}
+
+TEST_P(ListenerTest, RefusesWhoTakesNoFramesOfUse) {
+    Door door(GetParam());
+    for (std::size_t const limit : {0, 1, 100, 65'535}) {
+        LinkOptions options;
+        options.max_frame = limit;
+        std::string error;
+        auto const handle =
+            dial(door.loop, door.listener->address(), {door.secret, {1, 0, 0, "tiny"}}, options,
+                 30s, [&](Dialled outcome) { error = outcome.error; });
+        ASSERT_TRUE(run_until(door.loop, [&] { return !error.empty(); }));
+        EXPECT_THAT(error, HasSubstr(text("takes frames of at most ", limit, " bytes")));
+    }
+    EXPECT_EQ(door.end.link, nullptr);
+}
+
+// Who is dialled may have ended, and another of the same secret have its port.
+TEST_P(ListenerTest, IsNotTakenForAnother) {
+    PrivateFolder folder;
+    Loop loop;
+    auto const secret = Secret::random();
+    auto const self = [](char const* name, std::uint64_t origin) {
+        Identity identity;
+        identity.name = name;
+        identity.origin = origin;
+        return identity;
+    };
+    Listener const listener(loop, test::address_of(GetParam(), folder), {secret, self("here", 7)},
+                            {}, [](std::unique_ptr<Link>) {});
+    auto const try_as = [&](std::uint64_t origin, std::uint64_t expected) {
+        std::unique_ptr<Dialled> result;
+        auto const handle =
+            dial(loop, listener.address(), {secret, self("there", origin), expected}, {}, 30s,
+                 [&](Dialled outcome) { result = std::make_unique<Dialled>(std::move(outcome)); });
+        if (!run_until(loop, [&] { return result != nullptr; })) return std::string("nothing");
+        if (result->link) EXPECT_EQ(result->link->peer().origin, 7u);
+        return result->error;
+    };
+    EXPECT_EQ(try_as(8, 7), "");
+    EXPECT_EQ(try_as(8, 0), "");
+    EXPECT_THAT(try_as(8, 9), HasSubstr("another process answers there (here)"));
+    EXPECT_THAT(try_as(7, 0), HasSubstr("this process itself"));  // its own bytes, passed back
+}
+
 TEST_P(ListenerTest, RestsWhenThereAreNoDescriptors) {
     Door door(GetParam());
     std::vector<UniqueFd> strangers;
@@ -194,13 +254,13 @@ TEST(UnixListener, NamesAPathThatIsTooLong) {
 TEST(UnixListener, TellsAnotherVersionSo) {
     Door door(unix_socket);
     UniqueFd const stranger = door.knock();
-    Hello hello{2, Hello::mark_of(door.secret), {}, 0};
+    Hello hello{3, Hello::mark_of(door.secret), {}, 0};
     auto const text = hello.encode();
     auto const header = encode({static_cast<std::uint32_t>(text.size()), frame_kind::hello, 0, 0});
     ASSERT_EQ(::write(stranger.get(), header.data(), header.size()), 8);
     ASSERT_EQ(::write(stranger.get(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
     EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() == 1; }));
-    EXPECT_THAT(read_all(stranger.get()), HasSubstr("versions of the protocol differ (2 and 1)"));
+    EXPECT_THAT(read_all(stranger.get()), HasSubstr("versions of the protocol differ (3 and 2)"));
 }
 
 TEST(TcpListener, NamesAnAddressThatIsTaken) {

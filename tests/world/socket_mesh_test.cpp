@@ -131,6 +131,21 @@ TEST(SocketMesh, IsNotDisturbedByGarbageAndSilence) {
     for (auto const& fd : strangers) EXPECT_LE(::recv(fd.get(), &byte, 1, MSG_DONTWAIT), 0);
 }
 
+// What they say can be guessed, but for the proof that follows.
+TEST(SocketMesh, IsNotHeldUpByThoseWhoNeverProveThemselves) {
+    SocketJob job({0, 0});
+    Meshes meshes(job, {.handshake = 3'600'000ms, .connect = 30000ms, .max_unproven = 8});
+    std::vector<Handshake> held;
+    for (int i = 0; i < 8; ++i) {
+        held.emplace_back(Handshake::Self{wire::Secret::random(), 0, 2, job.world.epoch},
+                          stranger(job.world.ranks[1].local), 1);
+        EXPECT_TRUE(held.back().greet());
+    }
+    meshes.all[0]->want(1);
+    meshes.run_until_each_has(1);
+    expect_connected(meshes.events[0][0], meshes.events[1][0]);
+}
+
 TEST(SocketMesh, TriesAgainWhenItWasTooSlow) {
     SocketJob job({0, 0});
     Meshes meshes(job, {.handshake = 200ms, .connect = 30000ms, .max_unproven = 8});
