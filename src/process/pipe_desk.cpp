@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/pipe_desk.hpp"
 
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/time.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <sinew/error.hpp>
@@ -20,6 +22,15 @@ namespace {
 
 constexpr std::size_t most_visitors = 256;
 constexpr auto patience = std::chrono::seconds(10);
+constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
+
+// Half of the descriptors that this process may have: the rest of it must go on.
+std::size_t most_kept() {
+    rlimit files{};
+    if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
+        return std::size_t{1} << 16;
+    return std::max<std::size_t>(16, files.rlim_cur / 2);
+}
 
 PipeToken random_token() {
     PipeToken token;
@@ -79,6 +90,12 @@ PipeDesk::PipeDesk(Mail& mail) : mail_(mail), relays_(mail_) {
 
 PipeHandle PipeDesk::keep(UniqueFd end) {
     Lock const lock(mail_.guard());
+    if (kept_.size() >= most_kept())
+        throw SystemError(
+            text(kept_.size(), " ends of pipes that ", mail_.runtime().name(),
+                 " has sent have not been decoded yet (no more than half of the files that it may "
+                 "open are kept for that). Decode each where it was sent, or raise ulimit -n"),
+            EMFILE);
     if (!listening_) listen();
     PipeHandle handle;
     handle.keeper = mail_.own_address();
@@ -91,12 +108,23 @@ PipeHandle PipeDesk::keep(UniqueFd end) {
 void PipeDesk::listen() {
     path_ = mail_.runtime().folder() + "/pipes";
     listening_ = wire::listening_socket(wire::Address::unix_socket(path_));
+    watch();
+}
+
+void PipeDesk::watch() {
+    pause_ = {};
     acceptable_ = mail_.runtime().loop().readable(listening_.get(), [this] { accept(); });
 }
 
 void PipeDesk::accept() {
     UniqueFd socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
-    if (!socket) return;
+    if (!socket) {
+        if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
+        // It stays readable: asking again at once would take all of a core.
+        acceptable_ = {};
+        pause_ = mail_.runtime().loop().after(pause_without_descriptors, [this] { watch(); });
+        return;
+    }
     if (auto const problem = wire::check_peer_user(socket.get()); !problem.empty())
         return log_warning(text("refused at ", path_, ": ", problem));
     if (visitors_.size() >= most_visitors) visitors_.pop_front();

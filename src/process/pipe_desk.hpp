@@ -23,7 +23,7 @@ public:
     static PipeDesk& instance();
     PipeDesk(PipeDesk const&) = delete;
 
-    /// What the new owner needs to fetch it.
+    /// What the new owner needs to fetch it. Throws SystemError where too many wait for that already.
     PipeHandle keep(UniqueFd end);
     enum class Route { direct, relayed };
     /// Throws PeerLost when it is not there any more.
@@ -39,6 +39,7 @@ private:
 
     explicit PipeDesk(Mail& mail);
     void listen();
+    void watch();
     void accept();
     void serve(Visitors::iterator visitor);
     void letter(std::shared_ptr<Peer> const& peer, Letter const& letter);
@@ -48,7 +49,7 @@ private:
     std::map<PipeToken, UniqueFd> kept_;
     std::string path_;
     UniqueFd listening_;
-    wire::Loop::Handle acceptable_;
+    wire::Loop::Handle acceptable_, pause_;
     Visitors visitors_;
     PipeRelays relays_;
 };

@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 #include <poll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 #include <unistd.h>
+
+#include <ctime>
 
 #include <sinew/pipe.hpp>
 #include <sinew/queue.hpp>
@@ -10,6 +14,8 @@
 #include <vector>
 
 #include "src/process/pipe_desk.hpp"
+#include "src/process/pipe_fd.hpp"
+#include "src/wire/sockets.hpp"
 #include "tests/process/queue_support.hpp"
 
 namespace sinew {
@@ -179,6 +185,79 @@ TEST(Pipe, end_travels_with_half_a_message) {
     auto moved = decode<PipeEnd<int>>(reader);
     auto const message = moved.recv_bytes();
     EXPECT_EQ(process::test::string(message), "halfen");
+}
+
+/// No more files than are open now, and so many.
+class FileLimit {
+public:
+    explicit FileLimit(rlim_t more) {
+        ::getrlimit(RLIMIT_NOFILE, &before_);
+        int const next = ::dup(0);
+        ::close(next);
+        rlimit const less{static_cast<rlim_t>(next) + more, before_.rlim_max};
+        EXPECT_EQ(::setrlimit(RLIMIT_NOFILE, &less), 0);
+    }
+    FileLimit(FileLimit const&) = delete;
+    ~FileLimit() { ::setrlimit(RLIMIT_NOFILE, &before_); }
+
+private:
+    rlimit before_{};
+};
+
+TEST(Pipe, ends_that_nobody_decodes_leave_others_their_descriptors) {
+    std::vector<PipeEnd<int>> here;
+    std::vector<Writer> sent;
+    {
+        FileLimit const limit(200);
+        try {
+            for (int i = 0; i < 190; ++i) {
+                auto [left, right] = pipe<int>();
+                if (i < 20) here.push_back(std::move(left));
+                sent.emplace_back();
+                encode(sent.back(), right);
+            }
+            ADD_FAILURE() << "as many as there are";
+        } catch (SystemError const& error) {
+            EXPECT_THAT(error.what(), testing::HasSubstr("have not been decoded"));
+            sent.pop_back();
+        }
+        ASSERT_GE(sent.size(), 50u);
+        auto [left, right] = pipe<int>();
+        left.send(1);
+        EXPECT_EQ(right.recv(), 1);
+    }
+    for (std::size_t i = 0; i < sent.size(); ++i) {
+        Reader reader(sent[i].bytes());
+        auto end = decode<PipeEnd<int>>(reader);
+        if (i >= here.size()) continue;
+        end.send(static_cast<int>(i));
+        EXPECT_EQ(here[i].recv(), static_cast<int>(i));
+    }
+    auto [left, right] = pipe<int>();
+    Writer again;
+    encode(again, right);  // there is room again
+}
+
+TEST(Pipe, desk_rests_while_there_are_no_descriptors) {
+    auto ends = process::connected_sockets();
+    auto const handle = process::PipeDesk::instance().keep(std::move(ends.second));
+    UniqueFd const visitor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    auto const used = [] {
+        timespec now{};
+        ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+        return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
+    };
+    {
+        FileLimit const limit(0);
+        auto const where = wire::unix_address(handle.server);
+        ASSERT_EQ(::connect(visitor.get(), where.get(), where.length), 0);
+        auto const before = used();
+        std::this_thread::sleep_for(2s);
+        EXPECT_LT(used() - before, 300ms) << "of processor time";
+    }
+    ASSERT_EQ(::send(visitor.get(), handle.token.data(), sizeof handle.token, MSG_NOSIGNAL),
+              static_cast<ssize_t>(sizeof handle.token));
+    EXPECT_TRUE(process::receive_fd(visitor.get())) << "it is served all the same";
 }
 
 TEST(Pipe, reaches_a_process_and_ends_with_it) {
