@@ -40,7 +40,9 @@ public:
 
     /// Throws QueueClosed, PeerLost.
     void put(T const& value) { put_until(value, never); }
-    /// False: there was no room in time.
+    /// False: there was no room in time. Throws QueueClosed, PeerLost; and Timeout where the process that
+    /// a bounded queue lives in gives no answer for some seconds more (it is stopped): whether the item
+    /// will be in it is not known then.
     [[nodiscard]] bool put_for(T const& value, std::chrono::nanoseconds timeout) {
         return put_until(value, detail::queue_deadline(timeout));
     }
@@ -56,7 +58,8 @@ public:
     std::optional<T> get_for(std::chrono::nanoseconds timeout) {
         return get_until(detail::queue_deadline(timeout));
     }
-    /// From elsewhere than the queue's own process this takes a round trip.
+    /// From elsewhere than the queue's own process this takes a round trip; nothing, too, where that
+    /// process gives no answer for some seconds (it is stopped).
     std::optional<T> try_get() { return get_until(at_once); }
 
     /// As get(), but the item is to be acknowledged.

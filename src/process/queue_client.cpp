@@ -12,6 +12,9 @@ namespace {
 
 constexpr std::size_t most_ahead = 256;
 constexpr double work_ahead = 1e-3;  // seconds
+// How long the owner's process has, beyond a deadline, for an answer: one that is stopped gives none,
+// and within a host nothing else tells it from one that is busy.
+constexpr auto patience_with_the_owner = std::chrono::seconds(5);
 constexpr auto acknowledge_after = std::chrono::milliseconds(1);
 
 std::uint32_t epochs = 0;  // with the guard held
@@ -51,13 +54,15 @@ bool QueueClient::ask_for_room(Lock& lock, Writer const& item, Clock::time_point
     calls_[number] = &call;
     auto const answered = [&] { return call.answer || !why_lost_.empty(); };
     try {
-        auto const op = deadline == Clock::time_point::min() ? QueueOp::put_try : QueueOp::put_ask;
-        auto const sending = op == QueueOp::put_try ? never : deadline;
-        if (mail_.send_waiting(lock, owner_, head(op, number), item.bytes(), sending)) {
-            if (!mail_.wait(lock, call.changed, sending, answered)) {
-                send(QueueOp::put_cancel, number);
-                mail_.wait(lock, call.changed, never, answered);
-            }
+        bool const at_once = deadline == Clock::time_point::min();
+        auto const op = at_once ? QueueOp::put_try : QueueOp::put_ask;
+        auto const sending = at_once ? Clock::now() + patience_with_the_owner : deadline;
+        if (mail_.send_waiting(lock, owner_, head(op, number), item.bytes(), sending) &&
+            !mail_.wait(lock, call.changed, sending, answered)) {
+            send(QueueOp::put_cancel, number);
+            if (at_once ||
+                !mail_.wait(lock, call.changed, Clock::now() + patience_with_the_owner, answered))
+                throw_silent();
         }
     } catch (...) {
         calls_.erase(number);
@@ -68,25 +73,33 @@ bool QueueClient::ask_for_room(Lock& lock, Writer const& item, Clock::time_point
     return call.answer == 1;
 }
 
-std::uint64_t QueueClient::ask(Lock& lock, QueueOp op, std::uint64_t number) {
+void QueueClient::throw_silent() const {
+    throw Timeout(text("a queue that lives in ", name_, " has not answered for ",
+                       patience_with_the_owner.count(),
+                       " s (is that process stopped?). The item that was put will be in it if the "
+                       "process goes on and there is room. Continue or end that process"));
+}
+
+std::optional<std::uint64_t> QueueClient::ask(Lock& lock, QueueOp op, std::uint64_t number,
+                                              Clock::time_point deadline) {
     Call call;
     calls_[number] = &call;
     send(op, number);
     try {
-        mail_.wait(lock, call.changed, never, [&] { return call.answer || !why_lost_.empty(); });
+        mail_.wait(lock, call.changed, deadline, [&] { return call.answer || !why_lost_.empty(); });
     } catch (...) {
         calls_.erase(number);
         throw;
     }
     calls_.erase(number);
     check();
-    return *call.answer;
+    return call.answer;
 }
 
 std::size_t QueueClient::size(Lock& lock) {
     check();
     tell(true);  // what was acknowledged before does not count any more
-    return ask(lock, QueueOp::size, ++numbers_);
+    return ask(lock, QueueOp::size, ++numbers_, never).value();
 }
 
 void QueueClient::close() {
@@ -134,10 +147,12 @@ std::optional<QueueItem> QueueClient::wait_for_item(Lock& lock, Clock::time_poin
 
 std::optional<QueueItem> QueueClient::try_take(Lock& lock, bool acknowledge) {
     check();
-    auto const place = ask(lock, QueueOp::try_take, ++numbers_);
-    if (place == 0) return std::nullopt;
+    // What comes after this deadline is kept for whoever takes next.
+    auto const deadline = Clock::now() + patience_with_the_owner;
+    auto const place = ask(lock, QueueOp::try_take, ++numbers_, deadline);
+    if (place.value_or(0) == 0) return std::nullopt;
     // It is on its way, in pieces where it is large; another thread may be quicker.
-    mail_.wait(lock, arrived_, never,
+    mail_.wait(lock, arrived_, deadline,
                [&] { return available() || first_ > place || !why_lost_.empty(); });
     if (available()) return pop(acknowledge);
     check();

@@ -49,7 +49,10 @@ private:
     };
 
     void check() const;
-    std::uint64_t ask(Lock& lock, QueueOp op, std::uint64_t number);
+    /// Nothing: no answer by the deadline. Throws PeerLost.
+    std::optional<std::uint64_t> ask(Lock& lock, QueueOp op, std::uint64_t number,
+                                     Clock::time_point deadline);
+    [[noreturn]] void throw_silent() const;
     void answer(Letter const& letter);
     bool ask_for_room(Lock& lock, Writer const& item, Clock::time_point deadline);
     std::optional<QueueItem> pop(bool acknowledge);

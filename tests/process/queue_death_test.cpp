@@ -155,6 +155,24 @@ TEST(QueueDeath, of_the_owner_ends_all_who_wait) {
     EXPECT_THROW(owned.full.close(), PeerLost);
 }
 
+// Nothing but its silence tells of that.
+TEST(QueueDeath, an_owner_that_is_stopped_holds_nobody_longer_than_asked) {
+    Queue<Owned> handles;
+    auto const child = start("own", handles);
+    auto owned = handles.get();
+    EXPECT_FALSE(owned.empty.try_get());
+    EXPECT_FALSE(owned.full.try_put(2));
+    child->signal(SIGSTOP);
+    EXPECT_FALSE(owned.empty.get_for(10ms));
+    EXPECT_FALSE(owned.empty.try_get());
+    EXPECT_THROW((void)owned.full.put_for(2, 10ms), Timeout);
+    EXPECT_THROW((void)owned.full.try_put(2), Timeout);
+    child->signal(SIGCONT);
+    EXPECT_EQ(owned.full.get_for(1min), 1);
+    owned.empty.put(7);
+    EXPECT_EQ(owned.empty.get_for(1min), 7);
+}
+
 TEST(QueueDeath, of_the_owner_before_its_queue_is_used) {
     Queue<Owned> handles;
     auto const child = start("own", handles);
