@@ -61,6 +61,9 @@ struct ManagerOptions {
     std::string listen = {};
     /// What those have to know. Default: a random one.
     std::optional<AuthKey> authkey = {};
+    /// Bytes that its process holds for one process of another family: arguments that arrive, calls
+    /// that wait, answers that are not read. The connection to one with more under way is ended.
+    std::size_t guest_memory = std::size_t{1} << 30;
     /// Until it can be called.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
     /// Of one calling process: then further calls wait.

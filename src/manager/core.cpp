@@ -20,12 +20,12 @@ ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId ag
     return id;
 }
 
-bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call) {
+bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call, process::Reservation place) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     auto& object = found->second;
     auto& row = object.rows[call.client];
-    return enqueue(id, object, row, sequence, std::move(call));
+    return enqueue(id, object, row, sequence, std::move(call), std::move(place));
 }
 
 ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
@@ -48,23 +48,24 @@ bool Core::append(ObjectId id, Call call) {
     return true;
 }
 
-void Core::skip(ObjectId id, Client client, std::uint64_t sequence) {
+void Core::skip(ObjectId id, Client client, std::uint64_t sequence, process::Reservation place) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return;
     auto& row = found->second.rows[client];
-    enqueue(id, found->second, row, sequence, std::nullopt);
+    enqueue(id, found->second, row, sequence, std::nullopt, std::move(place));
 }
 
 bool Core::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
-                   std::optional<Call> call) {
+                   std::optional<Call> call, process::Reservation place) {
     if (sequence < row.next) return false;
-    if (sequence > row.next) return row.early.emplace(sequence, std::move(call)).second;
+    if (sequence > row.next)
+        return row.early.emplace(sequence, Early{std::move(call), std::move(place)}).second;
     ++row.next;
     if (call) object.calls.push_back(std::move(*call));
     for (auto first = row.early.begin(); first != row.early.end() && first->first == row.next;
          first = row.early.erase(first)) {
         ++row.next;
-        if (first->second) object.calls.push_back(std::move(*first->second));
+        if (first->second.call) object.calls.push_back(std::move(*first->second.call));
     }
     list(id, object);
     return true;
@@ -89,9 +90,9 @@ bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
         return each.client == client && each.number == number;
     };
     if (std::erase_if(object.calls, is_it) > 0) return true;
-    for (auto& [sequence, call] : object.rows[client].early) {
-        if (!call || !is_it(*call)) continue;
-        call.reset();  // those behind it have their turn all the same
+    for (auto& [sequence, early] : object.rows[client].early) {
+        if (!early.call || !is_it(*early.call)) continue;
+        early.call.reset();  // those behind it have their turn all the same
         return true;
     }
     if (auto const ended = end_wait(id, object, client, number)) return *ended;
@@ -168,8 +169,8 @@ void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
     for (auto const& call : object.calls) drop(call, dropped);
     object.calls.clear();
     for (auto const& [client, row] : object.rows)
-        for (auto const& [sequence, call] : row.early)
-            if (call) drop(*call, dropped);
+        for (auto const& [sequence, early] : row.early)
+            if (early.call) drop(*early.call, dropped);
     object.rows.clear();
 }
 
@@ -246,6 +247,7 @@ std::vector<std::shared_ptr<void>> Core::take_all() {
 bool Core::is_a(ObjectId id, char const* type) const {
     auto const found = objects_.find(id);
     return found == objects_.end() ||
+           found->second.type == type ||  // as mostly, but not across libraries
            (type != nullptr && std::strcmp(found->second.type, type) == 0);
 }
 

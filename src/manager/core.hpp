@@ -15,6 +15,8 @@
 #include <utility>
 #include <vector>
 
+#include "src/process/memory_budget.hpp"
+
 namespace sinew::manager {
 
 /// A process that calls, as its manager counts them.
@@ -48,8 +50,9 @@ struct Call {
     Payload arguments;
     /// Of an object that is made again: what it is to have; null: nothing more.
     std::shared_ptr<std::vector<std::byte> const> state = nullptr;
-    Notice notice = Notice::none;  ///< else it is no call; `client`: who is lost
-    bool withdrawn = false;        ///< it is not to be answered later
+    Notice notice = Notice::none;     ///< else it is no call; `client`: who is lost
+    bool withdrawn = false;           ///< it is not to be answered later
+    process::Reservation reserved{};  ///< of what its caller may have here
 };
 
 /// A call that will not be executed: its caller is to be told.
@@ -130,10 +133,13 @@ public:
                       Client holder);
     /// A call of no client's sequence, behind all that have arrived. False: there is no such object.
     bool append(ObjectId object, Call call);
-    /// False: there is no such object, or the number was used before.
-    bool arrive(ObjectId object, std::uint64_t sequence, Call call);
+    /// False: there is no such object, or the number was used before. `place`: in the row, should it
+    /// have to wait there.
+    bool arrive(ObjectId object, std::uint64_t sequence, Call call,
+                process::Reservation place = {});
     /// The call of this sequence number will not come.
-    void skip(ObjectId object, Client client, std::uint64_t sequence);
+    void skip(ObjectId object, Client client, std::uint64_t sequence,
+              process::Reservation place = {});
     /// True: it will never begin, or never be answered by its object.
     bool cancel(ObjectId object, Client client, std::uint64_t number);
     /// The call's method has returned without an answer. `waits`: that is noted, unless it has been
@@ -180,10 +186,15 @@ public:
     std::size_t waiting() const;
 
 private:
+    /// A call before which another is still to come.
+    struct Early {
+        std::optional<Call> call;  ///< nothing: will not come
+        process::Reservation reserved;
+    };
     /// What a client has called of an object.
     struct Row {
         std::uint64_t next = 1;
-        std::map<std::uint64_t, std::optional<Call>> early;  ///< nothing: will not come
+        std::map<std::uint64_t, Early> early;
     };
     struct Object {
         unsigned parallel = 1;
@@ -198,7 +209,7 @@ private:
         std::map<std::pair<Client, std::uint64_t>, std::shared_ptr<Postponed>> postponed;
     };
     bool enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
-                 std::optional<Call> call);
+                 std::optional<Call> call, process::Reservation place);
     void list(ObjectId id, Object& object);
     static void drop(Call const& call, std::vector<Dropped>& dropped);
     static void drop_waiting(Object& object, std::vector<Dropped>& dropped);

@@ -64,8 +64,8 @@ bool Core::withdraw(ObjectId id, Client client, std::uint64_t number) {
     };
     for (auto& each : object.calls)
         if (is_it(each)) each.withdrawn = true;
-    for (auto& [sequence, call] : object.rows[client].early)
-        if (call && is_it(*call)) call->withdrawn = true;
+    for (auto& [sequence, early] : object.rows[client].early)
+        if (early.call && is_it(*early.call)) early.call->withdrawn = true;
     for (auto const& batch : object.batches)
         for (std::size_t i = 0; i < batch->size(); ++i)
             if (is_it((*batch)[i])) batch->withdraw(i);

@@ -80,6 +80,7 @@ void Manager::State::launch() {
     if (!options.listen.empty()) {
         order.listen = manager::guest_address(options.listen);
         order.key = options.authkey->bytes();
+        order.guest_memory = options.guest_memory;
     }
     if (maker) order.line = maker->line_to_start();
     child = nodes::start_child(options.node, {.role = "manager",

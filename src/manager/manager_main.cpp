@@ -82,7 +82,7 @@ int manager_main(process::ChildStart& start) try {
         std::string guests;
         if (!order.listen.empty())
             guests = desk.mail().runtime().listen_to_guests(
-                order.listen, process::secret_of(AuthKey::of(order.key)));
+                order.listen, process::secret_of(AuthKey::of(order.key)), order.guest_memory);
         answer_to_maker(start, desk.mail(), *server, guests);
     }
     server->work();

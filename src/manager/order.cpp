@@ -11,6 +11,7 @@ std::vector<std::byte> Order::encode() const {
     sinew::encode(writer, arguments);
     sinew::encode(writer, listen);
     sinew::encode(writer, key);
+    sinew::encode(writer, guest_memory);
     sinew::encode(writer, line.has_value());
     if (line) {
         line->encode_to(writer);
@@ -27,6 +28,7 @@ Order Order::decode(std::span<std::byte const> bytes) {
     order.arguments = sinew::decode<std::string>(reader);
     order.listen = sinew::decode<std::string>(reader);
     order.key = sinew::decode<std::string>(reader);
+    order.guest_memory = sinew::decode<std::uint64_t>(reader);
     if (sinew::decode<bool>(reader)) {
         order.line = Line::decode_from(reader);
         order.line->key = sinew::decode<std::uint64_t>(reader);

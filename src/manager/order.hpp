@@ -13,11 +13,12 @@ namespace sinew::manager {
 
 /// What a manager's process is told when it begins.
 struct Order {
-    std::uint64_t initializer = 0;  ///< a TaskId; 0: there is none
-    std::string arguments;          ///< its
-    std::string listen;             ///< where guests come; empty: none do
-    std::string key;                ///< theirs
-    std::optional<Line> line;       ///< nothing: it is not started anew when it dies
+    std::uint64_t initializer = 0;   ///< a TaskId; 0: there is none
+    std::string arguments;           ///< its
+    std::string listen;              ///< where guests come; empty: none do
+    std::string key;                 ///< theirs
+    std::uint64_t guest_memory = 0;  ///< see ManagerOptions
+    std::optional<Line> line;        ///< nothing: it is not started anew when it dies
 
     std::vector<std::byte> encode() const;
     static Order decode(std::span<std::byte const> bytes);

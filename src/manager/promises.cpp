@@ -7,8 +7,11 @@
 
 namespace sinew::manager {
 
-void Promises::expect(Client client, std::uint64_t number, bool makes) {
-    promises_[{client, number}].makes = makes;
+void Promises::expect(Client client, std::uint64_t number, bool makes,
+                      process::Reservation reserved) {
+    auto& promise = promises_[{client, number}];
+    promise.makes = makes;
+    promise.reserved = std::move(reserved);
 }
 
 Promises::Outcome const* Promises::find(Client client, std::uint64_t number) const {

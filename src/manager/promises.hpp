@@ -30,7 +30,8 @@ public:
     };
 
     /// A call whose result may be called. `makes`: its result is the id of an object.
-    void expect(Client client, std::uint64_t number, bool makes);
+    void expect(Client client, std::uint64_t number, bool makes,
+                process::Reservation reserved = {});
     /// Null: there is none of this number.
     Outcome const* find(Client client, std::uint64_t number) const;
     /// Until the promise, which is waiting, has an outcome.
@@ -58,6 +59,7 @@ private:
         Outcome outcome;
         std::vector<Call> waiting;
         bool makes = false, forgotten = false;
+        process::Reservation reserved{};  ///< of what the client may have here
     };
     static Outcome outcome_of(Promise const& promise, Op op, std::span<std::byte const> bytes,
                               std::uint64_t origin);

@@ -28,8 +28,8 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
     if (found.number == 0) {
         found.number = ++clients_;
         found.peer = peer;
-        found.guest = peer != nullptr && peer->kinship() == process::Kinship::guest;
-        found.refused = found.guest;  // until it has said that it is of the same build
+        // Until it has said that it is of the same build.
+        found.refused = peer != nullptr && peer->kinship() == process::Kinship::guest;
         peers_.emplace(found.number, peer);
     }
     return found;
@@ -55,7 +55,8 @@ void Server::serve(Caller& from, Letter const& letter) {
     auto const id = letter.head.id;
     auto const number = letter.head.number;
     if (letter.head.epoch == gives_object)
-        promises_.expect(from.number, number, static_cast<Op>(letter.head.op) == Op::create);
+        promises_.expect(from.number, number, static_cast<Op>(letter.head.op) == Op::create,
+                         reserve(from, each_entry));
     switch (static_cast<Op>(letter.head.op)) {
         case Op::follow:
         case Op::follow_oneway:
@@ -69,7 +70,8 @@ void Server::serve(Caller& from, Letter const& letter) {
             return call(from, letter);
         case Op::skip: {
             auto bytes = letter.bytes;
-            if (auto const head = take_head(bytes)) core_.skip(id, from.number, head->sequence);
+            if (auto const head = take_head(bytes))
+                core_.skip(id, from.number, head->sequence, reserve(from, each_entry));
             return;
         }
         case Op::cancel:
@@ -112,6 +114,10 @@ void Server::give_up(Caller const& from, Letter const& letter) {
                          "). Both must run the same build, linked with the same libraries")));
 }
 
+process::Reservation Server::reserve(Caller const& from, std::size_t bytes) {
+    return {from.peer ? from.peer->budget() : nullptr, bytes};
+}
+
 Payload Server::keep(Letter const& letter, std::span<std::byte const> bytes) {
     Payload payload;
     if (letter.keeper) {
@@ -139,7 +145,8 @@ void Server::create(Caller& from, Letter const& letter) {
                                .method = maker,
                                .makes = true,
                                .oneway = false,
-                               .arguments = keep(letter, bytes)});
+                               .arguments = keep(letter, bytes),
+                               .reserved = reserve(from, each_entry + bytes.size())});
     if (journal_) journal_->add(id, *maker, parallel, false);
 }
 
@@ -148,14 +155,16 @@ void Server::call(Caller& from, Letter const& letter) {
     auto const head = take_head(bytes);
     auto const* const method = head ? detail::find_task({head->method}) : nullptr;
     if (method == nullptr || method->make != nullptr) {
-        if (head) core_.skip(letter.head.id, from.number, head->sequence);
+        if (head)
+            core_.skip(letter.head.id, from.number, head->sequence, reserve(from, each_entry));
         return answer(from, Op::refused, letter.head.number,
                       bytes_of("the manager's program does not know this method. Link the "
                                "library that calls it into it"));
     }
-    // The arguments of strangers may be nonsense, but not the kind of object they are for.
-    if (from.guest && !core_.is_a(letter.head.id, method->object)) {
-        core_.skip(letter.head.id, from.number, head->sequence);
+    // Whoever calls: the handle may have come from a stranger, or mean an object of another process
+    // that had this one's address. The arguments may be nonsense, but not the kind of object.
+    if (!core_.is_a(letter.head.id, method->object)) {
+        core_.skip(letter.head.id, from.number, head->sequence, reserve(from, each_entry));
         return answer(from, Op::refused, letter.head.number,
                       bytes_of(text(detail::task_name(*method),
                                     " is no method of the object it was called of")));
@@ -166,7 +175,9 @@ void Server::call(Caller& from, Letter const& letter) {
                                      .method = method,
                                      .makes = false,
                                      .oneway = static_cast<Op>(letter.head.op) == Op::oneway,
-                                     .arguments = keep(letter, bytes)});
+                                     .arguments = keep(letter, bytes),
+                                     .reserved = reserve(from, each_entry + bytes.size())},
+                                    reserve(from, each_entry));
     if (!there) answer(from, Op::gone, letter.head.number);
 }
 

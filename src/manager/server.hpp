@@ -59,7 +59,6 @@ private:
         Client number = 0;
         std::shared_ptr<Peer> peer;
         bool refused = false;  ///< another program
-        bool guest = false;    ///< another family
     };
     Caller& caller(std::shared_ptr<Peer> const& peer);
     void create(Caller& caller, Letter const& letter);
@@ -91,6 +90,9 @@ private:
     void note_taken(Work const& work);
     bool may_drive(Executor const& executor) const;
     void wait_for_work(Lock& lock, Executor const& executor);
+    /// What a call, a place in a row, or a promise takes beside its bytes, about.
+    static constexpr std::size_t each_entry = 256;
+    static process::Reservation reserve(Caller const& from, std::size_t bytes);
     static Payload keep(Letter const& letter, std::span<std::byte const> bytes);
 
     Mail& mail_;

@@ -52,7 +52,7 @@ void Server::checkpoint(Caller& from, Letter const& letter) {
     auto const head = process::take_value<CallHead>(bytes);
     if (!head) return;
     if (!journal_ || !journal_->can_save(id)) {
-        core_.skip(id, from.number, head->sequence);
+        core_.skip(id, from.number, head->sequence, reserve(from, each_entry));
         auto const* const why =
             journal_ ? "the object has no state to be kept (it is gone, or its type is not "
                        "sinew::Keepable). Give it save() and restore()"
@@ -64,7 +64,8 @@ void Server::checkpoint(Caller& from, Letter const& letter) {
     call.client = from.number;
     call.number = letter.head.number;
     call.saves = Saves::yes;
-    if (!core_.arrive(id, head->sequence, std::move(call)))
+    call.reserved = reserve(from, each_entry);
+    if (!core_.arrive(id, head->sequence, std::move(call), reserve(from, each_entry)))
         answer(from, Op::gone, letter.head.number);
 }
 

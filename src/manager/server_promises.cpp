@@ -26,6 +26,7 @@ void Server::follow(Caller& from, Letter const& letter) {
     call.method = method;
     call.oneway = static_cast<Op>(letter.head.op) == Op::follow_oneway;
     call.arguments = keep(letter, bytes);
+    call.reserved = reserve(from, each_entry + bytes.size());
     if (outcome->state == Promises::State::waiting)
         return promises_.wait(from.number, head->sequence, std::move(call));
     carry_on(from, Promises::Outcome(*outcome), std::move(call));
@@ -33,10 +34,9 @@ void Server::follow(Caller& from, Letter const& letter) {
 
 void Server::carry_on(Caller const& to, Promises::Outcome const& outcome, Call call) {
     auto const number = call.number;
-    bool const is_guest = to.peer && to.peer->kinship() == process::Kinship::guest;
     switch (outcome.state) {
         case Promises::State::here:
-            if (is_guest && !core_.is_a(outcome.object, call.method->object))
+            if (!core_.is_a(outcome.object, call.method->object))
                 return answer(to, Op::refused, number,
                               bytes_of(text(detail::task_name(*call.method),
                                             " is no method of the object it was called of")));

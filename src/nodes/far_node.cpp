@@ -12,8 +12,8 @@
 
 namespace sinew::nodes {
 
-FarNode::FarNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host)
-    : loop_(loop), link_(std::move(link)), host_(std::move(host)) {}
+FarNode::FarNode(std::unique_ptr<wire::Link> link, std::string host)
+    : link_(std::move(link)), host_(std::move(host)) {}
 
 FarNode::~FarNode() = default;
 
@@ -91,7 +91,7 @@ void FarNode::on_message(wire::Message const& message) {
 void FarNode::on_end(std::string const& why) {
     if (!link_) return;
     why_lost_ = why;
-    loop_.post([gone = std::shared_ptr<wire::Link>(std::move(link_))] {});
+    link_ = nullptr;
     log_warning(text(host_, " is lost (", why, ")",
                      children_.empty() ? "" : "; what was started there ends, too"));
     while (!children_.empty()) {  // each may let go of others

@@ -19,7 +19,7 @@ class FarChild;
 /// it notices, and where the network is cut they end within a lease.
 class FarNode : public std::enable_shared_from_this<FarNode> {
 public:
-    FarNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host);
+    FarNode(std::unique_ptr<wire::Link> link, std::string host);
     FarNode(FarNode const&) = delete;
     ~FarNode();
     void begin();
@@ -40,7 +40,6 @@ private:
     void on_message(wire::Message const& message);
     void on_end(std::string const& why);
 
-    wire::Loop& loop_;
     std::unique_ptr<wire::Link> link_;
     std::string const host_;
     std::string why_lost_;

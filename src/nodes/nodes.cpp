@@ -82,8 +82,7 @@ Nodes::Nodes(Communicator& communicator) : exceptions_(std::uncaught_exceptions(
         auto state = std::make_shared<nodes::State>(runtime);
         state->ranks.resize(static_cast<std::size_t>(communicator.size()));
         meeting.receive([&](std::size_t rank, auto link, std::string const& host) {
-            state->ranks[rank] =
-                std::make_shared<nodes::FarNode>(runtime.loop(), std::move(link), host);
+            state->ranks[rank] = std::make_shared<nodes::FarNode>(std::move(link), host);
             state->ranks[rank]->begin();
         });
         state->shares = meeting.nodes();

@@ -147,7 +147,7 @@ void RemoteNode::on_liveness(bool suspect) {
 // do so themselves. None was granted after `granted_`, and a lease counts from before that.
 void RemoteNode::on_end(std::string const& why) {
     if (!link_) return;
-    loop_.post([gone = std::shared_ptr<wire::Link>(std::move(link_))] {});
+    link_ = nullptr;
     wanting_.clear();
     if (over_) return;
     log_warning(

@@ -4,14 +4,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/process/queue_letter.hpp"
+
 namespace sinew::process {
 
 std::unique_ptr<wire::Listener> listen_to_guests(wire::Loop& loop, wire::Address const& address,
-                                                 wire::Credentials const& self, Peers& peers) {
+                                                 wire::Credentials const& self, Peers& peers,
+                                                 std::size_t memory) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
+    auto options = peer_options(same_host);
+    options.max_frame = largest_mail_frame;  // nothing else comes from guests
     return std::make_unique<wire::Listener>(
-        loop, address, self, wire::Listener::Options{.link = peer_options(same_host)},
-        [&peers](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::guest); });
+        loop, address, self, wire::Listener::Options{.link = options},
+        [&peers, memory](std::unique_ptr<wire::Link> link) {
+            peers.add(std::move(link), Kinship::guest, std::make_shared<MemoryBudget>(memory));
+        });
 }
 
 std::string guest_address(wire::Address bound) {

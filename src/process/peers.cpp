@@ -12,6 +12,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/base/unique_fd.hpp"
+#include "src/process/queue_letter.hpp"
 
 namespace sinew::process {
 namespace {
@@ -30,7 +31,8 @@ bool owner_is_gone(std::string const& socket) {
 }  // namespace
 
 wire::LinkOptions peer_options(bool same_host) {
-    wire::LinkOptions options{.max_frame = (std::size_t{1} << 30) + (std::size_t{1} << 20)};
+    wire::LinkOptions options{.max_frame = (std::size_t{1} << 30) + (std::size_t{1} << 20),
+                              .least_peer_frame = largest_mail_frame};
     if (same_host) {
         options.heartbeat = {};
         options.suspect_after = {};
@@ -42,8 +44,11 @@ wire::LinkOptions peer_options(bool same_host) {
 /// One of them: a link, or what is to become one.
 class Peers::LinkedPeer final : public Peer, public std::enable_shared_from_this<LinkedPeer> {
 public:
-    LinkedPeer(Peers& peers, std::string name, Kinship kinship)
-        : peers_(peers), name_(std::move(name)), kinship_(kinship) {}
+    /// `origin`: of who is meant; 0: anybody.
+    LinkedPeer(Peers& peers, std::string name, Kinship kinship, std::uint64_t origin = 0,
+               std::shared_ptr<MemoryBudget> budget = nullptr)
+        : peers_(peers), name_(std::move(name)), kinship_(kinship), origin_(origin),
+          budget_(std::move(budget)) {}
 
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
@@ -57,13 +62,14 @@ public:
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
     Kinship kinship() const override { return kinship_; }
+    void drop(std::string const& why) override;
+    std::shared_ptr<MemoryBudget> budget() const override { return budget_; }
+    std::size_t queued() const override { return link_ ? link_->queued() : waiting_bytes_; }
 
     void dial(std::vector<wire::Address> addresses);
     void dial_host(wire::Address const& address, wire::Secret const& key,
                    std::chrono::nanoseconds patience);
     void connected(std::unique_ptr<wire::Link> link);
-    /// Ends the connection.
-    void drop(std::string const& why);
 
 private:
     struct Waiting {
@@ -76,6 +82,8 @@ private:
     Peers& peers_;
     std::string name_;
     Kinship const kinship_;
+    std::uint64_t const origin_;  ///< of who is meant; 0: anybody
+    std::shared_ptr<MemoryBudget> const budget_;
     std::unique_ptr<wire::Link> link_;
     std::vector<wire::Address> addresses_;  ///< still to be tried, the next one last
     wire::Loop::Handle dialling_;
@@ -114,8 +122,10 @@ void Peers::LinkedPeer::try_next(std::string const& why) {
     auto const address = std::move(addresses_.back());
     addresses_.pop_back();
     bool const same_host = address.family == wire::Address::Family::unix_socket;
+    auto credentials = peers_.credentials_;
+    credentials.expected_origin = origin_;
     dialling_ =
-        wire::dial(peers_.loop_, address, peers_.credentials_, peer_options(same_host),
+        wire::dial(peers_.loop_, address, credentials, peer_options(same_host),
                    same_host ? patience_here : patience_elsewhere, [this](wire::Dialled dialled) {
                        auto const self = shared_from_this();
                        if (dialled.link) connected(std::move(dialled.link));
@@ -153,15 +163,15 @@ void Peers::LinkedPeer::connected(std::unique_ptr<wire::Link> link) {
 }
 
 void Peers::LinkedPeer::drop(std::string const& why) {
+    if (lost_) return;
     log_warning(text(name_, " is disconnected: ", why));
-    // The link is at a call of ours.
-    peers_.loop_.post([gone = std::shared_ptr<wire::Link>(std::move(link_))] {});
     end(why);
 }
 
 void Peers::LinkedPeer::end(std::string const& why) {
     auto const self = shared_from_this();
     lost_ = true;
+    dialling_ = {};
     link_ = nullptr;
     waiting_.clear();
     peers_.forget(self, why);
@@ -172,20 +182,24 @@ Peers::Peers(wire::Loop& loop, wire::Credentials credentials, std::string host)
 
 Peers::~Peers() = default;
 
-void Peers::add(std::unique_ptr<wire::Link> link, Kinship kinship) {
-    auto peer = std::make_shared<LinkedPeer>(*this, "", kinship);
+void Peers::add(std::unique_ptr<wire::Link> link, Kinship kinship,
+                std::shared_ptr<MemoryBudget> budget) {
+    auto peer = std::make_shared<LinkedPeer>(*this, "", kinship, 0, std::move(budget));
     accepted_.insert(peer);
     peer->connected(std::move(link));
 }
 
 std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
-                                          std::vector<std::string> const& addresses) {
+                                          std::vector<std::string> const& addresses,
+                                          std::uint64_t origin) {
     if (addresses.empty())
         throw UsageError("a process without addresses (none given). Take them from addresses()");
-    auto const& key = addresses.front();
+    // A process that has ended may have had the same port.
+    auto const key = text(addresses.front(), " of ", origin);
     if (auto const known = dialled_.find(key); known != dialled_.end()) return known->second;
     auto places = usable(host, addresses);
-    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", key), Kinship::family);
+    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", addresses.front()),
+                                             Kinship::family, origin);
     peer->dial(std::move(places));
     dialled_.emplace(key, peer);
     return peer;

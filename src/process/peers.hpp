@@ -25,10 +25,13 @@ public:
     ~Peers();
 
     void serve(Service service) { services_.push_back(std::move(service)); }
-    /// Somebody has dialled us.
-    void add(std::unique_ptr<wire::Link> link, Kinship kinship);
+    /// Somebody has dialled us. `budget`: see Peer.
+    void add(std::unique_ptr<wire::Link> link, Kinship kinship,
+             std::shared_ptr<MemoryBudget> budget = nullptr);
+    /// `origin`: see Runtime::peer.
     std::shared_ptr<Peer> find_or_dial(std::string const& host,
-                                       std::vector<std::string> const& addresses);
+                                       std::vector<std::string> const& addresses,
+                                       std::uint64_t origin);
     /// A process of another family, with the key that it has for guests.
     std::shared_ptr<Peer> find_or_dial_host(wire::Address const& address, wire::Secret const& key,
                                             std::chrono::nanoseconds patience);

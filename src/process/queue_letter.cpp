@@ -18,19 +18,24 @@ bool Assembler::begin(std::span<std::byte const> payload) {
     auto const transfer = take_value<std::uint64_t>(payload);
     auto const head = take_value<LetterHead>(payload);
     if (!transfer || !head || head->size == 0 || arriving_.contains(*transfer)) return false;
-    arriving_.emplace(*transfer, Arriving{*head, nullptr, 0, 0});
+    if (budget_ && head->size > budget_->limit()) return false;
+    // So that many that never go on count, too.
+    constexpr std::size_t each = 256;
+    arriving_.emplace(*transfer, Arriving{*head, nullptr, 0, 0, Reservation(budget_, each)});
     return true;
 }
 
 // With what has arrived, not with what is claimed. Large blocks are moved by the kernel, not copied.
-void Assembler::Arriving::grow(std::size_t wanted) {
+void Assembler::Arriving::grow(std::size_t wanted, std::shared_ptr<MemoryBudget> const& budget) {
     if (wanted <= capacity) return;
-    capacity = static_cast<std::size_t>(
+    auto const more = static_cast<std::size_t>(
         std::min<std::uint64_t>(head.size, std::max(2 * capacity, wanted)));
-    auto* const larger = static_cast<std::byte*>(std::realloc(bytes.get(), capacity));
+    auto* const larger = static_cast<std::byte*>(std::realloc(bytes.get(), more));
     if (larger == nullptr) throw std::bad_alloc();
     (void)bytes.release();
     bytes.reset(larger);
+    capacity = more;
+    reserved = Reservation(budget, capacity);
 }
 
 std::optional<Letter> Assembler::piece(std::span<std::byte const> payload) {
@@ -40,7 +45,12 @@ std::optional<Letter> Assembler::piece(std::span<std::byte const> payload) {
     Arriving& letter = found->second;
     auto const size = std::min<std::size_t>(payload.size(), letter.head.size - letter.arrived);
     if (size == 0) return std::nullopt;
-    letter.grow(letter.arrived + size);
+    try {
+        letter.grow(letter.arrived + size, budget_);
+    } catch (std::bad_alloc const&) {
+        arriving_.erase(found);
+        throw;
+    }
     std::memcpy(letter.bytes.get() + letter.arrived, payload.data(), size);
     letter.arrived += size;
     if (letter.arrived < letter.head.size) return std::nullopt;

@@ -9,8 +9,10 @@
 #include <optional>
 #include <span>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
+#include "src/process/memory_budget.hpp"
 #include "src/process/runtime.hpp"
 
 namespace sinew::process {
@@ -46,6 +48,8 @@ constexpr std::uint8_t letters = kinds::queue, begin = kinds::queue + 1, piece =
 /// Letters above this travel in pieces, between which others have their turn.
 inline constexpr std::size_t small_letter = std::size_t{64} << 10;
 inline constexpr std::size_t piece_size = std::size_t{1} << 20;
+/// No frame of letters or pieces is longer, nor shall anybody take only shorter ones.
+inline constexpr std::size_t largest_mail_frame = 2 * piece_size;
 
 template <class Value>
 std::span<std::byte const> bytes_of(Value const& value) {
@@ -68,7 +72,12 @@ std::optional<Letter> take_letter(std::span<std::byte const>& frame);
 /// Letters that arrive in pieces.
 class Assembler {
 public:
-    /// What `mail_frame::begin` and `piece` carry. A letter when it is whole.
+    /// `budget`: of who sends them; null: there is no limit.
+    explicit Assembler(std::shared_ptr<MemoryBudget> budget = nullptr)
+        : budget_(std::move(budget)) {}
+    /// What `mail_frame::begin` and `piece` carry. A letter when it is whole. `begin` is false where
+    /// that makes no sense, or could never fit into the budget. Where there is no memory for a piece,
+    /// the letter is forgotten, and std::bad_alloc thrown.
     bool begin(std::span<std::byte const> payload);
     std::optional<Letter> piece(std::span<std::byte const> payload);
     void abort(std::span<std::byte const> payload);
@@ -78,11 +87,13 @@ private:
         void operator()(std::byte* bytes) const { std::free(bytes); }
     };
     struct Arriving {
-        void grow(std::size_t wanted);
+        void grow(std::size_t wanted, std::shared_ptr<MemoryBudget> const& budget);
         LetterHead head;
         std::unique_ptr<std::byte, Free> bytes;
         std::size_t arrived = 0, capacity = 0;
+        Reservation reserved{};
     };
+    std::shared_ptr<MemoryBudget> const budget_;
     std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by transfer
 };
 

@@ -20,13 +20,6 @@ constexpr auto quiet = std::chrono::microseconds(100);
 
 enum Op : std::uint16_t { ask_arrived = 1, arrived = 2 };
 
-std::uint64_t random_word() {
-    std::uint64_t word = 0;
-    auto const secret = wire::Secret::random();
-    std::memcpy(&word, secret.bytes().data(), sizeof word);
-    return word;
-}
-
 Lock lock_of(Runtime& runtime) {
     auto& guard = runtime.guard();
     return Runtime::in_callback() ? Lock(guard, std::defer_lock) : Lock(guard);
@@ -44,13 +37,13 @@ Mail& Mail::instance() {
     return *mail;
 }
 
-Mail::Mail(Runtime& runtime) : runtime_(runtime), origin_(random_word()) {
+Mail::Mail(Runtime& runtime) : runtime_(runtime) {
     handlers_[0] = {[this](auto const& peer, Letter const& letter) { own_letter(peer, letter); },
                     [](auto const&, auto const&) {}, [] {}};
     runtime_.serve(
         {kinds::queue, kinds::queue_last,
          [this](auto const& peer, wire::Message const& message) {
-             on_loop([&] { frame(peer, message); });
+             on_loop([&] { take_frame(peer, message); });
          },
          [this](auto const& peer, std::string const& why) { on_loop([&] { lost(peer, why); }); },
          [this](auto const& peer) { on_loop([&] { drained(peer); }); }});
@@ -62,14 +55,13 @@ void Mail::serve(MailService service, Handler handler) {
 }
 
 ProcessAddress Mail::own_address() {
-    return {origin_, runtime_.name(), runtime_.host(), runtime_.addresses()};
+    return {origin(), runtime_.name(), runtime_.host(), runtime_.addresses()};
 }
 
 Mail::Box& Mail::box(std::shared_ptr<Peer> const& peer) {
     auto& found = boxes_[peer.get()];
     if (!found) {
-        found = std::make_unique<Box>();
-        found->peer = peer;
+        found = std::make_unique<Box>(peer);
     }
     return *found;
 }
@@ -79,6 +71,11 @@ void Mail::send(std::shared_ptr<Peer> const& peer, LetterHead head,
     if (peer->lost()) return;
     head.size = bytes.size();
     Box& to = box(peer);
+    if (to.budget && !to.too_much && owed(to) + bytes.size() > to.budget->limit()) {
+        to.too_much = true;
+        drop_later(to, text("it does not read what it is sent (", owed(to), " bytes wait)"));
+    }
+    if (to.too_much) return;
     if (bytes.size() <= small_letter) return collect(to, head, bytes);
     begin(to, head, bytes, std::move(keeper));
     pump(to);
@@ -98,11 +95,32 @@ bool Mail::send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, LetterHea
     auto const transfer = begin(box(peer), head, bytes, nullptr);
     pump(box(peer));
     peer->flush();
-    auto const ended = [&] { return transfer->ended; };
-    if (wait(lock, moved_, deadline, ended, Seat::Turn::some_time)) return true;
-    std::erase(box(peer).transfers, transfer);
-    peer->send(mail_frame::abort, {bytes_of(transfer->number)});
+    // The bytes are the caller's: however this ends, nothing of them is sent afterwards.
+    auto const abort = [&] {
+        if (transfer->ended) return;
+        std::erase(box(peer).transfers, transfer);
+        peer->send(mail_frame::abort, {bytes_of(transfer->number)});
+    };
+    try {
+        auto const ended = [&] { return transfer->ended; };
+        if (wait(lock, moved_, deadline, ended, Seat::Turn::some_time)) return true;
+    } catch (...) {
+        abort();
+        throw;
+    }
+    abort();
     return false;
+}
+
+std::size_t Mail::owed(Box const& box) {
+    auto sum = box.peer->queued() + box.collected.size();
+    for (auto const& each : box.transfers) sum += each->bytes.size();
+    return sum;
+}
+
+// Not within whatever is going on: boxes are looked through, and handlers have their caller's peer.
+void Mail::drop_later(Box const& box, std::string why) {
+    runtime_.loop().post([peer = box.peer, why = std::move(why)] { peer->drop(why); });
 }
 
 std::shared_ptr<Mail::Transfer> Mail::begin(Box& box, LetterHead const& head,
@@ -117,6 +135,7 @@ std::shared_ptr<Mail::Transfer> Mail::begin(Box& box, LetterHead const& head,
 
 void Mail::collect(Box& box, LetterHead const& head, std::span<std::byte const> bytes) {
     auto const now = on_loop_ ? Clock::time_point() : Clock::now();
+    if (box.collected.size() + sizeof head + bytes.size() > piece_size) ship(box);
     bool const alone = now - box.last > succession;
     if (box.collected.empty()) box.first = now;
     box.last = now;
@@ -145,9 +164,14 @@ void Mail::glance(Lock& lock) {
 
 void Mail::ship(Box& box) {
     if (box.collected.empty()) return;
-    auto const flow = on_loop_ ? box.peer->send(mail_frame::letters, {box.collected})
-                               : box.peer->send_now(mail_frame::letters, {box.collected});
-    if (flow == wire::Flow::full) box.full = true;
+    // What cannot be sent to one is no reason to stop what is sent to others, or for others.
+    try {
+        auto const flow = on_loop_ ? box.peer->send(mail_frame::letters, {box.collected})
+                                   : box.peer->send_now(mail_frame::letters, {box.collected});
+        if (flow == wire::Flow::full) box.full = true;
+    } catch (std::exception const& error) {
+        drop_later(box, text("nothing can be sent to it (", error.what(), ")"));
+    }
     box.collected.clear();
 }
 
@@ -168,10 +192,9 @@ bool Mail::wait(Lock& lock, std::condition_variable& changed, Clock::time_point 
 }
 
 void Mail::on_loop(std::function<void()> const& work) {
-    bool const before = std::exchange(on_loop_, true);
+    OnLoop const within(on_loop_);
     work();
     send_collected();
-    on_loop_ = before;
 }
 
 // One piece of each in turn, as long as the link takes them.
@@ -193,6 +216,20 @@ void Mail::pump(Box& box) {
     }
 }
 
+// Whatever goes wrong with what one peer sends, memory that there is not included, ends that peer: it
+// would wait for an answer that nobody gives.
+void Mail::take_frame(std::shared_ptr<Peer> const& peer, wire::Message const& message) {
+    try {
+        frame(peer, message);
+    } catch (std::exception const& error) {
+        return peer->drop(text("a message of it cannot be taken (", error.what(), ")"));
+    }
+    auto const budget = peer->budget();
+    if (budget && budget->used() > budget->limit())
+        peer->drop(text("it has ", budget->used(), " bytes under way here (more than ",
+                        budget->limit(), "). Wait for answers in between"));
+}
+
 void Mail::frame(std::shared_ptr<Peer> const& peer, wire::Message const& message) {
     auto& assembler = box(peer).assembler;
     auto rest = message.payload;
@@ -212,8 +249,10 @@ void Mail::frame(std::shared_ptr<Peer> const& peer, wire::Message const& message
         default:
             break;
     }
-    log_warning(text(peer->name(), " sent a message that makes no sense here (kind ", +message.kind,
-                     ", ", message.payload.size(), " bytes), or is too large"));
+    auto const what = text("a message that makes no sense here (kind ", +message.kind, ", ",
+                           message.payload.size(), " bytes), or is too large");
+    if (peer->kinship() == Kinship::guest) return peer->drop(text("it sent ", what));
+    log_warning(text(peer->name(), " sent ", what));
 }
 
 void Mail::deliver(std::shared_ptr<Peer> const& peer, Letter const& letter) {
@@ -230,8 +269,9 @@ void Mail::lost(std::shared_ptr<Peer> const& peer, std::string const& why) {
     auto const found = boxes_.find(peer.get());
     if (found != boxes_.end()) {
         for (auto const& transfer : found->second->transfers) transfer->ended = true;
+        bool const asked = found->second->asked;
         boxes_.erase(found);
-        if (done_) answered();
+        if (asked) answered();
     }
     notify_all(moved_);
     for (auto const& handler : handlers_)
@@ -248,14 +288,17 @@ void Mail::drained(std::shared_ptr<Peer> const& peer) {
 
 void Mail::own_letter(std::shared_ptr<Peer> const& peer, Letter const& letter) {
     if (letter.head.op == ask_arrived) send(peer, {.op = arrived});
-    if (letter.head.op == arrived && done_) answered();
+    if (letter.head.op == arrived && std::exchange(box(peer).asked, false)) answered();
 }
 
 // What was put shortly before the end of a program arrives: each peer is asked whether it has come.
 void Mail::end(std::function<void()> done) {
     done_ = std::move(done);
     unanswered_ = boxes_.size() + 1;
-    for (auto const& [peer, box] : boxes_) send(box->peer, {.op = ask_arrived});
+    for (auto const& [peer, box] : boxes_) {
+        box->asked = true;
+        send(box->peer, {.op = ask_arrived});
+    }
     answered();
     ended_ = true;
     notify_all(moved_);

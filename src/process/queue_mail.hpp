@@ -46,12 +46,12 @@ public:
     Lock lock();
     Runtime& runtime() { return runtime_; }
     /// This process, among all of the family.
-    std::uint64_t origin() const { return origin_; }
+    std::uint64_t origin() const { return runtime_.origin(); }
     void serve(MailService service, Handler handler);
     /// How others find this process.
     ProcessAddress own_address();
     std::shared_ptr<Peer> find(ProcessAddress const& address) {
-        return runtime_.peer(address.host, address.addresses);
+        return runtime_.peer(address.host, address.addresses, address.origin);
     }
 
     /// Small letters; also large ones where `keeper` keeps the bytes until they are sent.
@@ -67,9 +67,10 @@ public:
     /// From a user's thread: what is sent within leaves together, right after it.
     template <class Work>
     void together(Work const& work) {
-        bool const before = std::exchange(on_loop_, true);
-        work();
-        on_loop_ = before;
+        {
+            OnLoop const within(on_loop_);
+            work();
+        }
         send_collected();
     }
     /// Sends what is collected: before this thread waits for something.
@@ -95,12 +96,29 @@ private:
     };
     /// What is to go to one peer, and what arrives from it.
     struct Box {
-        std::shared_ptr<Peer> peer;
+        explicit Box(std::shared_ptr<Peer> peer_)
+            : peer(std::move(peer_)), budget(peer->budget()), assembler(budget) {}
+        std::shared_ptr<Peer> const peer;
+        std::shared_ptr<MemoryBudget> const budget;  ///< null: it may have any amount
         std::vector<std::byte> collected;
         Clock::time_point first{}, last{};  ///< of what is collected
         bool full = false;
+        bool asked = false;     ///< whether all has arrived there; not answered yet
+        bool too_much = false;  ///< waits for it; it is being dropped
         std::deque<std::shared_ptr<Transfer>> transfers;
         Assembler assembler;
+    };
+
+    /// While it lives, what is sent is collected.
+    class OnLoop {
+    public:
+        explicit OnLoop(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
+        OnLoop(OnLoop const&) = delete;
+        ~OnLoop() { flag_ = before_; }
+
+    private:
+        bool& flag_;
+        bool const before_;
     };
 
     explicit Mail(Runtime& runtime);
@@ -111,6 +129,9 @@ private:
     void collect(Box& box, LetterHead const& head, std::span<std::byte const> bytes);
     void ship(Box& box);
     void pump(Box& box);
+    static std::size_t owed(Box const& box);
+    void drop_later(Box const& box, std::string why);
+    void take_frame(std::shared_ptr<Peer> const& peer, wire::Message const& message);
     void frame(std::shared_ptr<Peer> const& peer, wire::Message const& message);
     void deliver(std::shared_ptr<Peer> const& peer, Letter const& letter);
     void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
@@ -121,7 +142,7 @@ private:
     [[noreturn]] void refuse_at_end() const;
 
     Runtime& runtime_;
-    std::uint64_t origin_, transfers_ = 0;
+    std::uint64_t transfers_ = 0;
     std::array<Handler, 5> handlers_;
     std::unordered_map<Peer*, std::unique_ptr<Box>> boxes_;
     std::condition_variable moved_;  ///< a link has room again, a transfer has ended

@@ -79,6 +79,13 @@ std::string own_host() {
 
 std::string unique_word() { return wire::Secret::random().hex().substr(0, 16); }
 
+std::uint64_t random_origin() {
+    auto const secret = wire::Secret::random();
+    std::uint64_t word = 0;
+    std::memcpy(&word, secret.bytes().data(), sizeof word);
+    return word | 1;  // 0 means that there is none
+}
+
 /// The private folder of a process: in that of the family's first process, or its own.
 class PrivateFolder {
 public:
@@ -113,7 +120,9 @@ private:
 struct Runtime::State {
     State()
         : secret(family().secret ? *family().secret : wire::Secret::random()), name(own_name()),
-          host(own_host()), peers(loop, {secret, {.name = name}}, host) {}
+          host(own_host()), origin(random_origin()), peers(loop, {secret, self()}, host) {}
+
+    wire::Identity self() const { return {.name = name, .origin = origin}; }
 
     void run();
     /// `known_as`: the host that others dial, where the address itself is none of theirs.
@@ -131,6 +140,7 @@ struct Runtime::State {
               }};
     wire::Secret const secret;
     std::string const name, host;
+    std::uint64_t const origin;
     std::optional<PrivateFolder> folder;
     std::vector<std::unique_ptr<wire::Listener>> listeners;
     std::string network = family().network;
@@ -160,7 +170,7 @@ void Runtime::State::run() {
 void Runtime::State::listen(wire::Address const& address, std::string const& known_as) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
     listeners.push_back(std::make_unique<wire::Listener>(
-        loop, address, wire::Credentials{secret, {.name = name}},
+        loop, address, wire::Credentials{secret, self()},
         wire::Listener::Options{.link = peer_options(same_host)},
         [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::family); }));
     auto bound = listeners.back()->address();
@@ -281,6 +291,7 @@ std::mutex& Runtime::guard() {
 wire::Loop& Runtime::loop() { return state_->loop; }
 Seat& Runtime::seat() { return state_->seat; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }
+std::uint64_t Runtime::origin() const { return state_->origin; }
 std::string const& Runtime::name() const { return state_->name; }
 std::string const& Runtime::host() const { return state_->host; }
 bool Runtime::ending() const { return state_->ending; }
@@ -309,13 +320,14 @@ void Runtime::listen_on_network(std::string const& host) {
 
 std::string const& Runtime::network() const { return state_->network; }
 
-std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key) {
+std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key,
+                                      std::size_t memory) {
     state_->listen_here();  // first, so that the addresses of the family stay what they are
     auto place = wire::Address::parse(address);
     bool const anywhere = place == wire::Address::unix_socket("/");
     if (anywhere) place.host = folder() + "/guests";
     state_->listeners.push_back(process::listen_to_guests(
-        state_->loop, place, {key, {.name = state_->name}}, state_->peers));
+        state_->loop, place, {key, state_->self()}, state_->peers, memory));
     return guest_address(state_->listeners.back()->address());
 }
 
@@ -327,8 +339,9 @@ std::shared_ptr<Peer> Runtime::host(std::string const& address, wire::Secret con
 void Runtime::serve(Service service) { state_->peers.serve(std::move(service)); }
 
 std::shared_ptr<Peer> Runtime::peer(std::string const& host,
-                                    std::vector<std::string> const& addresses) {
-    return state_->peers.find_or_dial(host, addresses);
+                                    std::vector<std::string> const& addresses,
+                                    std::uint64_t origin) {
+    return state_->peers.find_or_dial(host, addresses, origin);
 }
 
 void Runtime::at_end(std::function<void(std::function<void()> done)> work) {

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "src/process/memory_budget.hpp"
 #include "src/process/seat.hpp"
 #include "src/wire/link.hpp"
 #include "src/wire/loop.hpp"
@@ -43,6 +44,13 @@ public:
     /// For messages: "pid 4711 on node-b".
     virtual std::string const& name() const = 0;
     virtual Kinship kinship() const { return Kinship::family; }
+    /// Ends the connection at once, also within a call of a service; services hear of the loss before
+    /// it returns. `why`: for the log, and for those that wait for this peer. Again: nothing.
+    virtual void drop(std::string const& why) = 0;
+    /// What this process holds for it; null: there is no limit.
+    virtual std::shared_ptr<MemoryBudget> budget() const { return nullptr; }
+    /// Bytes that wait to be sent to it.
+    virtual std::size_t queued() const { return 0; }
 };
 
 /// Who answers to messages of these kinds, whoever dialled whom. Called with the guard held.
@@ -91,6 +99,8 @@ public:
     /// Who waits for what arrives may drive the loop.
     Seat& seat();
     wire::Secret const& secret() const;
+    /// Random, of this process alone: see wire::Identity.
+    std::uint64_t origin() const;
     /// "pid 4711 on node-b": how others shall call this process.
     std::string const& name() const;
     /// Of this machine, for people: "node-b".
@@ -120,14 +130,18 @@ public:
     /// Listens for processes of other families, who prove that they have this key (on a Unix socket
     /// also that they are of the same user), until this process ends. The address as others have it:
     /// with the real port, and a name for "0.0.0.0". Throws SystemError, UsageError.
-    std::string listen_to_guests(std::string const& address, wire::Secret const& key);
+    /// `memory`: what is held for each of them, in bytes.
+    std::string listen_to_guests(std::string const& address, wire::Secret const& key,
+                                 std::size_t memory);
     /// The process that listens there so. `patience`: until it is lost for want of an answer.
     std::shared_ptr<Peer> host(std::string const& address, wire::Secret const& key,
                                std::chrono::nanoseconds patience);
 
     void serve(Service service);
-    /// The process that listens there; connected when first used, kept. `host` is that process's.
-    std::shared_ptr<Peer> peer(std::string const& host, std::vector<std::string> const& addresses);
+    /// The process that listens there; connected when first used, kept. `host` is that process's, and
+    /// `origin`, too: where another one listens there by now, the peer is lost. 0: whoever it is.
+    std::shared_ptr<Peer> peer(std::string const& host, std::vector<std::string> const& addresses,
+                               std::uint64_t origin = 0);
 
     /// To be called, on the loop's thread, when the program ends by exit() or by leaving main: the
     /// loop turns until all have called their `done`, for a few seconds at most. Afterwards no

@@ -17,6 +17,7 @@ public:
     using Heard = std::function<wire::Flow(std::uint8_t kind, std::vector<std::byte> const& frame)>;
     FakeLink(wire::Loop& loop, Heard heard)
         : loop_(loop), shared_(std::make_shared<Callbacks>()), heard_(std::move(heard)) {}
+    ~FakeLink() override { *shared_ = inert(); }
 
     void on(Callbacks callbacks) override { *shared_ = std::move(callbacks); }
     wire::Flow send(std::uint8_t kind, std::uint16_t,
@@ -43,10 +44,14 @@ public:
     std::string local_host() const override { return ""; }
     std::string peer_host() const override { return ""; }
 
-    /// What arrives goes through these, which outlive the link.
+    /// What arrives goes through a copy of these, which outlive the link: as a real one, it calls
+    /// nobody when it has been destroyed.
     std::shared_ptr<Callbacks> callbacks() const { return shared_; }
 
 private:
+    static Callbacks inert() {
+        return {.message = [](auto const&) {}, .end = [](auto const&) {}};
+    }
     wire::Loop& loop_;
     std::shared_ptr<Callbacks> shared_;
     Heard heard_;

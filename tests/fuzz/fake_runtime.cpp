@@ -22,6 +22,12 @@ wire::Flow FakePeer::send(std::uint8_t kind,
     return wire::Flow::go;
 }
 
+void FakePeer::drop(std::string const&) {
+    auto& runtime = FakeRuntime::instance();
+    for (auto const& each : runtime.peers)
+        if (each.get() == this && !lost_) return runtime.lose(std::shared_ptr<FakePeer>(each));
+}
+
 FakeRuntime& FakeRuntime::instance() {
     static auto* const runtime = new FakeRuntime;  // for ever, as the real one
     return *runtime;
@@ -47,6 +53,7 @@ void FakeRuntime::message(std::shared_ptr<FakePeer> const& from, std::uint8_t ki
 }
 
 void FakeRuntime::lose(std::shared_ptr<FakePeer> const& peer) {
+    if (peer->lost()) return;
     peer->lose();
     for (auto const& service : services) service.lost(peer, "the fuzzer says so");
 }
@@ -73,6 +80,7 @@ bool Runtime::over() const { return false; }
 void Runtime::leave_to_parent(std::shared_ptr<void const>) {}
 bool Runtime::in_callback() { return false; }
 std::mutex& Runtime::guard() { return fuzz::FakeRuntime::instance().guard; }
+std::uint64_t Runtime::origin() const { return 0xfeed; }
 wire::Loop& Runtime::loop() { return fuzz::FakeRuntime::instance().loop; }
 Seat& Runtime::seat() { return fuzz::FakeRuntime::instance().seat; }
 std::string const& Runtime::name() const {
@@ -85,7 +93,8 @@ std::vector<std::string> Runtime::addresses() { return {"tcp:127.0.0.1:9"}; }
 void Runtime::serve(Service service) {
     fuzz::FakeRuntime::instance().services.push_back(std::move(service));
 }
-std::shared_ptr<Peer> Runtime::peer(std::string const&, std::vector<std::string> const& addresses) {
+std::shared_ptr<Peer> Runtime::peer(std::string const&, std::vector<std::string> const& addresses,
+                                    std::uint64_t) {
     auto const& peers = fuzz::FakeRuntime::instance().peers;
     for (std::size_t i = 0; i < peers.size() && !addresses.empty(); ++i)
         if (addresses.front() == fuzz::FakeRuntime::address(i)) return peers[i];

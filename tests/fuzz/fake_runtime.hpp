@@ -28,6 +28,7 @@ public:
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
     process::Kinship kinship() const override { return kinship_; }
+    void drop(std::string const& why) override;
     void lose() { lost_ = true; }
 
 private:

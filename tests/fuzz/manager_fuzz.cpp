@@ -85,17 +85,18 @@ struct Game {
         : script{input}, mail(process::Mail::instance()),
           server(mail, [](process::Letter const&) {}), worker([this] { server.work(); }) {
         process::Lock const lock(mail.guard());
-        for (auto& peer : peers) peer = make_peer();
+        for (std::size_t i = 0; i < peers.size(); ++i) peers[i] = make_peer(i);
         for (std::size_t i = 0; i < connections.size(); ++i)
             connections[i] = std::make_shared<Connection>(
                 mail, ProcessAddress{1 + i, "wild", "elsewhere", {}}, peers[i], nullptr, 100'000);
     }
     Game(Game const&) = delete;
 
-    // Guests: of whom a method of another type is refused. A family is trusted with that.
-    static std::shared_ptr<FakePeer> make_peer() {
-        return std::make_shared<FakePeer>([](std::uint8_t, auto const&) {},
-                                          process::Kinship::guest);
+    // The first is of the family; a method of another type is refused to it as well.
+    static std::shared_ptr<FakePeer> make_peer(std::size_t place) {
+        return std::make_shared<FakePeer>(
+            [](std::uint8_t, auto const&) {},
+            place == 0 ? process::Kinship::family : process::Kinship::guest);
     }
 
     void step() {
@@ -177,7 +178,7 @@ struct Game {
         mail.on_loop([&] { server.lost(peers[which]); });
         connections[which]->lost("the fuzzer says so");
         rows[which] = {};
-        peers[which] = make_peer();
+        peers[which] = make_peer(which);
         connections[which] =
             std::make_shared<Connection>(mail, ProcessAddress{1 + which, "wild", "elsewhere", {}},
                                          peers[which], nullptr, 100'000);

@@ -74,7 +74,7 @@ struct NodeGame {
     explicit NodeGame(Script script_) : script(script_) {
         auto link = make_link(sent);
         arriving = link->callbacks();
-        node = std::make_shared<FarNode>(runtime().loop, std::move(link), "wild-host");
+        node = std::make_shared<FarNode>(std::move(link), "wild-host");
         node->begin();
     }
     NodeGame(NodeGame const&) = delete;
@@ -90,8 +90,7 @@ struct NodeGame {
         if (what % 8 == 1) return use(which);
         auto const word = word_of(script, Word::started, Word::renew);
         auto const frame = frame_of(script, word);
-        if (node->lost()) return;
-        auto const now = *arriving;
+        auto const now = *arriving;  // frames also come behind the one that ended it
         if (what == 255) return now.end({wire::LinkEnd::Cause::lost, {}, "x"});
         now.message({static_cast<std::uint8_t>(word), 0, frame});
     }
@@ -175,7 +174,10 @@ struct AgentGame {
         std::string const log(reinterpret_cast<char const*>(bytes.data()), bytes.size());
         if (what % 8 == 0) return said.ended({.code = kind, .log = log});
         if (what % 8 == 1) return said.liveness(wire::Liveness::suspect);
-        if (what % 8 == 2) return (*arriving).drained();
+        if (what % 8 == 2) {
+            auto const now = *arriving;
+            return now.drained();
+        }
         if (what % 8 < 5) return said.control({kind, 0, bytes});
         said.bulk({kind, 0, bytes});
     }

@@ -1,12 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Letters of queues as they arrive: each is within the frame it came in, those in pieces have the
-// size they said, and a size that is merely claimed takes no memory (-rss_limit_mb).
+// size they said, and a size that is merely claimed takes no memory (-rss_limit_mb). Now and then there
+// is no memory, or no more for their sender.
 #include <cstdint>
 #include <cstdlib>
+#include <new>
 #include <span>
 
 #include "src/process/queue_letter.hpp"
+
+namespace {
+
+bool realloc_fails = false;
+
+}  // namespace
+
+// The linker puts these in the place of realloc, see CMakeLists.txt.
+extern "C" void* __real_realloc(void* block, std::size_t size);
+extern "C" void* __wrap_realloc(void* block, std::size_t size) {
+    return realloc_fails ? nullptr : __real_realloc(block, size);
+}
 
 namespace {
 
@@ -41,19 +55,27 @@ void read_letters(Input frame) {
 
 /// Frames of a byte of kind, a byte of length, and so many bytes.
 void assemble(Input input) {
-    Assembler assembler;
+    auto const budget = std::make_shared<MemoryBudget>(1 << 16);
+    bool const limited = !input.empty() && std::to_integer<unsigned>(input[0]) % 2 == 1;
+    Assembler assembler(limited ? budget : nullptr);
     while (input.size() >= 2) {
-        auto const kind = std::to_integer<unsigned>(input[0]) % 3;
+        auto const kind = std::to_integer<unsigned>(input[0]) % 4;
         auto const size = std::min(std::to_integer<std::size_t>(input[1]), input.size() - 2);
         auto const payload = input.subspan(2, size);
         input = input.subspan(2 + size);
         if (kind == 0) {
             (void)assembler.begin(payload);
-        } else if (kind == 1) {
-            if (auto const letter = assembler.piece(payload)) {
-                expect(letter->bytes.size() == letter->head.size && letter->keeper);
-                (void)sum(letter->bytes);
+        } else if (kind == 1 || kind == 3) {
+            realloc_fails = kind == 3;
+            try {
+                if (auto const letter = assembler.piece(payload)) {
+                    expect(letter->bytes.size() == letter->head.size && letter->keeper);
+                    (void)sum(letter->bytes);
+                }
+            } catch (std::bad_alloc const&) {
+                expect(realloc_fails);
             }
+            realloc_fails = false;
         } else {
             assembler.abort(payload);
         }

@@ -106,8 +106,7 @@ struct NodeGame {
         auto const kind =
             static_cast<Relay>(static_cast<unsigned>(Relay::start) + script.next() % 16);
         auto const frame = frame_of(script, kind);
-        if (node->lost()) return;
-        auto const now = *arriving;
+        auto const now = *arriving;  // frames also come behind the one that ended it
         now.message({static_cast<std::uint8_t>(kind), 0, frame});
     }
 
@@ -202,7 +201,7 @@ struct SupervisorGame {
                 return said.ended({.code = kind, .signal = 0, .out_of_memory = false, .log = log});
             }
             case 3:
-                return (*arriving).drained();
+                return std::function(arriving->drained)();
             case 4:
                 return said.control({kind, 0, bytes});
             default:

@@ -1,23 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Who knocks without a key, or has one and talks nonsense: the manager goes on serving others.
-#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdlib>
+#include <memory>
 #include <random>
+#include <sinew/encoding.hpp>
 #include <sinew/manager.hpp>
 #include <thread>
 
 #include "src/manager/desk.hpp"
 #include "src/process/auth_key.hpp"
-#include "src/wire/frame.hpp"
-#include "src/wire/hello.hpp"
-#include "src/wire/sockets.hpp"
-#include "tests/manager/support/counter.hpp"
-#include "tests/support/leak_check.hpp"
+#include "tests/manager/support/hostile.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -27,50 +21,6 @@ using manager::CallHead;
 using manager::Op;
 using process::LetterHead;
 using process::MailService;
-
-/// With one who behaves, and shall not notice anything.
-class Hostile : public testing::TestWithParam<char const*> {
-protected:
-    Hostile() : manager({.listen = GetParam()}), counter(manager.create<Counter>()) {
-        counter.publish("counter");
-    }
-    ~Hostile() override {
-        EXPECT_EQ(counter.async<&Counter::add>(1).get(30s), 1);
-        EXPECT_EQ(Manager::connect(manager.address(), manager.authkey())
-                      .lookup<Counter>("counter")
-                      .async<&Counter::add>(1)
-                      .get(30s),
-                  2);
-    }
-    UniqueFd knock() const {
-        auto const place = wire::Address::parse(manager.address());
-        bool const local = place.family == wire::Address::Family::unix_socket;
-        auto const where = local ? wire::unix_address(place.host) : *wire::numeric_address(place);
-        UniqueFd socket(::socket(where.get()->sa_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        EXPECT_EQ(::connect(socket.get(), where.get(), where.length), 0);
-        return socket;
-    }
-
-    LeakCheck leaks;
-    Manager manager;
-    Object<Counter> counter;
-};
-
-void send_some(UniqueFd const& socket, std::string const& bytes) {
-    (void)!::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-}
-
-// Until the other end closes: whether it did, and how much it said before.
-bool is_closed(UniqueFd const& socket, std::size_t& said) {
-    char buffer[4096];
-    for (;;) {
-        pollfd waiting{socket.get(), POLLIN, 0};
-        if (::poll(&waiting, 1, 30'000) != 1) return false;
-        auto const count = ::recv(socket.get(), buffer, sizeof buffer, 0);
-        if (count <= 0) return true;
-        said += static_cast<std::size_t>(count);
-    }
-}
 
 TEST_P(Hostile, GarbageIsShownTheDoor) {
     std::minstd_rand random(7);
@@ -116,6 +66,12 @@ struct Talker {
         peer->flush();
         lock.unlock();
     }
+    bool is_disconnected() {
+        return eventually([&] {
+            process::Lock const held(mail.guard());
+            return peer->lost();
+        });
+    }
     process::Mail& mail;
     process::Lock lock;
     std::shared_ptr<process::Peer> peer;
@@ -142,6 +98,7 @@ TEST_P(Hostile, LettersThatMakeNoSenseDoNothing) {
     for (auto kind = process::kinds::queue; kind <= process::kinds::queue_last; ++kind)
         talker.peer->send(kind, {std::span(bytes).first(kind)});
     talker.finish();
+    EXPECT_TRUE(talker.is_disconnected());
 }
 
 // What a family says to each other is not for guests.
@@ -151,12 +108,8 @@ TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
         Talker talker(manager);
         talker.hello();
         talker.peer->send(kind, {process::bytes_of(kind)});
-        auto const peer = talker.peer;
         talker.finish();
-        EXPECT_TRUE(eventually([&] {
-            process::Lock const lock(talker.mail.guard());
-            return peer->lost();
-        })) << +kind;
+        EXPECT_TRUE(talker.is_disconnected()) << +kind;
     }
 }
 
@@ -189,7 +142,7 @@ TEST_P(Hostile, APieceThatNeverComesHoldsNobody) {
     talker.hello();
     for (std::uint64_t transfer = 1; transfer < 50; ++transfer) {
         auto head = manager::head(Op::call, 1, transfer);
-        head.size = ~std::uint64_t{0} >> (transfer % 40);
+        head.size = guest_memory >> (transfer % 20);
         talker.peer->send(process::mail_frame::begin,
                           {process::bytes_of(transfer), process::bytes_of(head)});
         talker.peer->send(process::mail_frame::piece,
@@ -198,31 +151,67 @@ TEST_P(Hostile, APieceThatNeverComesHoldsNobody) {
     talker.finish();
 }
 
-// On a Unix socket everything can be written by hand.
-TEST_P(Hostile, FramesBeyondAllMeasureEndTheConnection) {
-    if (wire::Address::parse(manager.address()).family != wire::Address::Family::unix_socket)
-        GTEST_SKIP() << "TLS is in the way";
-    auto const stranger = knock();
-    wire::Hello const hello{.mark = wire::Hello::mark_of(process::secret_of(manager.authkey())),
-                            .self = {},
-                            .max_frame = 1 << 20};
-    auto const words = hello.encode();
-    auto const head =
-        wire::encode({static_cast<std::uint32_t>(words.size()), wire::frame_kind::hello, 0, 0});
-    send_some(stranger, {reinterpret_cast<char const*>(head.data()), head.size()});
-    send_some(stranger, words);
-    char answer = 0;
-    EXPECT_EQ(::recv(stranger.get(), &answer, 1, 0), 1);  // it is let in
-    auto const endless = wire::encode({0xffffffff, process::mail_frame::letters, 0, 0});
-    send_some(stranger, {reinterpret_cast<char const*>(endless.data()), endless.size()});
-    std::size_t said = 0;
-    EXPECT_TRUE(is_closed(stranger, said));
+/// Two types, and who is handed an object of one of them.
+class HostileNumber {
+public:
+    int get() const { return number_; }
+    void set(int number) { number_ = number; }
+
+private:
+    int number_ = 4711;
+};
+class HostileText {
+public:
+    std::string get() const { return text_; }
+
+private:
+    std::string text_ = "a text that is no number, and too long to lie in place";
+};
+class HostileKeeper {
+public:
+    int use(Object<HostileNumber> const& number) { return number.call<&HostileNumber::get>(); }
+    void change(Object<HostileNumber> const& number) { number.call<&HostileNumber::set>(1); }
+    Object<HostileNumber> pass(Object<HostileNumber> const& number) { return number; }
+};
+
+// A handle of an object under the name of another type, in a process that has no other of it.
+template <class As, class Is>
+Object<As> forged(std::unique_ptr<Object<Is>> object) {
+    Writer writer;
+    object->encode_to(writer);
+    object.reset();
+    std::string bytes(reinterpret_cast<char const*>(writer.bytes().data()), writer.size());
+    Writer is, as;
+    encode(is, std::string(typeid(Is).name()));
+    encode(as, std::string(typeid(As).name()));
+    auto const text = [](Writer const& name) {
+        return std::string(reinterpret_cast<char const*>(name.bytes().data()), name.size());
+    };
+    auto const at = bytes.find(text(is));
+    if (at == std::string::npos) throw std::logic_error("there is no such handle");
+    bytes.replace(at, is.size(), text(as));
+    Reader reader(std::as_bytes(std::span(bytes)));
+    return Object<As>::decode_from(reader);
 }
 
-INSTANTIATE_TEST_SUITE_P(By, Hostile, testing::Values("127.0.0.1:0", "unix:/"),
-                         [](auto const& each) {
-                             return std::string(each.param)[0] == 'u' ? "Unix" : "Tcp";
-                         });
+TEST_P(Hostile, ForgedHandlesCallNothing) {
+    auto const number = manager.create<HostileNumber>();
+    auto text = std::make_unique<Object<HostileText>>(manager.create<HostileText>());
+    text->publish("text");
+    auto const keeper = manager.create<HostileKeeper>();
+    EXPECT_EQ(keeper.call<&HostileKeeper::use>(number), 4711);
+    EXPECT_EQ(keeper.async<&HostileKeeper::pass>(number).async<&HostileNumber::get>().get(30s),
+              4711);
+    auto const lie = forged<HostileNumber>(std::move(text));
+    EXPECT_THROW(lie.call<&HostileNumber::get>(), UsageError);
+    EXPECT_THROW(keeper.call<&HostileKeeper::use>(lie), UsageError);
+    EXPECT_THROW(keeper.call<&HostileKeeper::change>(lie), UsageError);
+    EXPECT_THROW(keeper.async<&HostileKeeper::pass>(lie).async<&HostileNumber::get>().get(30s),
+                 UsageError);
+    EXPECT_EQ(manager.lookup<HostileText>("text").call<&HostileText::get>(), HostileText().get());
+}
+
+INSTANTIATE_TEST_SUITE_P(By, Hostile, testing::Values("127.0.0.1:0", "unix:/"), name_of_door);
 
 }  // namespace
 }  // namespace sinew::testing_support

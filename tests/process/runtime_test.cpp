@@ -72,7 +72,7 @@ int be_a_peer(ChildStart& start) {
     {
         std::lock_guard const lock(runtime.guard());
         if (test::string(start.message) == "network") runtime.listen_on_network("127.0.0.1");
-        auto words = runtime.host();
+        auto words = text(runtime.host(), "\n", runtime.origin());
         for (auto const& address : runtime.addresses()) words += "\n" + address;
         parent.send(words);
     }
@@ -93,6 +93,9 @@ struct Reached {
         EXPECT_TRUE(child.wait_for([](auto const& heard) { return !heard.control.empty(); }));
         std::istringstream lines(child.control.at(0));
         std::getline(lines, host);
+        std::string number;
+        std::getline(lines, number);
+        origin = std::stoull(number);
         for (std::string line; std::getline(lines, line);) addresses.push_back(line);
     }
     std::shared_ptr<Peer> peer(std::string const& as_host) const {
@@ -101,6 +104,7 @@ struct Reached {
     }
     Heard child;
     std::string host;
+    std::uint64_t origin = 0;
     std::vector<std::string> addresses;
 };
 
@@ -140,6 +144,26 @@ void expect_loss(Reached& reached, std::string const& as_host) {
     EXPECT_TRUE(peer->lost());
     EXPECT_THAT(peers.losses[peer], ElementsAre(HasSubstr("pid")));
     send(peer, ask, "nobody hears it");
+}
+
+// Another process may have got the address of one that has ended.
+TEST_F(RuntimeTest, WhoHasTakenTheAddressOfAnotherIsNotTakenForIt) {
+    for (std::string const how : {"", "network"}) {
+        Reached one(how), other(how);
+        auto const as_host = how.empty() ? one.host : std::string("elsewhere");
+        auto const meant = [&](std::uint64_t origin) {
+            std::lock_guard const lock(Runtime::instance().guard());
+            return Runtime::instance().peer(as_host, other.addresses, origin);
+        };
+        auto const wrong = meant(one.origin), right = meant(other.origin);
+        EXPECT_NE(wrong, right);
+        send(wrong, end_yourself, "");  // is not for whoever answers
+        send(right, ask, "one");
+        ASSERT_TRUE(peers.wait_for([&] { return !peers.losses[wrong].empty(); }));
+        ASSERT_TRUE(peers.wait_for([&] { return peers.answers[right].size() == 1; }));
+        EXPECT_THAT(peers.losses[wrong].at(0), HasSubstr("another process answers there"));
+        EXPECT_FALSE(right->lost());
+    }
 }
 
 TEST_F(RuntimeTest, PeersTalkOverUnixSockets) {
