@@ -158,8 +158,14 @@ std::span<std::byte> Channel::room() {
 
 // Hands over the frames that are whole; false when nothing more is to be read now.
 bool Channel::deliver() {
-    auto const kept = user_ == nullptr ? nullptr : user_->keep();
+    // The first frame makes way for another user, who may let go of itself at the next.
+    std::shared_ptr<void> kept;
+    ChannelUser const* whom = nullptr;
     while (auto const frame = reader_.next()) {
+        if (user_ != whom) {
+            kept = user_ == nullptr ? nullptr : user_->keep();
+            whom = user_;
+        }
         try {
             if (user_ != nullptr) user_->frame(*frame);
         } catch (...) {
