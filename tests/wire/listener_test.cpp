@@ -144,7 +144,7 @@ TEST_P(ListenerTest, RefusesWhoTakesNoFramesOfUse) {
 
 // Who is dialled may have ended, and another of the same secret have its port.
 TEST_P(ListenerTest, IsNotTakenForAnother) {
-    PrivateFolder folder;
+    test::PrivateFolder folder;
     Loop loop;
     auto const secret = Secret::random();
     auto const self = [](char const* name, std::uint64_t origin) {
@@ -161,7 +161,9 @@ TEST_P(ListenerTest, IsNotTakenForAnother) {
             dial(loop, listener.address(), {secret, self("there", origin), expected}, {}, 30s,
                  [&](Dialled outcome) { result = std::make_unique<Dialled>(std::move(outcome)); });
         if (!run_until(loop, [&] { return result != nullptr; })) return std::string("nothing");
-        if (result->link) EXPECT_EQ(result->link->peer().origin, 7u);
+        if (result->link) {
+            EXPECT_EQ(result->link->peer().origin, 7u);
+        }
         return result->error;
     };
     EXPECT_EQ(try_as(8, 7), "");
