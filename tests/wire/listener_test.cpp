@@ -146,6 +146,7 @@ TEST_P(ListenerTest, RefusesWhoTakesNoFramesOfUse) {
 TEST_P(ListenerTest, IsNotTakenForAnother) {
     test::PrivateFolder folder;
     Loop loop;
+    std::vector<std::unique_ptr<Link>> links;
     auto const secret = Secret::random();
     auto const self = [](char const* name, std::uint64_t origin) {
         Identity identity;
@@ -154,7 +155,8 @@ TEST_P(ListenerTest, IsNotTakenForAnother) {
         return identity;
     };
     Listener const listener(loop, test::address_of(GetParam(), folder), {secret, self("here", 7)},
-                            {}, [](std::unique_ptr<Link>) {});
+                            {},
+                            [&](std::unique_ptr<Link> link) { links.push_back(std::move(link)); });
     auto const try_as = [&](std::uint64_t origin, std::uint64_t expected) {
         std::unique_ptr<Dialled> result;
         auto const handle =
