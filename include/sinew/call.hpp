@@ -7,6 +7,7 @@
 #include <utility>
 
 #include <sinew/encoding.hpp>
+#include <sinew/plain_function.hpp>
 #include <sinew/signature.hpp>
 
 namespace sinew::detail {
@@ -120,26 +121,37 @@ consteval bool arguments_fit(std::type_identity<std::tuple<P...>>) {
     return false;
 }
 
+template <class F>
+struct MethodOf {
+    static constexpr bool fits = true;
+};
+
 template <class F, class... Passed>
 consteval bool callable_elsewhere() {
-    constexpr bool pointer = std::is_pointer_v<F> || std::is_member_pointer_v<F>;
+    constexpr bool pointer = std::is_member_pointer_v<F>;
+    constexpr bool own = MethodOf<F>::fits;
     static_assert(!captures<F>,
                   "sinew: task lambdas must not capture: pass data as arguments, or use a "
                   "serialisable function object");
     static_assert(!pointer,
-                  "sinew: pointers to functions mean nothing in another process: name "
-                  "the function at compile time, as sinew::task<function>");
-    if constexpr (!captures<F> && !pointer)
+                  "sinew: pointers to members mean nothing in another process: name the member at "
+                  "compile time, as sinew::task<&Class::member>");
+    static_assert(
+        own,
+        "sinew: the method is none of the object's class, nor of a base of it (see T and M "
+        "of Method<T, M> in what the compiler says)");
+    if constexpr (!captures<F> && !pointer && own)
         return arguments_fit<F, Passed...>(std::type_identity<DeclaredOf<F, Passed...>>());
     return false;
 }
 
-/// The typed part of a call in another process: F is Task<&function>, a lambda without captures, or
-/// a function object, whose state travels. Whoever mentions entry() anywhere in a program makes every
+/// The typed part of a call in another process: F is Task<&function>, a function, a lambda without captures,
+/// or a function object, whose state travels. Whoever mentions entry() anywhere in a program makes every
 /// process of it able to be called so.
 ///   Arguments, Result    as the function takes and gives them, decayed; Result may be void
 template <class F, class... Passed>
-struct Call : std::conditional_t<callable_elsewhere<F, Passed...>(),
-                                 TypedCall<F, DeclaredOf<F, Passed...>, Passed...>, NoCall> {};
+struct Call : std::conditional_t<callable_elsewhere<Target<F>, Passed...>(),
+                                 TypedCall<Target<F>, DeclaredOf<Target<F>, Passed...>, Passed...>,
+                                 NoCall> {};
 
 }  // namespace sinew::detail

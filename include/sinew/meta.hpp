@@ -36,7 +36,9 @@ struct Meta {
 ///
 ///   template <> inline constexpr sinew::Meta sinew::meta_of<&simulate> = {.cpu = 2};
 ///
-/// A function object has `static constexpr sinew::Meta meta` instead.
+/// A function object has `static constexpr sinew::Meta meta` instead. A function that is passed as an
+/// argument (`pool.map(simulate, xs)`) is known by its type alone, and wants nothing: write
+/// `pool.map<simulate>(xs)`, `Process(sinew::task<simulate>, x)`.
 template <auto F>
 inline constexpr Meta meta_of{};
 

@@ -36,6 +36,16 @@ struct Callable<Method<T, M>> {
 };
 
 template <class T, auto M>
+struct MethodOf<Method<T, M>> {
+    template <class Member, class Class>
+    static constexpr bool is_of(Member Class::*) {
+        return std::is_base_of_v<Class, T>;
+    }
+    static constexpr bool is_of(auto) { return true; }
+    static constexpr bool fits = is_of(M);
+};
+
+template <class T, auto M>
 struct Signature<Method<T, M>> : Signature<std::remove_const_t<decltype(M)>> {};
 
 /// What travels for an argument of a constructor: text as a string.

@@ -26,7 +26,14 @@ struct MapCall {
     }
 };
 template <class F, class Element>
-struct StarCall;
+struct StarCall {
+    static constexpr bool tuple = sizeof(Element) == 0;
+    static_assert(tuple,
+                  "sinew: starmap's inputs are tuples or pairs, whose parts are the arguments; for "
+                  "functions of one argument there is map");
+    using Call = NoCall;
+    static void encode(Writer&, Element const&) {}
+};
 template <class F, template <class...> class Tuple, class... Parts>
 struct StarCall<F, Tuple<Parts...>> {
     using Call = detail::Call<F, std::decay_t<Parts>...>;
@@ -67,9 +74,9 @@ auto submit(std::shared_ptr<PoolMaster> const& master, JobSpec spec, std::shared
 
 }  // namespace detail
 
-/// The calls of a Pool, with these options. Functions are named at compile time (`map<f>`), or are
-/// lambdas without captures, or objects that can be encoded; inputs are ranges, whose elements are
-/// encoded at the call.
+/// The calls of a Pool, with these options. Functions are named at compile time (`map<f>`, which also
+/// gives them their meta_of), or passed by name (`map(f, xs)`), or are lambdas without captures, or
+/// objects that can be encoded; inputs are ranges, whose elements are encoded at the call.
 ///
 /// map and its relatives throw what a task threw: the one with the lowest index, with its
 /// std type where that is known (see RemoteAs); tasks behind it that have not begun are dropped.

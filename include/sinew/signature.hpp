@@ -82,7 +82,9 @@ inline constexpr bool stateless = std::is_empty_v<F>&& std::is_default_construct
 
 template <class T>
 constexpr bool named_like_a_lambda() {
-    std::string_view const name = __PRETTY_FUNCTION__;
+    // "... named_like_a_lambda() [with T = main()::<lambda(int)>]": our own name is in it, too.
+    std::string_view name = __PRETTY_FUNCTION__;
+    name.remove_prefix(name.find("T = "));
     return name.find("lambda") != std::string_view::npos;
 }
 /// Nothing tells a lambda from a class but its name; that it captures, it can neither be made from

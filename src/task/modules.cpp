@@ -42,6 +42,8 @@ int add_module(dl_phdr_info* info, std::size_t, void* modules) {
         auto const& segment = info->dlpi_phdr[i];
         std::uintptr_t const first = info->dlpi_addr + segment.p_vaddr;
         if (segment.p_type == PT_LOAD) module.segments.emplace_back(first, first + segment.p_memsz);
+        if (segment.p_type == PT_LOAD && (segment.p_flags & PF_X) != 0)
+            module.code.emplace_back(first, first + segment.p_memsz);
         if (segment.p_type == PT_NOTE && module.build_id.empty())
             module.build_id = build_id_among(reinterpret_cast<char const*>(first), segment.p_memsz,
                                              segment.p_align == 8 ? 8 : 4);
@@ -50,12 +52,16 @@ int add_module(dl_phdr_info* info, std::size_t, void* modules) {
     return 0;
 }
 
-}  // namespace
-
-bool Module::holds(std::uintptr_t address) const {
+bool any_holds(std::vector<std::pair<std::uintptr_t, std::uintptr_t>> const& segments,
+               std::uintptr_t address) {
     return std::ranges::any_of(
         segments, [=](auto const& s) { return s.first <= address && address < s.second; });
 }
+
+}  // namespace
+
+bool Module::holds(std::uintptr_t address) const { return any_holds(segments, address); }
+bool Module::holds_code(std::uintptr_t address) const { return any_holds(code, address); }
 
 std::vector<Module> loaded_modules() {
     std::vector<Module> modules;

@@ -13,10 +13,12 @@ struct Module {
     std::string path;
     std::uintptr_t base = 0;
     std::vector<std::pair<std::uintptr_t, std::uintptr_t>> segments;  ///< first byte, past the last
-    std::string build_id;  ///< in hex; empty: linked without
-    bool tasks = false;    ///< holds some
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code;  ///< those that can be executed
+    std::string build_id;                                         ///< in hex; empty: linked without
+    bool tasks = false;                                           ///< holds some
 
     bool holds(std::uintptr_t address) const;
+    bool holds_code(std::uintptr_t address) const;
 };
 
 /// The executable first, then the libraries in the order they were loaded in.

@@ -17,6 +17,9 @@ namespace sinew::detail {
 
 namespace {
 
+// In the numbers that functions and tasks have between processes: a module's index stands above it.
+constexpr int offset_bits = 48;
+
 // Entries arrive before main(), in any order and before other objects here are made; later from
 // libraries that are loaded, in any thread.
 constinit std::atomic<TaskEntry const*> newest{nullptr};
@@ -69,7 +72,6 @@ TaskTable::TaskTable(TaskEntry const* first) : newest(first), modules(loaded_mod
 }
 
 TaskId id_in(std::vector<Module> const& modules, TaskEntry const& entry) {
-    constexpr int offset_bits = 48;
     auto const at = reinterpret_cast<std::uintptr_t>(&entry);
     for (std::uint64_t i = 0; i < modules.size(); ++i)
         if (modules[i].holds(at)) return {i << offset_bits | (at - modules[i].base)};
@@ -92,6 +94,31 @@ TaskEntry const* find_task(TaskId id) {
     auto const& rows = table_of_now().rows;
     auto const found = std::ranges::lower_bound(rows, id.value, {}, &TaskTable::Row::first);
     return found != rows.end() && found->first == id.value ? found->second : nullptr;
+}
+
+std::uint64_t place_of_function(void (*function)()) {
+    auto const at = reinterpret_cast<std::uintptr_t>(function);
+    std::scoped_lock const lock(table_guard);
+    auto const& modules = table_of_now().modules;
+    for (std::uint64_t i = 0; i < modules.size(); ++i)
+        if (modules[i].holds_code(at)) return i << offset_bits | (at - modules[i].base);
+    throw UsageError(text(function == nullptr
+                              ? "a null pointer cannot be called as a task"
+                              : "a function of a library that holds no tasks has no "
+                                "name in other processes",
+                          " (", reinterpret_cast<void*>(at),
+                          "). Name it at compile time, as map<f> or sinew::task<f>"));
+}
+
+void (*function_at(std::uint64_t place))() {
+    auto const index = place >> offset_bits;
+    std::scoped_lock const lock(table_guard);
+    auto const& modules = table_of_now().modules;
+    if (index < modules.size()) {
+        auto const at = modules[index].base + (place & ((std::uint64_t{1} << offset_bits) - 1));
+        if (modules[index].holds_code(at)) return reinterpret_cast<void (*)()>(at);
+    }
+    throw DecodeError(text("no function lies at ", place, " in this program"));
 }
 
 void refuse_arguments() {
@@ -117,7 +144,10 @@ std::string task_name(TaskEntry const& entry) {
     // function is all of it that people know.
     std::string name = demangle(entry.name);
     std::string_view function = name;
-    constexpr std::string_view task = "sinew::Task<", method = "sinew::detail::Method<";
+    constexpr std::string_view task = "sinew::Task<", method = "sinew::detail::Method<",
+                               plain = "sinew::detail::PlainFunction<";
+    // Of one that was passed by its name only the type is known: "int (*)(double)".
+    if (function.starts_with(plain)) return "a function " + std::string(within(function, plain));
     if (function.starts_with(task)) {
         function = within(function, task);
     } else if (function.starts_with(method)) {

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -9,6 +10,7 @@
 #include <sinew/method.hpp>
 
 #include "src/base/text.hpp"
+#include "tests/support/message_of.hpp"
 
 struct Config {
     int cells;
@@ -19,6 +21,7 @@ namespace sinew::task_test {
 namespace {
 
 using detail::Call;
+using testing_support::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
@@ -85,6 +88,56 @@ TEST(Call, NamedFunctions) {
     call(task<note>);
     EXPECT_EQ(std::exchange(calls, 0), 1);
 }
+
+TEST(Call, FunctionsThatArePassedByTheirName) {
+    EXPECT_EQ(call(simulate, Config{6}, 7), 42);
+    EXPECT_EQ(call(&simulate, Config{6}, 7), 42);
+    EXPECT_EQ(call(square, 3), 9);
+    EXPECT_EQ(call(shout, "hello"), "hello!");
+    EXPECT_EQ(call(length_of, std::vector{1, 2}), 2u);
+    calls = 0;
+    call(note);
+    EXPECT_EQ(calls, 1);
+    auto const one_of_two = [](bool first) {
+        return first ? &square : +[](double x) { return -x; };
+    };
+    EXPECT_EQ(call(one_of_two(true), 3), 9);
+    EXPECT_EQ(call(one_of_two(false), 3), -3);
+    EXPECT_EQ(name_of(simulate, Config{6}, 7), "a function int (*)(Config const&, int)");
+}
+
+TEST(Call, FunctionsWithoutAPlaceAreRefused) {
+    int (*none)(int) = nullptr;
+    EXPECT_THAT(message_of<UsageError>([&] { call(none, 1); }),
+                AllOf(HasSubstr("a null pointer"), HasSubstr("map<f>")));
+    // Of the C library, in which there are no tasks.
+    int (*const elsewhere)(int) = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "toupper"));
+    ASSERT_NE(elsewhere, nullptr);
+    EXPECT_THAT(message_of<UsageError>([&] { call(elsewhere, 1); }),
+                HasSubstr("of a library that holds no tasks"));
+}
+
+TEST(Call, PlacesThatAreNoCodeAreADecodeError) {
+    auto const right = detail::place_of_function(reinterpret_cast<void (*)()>(&simulate));
+    EXPECT_EQ(detail::function_at(right), reinterpret_cast<void (*)()>(&simulate));
+    static int data = 0;
+    auto const base = reinterpret_cast<std::uintptr_t>(&simulate) - right;
+    for (std::uint64_t const wrong :
+         {std::uint64_t{0}, ~std::uint64_t{0}, std::uint64_t{1} << 63 | right,
+          reinterpret_cast<std::uintptr_t>(&data) - base})
+        EXPECT_THROW(detail::function_at(wrong), DecodeError) << wrong;
+}
+
+// It has "lambda" in no name of its own.
+struct Unchangeable {
+    explicit Unchangeable(int by_) : by(by_) {}
+    int const by;
+    int operator()(int x) const { return by * x; }
+    void encode_to(Writer& writer) const { encode(writer, by); }
+    static Unchangeable decode_from(Reader& reader) { return Unchangeable(decode<int>(reader)); }
+};
+
+TEST(Call, ObjectsThatCannotBeAssignedAreNoLambdas) { EXPECT_EQ(call(Unchangeable(6), 7), 42); }
 
 TEST(Call, ArgumentsAreConvertedHere) {
     EXPECT_EQ(call(task<square>, 3), 9.0);

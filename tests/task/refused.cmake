@@ -14,9 +14,11 @@ set(expected
     "${travel}" "${travel}" "${travel}"
     "the task takes another number of arguments than it is passed"
     "an argument cannot be converted to what the task takes"
-    "pointers to functions mean nothing in another process"
+    "pointers to members mean nothing in another process"
     "the task cannot be called with arguments of these types"
-    "${travel}")
+    "${travel}"
+    "the method is none of the object's class, nor of a base of it"
+    "starmap's inputs are tuples or pairs")
 
 if(DEFINED EXPECTED)
     string(REPLACE "|" ";" expected "${EXPECTED}")

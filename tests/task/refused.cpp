@@ -5,6 +5,10 @@
 #include <mutex>
 
 #include <sinew/call.hpp>
+#include <sinew/method.hpp>
+#if CASE == 0 || CASE == 19  // they take long to compile
+#include <sinew/pool_calls.hpp>
+#endif
 
 namespace {
 
@@ -43,6 +47,14 @@ struct Locked {
     int operator()(int x) const { return x; }
 };
 
+struct Other {
+    int size() const { return 1; }
+};
+struct Base {
+    int size() const { return 1; }
+};
+struct Named : Base {};
+
 }  // namespace
 
 void refused() {
@@ -51,7 +63,15 @@ void refused() {
     call(task<half>, 4);
     call([](int x) { return x; }, 4);
     call(task<give_pointer>, 4);
-#if CASE == 1
+    call(half, 4);
+    call(&half, 4);
+    (void)sinew::detail::Call<sinew::detail::Method<Named, &Named::size>>::entry();
+#if CASE == 0
+    sinew::PoolCalls const pool(nullptr, {});
+    pool.starmap<half>(std::vector<std::tuple<int>>{{1}});
+    pool.map(half, std::vector<int>{1});
+    pool.apply(half, 1);
+#elif CASE == 1
     call([captured](int x) { return x + captured; }, 4);
 #elif CASE == 2
     call([&mutable_one](int x) { return x + mutable_one; }, 4);
@@ -80,10 +100,15 @@ void refused() {
 #elif CASE == 14
     call(task<half>, std::string("4"));
 #elif CASE == 15
-    call(&half, 4);
+    call(&Silent::text, Silent());
 #elif CASE == 16
     call([](auto& x) { return x; }, 4);
 #elif CASE == 17
     call(Locked(), 4);
+#elif CASE == 18
+    using Name = sinew::detail::Method<Named, &Other::size>;
+    (void)sinew::detail::Call<Name>::entry();
+#elif CASE == 19
+    sinew::PoolCalls(nullptr, {}).starmap<half>(std::vector<int>{1});
 #endif
 }
