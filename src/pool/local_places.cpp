@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 
 #include <csignal>
+#include <cstring>
 #include <optional>
 #include <sinew/error.hpp>
 #include <sinew/process.hpp>
@@ -33,6 +34,8 @@ public:
         callbacks_ = std::move(callbacks);
         child_->on({.control =
                         [this](auto const& message) {
+                            if (Kind(message.kind) == Kind::results_file)
+                                return results_file(message.payload);
                             arrivals_.control(Kind(message.kind), message.payload);
                         },
                     .bulk =
@@ -62,6 +65,17 @@ public:
     std::string const& name() const override { return name_; }
 
 private:
+    // The worker waits for the answer, so that nothing it says overtakes what lies in the file.
+    void results_file(std::span<std::byte const> body) {
+        ResultsFileHead head{};
+        if (body.size() != sizeof head) return kill();
+        std::memcpy(&head, body.data(), sizeof head);
+        auto const mapped = process::map_shared_file(head.file);
+        MappedHead const answer{head.transfer, mapped ? 1U : 0U};
+        child_->control().send_now(std::uint8_t(Kind::mapped), 0,
+                                   {std::as_bytes(std::span(&answer, 1))});
+        if (mapped) arrivals_.control(Kind::results, mapped->bytes);
+    }
     void ended(process::ChildEnd const& end) {
         auto const& status = child_->status();
         // The one who ended us may destroy this object.
@@ -88,6 +102,7 @@ public:
         // or a debugger) goes on later.
         auto local = start;
         local.lease_ms = 0;
+        local.maps_files = start.meta.memory_mib == 0;  // else the copy might be too much for it
         Writer message;
         local.encode_to(message);
         process::ChildSpec spec;

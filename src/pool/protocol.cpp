@@ -34,6 +34,7 @@ void WorkerStart::encode_to(Writer& writer) const {
     write_number(writer, static_cast<std::uint64_t>(meta.cpu));
     write_number(writer, meta.memory_mib);
     write_number(writer, static_cast<std::uint64_t>(meta.gpu));
+    write_number(writer, maps_files ? 1 : 0);
 }
 
 WorkerStart WorkerStart::decode_from(Reader& reader) {
@@ -47,6 +48,7 @@ WorkerStart WorkerStart::decode_from(Reader& reader) {
     start.meta.cpu = static_cast<int>(read_number(reader));
     start.meta.memory_mib = read_number(reader);
     start.meta.gpu = static_cast<int>(read_number(reader));
+    start.maps_files = read_number(reader) != 0;
     return start;
 }
 

@@ -9,6 +9,7 @@
 #include <sinew/remote_error.hpp>
 
 #include "src/process/runtime.hpp"
+#include "src/process/shared_file.hpp"
 
 namespace sinew::pool {
 
@@ -28,12 +29,14 @@ enum class Kind : std::uint8_t {
     forget,     ///< JobHead: no more batches of this job
     release,    ///< leave when done
     fenced,     ///< what you say does not count any more: end
+    mapped,     ///< MappedHead: the answer to results_file
     // to the master
-    ready,    ///< ReadyHead
-    refused,  ///< text: another program, or the initializer failed (an ErrorRecord's text)
-    results,  ///< ResultsHead, errors, results in a row (unless in a transfer)
-    revoked,  ///< RevokedHead: asked for or not, and perhaps again with fewer kept
-    worn,     ///< over its limit of memory: replace me
+    ready,         ///< ReadyHead
+    refused,       ///< text: another program, or the initializer failed (an ErrorRecord's text)
+    results,       ///< ResultsHead, errors, results in a row (unless in a transfer)
+    results_file,  ///< ResultsFileHead: a whole results message lies there
+    revoked,       ///< RevokedHead: asked for or not, and perhaps again with fewer kept
+    worn,          ///< over its limit of memory: replace me
     // both ways, on the bulk link
     piece,  ///< PieceHead, bytes
 };
@@ -70,6 +73,17 @@ struct ResultsHead {
     std::uint64_t busy_ns;
     std::uint64_t transfer;  ///< 0: errors and results follow
 };
+/// Payloads above `large` of a worker that is told WorkerStart::maps_files: its master, on the same host, reads
+/// them where they are. The worker waits for the answer; where the master cannot, they come in pieces.
+struct ResultsFileHead {
+    std::uint64_t transfer;
+    process::FilePlace file;  ///< ResultsHead, errors, results in a row
+};
+struct MappedHead {
+    std::uint64_t transfer;
+    std::uint64_t
+        done;  ///< 1: the worker's descriptor is not needed any more; 0: it cannot be mapped
+};
 struct RevokedHead {
     std::uint64_t batch;
     std::uint32_t kept;
@@ -90,6 +104,7 @@ struct WorkerStart {
     std::uint64_t lease_ms =
         5000;  ///< without a sign of life from its parent for so long, it ends itself; 0: never
     Meta meta = {};  ///< for whoever starts it
+    bool maps_files = false;  ///< the master is its parent: see ResultsFileHead
     void encode_to(Writer& writer) const;
     static WorkerStart decode_from(Reader& reader);
 };

@@ -46,6 +46,7 @@ private:
     void send(Report const& report);
     bool another_is_ready() const;
     std::uint64_t send_pieces(Bytes errors, Bytes results);
+    bool send_file(ResultsHead const& head, Bytes errors, Bytes results);
 
     // worker_incoming.cpp: whoever drives the loop, with the guard held
     void adopt_links(process::ChildStart& start);
@@ -59,6 +60,7 @@ private:
     void told(ForgetTold const& forget);
     void told(ReleaseTold const& release);
     void told(FencedTold const& fenced);
+    void told(MappedTold const& mapped);
     std::uint32_t give_back(WorkerBatch& batch);
     void drop(WorkerBatch const& batch);
     /// Ends the process: nothing that the master says makes sense any more.
@@ -82,6 +84,8 @@ private:
     Transfers transfers_;
     std::string unusable_;  ///< why the master cannot use us; empty: it can
     std::uint64_t last_transfer_ = 0;
+    std::optional<MappedHead>
+        mapped_;  ///< the master's answer about the file that was offered last
     wire::Clock::time_point flushed_{};  ///< when results left last
     bool control_full_ = false, bulk_full_ = false;
     bool released_ = false;

@@ -157,6 +157,11 @@ void WorkerProcess::told(ReleaseTold const&) {
 
 void WorkerProcess::told(FencedTold const&) { ::_exit(1); }
 
+void WorkerProcess::told(MappedTold const& mapped) {
+    mapped_ = mapped.head;
+    seat_.leave();
+}
+
 void WorkerProcess::drop(WorkerBatch const& batch) {
     if (batch.waiting) transfers_.discard(batch.head.transfer);
     forgotten_.push_back(batch.job);

@@ -50,6 +50,8 @@ Told told_of(Kind kind, Reader& reader) {
             return ReleaseTold{};
         case Kind::fenced:
             return FencedTold{};
+        case Kind::mapped:
+            return MappedTold{head_of<MappedHead>(reader)};
         default:
             throw DecodeError(text("a message of kind ", static_cast<unsigned>(kind),
                                    ", which is not for workers"));

@@ -32,8 +32,11 @@ struct ForgetTold {
 };
 struct ReleaseTold {};
 struct FencedTold {};
+struct MappedTold {
+    MappedHead head;
+};
 using Told = std::variant<FunctionTold, TasksTold, RevokeTold, StopTaskTold, ForgetTold,
-                          ReleaseTold, FencedTold>;
+                          ReleaseTold, FencedTold, MappedTold>;
 
 /// Throws DecodeError naming what is wrong with it.
 Told read_told(std::uint8_t kind, Bytes payload);

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <optional>
+#include <sinew/error.hpp>
 
 #include "src/pool/worker.hpp"
 
@@ -25,6 +27,7 @@ void WorkerProcess::send(Report const& report) {
     auto head = report.head;
     auto errors = report.errors, results = report.results;
     if (errors.size() + results.size() > large) {
+        if (told_.maps_files && send_file(head, errors, results)) return;
         head.transfer = send_pieces(errors, results);
         errors = results = {};
     }
@@ -42,6 +45,26 @@ void WorkerProcess::send(Report const& report) {
 bool WorkerProcess::another_is_ready() const {
     return std::ranges::any_of(
         batches_, [](auto const& batch) { return !batch->executing && !batch->waiting; });
+}
+
+// False: there is no memory for a second copy of them, or the master cannot see it. They are to be sent then.
+bool WorkerProcess::send_file(ResultsHead const& head, Bytes errors, Bytes results) {
+    std::optional<process::SharedFile> file;
+    try {
+        file = process::SharedFile::make({bytes_of(head), errors, results});
+    } catch (SystemError const&) {  // the stream needs less
+        return false;
+    }
+    ResultsFileHead const offered{++last_transfer_, file->place()};
+    {
+        std::lock_guard const lock(guard_);
+        flushed_ = wire::Clock::now();
+        mapped_.reset();
+        control_->send_now(static_cast<std::uint8_t>(Kind::results_file), 0, {bytes_of(offered)});
+    }
+    drive_until([&] { return mapped_ && mapped_->transfer == offered.transfer; });
+    std::lock_guard const lock(guard_);
+    return mapped_->done != 0;
 }
 
 // The master may be slow to read: not much more is copied than it takes.

@@ -17,6 +17,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/process/shared_file.hpp"
 #include "src/wire/frame.hpp"
 
 namespace sinew::process {
@@ -105,6 +106,13 @@ void decode(std::span<std::byte const> bytes, ChildStart& start) {
                          std::move(network));
 }
 
+// A large message: its file has come along.
+void read_message(UniqueFd file, ChildStart& start) {
+    auto const mapped = map_shared_file(file.get());
+    if (!mapped) give_up(text("its arguments cannot be read: ", std::strerror(errno)));
+    start.message.assign(mapped->bytes.begin(), mapped->bytes.end());
+}
+
 }  // namespace
 
 std::string birth::encode(Runtime& runtime, ChildSpec const& spec) {
@@ -135,14 +143,15 @@ wire::Identity parent_identity(ChildStart const& start) { return {0, 0, 0, start
 bool is_child(ChildStart& start) {
     char const* const words = std::getenv(birth::variable);
     if (words == nullptr) return false;
-    int control = -1, bulk = -1, status = -1;
-    if (std::sscanf(words, "%d,%d,%d", &control, &bulk, &status) != 3)
+    int control = -1, bulk = -1, status = -1, message = -1;
+    if (std::sscanf(words, "%d,%d,%d,%d", &control, &bulk, &status, &message) < 3)
         give_up(text(birth::variable, " is unreadable (", words, "). Unset it"));
     ::unsetenv(birth::variable);
     start.control = inherited(control);
     start.bulk = inherited(bulk);
     start.status = map_status(inherited(status));
     decode(read_frame(control), start);
+    if (message >= 0) read_message(inherited(message), start);
     child_name() = start.name;
     ::prctl(PR_SET_NAME, start.name.c_str());
     return true;

@@ -13,6 +13,7 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
+#include <optional>
 #include <sinew/error.hpp>
 #include <utility>
 
@@ -20,6 +21,7 @@
 #include "src/base/text.hpp"
 #include "src/process/child.hpp"
 #include "src/process/child_environment.hpp"
+#include "src/process/shared_file.hpp"
 #include "src/process/spawner.hpp"
 #include "src/wire/adopt.hpp"
 
@@ -27,6 +29,8 @@ namespace sinew::process {
 namespace {
 
 constexpr int socket_room = 1 << 20;
+// Less fits into the socket, and costs one copy.
+constexpr std::size_t large_message = socket_room;
 
 std::pair<UniqueFd, UniqueFd> make_socket_pair() {
     std::array<int, 2> ends{};
@@ -51,8 +55,11 @@ void LivingChild::start(ChildSpec const& spec) {
     page_.page().lease_until = spec.lease_until;
     auto more = spec.env;
     if (allotment_) std::ranges::copy(allotment_->env(), std::back_inserter(more));
-    more.push_back(
-        text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",", page_.file()));
+    // What is large is inherited as a file: it may be larger than a message of a link.
+    std::optional<SharedFile> message;
+    if (spec.message.size() > large_message) message = SharedFile::make(spec.message);
+    more.push_back(text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",",
+                        page_.file(), ",", message ? message->place().descriptor : -1));
     auto const head = birth::encode(runtime_, spec);
     SpawnRequest request{.path = "/proc/self/exe",
                          .argv = {spec.name},
@@ -64,6 +71,7 @@ void LivingChild::start(ChildSpec const& spec) {
                          .only_kept = true,  // nor what MPI leaves open for children
                          .group = allotment_ ? allotment_->group() : -1,
                          .death_signal = SIGKILL};
+    if (message) request.keep.push_back(message->place().descriptor);
     auto spawned = spawn_in_lasting_thread(request);
     if (spawned.error != 0 && request.group >= 0) {  // we may make a cgroup, but move nobody there
         allotment_->do_without_group();
@@ -82,7 +90,8 @@ void LivingChild::start(ChildSpec const& spec) {
     ended_watch_ = runtime_.loop().readable(ended_.get(), [this] { reap(); });
     if (allotment_) allotment_->begin(runtime_.loop(), pid_, [this] { signal(SIGKILL); });
     adopt(std::move(control), std::move(bulk));
-    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), spec.message});
+    auto const sent = message ? std::span<std::byte const>() : std::span(spec.message);
+    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), sent});
     control_->flush();
 }
 

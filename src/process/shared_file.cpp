@@ -54,24 +54,28 @@ std::optional<SharedBytes> map_read_only(int file, std::size_t size) {
 
 }  // namespace
 
-SharedFile SharedFile::make(std::span<std::byte const> bytes, std::string const& folder) {
+SharedFile SharedFile::make(std::initializer_list<std::span<std::byte const>> parts,
+                            std::string const& folder) {
+    std::size_t size = 0;
+    for (auto const part : parts) size += part.size();
     SharedFile made;
-    made.file_ = open_nameless(folder, bytes.size());
+    made.file_ = open_nameless(folder, size);
     int const file = made.file_.get();
-    for (auto rest = bytes; !rest.empty();) {
-        auto const count = ::write(file, rest.data(), std::min(rest.size(), largest_write));
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) refuse_shared_file(bytes.size(), "write");
-        rest = rest.subspan(static_cast<std::size_t>(count));
-    }
+    for (auto rest : parts)
+        while (!rest.empty()) {
+            auto const count = ::write(file, rest.data(), std::min(rest.size(), largest_write));
+            if (count < 0 && errno == EINTR) continue;
+            if (count < 0) refuse_shared_file(size, "write");
+            rest = rest.subspan(static_cast<std::size_t>(count));
+        }
     // Who maps it can rely on its size and content. Files in folders have no seals.
     if (folder.empty())
         ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     struct stat is {};
-    if (::fstat(file, &is) != 0) refuse_shared_file(bytes.size(), "fstat");
-    made.place_ = {::getpid(), file, is.st_dev, is.st_ino, bytes.size()};
-    auto mapped = map_read_only(file, bytes.size());
-    if (!mapped) refuse_shared_file(bytes.size(), "mmap");
+    if (::fstat(file, &is) != 0) refuse_shared_file(size, "fstat");
+    made.place_ = {::getpid(), file, is.st_dev, is.st_ino, size};
+    auto mapped = map_read_only(file, size);
+    if (!mapped) refuse_shared_file(size, "mmap");
     made.bytes_ = *std::move(mapped);
     return made;
 }
@@ -89,6 +93,12 @@ std::optional<SharedBytes> map_shared_file(FilePlace const& place) {
     UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file || ::fstat(file.get(), &is) != 0 || !is_it()) return std::nullopt;
     return map_read_only(file.get(), place.size);
+}
+
+std::optional<SharedBytes> map_shared_file(int descriptor) {
+    struct stat is {};
+    if (::fstat(descriptor, &is) != 0) return std::nullopt;
+    return map_read_only(descriptor, static_cast<std::size_t>(is.st_size));
 }
 
 }  // namespace sinew::process

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <memory>
 #include <optional>
 #include <span>
@@ -35,7 +36,12 @@ class SharedFile {
 public:
     /// A copy of the bytes, read-only from now on: in memory, or in a file of `folder` that has no name
     /// any more; an empty folder means memory. Throws SystemError.
-    static SharedFile make(std::span<std::byte const> bytes, std::string const& folder = "");
+    static SharedFile make(std::span<std::byte const> bytes, std::string const& folder = "") {
+        return make(std::initializer_list<std::span<std::byte const>>{bytes}, folder);
+    }
+    /// The parts in a row.
+    static SharedFile make(std::initializer_list<std::span<std::byte const>> parts,
+                           std::string const& folder = "");
 
     FilePlace const& place() const { return place_; }
     SharedBytes const& bytes() const { return bytes_; }
@@ -49,5 +55,8 @@ private:
 /// Maps the file, read-only. Nothing where it is not there any more, or cannot be seen from here (as in
 /// another PID namespace, or where this process may not look at the other's descriptors).
 std::optional<SharedBytes> map_shared_file(FilePlace const& place);
+
+/// The same, of a descriptor of this process's own; it can be closed then.
+std::optional<SharedBytes> map_shared_file(int descriptor);
 
 }  // namespace sinew::process

@@ -117,6 +117,13 @@ bool Master::deliver(std::uint8_t kind, std::span<std::byte const> payload) {
         case Kind::worn:
             ++worn;
             break;
+        case Kind::results_file: {
+            auto const offered = head_of<ResultsFileHead>(payload);
+            auto const mapped = maps_files ? process::map_shared_file(offered.file) : std::nullopt;
+            ++files;
+            send(Kind::mapped, MappedHead{offered.transfer, mapped ? 1U : 0U});
+            return !mapped || deliver(static_cast<std::uint8_t>(Kind::results), mapped->bytes);
+        }
         case Kind::results: {
             auto const head = head_of<ResultsHead>(payload);
             if (head.transfer == 0) {

@@ -96,6 +96,8 @@ public:
     std::string refused;
     bool ready = false;
     int worn = 0;
+    int files = 0;           ///< that results were offered in
+    bool maps_files = true;  ///< false: as one that cannot see the worker's descriptors
 
 private:
     void adopt(int control_fd, int bulk_fd);

@@ -40,6 +40,44 @@ TEST(WorkerPayload, GoesInOneMessageWhenSmall) { echoes(60 << 10); }
 TEST(WorkerPayload, GoesInPiecesBeyond) { echoes(70 << 10); }
 TEST(WorkerPayload, OfSeveralPiecesArrivesWhole) { echoes(5 << 20); }
 
+WorkerStart start_with_files() {
+    auto start = usual_start();
+    start.maps_files = true;
+    return start;
+}
+
+void ask_for_pattern(Master& master, std::uint64_t batch, std::uint64_t size) {
+    Writer writer;
+    add_arguments<&reversed_pattern>(writer, size);
+    master.batch({1, batch, 0, 1, 1, 0}, writer);
+}
+
+TEST(WorkerPayload, OfLargeResultsIsReadWhereItLies) {
+    Master master(start_with_files());
+    master.job<&reversed_pattern, std::uint64_t>(1);
+    ask_for_pattern(master, 10, 5 << 20);
+    ask_for_pattern(master, 11, 7);
+    ask_for_pattern(master, 12, 2 << 20);
+    ASSERT_TRUE(master.wait([&] { return master.settled(11, 1) && master.settled(12, 1); }));
+    EXPECT_EQ(master.files, 2);
+    EXPECT_FALSE(master.heard[10].through_transfer);
+    EXPECT_TRUE(results<std::string>(master.heard[10]).at(0) == reversed_pattern(5 << 20));
+    EXPECT_TRUE(results<std::string>(master.heard[12]).at(0) == reversed_pattern(2 << 20));
+    master.send(Kind::release);
+    EXPECT_EQ(WEXITSTATUS(master.wait_end()), 0);
+}
+
+TEST(WorkerPayload, ComesInPiecesWhereItsFileCannotBeMapped) {
+    Master master(start_with_files());
+    master.maps_files = false;
+    master.job<&reversed_pattern, std::uint64_t>(1);
+    ask_for_pattern(master, 10, 5 << 20);
+    ASSERT_TRUE(master.wait([&] { return master.settled(10, 1); }));
+    EXPECT_EQ(master.files, 1);
+    EXPECT_TRUE(master.heard[10].through_transfer);
+    EXPECT_TRUE(results<std::string>(master.heard[10]).at(0) == reversed_pattern(5 << 20));
+}
+
 TEST(WorkerPayload, IsSplitAmongReportsWhenResultsAreMany) {
     Master master;
     master.job<&reversed_pattern, std::uint64_t>(1);

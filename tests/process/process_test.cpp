@@ -101,6 +101,24 @@ TEST(Process, RunsLambdasAndFunctionObjectsWithTheirArguments) {
     EXPECT_THAT(code_of(much), Optional(5));
 }
 
+void check_bytes(std::vector<char> const& bytes, std::size_t size) {
+    if (bytes.size() != size || bytes.front() != 'a' || bytes.back() != 'z') std::exit(1);
+    for (std::size_t i = 1; i + 1 < size; ++i)
+        if (bytes[i] != 'm') std::exit(2);
+}
+
+TEST(Process, TakesAFunctionByItsNameAndArgumentsOfAnySize) {
+    for (std::size_t const size : {2U, 1U << 20, 5'000'001U}) {
+        std::vector<char> bytes(size, 'm');
+        bytes.front() = 'a';
+        bytes.back() = 'z';
+        Process process(check_bytes, bytes, size);
+        process.start();
+        process.join();
+        EXPECT_THAT(process.exitcode(), Optional(0)) << size;
+    }
+}
+
 TEST(Process, HasAStateAtAnyTime) {
     Process process({.name = "sleeper"}, task<sleep_for_ever>);
     EXPECT_EQ(process.name(), "sleeper");

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items of 64 MiB to 1 GiB there and back.
+// Items of 64 MiB to 1 GiB there and back; arguments of 1.25 GiB.
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <sinew/process.hpp>
 #include <sinew/queue.hpp>
 #include <vector>
 
@@ -34,6 +36,23 @@ TEST(QueueLarge, items_arrive_whole) {
     }
     there.close();
     test::expect_success(*child);
+}
+
+void check_ends(std::vector<char> const& bytes, std::size_t size) {
+    if (bytes.size() != size || bytes.front() != 'a' || bytes.back() != 'z') std::exit(1);
+}
+
+// Larger than a message of a link may be.
+TEST(ProcessLarge, arguments_arrive_whole) {
+    std::size_t const size = (std::size_t{5} << 28) + 7;
+    std::vector<char> bytes(size);
+    bytes.front() = 'a';
+    bytes.back() = 'z';
+    Process process(check_ends, bytes, size);
+    bytes = {};
+    process.start();
+    process.join();
+    EXPECT_EQ(process.exitcode(), 0);
 }
 
 }  // namespace
