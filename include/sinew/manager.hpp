@@ -217,6 +217,10 @@ public:
         return AsyncObject<T>(Manager::create<T>(arguments...));
     }
     template <class T, class... Args>
+    AsyncObject<T> create_parallel(unsigned calls, Args const&... arguments) {
+        return AsyncObject<T>(Manager::create_parallel<T>(calls, arguments...));
+    }
+    template <class T, class... Args>
     Reply<AsyncObject<T>> create_async(Args const&... arguments) {
         return Reply<AsyncObject<T>>(begin_making<T>(arguments...));
     }
@@ -232,6 +236,12 @@ public:
     managed::AsyncLock lock() { return Manager::lock().async(); }
     managed::AsyncLock recursive_lock() { return Manager::recursive_lock().async(); }
     managed::AsyncCondition condition() { return Manager::condition().async(); }
+    managed::AsyncCondition condition(managed::Lock const& lock) {
+        return Manager::condition(lock).async();
+    }
+    managed::AsyncCondition condition(managed::AsyncLock const& lock) {
+        return condition(managed::Lock(lock.object()));
+    }
     managed::AsyncEvent event() { return Manager::event().async(); }
     managed::AsyncSemaphore semaphore(std::int64_t permits = 1) {
         return Manager::semaphore(permits).async();

@@ -15,8 +15,10 @@ namespace sinew::testing_support {
 namespace {
 
 using namespace std::chrono_literals;
+using managed::AsyncCondition;
 using managed::Condition;
 using managed::Event;
+using managed::Lock;
 
 struct ManagedCondition : testing::Test {
     LeakCheck leaks;
@@ -112,6 +114,21 @@ int wait_and_be_killed(Condition const& changed) {
     changed.unlock();
     ::raise(SIGKILL);
     return 0;
+}
+
+TEST_F(ManagedCondition, OfAnAsyncManagerHasTheLockItIsGiven) {
+    AsyncManager async;
+    auto const lock = async.lock();
+    AsyncCondition const one = async.condition(lock);
+    AsyncCondition const other = async.condition(Lock(lock.object()));
+    EXPECT_TRUE(lock.lock().get(10s));
+    EXPECT_FALSE(one.lock().try_lock().get(10s));
+    auto const waiting = one.wait();
+    EXPECT_TRUE(other.lock().lock().get(10s));
+    other.notify(1).get(10s);
+    one.notify(1).get(10s);
+    lock.unlock().get(10s);
+    EXPECT_TRUE(waiting.get(10s));
 }
 
 TEST_F(ManagedCondition, DoesNotNotifyTheDead) {

@@ -29,6 +29,13 @@ int Counter::slowly(int milliseconds) {
     return ++value_;
 }
 
+std::pair<std::int64_t, std::int64_t> Counter::interval(int milliseconds) {
+    auto const now = [] { return std::chrono::steady_clock::now().time_since_epoch().count(); };
+    auto const begin = now();
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    return {begin, now()};
+}
+
 int Counter::pid() const { return ::getpid(); }
 
 int Counter::usable_cores() const {

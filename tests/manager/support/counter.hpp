@@ -21,6 +21,8 @@ public:
     std::string const& name() const { return name_; }
     void fail(std::string const& what);
     int slowly(int milliseconds);
+    /// When it began and ended, by the clock that all processes of the host share.
+    std::pair<std::int64_t, std::int64_t> interval(int milliseconds);
     std::vector<std::uint8_t> echo(std::vector<std::uint8_t> const& bytes) { return bytes; }
     /// Appended to a file at the end of its life.
     void note_end(std::string const& path) { note_ = path; }
