@@ -11,6 +11,8 @@ if(SINEW_BUILD_COMMAND)
     install(FILES launchers/completion/sinew.bash RENAME sinew
         DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions)
 endif()
+install(FILES README.md CHANGELOG.md LICENSE DESTINATION ${CMAKE_INSTALL_DOCDIR})
+install(DIRECTORY docs DESTINATION ${CMAKE_INSTALL_DOCDIR} FILES_MATCHING PATTERN "*.md")
 install(EXPORT sinewTargets NAMESPACE sinew:: DESTINATION ${package_dir})
 configure_package_config_file(cmake/sinewConfig.cmake.in ${PROJECT_BINARY_DIR}/sinewConfig.cmake
     INSTALL_DESTINATION ${package_dir} NO_SET_AND_CHECK_MACRO NO_CHECK_REQUIRED_COMPONENTS_MACRO)

@@ -45,6 +45,12 @@ if(EXISTS ${prefix}/bin/sinew)
     endforeach()
 endif()
 
+foreach(file README.md docs/tasks.md docs/decisions/0001-operations-are-fibers.md)
+    if(NOT EXISTS ${prefix}/share/doc/sinew/${file})
+        message(FATAL_ERROR "install_test: share/doc/sinew/${file} is not installed")
+    endif()
+endforeach()
+
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
 run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${PKGCONFIG_DIR}
     ${PKG_CONFIG} --cflags --libs sinew)

@@ -21,10 +21,10 @@ namespace sinew::task_test {
 namespace {
 
 using detail::Call;
-using testing_support::message_of;
 using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
+using testing_support::message_of;
 
 double square(double x) noexcept { return x * x; }
 std::string shout(std::string text) { return text + "!"; }
