@@ -97,7 +97,7 @@ TEST(Call, FunctionsThatArePassedByTheirName) {
     EXPECT_EQ(call(length_of, std::vector{1, 2}), 2u);
     calls = 0;
     call(note);
-    EXPECT_EQ(calls, 1);
+    EXPECT_EQ(std::exchange(calls, 0), 1);
     auto const one_of_two = [](bool first) {
         return first ? &square : +[](double x) { return -x; };
     };
