@@ -4,7 +4,9 @@
 # sinew_add_test(name COMMAND target arguments... [RANKS n...] [LABELS l...] [TIMEOUT s] [ENV K=V...]
 #                [CHECKED])
 #
-# One GoogleTest program, or a program that is built anyway. Without RANKS it is one ctest entry;
+# One GoogleTest program, or a program that is built anyway. Tests with the same PROGRAM share one executable,
+# which is quicker to build; each ctest entry runs the tests of its own sources in it (tests/support/main.cpp). The executable's name
+# is a label, too. Without RANKS it is one ctest entry;
 # with RANKS it is one entry name/n for each count, started by the mpiexec of the MPI we build
 # with, labelled mpi, and left out when there is no MPI. Exit code 77 means skipped. The default
 # TIMEOUT is 60; a sanitizer makes all of them three times as long.
@@ -58,15 +60,60 @@ function(sinew_test_program name ranks)
     if(ranks AND TARGET sinew_test_mpi_main)
         target_link_libraries(${name} PRIVATE sinew_test_mpi_main)
     else()
-        target_link_libraries(${name} PRIVATE GTest::gmock_main)
+        target_link_libraries(${name} PRIVATE sinew_test_main)
     endif()
     if(ranks AND SINEW_SANITIZE MATCHES "address")
         target_sources(${name} PRIVATE ${PROJECT_SOURCE_DIR}/tests/support/keep_plugins.cpp)
     endif()
 endfunction()
 
+# Adds the sources to the executable that several tests share, and makes it for the first of them.
+function(sinew_shared_test_program program)
+    cmake_parse_arguments(arg "" "" "SOURCES;LIBS" ${ARGN})
+    if(TARGET ${program})
+        target_sources(${program} PRIVATE ${arg_SOURCES})
+        target_link_libraries(${program} PRIVATE ${arg_LIBS})
+    else()
+        sinew_test_program(${program} "" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+        set_target_properties(${program} PROPERTIES
+            UNITY_BUILD ${SINEW_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 8)
+        set_property(GLOBAL APPEND PROPERTY SINEW_SHARED_TEST_PROGRAMS ${program})
+    endif()
+endfunction()
+
+# files: those among the sources that have tests, as --files wants them.
+function(sinew_test_files files)
+    cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+    set(found "")
+    foreach(source IN LISTS ARGN)
+        if(source MATCHES "_test\\.cpp$")
+            cmake_path(GET source FILENAME name)
+            cmake_path(GET source PARENT_PATH parent)
+            if(parent)
+                cmake_path(GET parent FILENAME parent)
+            else()
+                set(parent ${folder})
+            endif()
+            list(APPEND found ${parent}/${name})
+        endif()
+    endforeach()
+    list(JOIN found "," found)
+    set(${files} "${found}" PARENT_SCOPE)
+endfunction()
+
+# To be called once all tests are there: each shared program has a test that no test in it was forgotten.
+function(sinew_check_shared_test_programs)
+    get_property(programs GLOBAL PROPERTY SINEW_SHARED_TEST_PROGRAMS)
+    foreach(program IN LISTS programs)
+        get_property(files GLOBAL PROPERTY SINEW_FILES_OF_${program})
+        list(JOIN files "," files)
+        add_test(NAME ${program}_complete COMMAND ${program} --all-files=${files})
+        sinew_test_properties(${program}_complete)
+    endforeach()
+endfunction()
+
 function(sinew_add_test name)
-    cmake_parse_arguments(arg "CHECKED" "TIMEOUT" "SOURCES;COMMAND;RANKS;LABELS;LIBS;ENV" ${ARGN})
+    cmake_parse_arguments(arg "CHECKED" "TIMEOUT;PROGRAM" "SOURCES;COMMAND;RANKS;LABELS;LIBS;ENV" ${ARGN})
     if(arg_UNPARSED_ARGUMENTS)
         message(FATAL_ERROR "sinew_add_test(${name}): does not know ${arg_UNPARSED_ARGUMENTS}")
     endif()
@@ -77,8 +124,15 @@ function(sinew_add_test name)
         set(asan ${SINEW_ASAN_MPI_COMMAND})
     else()
         set(asan ${SINEW_ASAN_MPI_TEST})
-        set(arg_COMMAND ${name})
-        sinew_test_program(${name} "${arg_RANKS}" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+        if(arg_PROGRAM)
+            sinew_test_files(files ${arg_SOURCES})
+            set_property(GLOBAL APPEND PROPERTY SINEW_FILES_OF_${arg_PROGRAM} ${files})
+            set(arg_COMMAND ${arg_PROGRAM} --files=${files})
+            sinew_shared_test_program(${arg_PROGRAM} SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+        else()
+            set(arg_COMMAND ${name})
+            sinew_test_program(${name} "${arg_RANKS}" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
+        endif()
     endif()
     set(variants plain)
     if(arg_CHECKED)
@@ -95,14 +149,14 @@ function(sinew_add_test name)
         if(NOT arg_RANKS)
             add_test(NAME ${name}${check} COMMAND ${program} ${arg_COMMAND})
             sinew_test_properties(${name}${check}
-                LABELS ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${environment})
+                LABELS ${arg_LABELS} ${program} TIMEOUT ${arg_TIMEOUT} ENV ${environment})
         endif()
         foreach(ranks IN LISTS arg_RANKS)
             add_test(NAME ${name}/${ranks}${check}
                 COMMAND ${MPIEXEC_EXECUTABLE} ${SINEW_MPIEXEC_FLAGS} ${MPIEXEC_NUMPROC_FLAG} ${ranks}
                     $<TARGET_FILE:${program}> ${arg_COMMAND})
             sinew_test_properties(${name}/${ranks}${check}
-                LABELS mpi ${arg_LABELS} TIMEOUT ${arg_TIMEOUT} ENV ${asan} ${environment})
+                LABELS mpi ${arg_LABELS} ${program} TIMEOUT ${arg_TIMEOUT} ENV ${asan} ${environment})
             set_tests_properties(${name}/${ranks}${check} PROPERTIES PROCESSORS ${ranks})
         endforeach()
     endforeach()

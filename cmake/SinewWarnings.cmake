@@ -7,10 +7,21 @@ add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverl
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
     add_compile_options(-Wshorten-64-to-32)
 endif()
+if(SINEW_UNITY)   # names of one file's anonymous namespace shadow nothing of the next file's
+    add_compile_options(-Wno-shadow)
+endif()
 if(SINEW_WERROR)
     add_compile_options(-Werror)
 endif()
 
+if(SINEW_FUZZ)
+    if(NOT CMAKE_CXX_COMPILER_ID MATCHES "Clang")
+        message(FATAL_ERROR "sinew: SINEW_FUZZ=ON needs clang (the compiler is "
+            "${CMAKE_CXX_COMPILER_ID}). Configure with -DCMAKE_CXX_COMPILER=clang++")
+    endif()
+    add_compile_options(-fsanitize=fuzzer-no-link)
+    add_link_options(-fsanitize=fuzzer-no-link)
+endif()
 if(SINEW_SANITIZE)
     if(NOT SINEW_SANITIZE MATCHES "^(thread|address|undefined|address,undefined)$")
         message(FATAL_ERROR "sinew: SINEW_SANITIZE=${SINEW_SANITIZE} "

@@ -12,7 +12,7 @@
 namespace sinew::launch {
 namespace {
 
-std::pair<std::string, std::string> split(std::string_view word) {
+std::pair<std::string, std::string> name_and_value(std::string_view word) {
     auto const equals = word.find('=');
     if (equals == std::string_view::npos) return {std::string(word), ""};
     return {std::string(word.substr(0, equals)), std::string(word.substr(equals + 1))};
@@ -22,7 +22,7 @@ std::pair<std::string, std::string> split(std::string_view word) {
 
 Variables own_variables() {
     Variables found;
-    for (char** word = ::environ; *word != nullptr; ++word) found.insert(split(*word));
+    for (char** word = ::environ; *word != nullptr; ++word) found.insert(name_and_value(*word));
     return found;
 }
 
@@ -34,13 +34,13 @@ std::vector<std::string> as_list(Variables const& environment) {
 
 void add(Variables& environment, std::vector<std::string> const& words) {
     for (auto const& word : words) {
-        auto [name, value] = split(word);
+        auto [name, value] = name_and_value(word);
         environment.insert_or_assign(std::move(name), std::move(value));
     }
 }
 
 void add_defaults(Variables& environment, std::vector<std::string> const& words) {
-    for (auto const& word : words) environment.insert(split(word));
+    for (auto const& word : words) environment.insert(name_and_value(word));
 }
 
 std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const& identity) {

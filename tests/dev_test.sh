@@ -39,7 +39,7 @@ expect() {
 expect "Did you mean ./dev build?" "" "$temp/dev" biuld
 expect "there is no preset nix (there are: release debug" "" "$temp/dev" build nix
 expect "there is no benchmark nix" "" "$temp/dev" bench nix
-expect "./dev test [ctest flags]" "" "$temp/dev" help
+expect "./dev test [flags]" "" "$temp/dev" help
 
 expect "apt-get install --no-install-recommends g++ ninja-build" "called" \
     "${as_nobody[@]}" "$temp/dev" build

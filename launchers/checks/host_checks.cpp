@@ -23,7 +23,7 @@ bool is_known_to_ssh(HostFacts const& host) {
 
 /// One finding for each host that `one` has something to say about.
 template <class One>
-Findings for_each_host(Facts const& facts, One const& one) {
+Findings findings_of_hosts(Facts const& facts, One const& one) {
     Findings findings;
     for (auto const& host : facts.hosts)
         if (auto finding = one(host)) {
@@ -107,11 +107,11 @@ std::optional<Finding> reach(HostFacts const& host) {
     return Finding{Severity::error, found, std::string(row->cause), std::string(row->remedy), {}};
 }
 
-Findings names(Facts const& facts) { return for_each_host(facts, names_of); }
-Findings reaches(Facts const& facts) { return for_each_host(facts, reach); }
+Findings names(Facts const& facts) { return findings_of_hosts(facts, names_of); }
+Findings reaches(Facts const& facts) { return findings_of_hosts(facts, reach); }
 
 Findings versions(Facts const& facts) {
-    return for_each_host(facts, [&](HostFacts const& host) -> std::optional<Finding> {
+    return findings_of_hosts(facts, [&](HostFacts const& host) -> std::optional<Finding> {
         if (!is_reached(host)) return std::nullopt;
         auto const& version = host.reach.sinew_version;
         if (version.empty())
@@ -153,9 +153,9 @@ std::optional<Finding> clock_of(HostFacts const& host) {
         {}};
 }
 
-Findings clocks(Facts const& facts) { return for_each_host(facts, clock_of); }
+Findings clocks(Facts const& facts) { return findings_of_hosts(facts, clock_of); }
 
-constexpr std::array all{
+constexpr std::array all_host_checks{
     Check{"names", "are the hosts' names known, and quickly", names},
     Check{"reach", "does ssh get there without a password", reaches},
     Check{"version", "is the same sinew there", versions},
@@ -164,6 +164,6 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<Check const> host_checks() { return all; }
+std::span<Check const> host_checks() { return all_host_checks; }
 
 }  // namespace sinew::launch

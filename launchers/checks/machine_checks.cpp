@@ -130,7 +130,7 @@ Findings single_copy(Facts const& facts) {
              {}}};
 }
 
-constexpr std::array all{
+constexpr std::array all_machine_checks{
     Check{"shared memory", "is /dev/shm there, large enough, writable", shared_memory},
     Check{"cores", "how many may be used, and is their time limited", cores},
     Check{"open files", "is the limit high enough for many ranks", open_files},
@@ -142,6 +142,6 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<Check const> machine_checks() { return all; }
+std::span<Check const> machine_checks() { return all_machine_checks; }
 
 }  // namespace sinew::launch

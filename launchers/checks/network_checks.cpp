@@ -99,7 +99,7 @@ Findings congestion_control(Facts const& facts) {
              {}}};
 }
 
-constexpr std::array all{
+constexpr std::array all_network_checks{
     Check{"interfaces", "which networks are up", interfaces},
     Check{"own name", "does this host's name have an address", own_name},
     Check{"congestion", "is TCP fit for fast links", congestion_control},
@@ -107,6 +107,6 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<Check const> network_checks() { return all; }
+std::span<Check const> network_checks() { return all_network_checks; }
 
 }  // namespace sinew::launch

@@ -89,7 +89,7 @@ Findings processes(Facts const& facts) {
     return findings;
 }
 
-constexpr std::array all{
+constexpr std::array all_software_checks{
     Check{"MPI", "which MPI libraries are installed", mpi},
     Check{"PMIx", "can Open MPI programs be served", pmix},
     Check{"environment", "does this shell belong to another launcher's job", environment},
@@ -99,6 +99,6 @@ constexpr std::array all{
 
 }  // namespace
 
-std::span<Check const> software_checks() { return all; }
+std::span<Check const> software_checks() { return all_software_checks; }
 
 }  // namespace sinew::launch

@@ -21,7 +21,8 @@ that sinew does not know is an error. One dash or two are alike: -np, --np.
 After a ':' there may be -n, -x, -env and --wdir, which are for that program.
 )";
 
-constexpr std::string_view hosts = R"(Where to run: this host, or those of --hostfile and -H. Inside an
+constexpr std::string_view hosts =
+    R"(Where to run: this host, or those of --hostfile and -H. Inside an
 allocation of Slurm, PBS, LSF or Grid Engine: its hosts, unless -H, --hostfile
 or --backend local say otherwise; --dry-run and -v tell.
 

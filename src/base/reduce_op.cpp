@@ -12,7 +12,7 @@ namespace {
 
 // In the order of ReduceOp::Kind.
 // clang-format off
-constexpr std::array names{
+constexpr std::array operation_names{
     "sum", "prod", "min", "max",
     "logical_and", "logical_or", "logical_xor",
     "bit_and", "bit_or", "bit_xor",
@@ -20,7 +20,8 @@ constexpr std::array names{
     "average",
 };
 // clang-format on
-static_assert(names.size() + 1 == ReduceOp::kinds);  // user-defined ones bring their own name
+static_assert(operation_names.size() + 1 ==
+              ReduceOp::kinds);  // user-defined ones bring their own name
 
 }  // namespace
 
@@ -32,7 +33,7 @@ ReduceOp::ReduceOp(std::shared_ptr<UserFunction const> function, DataType type,
 std::string ReduceOp::name() const {
     if (user_) return user_->name;
     // An operation known by its kind alone, as another rank's is.
-    return kind_ == Kind::user ? "user-defined" : names[static_cast<std::size_t>(kind_)];
+    return kind_ == Kind::user ? "user-defined" : operation_names[static_cast<std::size_t>(kind_)];
 }
 
 bool ReduceOp::accepts(DataType type) const {
@@ -70,10 +71,10 @@ bool ReduceOp::order_matters(DataType type) const {
 }
 
 ReduceOp parse_reduce_op(std::string const& name) {
-    for (std::size_t i = 0; i < names.size(); ++i)
-        if (name == names[i]) return ReduceOp(static_cast<ReduceOp::Kind>(i));
+    for (std::size_t i = 0; i < operation_names.size(); ++i)
+        if (name == operation_names[i]) return ReduceOp(static_cast<ReduceOp::Kind>(i));
     std::string known;
-    for (char const* each : names) known += text(known.empty() ? "" : ", ", each);
+    for (char const* each : operation_names) known += text(known.empty() ? "" : ", ", each);
     throw UsageError(
         text("there is no reduction \"", name, "\" (there are: ", known, "). Choose one of these"));
 }

@@ -74,7 +74,7 @@ struct Inbox {
     }
 };
 
-Transfer* transfer_of(Transport::Ticket ticket) {
+Transfer* thread_transfer_of(Transport::Ticket ticket) {
     return reinterpret_cast<Transfer*>(static_cast<std::uintptr_t>(ticket.handle));
 }
 
@@ -226,8 +226,8 @@ Transport::Ticket ThreadTransport::start_receive(int from, int tag, std::span<st
 
 bool ThreadTransport::test(Ticket& ticket, Received* received) {
     if (!ticket) return true;
-    if (!transfer_of(ticket)->done.load(std::memory_order_acquire)) return false;
-    std::unique_ptr<Transfer> const transfer(transfer_of(ticket));
+    if (!thread_transfer_of(ticket)->done.load(std::memory_order_acquire)) return false;
+    std::unique_ptr<Transfer> const transfer(thread_transfer_of(ticket));
     ticket = {};
     if (transfer->from) return true;
     Received const& got = transfer->received;
@@ -243,7 +243,7 @@ bool ThreadTransport::test(Ticket& ticket, Received* received) {
 
 void ThreadTransport::cancel(Ticket& ticket) noexcept {
     if (!ticket) return;
-    std::unique_ptr<Transfer> const transfer(transfer_of(ticket));
+    std::unique_ptr<Transfer> const transfer(thread_transfer_of(ticket));
     ticket = {};
     if (context_->inbox(transfer->inbox).withdraw(*transfer)) return;
     while (!transfer->done.load(std::memory_order_acquire)) std::this_thread::yield();  // a memcpy

@@ -20,7 +20,7 @@ namespace sinew {
 
 namespace {
 
-constexpr std::string_view magic = "sinew-world";
+constexpr std::string_view file_magic = "sinew-world";
 constexpr std::string_view version = "1";
 constexpr int most = 1 << 24;                            // of nodes, of ranks
 constexpr std::size_t max_bytes = std::size_t{1} << 30;  // of a file
@@ -154,7 +154,7 @@ void write_all(int fd, std::string_view bytes, std::string const& path) {
 std::string WorldFile::text() const {
     std::string out;
     auto const line = [&](auto const&... words) { out += sinew::text(words..., '\n'); };
-    line(magic, ' ', version);
+    line(file_magic, ' ', version);
     line("job ", one_line(job, "the job's name"));
     line("epoch ", epoch);
     line("key ", key.hex());
@@ -172,7 +172,7 @@ std::string WorldFile::text() const {
 
 WorldFile WorldFile::parse(std::string_view text) {
     Lines lines(text);
-    if (auto const found = lines.value(magic); found != version)
+    if (auto const found = lines.value(file_magic); found != version)
         lines.fail_last(sinew::text("has version '", found, "' (expected ", version, ')'));
     std::string const job = one_line(std::string(lines.value("job")), "the job's name");
     auto const epoch = lines.number(lines.value("epoch"), 0U, ~std::uint32_t{0});

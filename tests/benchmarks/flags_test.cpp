@@ -17,7 +17,7 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
 template <class Work>
-std::string refusal(Work const& work) {
+std::string flags_refusal(Work const& work) {
     try {
         work();
     } catch (UsageError const& problem) {
@@ -29,18 +29,19 @@ std::string refusal(Work const& work) {
 TEST(Flags, CountsAreAListOfNumbersWithinBounds) {
     EXPECT_THAT(parse_counts("ranks", "2,16,64", 64), ElementsAre(2, 16, 64));
     for (char const* wrong : {"", "0", "-1", "65", "two", "2x", "2,,4", "99999999999"})
-        EXPECT_THAT(refusal([&] { parse_counts("ranks", wrong, 64); }),
+        EXPECT_THAT(flags_refusal([&] { parse_counts("ranks", wrong, 64); }),
                     HasSubstr("must be numbers from 1 to 64, as 2,4"))
             << wrong;
 }
 
 TEST(Flags, WhatIsOutOfBoundsIsNamed) {
-    EXPECT_EQ(refusal([] { require_rounds(1); }), "");
-    EXPECT_EQ(refusal([] { require_rounds(0); }), "--rounds 0 (must be 1 to 100000)");
-    EXPECT_EQ(refusal([] { require_within("inputs", 9, 2, 8); }), "--inputs 9 (must be 2 to 8)");
-    EXPECT_EQ(refusal([] { require_seconds(60); }), "");
-    EXPECT_THAT(refusal([] { require_seconds(0); }), HasSubstr("--seconds 0"));
-    EXPECT_THAT(refusal([] { require_seconds(61); }), HasSubstr("at most 60"));
+    EXPECT_EQ(flags_refusal([] { require_rounds(1); }), "");
+    EXPECT_EQ(flags_refusal([] { require_rounds(0); }), "--rounds 0 (must be 1 to 100000)");
+    EXPECT_EQ(flags_refusal([] { require_within("inputs", 9, 2, 8); }),
+              "--inputs 9 (must be 2 to 8)");
+    EXPECT_EQ(flags_refusal([] { require_seconds(60); }), "");
+    EXPECT_THAT(flags_refusal([] { require_seconds(0); }), HasSubstr("--seconds 0"));
+    EXPECT_THAT(flags_refusal([] { require_seconds(61); }), HasSubstr("at most 60"));
 }
 
 int returns_seven(int, char**) { return 7; }

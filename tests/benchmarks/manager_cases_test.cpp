@@ -24,7 +24,7 @@ ManagerBenchOptions parse(std::vector<std::string> words) {
     return parse_manager_options(static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string refusal(std::vector<std::string> const& words) {
+std::string manager_refusal(std::vector<std::string> const& words) {
     try {
         parse(words);
     } catch (UsageError const& problem) {
@@ -56,14 +56,14 @@ TEST(ManagerCases, AllAreMeasuredBesideAllUnlessNamed) {
 }
 
 TEST(ManagerCases, AnImpossibleValueIsNamed) {
-    EXPECT_THAT(refusal({"--cases", "asinc"}), HasSubstr("Did you mean async?"));
-    EXPECT_THAT(refusal({"--peers", "grcp"}), HasSubstr("Did you mean grpc?"));
-    EXPECT_THAT(refusal({"--managers", "0"}), HasSubstr("--managers 0 (must be 1 to 256)"));
-    EXPECT_THAT(refusal({"--steps", "0"}), HasSubstr("--steps 0"));
-    EXPECT_THAT(refusal({"--step-us", "-1"}), HasSubstr("--step-us -1"));
-    EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("--rounds 0"));
-    EXPECT_THAT(refusal({"--seconds", "61"}), HasSubstr("--seconds 61"));
-    EXPECT_THAT(refusal({"--step"}), HasSubstr("--help"));
+    EXPECT_THAT(manager_refusal({"--cases", "asinc"}), HasSubstr("Did you mean async?"));
+    EXPECT_THAT(manager_refusal({"--peers", "grcp"}), HasSubstr("Did you mean grpc?"));
+    EXPECT_THAT(manager_refusal({"--managers", "0"}), HasSubstr("--managers 0 (must be 1 to 256)"));
+    EXPECT_THAT(manager_refusal({"--steps", "0"}), HasSubstr("--steps 0"));
+    EXPECT_THAT(manager_refusal({"--step-us", "-1"}), HasSubstr("--step-us -1"));
+    EXPECT_THAT(manager_refusal({"--rounds", "0"}), HasSubstr("--rounds 0"));
+    EXPECT_THAT(manager_refusal({"--seconds", "61"}), HasSubstr("--seconds 61"));
+    EXPECT_THAT(manager_refusal({"--step"}), HasSubstr("--help"));
 }
 
 TEST(ManagerCases, TheDemosHaveAsManyManagersAndStepsAsAskedFor) {

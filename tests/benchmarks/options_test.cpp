@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-std::string refusal(std::vector<std::string> const& arguments) {
+std::string options_refusal(std::vector<std::string> const& arguments) {
     try {
         parse_options(arguments);
     } catch (UsageError const& problem) {
@@ -65,22 +65,22 @@ TEST(Options, NumbersAndFiles) {
 }
 
 TEST(Options, AnUnknownFlagNamesTheNearest) {
-    EXPECT_THAT(refusal({"--siezs", "8"}), HasSubstr("did you mean --sizes?"));
-    EXPECT_THAT(refusal({"--peers", "gloo"}), HasSubstr("did you mean --peer?"));
-    EXPECT_THAT(refusal({"allreduce"}), HasSubstr("--op allreduce"));
+    EXPECT_THAT(options_refusal({"--siezs", "8"}), HasSubstr("did you mean --sizes?"));
+    EXPECT_THAT(options_refusal({"--peers", "gloo"}), HasSubstr("did you mean --peer?"));
+    EXPECT_THAT(options_refusal({"allreduce"}), HasSubstr("--op allreduce"));
 }
 
 TEST(Options, AnImpossibleValueIsNamed) {
-    EXPECT_THAT(refusal({"--op", "alreduce"}), HasSubstr("did you mean allreduce?"));
-    EXPECT_THAT(refusal({"--peer", "openmp"}), HasSubstr("did you mean openmpi?"));
-    EXPECT_THAT(refusal({"--variant", "alive"}), HasSubstr("alive"));
-    EXPECT_THAT(refusal({"--dtype", "float"}), HasSubstr("float"));
-    EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("--rounds 0"));
-    EXPECT_THAT(refusal({"--budget", "-1"}), HasSubstr("--budget"));
-    EXPECT_THAT(refusal({"--ranks", "four"}), HasSubstr("four"));
-    EXPECT_THAT(refusal({"--merge", "one.json"}), HasSubstr("--merge"));
-    EXPECT_THAT(refusal({"--json"}), HasSubstr("--json"));
-    EXPECT_NE(refusal({"--check", "--no-check"}), "");
+    EXPECT_THAT(options_refusal({"--op", "alreduce"}), HasSubstr("did you mean allreduce?"));
+    EXPECT_THAT(options_refusal({"--peer", "openmp"}), HasSubstr("did you mean openmpi?"));
+    EXPECT_THAT(options_refusal({"--variant", "alive"}), HasSubstr("alive"));
+    EXPECT_THAT(options_refusal({"--dtype", "float"}), HasSubstr("float"));
+    EXPECT_THAT(options_refusal({"--rounds", "0"}), HasSubstr("--rounds 0"));
+    EXPECT_THAT(options_refusal({"--budget", "-1"}), HasSubstr("--budget"));
+    EXPECT_THAT(options_refusal({"--ranks", "four"}), HasSubstr("four"));
+    EXPECT_THAT(options_refusal({"--merge", "one.json"}), HasSubstr("--merge"));
+    EXPECT_THAT(options_refusal({"--json"}), HasSubstr("--json"));
+    EXPECT_NE(options_refusal({"--check", "--no-check"}), "");
 }
 
 TEST(Help, NamesEveryFlag) {

@@ -13,16 +13,16 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-PoolBenchOptions parse(std::vector<std::string> words) {
+PoolBenchOptions parse_pool(std::vector<std::string> words) {
     words.insert(words.begin(), "pool");
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
     return parse_pool_options(static_cast<int>(arguments.size()), arguments.data());
 }
 
-std::string refusal(std::vector<std::string> const& words) {
+std::string pool_refusal(std::vector<std::string> const& words) {
     try {
-        parse(words);
+        parse_pool(words);
     } catch (UsageError const& problem) {
         return problem.what();
     }
@@ -30,8 +30,8 @@ std::string refusal(std::vector<std::string> const& words) {
 }
 
 TEST(PoolCases, AllAreMeasuredUnlessNamed) {
-    EXPECT_EQ(parse({}).cases.size(), all_cases().size());
-    EXPECT_THAT(parse({}).workers, ElementsAre(2, 4));
+    EXPECT_EQ(parse_pool({}).cases.size(), all_cases().size());
+    EXPECT_THAT(parse_pool({}).workers, ElementsAre(2, 4));
     auto const some = parse_cases("kill-redispatch,noop-map");
     ASSERT_EQ(some.size(), 2U);
     EXPECT_EQ(some[0].name, "noop-map");
@@ -39,14 +39,15 @@ TEST(PoolCases, AllAreMeasuredUnlessNamed) {
 }
 
 TEST(PoolCases, AnImpossibleValueIsNamed) {
-    EXPECT_THAT(refusal({"--cases", "kill-redispach"}), HasSubstr("Did you mean kill-redispatch?"));
-    EXPECT_THAT(refusal({"--cases", "kill-replacment"}),
+    EXPECT_THAT(pool_refusal({"--cases", "kill-redispach"}),
+                HasSubstr("Did you mean kill-redispatch?"));
+    EXPECT_THAT(pool_refusal({"--cases", "kill-replacment"}),
                 HasSubstr("Did you mean kill-replacement?"));
-    EXPECT_THAT(refusal({"--peers", "dusk"}), HasSubstr("Did you mean dask?"));
-    EXPECT_THAT(refusal({"--workers", "2,0"}), HasSubstr("--workers 0"));
-    EXPECT_THAT(refusal({"--rounds", "0"}), HasSubstr("--rounds 0 (must be 1 to 100000)"));
-    EXPECT_THAT(refusal({"--seconds", "0"}), HasSubstr("--seconds 0"));
-    EXPECT_THAT(refusal({"--round"}), HasSubstr("--help"));
+    EXPECT_THAT(pool_refusal({"--peers", "dusk"}), HasSubstr("Did you mean dask?"));
+    EXPECT_THAT(pool_refusal({"--workers", "2,0"}), HasSubstr("--workers 0"));
+    EXPECT_THAT(pool_refusal({"--rounds", "0"}), HasSubstr("--rounds 0 (must be 1 to 100000)"));
+    EXPECT_THAT(pool_refusal({"--seconds", "0"}), HasSubstr("--seconds 0"));
+    EXPECT_THAT(pool_refusal({"--round"}), HasSubstr("--help"));
 }
 
 TEST(PoolCases, KillsAreTimedOneByOneInMilliseconds) {

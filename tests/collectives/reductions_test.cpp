@@ -9,10 +9,10 @@ namespace {
 
 /// The call of one rank.
 template <class T>
-class Call {
+class ReductionCall {
 public:
-    Call(Channel& channel, Algorithm const& algorithm, Layout const& layout,
-         std::vector<std::vector<T>> const& prefixes, Pace pace)
+    ReductionCall(Channel& channel, Algorithm const& algorithm, Layout const& layout,
+                  std::vector<std::vector<T>> const& prefixes, Pace pace)
         : channel_(channel), algorithm_(algorithm), layout_(layout), prefixes_(prefixes),
           rank_(channel.rank()), input_(fenced(input_of<T>(rank_, layout.extent))),
           op_(Operation<T>::op()), reducer_(op_, data_type_of<T>()),
@@ -88,7 +88,7 @@ void make_calls(Channel& channel, Algorithm const& algorithm, Layout const& layo
     int const ranks = channel.size();
     for (Pace const pace : paces)
         for (bool const in_place : {false, true}) {
-            Call<T> call(channel, algorithm, layout, prefixes, pace);
+            ReductionCall<T> call(channel, algorithm, layout, prefixes, pace);
             switch (algorithm.collective) {
                 case Collective::allreduce:
                     call.allreduce(in_place);

@@ -14,8 +14,8 @@ namespace sinew::collectives {
 namespace {
 
 using C = Collective;
-using testing::AllOf;
-using testing::HasSubstr;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
 
 constexpr std::size_t kib = 1024;
 
@@ -146,7 +146,7 @@ TEST(Tuner, ExplainsItsChoices) {
                                          std::string(algorithm.suits)));
     }
     EXPECT_THAT(Tuner(Model(), false, "allreduce:tree").explain(C::allreduce, 4),
-                testing::ContainsRegex("\n +33554432  tree"));
+                ::testing::ContainsRegex("\n +33554432  tree"));
 }
 
 }  // namespace

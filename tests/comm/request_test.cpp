@@ -14,9 +14,9 @@ using testing::Each;
 using testing::ElementsAre;
 
 /// Ends what would hang.
-constexpr CallOptions bounded{.timeout = long_time};
+constexpr CallOptions request_options{.timeout = long_time};
 
-std::span<int> one(int& value) { return {&value, 1}; }
+std::span<int> span_of(int& value) { return {&value, 1}; }
 
 TEST(Request, IsDoneWhenEmpty) {
     Request request;
@@ -28,8 +28,8 @@ TEST(Request, IsDoneWhenEmpty) {
 TEST(Request, TellsWhatAReceiveBrought) {
     on_ranks(2, [](Communicator& comm) {
         std::vector<int> data(5, comm.rank());
-        if (comm.rank() == 0) return comm.send(std::span(data).first(3), 1, 7, bounded);
-        Received const received = comm.irecv(data, any_source, 7, bounded).wait();
+        if (comm.rank() == 0) return comm.send(std::span(data).first(3), 1, 7, request_options);
+        Received const received = comm.irecv(data, any_source, 7, request_options).wait();
         EXPECT_EQ(received.source, 0);
         EXPECT_EQ(received.tag, 7);
         EXPECT_EQ(received.count, 3U);
@@ -94,15 +94,15 @@ TEST(Request, IsNotDoneBeforeItsMessage) {
     on_ranks(2, [](Communicator& comm) {
         int value = comm.rank();
         if (comm.rank() == 0) {
-            comm.recv(one(value), 1, 1, bounded);
-            return comm.send(one(value), 1, 0, bounded);
+            comm.recv(span_of(value), 1, 1, request_options);
+            return comm.send(span_of(value), 1, 0, request_options);
         }
-        Request request = comm.irecv(one(value), 0, 0, bounded);
+        Request request = comm.irecv(span_of(value), 0, 0, request_options);
         EXPECT_FALSE(request.test());
         EXPECT_FALSE(request.wait_for(1ms));
         EXPECT_FALSE(request.wait_for(-1ns));
         int go = 1;
-        comm.send(one(go), 0, 1, bounded);
+        comm.send(span_of(go), 0, 1, request_options);
         EXPECT_TRUE(request.wait_for(long_time));
         EXPECT_TRUE(request.test());
     });
@@ -111,7 +111,7 @@ TEST(Request, IsNotDoneBeforeItsMessage) {
 TEST(Request, EndsByBeingTested) {
     on_ranks(4, [](Communicator& comm) {
         std::vector<float> data(100000, 1);
-        Request request = comm.iallreduce(data, sum, bounded);
+        Request request = comm.iallreduce(data, sum, request_options);
         while (!request.test()) std::this_thread::yield();
         EXPECT_THAT(data, Each(static_cast<float>(comm.size())));
     });
@@ -122,7 +122,7 @@ TEST(Request, MayBeWaitedForInAnyOrder) {
         std::vector<std::vector<int>> data;
         for (int i = 0; i < 10; ++i) data.emplace_back(std::size_t{1} << i, i);
         std::vector<Request> requests;
-        for (auto& each : data) requests.push_back(comm.iallreduce(each, sum, bounded));
+        for (auto& each : data) requests.push_back(comm.iallreduce(each, sum, request_options));
         std::reverse(requests.begin(), requests.end());
         for (Request& request : requests) request.wait();
         for (int i = 0; i < 10; ++i)
@@ -133,7 +133,7 @@ TEST(Request, MayBeWaitedForInAnyOrder) {
 TEST(Request, KeepsItsBufferUntilItIsDestroyed) {
     on_ranks(4, [](Communicator& comm) {
         std::vector<double> data(50000, 1);
-        { Request const unwatched = comm.iallreduce(data, sum, bounded); }
+        { Request const unwatched = comm.iallreduce(data, sum, request_options); }
         EXPECT_THAT(data, Each(comm.size()));
     });
 }
@@ -141,10 +141,10 @@ TEST(Request, KeepsItsBufferUntilItIsDestroyed) {
 TEST(Request, MovesAndIsFinishedBeforeItIsReplaced) {
     on_ranks(3, [](Communicator& comm) {
         std::vector<int> first(1000, 1), second(1000, 2);
-        Request a = comm.iallreduce(first, sum, bounded);
+        Request a = comm.iallreduce(first, sum, request_options);
         Request b = std::move(a);
         EXPECT_TRUE(a.test());  // NOLINT: a moved-from request is empty
-        b = comm.iallreduce(second, sum, bounded);
+        b = comm.iallreduce(second, sum, request_options);
         EXPECT_THAT(first, Each(comm.size()));
         b.wait();
         EXPECT_THAT(second, Each(2 * comm.size()));
@@ -157,7 +157,7 @@ TEST(Request, OutlivesItsCommunicator) {
         Request request;
         {
             Communicator copy = comm.dup();
-            request = copy.iallreduce(data, sum, bounded);
+            request = copy.iallreduce(data, sum, request_options);
         }
         request.wait();
         EXPECT_THAT(data, Each(comm.size()));
@@ -183,8 +183,8 @@ TEST(Requests, OfTwoCommunicatorsMayBeStartedInAnyOrder) {
             Communicator& second = comm.rank() == 0 ? b : a;
             auto& of_first = comm.rank() == 0 ? x : y;
             auto& of_second = comm.rank() == 0 ? y : x;
-            Request one = first.iallreduce(of_first, sum, bounded);
-            Request other = second.iallreduce(of_second, sum, bounded);
+            Request one = first.iallreduce(of_first, sum, request_options);
+            Request other = second.iallreduce(of_second, sum, request_options);
             one.wait();
             other.wait();
             EXPECT_THAT(x, Each(2.0F));
@@ -197,9 +197,9 @@ TEST(Requests, ProgressWhileABlockingCallWaitsElsewhere) {
     on_ranks(2, [](Communicator& comm) {
         Communicator other = comm.dup();
         std::vector<float> data(300000, 1);
-        Request request = comm.iallreduce(data, sum, bounded);
+        Request request = comm.iallreduce(data, sum, request_options);
         if (comm.rank() == 1) request.wait();  // needs rank 0, which is in the barrier already
-        other.barrier(bounded);
+        other.barrier(request_options);
         request.wait();
         EXPECT_THAT(data, Each(2.0F));
     });
@@ -209,12 +209,12 @@ TEST(Requests, ProgressWhileAMessageIsWaitedFor) {
     on_ranks(2, [](Communicator& comm) {
         std::vector<float> data(300000, 1);
         int value = 0;
-        Request request = comm.iallreduce(data, sum, bounded);
+        Request request = comm.iallreduce(data, sum, request_options);
         if (comm.rank() == 1) {
             request.wait();
-            return comm.send(one(value), 0, 0, bounded);
+            return comm.send(span_of(value), 0, 0, request_options);
         }
-        comm.recv(one(value), 1, 0, bounded);
+        comm.recv(span_of(value), 1, 0, request_options);
         request.wait();
         EXPECT_THAT(data, Each(2.0F));
     });
@@ -223,8 +223,8 @@ TEST(Requests, ProgressWhileAMessageIsWaitedFor) {
 TEST(Requests, AndBlockingCallsKeepTheirOrder) {
     on_ranks(4, [](Communicator& comm) {
         std::vector<int> pending(1000, 1), now(10, comm.rank());
-        Request request = comm.iallreduce(pending, sum, bounded);
-        comm.allreduce(now, max, bounded);
+        Request request = comm.iallreduce(pending, sum, request_options);
+        comm.allreduce(now, max, request_options);
         EXPECT_THAT(now, Each(comm.size() - 1));
         EXPECT_TRUE(request.test());  // it came first
         EXPECT_THAT(pending, Each(comm.size()));
@@ -241,9 +241,9 @@ TEST(Requests, ProgressWithoutAnyCall) {
         if (comm.rank() == 0) {
             ASSERT_NE(::mkdtemp(path.data()), nullptr);
         }
-        comm.broadcast(path, 0, bounded);
+        comm.broadcast(path, 0, request_options);
         std::vector<float> data(2 << 20, 1);
-        Request request = comm.iallreduce(data, sum, bounded);
+        Request request = comm.iallreduce(data, sum, request_options);
         auto const sign = std::filesystem::path(path) / "done";
         if (comm.rank() == 0) {
             request.wait();
@@ -253,7 +253,7 @@ TEST(Requests, ProgressWithoutAnyCall) {
             request.wait();
         }
         EXPECT_EQ(std::accumulate(data.begin(), data.end(), 0.0), 2.0 * (2 << 20));
-        comm.barrier(bounded);
+        comm.barrier(request_options);
         if (comm.rank() == 0) std::filesystem::remove_all(path);
     });
 }

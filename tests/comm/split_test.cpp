@@ -10,13 +10,13 @@ namespace {
 using testing::Each;
 using testing::ElementsAreArray;
 
-constexpr CallOptions bounded{.timeout = long_time};
+constexpr CallOptions split_options{.timeout = long_time};
 
 /// The ranks in `whole` of the members of `part`, in their new order.
 std::vector<int> members(Communicator& whole, Communicator& part) {
     std::vector<int> all(static_cast<std::size_t>(part.size()));
     int const self = whole.rank();
-    part.allgather(std::span(&self, 1), all, bounded);
+    part.allgather(std::span(&self, 1), all, split_options);
     return all;
 }
 
@@ -56,7 +56,7 @@ TEST(Split, LeavesOutWhoJoinsNone) {
         if (comm.rank() == 1) return comm.split_none();
         Communicator part = comm.split(5);
         EXPECT_EQ(part.size(), std::max(1, comm.size() - 1));
-        EXPECT_EQ(part.allreduce_value(1, sum, bounded), part.size());
+        EXPECT_EQ(part.allreduce_value(1, sum, split_options), part.size());
     });
 }
 
@@ -67,7 +67,7 @@ TEST(Split, OfSplitsReachesSingleRanks) {
             int const before = part.size();
             part = part.split(part.rank() % 2);  // the whole goes while the part stays
             EXPECT_LT(part.size(), before);
-            EXPECT_EQ(part.allreduce_value(1, sum, bounded), part.size());
+            EXPECT_EQ(part.allreduce_value(1, sum, split_options), part.size());
         }
     });
 }
@@ -79,13 +79,13 @@ TEST(Dup, KeepsItsMessagesToItself) {
         EXPECT_EQ(copy.size(), comm.size());
         int first = 1, second = 2;
         if (comm.rank() == 0) {
-            comm.send(std::span(&first, 1), 1, 4, bounded);
-            copy.send(std::span(&second, 1), 1, 4, bounded);
+            comm.send(std::span(&first, 1), 1, 4, split_options);
+            copy.send(std::span(&second, 1), 1, 4, split_options);
         } else {
             int value = 0;
-            copy.recv(std::span(&value, 1), any_source, 4, bounded);
+            copy.recv(std::span(&value, 1), any_source, 4, split_options);
             EXPECT_EQ(value, 2);
-            comm.recv(std::span(&value, 1), any_source, 4, bounded);
+            comm.recv(std::span(&value, 1), any_source, 4, split_options);
             EXPECT_EQ(value, 1);
         }
     });
@@ -96,11 +96,11 @@ TEST(Communicators, WorkAtTheSameTime) {
         Communicator rows = comm.split(comm.rank() / 2), columns = comm.split(comm.rank() % 2);
         for (int i = 0; i < 10; ++i) {
             std::vector<int> all(20000, 1), row(20000, 1), column(20000, 1);
-            Request a = comm.iallreduce(all, sum, bounded);
-            Request b = rows.iallreduce(row, sum, bounded);
-            Request c = columns.iallreduce(column, sum, bounded);
-            EXPECT_EQ(columns.allreduce_value(1, sum, bounded), columns.size());
-            EXPECT_EQ(rows.allreduce_value(1, sum, bounded), rows.size());
+            Request a = comm.iallreduce(all, sum, split_options);
+            Request b = rows.iallreduce(row, sum, split_options);
+            Request c = columns.iallreduce(column, sum, split_options);
+            EXPECT_EQ(columns.allreduce_value(1, sum, split_options), columns.size());
+            EXPECT_EQ(rows.allreduce_value(1, sum, split_options), rows.size());
             a.wait(), b.wait(), c.wait();
             EXPECT_THAT(all, Each(comm.size()));
             EXPECT_THAT(row, Each(rows.size()));
@@ -116,7 +116,7 @@ TEST(Communicators, MayGoInAnyOrder) {
         auto& second = comm.rank() % 2 == 0 ? b : a;
         first.reset();
         second.reset();
-        EXPECT_EQ(c->allreduce_value(1, sum, bounded), comm.size());
+        EXPECT_EQ(c->allreduce_value(1, sum, split_options), comm.size());
     });
 }
 
@@ -124,7 +124,7 @@ TEST(Communicators, MayGoWithRequestsPending) {
     on_ranks(4, [](Communicator& comm) {
         std::vector<std::vector<float>> data(20, std::vector<float>(5000, 1));
         std::vector<Request> requests;
-        for (auto& each : data) requests.push_back(comm.dup().iallreduce(each, sum, bounded));
+        for (auto& each : data) requests.push_back(comm.dup().iallreduce(each, sum, split_options));
         for (Request& request : requests) request.wait();
         for (auto& each : data) EXPECT_THAT(each, Each(static_cast<float>(comm.size())));
     });
@@ -133,9 +133,9 @@ TEST(Communicators, MayGoWithRequestsPending) {
 TEST(Communicators, SplitWithRequestsPending) {
     on_ranks(4, [](Communicator& comm) {
         std::vector<float> data(100000, 1);
-        Request request = comm.iallreduce(data, sum, bounded);
+        Request request = comm.iallreduce(data, sum, split_options);
         Communicator part = comm.split(comm.rank() % 2);
-        EXPECT_EQ(part.allreduce_value(1, sum, bounded), part.size());
+        EXPECT_EQ(part.allreduce_value(1, sum, split_options), part.size());
         request.wait();
         EXPECT_THAT(data, Each(static_cast<float>(comm.size())));
     });

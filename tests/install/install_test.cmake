@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Installs into a temporary folder, builds an outside project by find_package and by pkg-config,
-# runs both. Given: BUILD (our build folder), CXX, PKGCONFIG_DIR (under the prefix), GENERATOR.
+# runs both; the same with a shared library, for find_package. Given: SOURCE, BUILD (our folders), CXX,
+# PKGCONFIG_DIR (under the prefix), GENERATOR, OPTIONS (what our build was configured with).
 cmake_minimum_required(VERSION 3.25)
 string(RANDOM LENGTH 8 suffix)
 set(temp ${BUILD}/install_test.${suffix})
@@ -17,22 +18,31 @@ function(run)
     set(output "${output}" PARENT_SCOPE)
 endfunction()
 
-function(expect_greeting how)
-    if(NOT output MATCHES "sinew [0-9]+\\.[0-9]+\\.[0-9]+: sum 1 of 1")
+function(expect_output how expected)
+    if(NOT output MATCHES "${expected}")
         file(REMOVE_RECURSE ${temp})
         message(FATAL_ERROR "install_test: the program built by ${how} printed \"${output}\"")
     endif()
     message(STATUS "${how}: ${output}")
 endfunction()
+set(greeting "sinew [0-9]+\\.[0-9]+\\.[0-9]+: sum 1 of 1")
+set(sum_of_squares "the squares of 1 to 100 add up to 338350")
+
+# build_outside(name prefix): the outside project by find_package, and what its programs print.
+function(build_outside name prefix)
+    run(${CMAKE_COMMAND} -S ${outside} -B ${temp}/${name} -G ${GENERATOR}
+        -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${prefix})
+    run(${CMAKE_COMMAND} --build ${temp}/${name})
+    run(${temp}/${name}/outside)
+    expect_output("find_package (${name})" "${greeting}")
+    run(${temp}/${name}/farm)
+    expect_output("find_package (${name}), a Pool and a Manager" "${sum_of_squares}")
+endfunction()
 
 set(library_path ${prefix}/${PKGCONFIG_DIR}/..)
 run(${CMAKE_COMMAND} --install ${BUILD} --prefix ${prefix})
 
-run(${CMAKE_COMMAND} -S ${outside} -B ${temp}/cmake -G ${GENERATOR}
-    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${prefix})
-run(${CMAKE_COMMAND} --build ${temp}/cmake)
-run(${temp}/cmake/outside)
-expect_greeting(find_package)
+build_outside(cmake ${prefix})
 
 # The command is where PATH will find it, and starts ranks.
 if(EXISTS ${prefix}/bin/sinew)
@@ -57,6 +67,14 @@ run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${PKGCONFIG_DIR}
 separate_arguments(flags UNIX_COMMAND "${output}")
 run(${CXX} ${outside}/main.cpp -o ${temp}/by_pkgconfig ${flags})
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_path} ${temp}/by_pkgconfig)
-expect_greeting(pkg-config)
+expect_output(pkg-config "${greeting}")
+
+# A shared library, from the same sources with the same flags: a compiler cache knows them.
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}/shared -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+    -DBUILD_SHARED_LIBS=ON -DSINEW_BUILD_COMMAND=OFF -DSINEW_BUILD_TESTS=OFF
+    -DSINEW_BUILD_BENCHMARKS=OFF -DSINEW_BUILD_EXAMPLES=OFF ${OPTIONS})
+run(${CMAKE_COMMAND} --build ${BUILD}/shared -j 2)
+run(${CMAKE_COMMAND} --install ${BUILD}/shared --prefix ${temp}/shared_prefix)
+build_outside(shared ${temp}/shared_prefix)
 
 file(REMOVE_RECURSE ${temp})

@@ -25,9 +25,9 @@ std::shared_ptr<void> hearing() {
                                        [](void* object) { delete static_cast<int*>(object); }}};
 }
 
-class World {
+class PostponedWorld {
 public:
-    explicit World(std::uint64_t seed) : random_(seed) {
+    explicit PostponedWorld(std::uint64_t seed) : random_(seed) {
         Call making;
         making.makes = true;
         making.client = clients_.front();
@@ -219,9 +219,9 @@ private:
     std::deque<Answered> answers_;  ///< under way
 };
 
-std::string trouble_of(std::uint64_t seed) {
+std::string postponed_trouble_of(std::uint64_t seed) {
     try {
-        World world(seed);
+        PostponedWorld world(seed);
         world.chaos(1000);
         world.calm();
         return {};
@@ -235,7 +235,7 @@ TEST(PostponedSimulation, ALockIsNeverLostNorHeldTwice) {
     std::uint64_t const first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
     std::uint64_t const count = given != nullptr ? 1 : 400;
     for (auto seed = first; seed < first + count; ++seed)
-        ASSERT_EQ(trouble_of(seed), "")
+        ASSERT_EQ(postponed_trouble_of(seed), "")
             << "seed " << seed << "; SINEW_TEST_SEED=" << seed << " runs it alone";
 }
 

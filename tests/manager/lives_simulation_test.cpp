@@ -13,7 +13,7 @@ namespace sinew::manager {
 namespace {
 
 /// Why the world of this seed went wrong; empty if it did not.
-std::string trouble_of(std::uint64_t seed) {
+std::string lives_trouble_of(std::uint64_t seed) {
     try {
         World world(seed);
         world.chaos(1500);
@@ -29,7 +29,7 @@ TEST(LivesSimulation, WhatWasAnsweredOutlivesEveryDeathAndNothingRunsTwice) {
     std::uint64_t const first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
     std::uint64_t const count = given != nullptr ? 1 : 500;
     for (auto seed = first; seed < first + count; ++seed)
-        ASSERT_EQ(trouble_of(seed), "")
+        ASSERT_EQ(lives_trouble_of(seed), "")
             << "seed " << seed << "; SINEW_TEST_SEED=" << seed << " runs it alone";
 }
 

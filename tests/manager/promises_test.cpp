@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::uint64_t here = 77;
 
-Call call(Client client, std::uint64_t number) {
+Call call_of(Client client, std::uint64_t number) {
     Call made;
     made.client = client;
     made.number = number;
@@ -32,8 +32,8 @@ TEST(Promises, GiveWhatHasWaitedInItsOrder) {
     promises.expect(1, 10, false);
     EXPECT_EQ(promises.find(1, 10)->state, Promises::State::waiting);
     EXPECT_EQ(promises.find(2, 10), nullptr) << "each client counts for itself";
-    promises.wait(1, 10, call(1, 11));
-    promises.wait(1, 10, call(1, 12));
+    promises.wait(1, 10, call_of(1, 11));
+    promises.wait(1, 10, call_of(1, 12));
     auto const settled = promises.answered(1, 10, Op::value, handle(here, 5).bytes(), here);
     ASSERT_TRUE(settled);
     EXPECT_EQ(settled->outcome.state, Promises::State::here);
@@ -51,7 +51,7 @@ TEST(Promises, GiveWhatHasWaitedInItsOrder) {
 TEST(Promises, TellElsewhereFromHere) {
     Promises promises;
     promises.expect(1, 10, false);
-    promises.wait(1, 10, call(1, 11));
+    promises.wait(1, 10, call_of(1, 11));
     auto const settled = promises.answered(1, 10, Op::value, handle(here + 1, 5).bytes(), here);
     EXPECT_EQ(settled->outcome.state, Promises::State::elsewhere);
     EXPECT_EQ(settled->waited.size(), 1U);
@@ -74,7 +74,7 @@ TEST(Promises, FailWithWhatTheyAreAnswered) {
 TEST(Promises, OutliveTheirReplyUntilTheyAreKept) {
     Promises promises;
     promises.expect(1, 10, true);
-    promises.wait(1, 10, call(1, 11));
+    promises.wait(1, 10, call_of(1, 11));
     promises.forget(1, 10);
     ASSERT_NE(promises.find(1, 10), nullptr);
     Writer id;
@@ -87,7 +87,7 @@ TEST(Promises, CancelledAndLost) {
     Promises promises;
     promises.expect(1, 10, true);
     promises.expect(2, 10, true);
-    promises.wait(1, 10, call(1, 11));
+    promises.wait(1, 10, call_of(1, 11));
     EXPECT_FALSE(promises.cancel(2, 11));
     EXPECT_TRUE(promises.cancel(1, 11));
     EXPECT_FALSE(promises.cancel(1, 11));

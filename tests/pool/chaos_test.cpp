@@ -16,6 +16,7 @@
 #include "src/base/text.hpp"
 #include "tests/pool/pool_fixture.hpp"
 #include "tests/pool/tasks.hpp"
+#include "tests/support/alternative_main.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -243,7 +244,7 @@ TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
     pid_t const master = ::fork();
     if (master == 0) {
         auto const end = text(pipe[1]);
-        ::execl("/proc/self/exe", "pool_chaos_test", "--be-a-stopped-master", end.c_str(), nullptr);
+        ::execl("/proc/self/exe", "pool_tests", "--be-a-stopped-master", end.c_str(), nullptr);
         ::_exit(127);
     }
     ::close(pipe[1]);
@@ -258,6 +259,46 @@ TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
+// A pool at a task that takes longer than a worker of another host would do without its master, for a
+// test that stops the master meanwhile.
+int be_a_stopped_master(int, char** argv) {
+    Pool pool(1);
+    TaskOptions once;
+    once.at_most_once = true;
+    pool.wait_until_workers_up();
+    auto const result = pool.with(once).apply_async(
+        [](int answer) {
+            std::this_thread::sleep_for(9s);
+            return answer;
+        },
+        42);
+    std::this_thread::sleep_for(100ms);
+    if (::write(std::atoi(argv[2]), "!", 1) != 1) return 2;
+    return result.get() == 42 ? 0 : 1;
+}
+
+testing_support::AlternativeMain const stopped_master_main("--be-a-stopped-master",
+                                                           be_a_stopped_master);
+
+// A pool at work, for a test that kills it: a byte says that its workers are there.
+int be_a_master(int, char** argv) {
+    int const end = std::atoi(argv[2]);
+    Pool pool(2);
+    pool.wait_until_workers_up();
+    auto const hold = pool.map_async(
+        [](int fd) {
+            std::this_thread::sleep_for(60s);
+            return fd;
+        },
+        std::vector(2, end));
+    std::this_thread::sleep_for(100ms);
+    if (::write(end, "!", 1) != 1) return 1;
+    hold.wait();
+    return 0;
+}
+
+testing_support::AlternativeMain const master_main("--be-a-master", be_a_master);
+
 // G22 (Fiber): the master dies: nobody is left (the leak check of this process sees to that).
 TEST_F(Chaos, WorkersDieWithTheirMaster) {
     std::array<int, 2> pipe{};
@@ -265,7 +306,7 @@ TEST_F(Chaos, WorkersDieWithTheirMaster) {
     pid_t const master = ::fork();
     if (master == 0) {
         auto const end = text(pipe[1]);
-        ::execl("/proc/self/exe", "pool_chaos_test", "--be-a-master", end.c_str(), nullptr);
+        ::execl("/proc/self/exe", "pool_tests", "--be-a-master", end.c_str(), nullptr);
         ::_exit(127);
     }
     ::close(pipe[1]);

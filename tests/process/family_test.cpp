@@ -38,7 +38,7 @@ using testing_support::is_alive;
     std::abort();
 }();
 
-void sleep_for_ever() {
+void sleep_in_family() {
     for (;;) ::pause();
 }
 
@@ -66,24 +66,24 @@ void report(std::string const& path, pid_t number) {
 }
 
 void middle(std::string const& reports) {
-    Process below(task<sleep_for_ever>);
+    Process below(task<sleep_in_family>);
     below.start();
     report(reports, below.pid());
-    sleep_for_ever();
+    sleep_in_family();
 }
 
 enum class Way { wait, exit, exit_in_thread, quick };
 
 void parent(std::string const& reports, Way way) {
     Reports own;
-    Process one(task<sleep_for_ever>), other(task<middle>, own.path());
+    Process one(task<sleep_in_family>), other(task<middle>, own.path());
     one.start();
     other.start();
     for (pid_t const pid : {one.pid(), other.pid(), own.next()}) report(reports, pid);
     if (way == Way::exit) std::exit(17);
     if (way == Way::exit_in_thread) std::thread([] { std::exit(17); }).join();
     if (way == Way::quick) ::_exit(17);
-    sleep_for_ever();
+    sleep_in_family();
 }
 
 class Family : public testing::Test {
@@ -131,7 +131,7 @@ TEST_F(Family, LeavesNoFolderOfItsMembers) {
 // G13 (Fiber)
 TEST_F(Family, AnEarlyDeathIsToldWithTheLog) {
     ::setenv("SINEW_TEST_EARLY", "abort", 1);
-    Process process({.name = "doomed"}, task<sleep_for_ever>);
+    Process process({.name = "doomed"}, task<sleep_in_family>);
     try {
         process.start();
         ADD_FAILURE() << "it started";
@@ -146,7 +146,7 @@ TEST_F(Family, AnEarlyDeathIsToldWithTheLog) {
 
 TEST_F(Family, AStartThatHangsIsGivenUp) {
     ::setenv("SINEW_TEST_EARLY", "hang", 1);
-    Process process({.start_timeout = 300ms}, task<sleep_for_ever>);
+    Process process({.start_timeout = 300ms}, task<sleep_in_family>);
     EXPECT_THROW(process.start(), StartFailed);
     ::unsetenv("SINEW_TEST_EARLY");
     EXPECT_THAT(process.exitcode(), Optional(-SIGKILL));

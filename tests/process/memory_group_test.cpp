@@ -74,7 +74,7 @@ ChildSpec taking(Meta meta, int mebibytes) {
     spec.meta = meta;
     return spec;
 }
-[[maybe_unused]] bool const added = [] {
+[[maybe_unused]] bool const memory_group_roles_added = [] {
     add_role({"take memory", [](ChildStart& start) {
                   take(std::atoi(test::string(start.message).c_str()));
                   return 7;

@@ -45,7 +45,7 @@ ChildRole const roles[] = {
          return 0;
      }},
     {"abort before anything", [](ChildStart&) -> int { std::abort(); }},
-    {"echo",
+    {"echo on channel",
      [](ChildStart& start) {
          test::ParentLinks parent(start);
          parent.serve([](auto& links, auto const& message) {
@@ -105,7 +105,7 @@ ChildRole const roles[] = {
      }},
 };
 
-[[maybe_unused]] bool const added = [] {
+[[maybe_unused]] bool const nursery_roles_added = [] {
     for (auto const& role : roles) add_role(role);
     return true;
 }();
@@ -137,7 +137,7 @@ TEST(Nursery, AChildKnowsWhoItIs) {
 }
 
 TEST(Nursery, MessagesGoBothWaysOnBothLinks) {
-    Heard child(spec("echo"));
+    Heard child(spec("echo on channel"));
     std::string const large(std::size_t{40} << 20, 'x');
     child.send("first");
     child.send(large);
@@ -189,7 +189,7 @@ TEST(Nursery, SignalsReachAChildAndItsSentinelTells) {
 }
 
 TEST(Nursery, ASilentChildIsSuspectAndComesBack) {
-    Heard child(spec("echo"));
+    Heard child(spec("echo on channel"));
     child.send("are you there");
     ASSERT_TRUE(child.wait_for([](auto const& heard) { return !heard.control.empty(); }));
     child.signal(SIGSTOP);

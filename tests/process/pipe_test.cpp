@@ -75,12 +75,12 @@ int pass_on(ChildStart& start) {
     return 0;
 }
 
-bool const added = [] {
-    for (process::ChildRole const role : {process::ChildRole{"echo", echo},
+bool const pipe_roles_added = [] {
+    for (process::ChildRole const role : {process::ChildRole{"echo by pipe", echo},
                                           {"echo relayed", echo_relayed},
                                           {"send", send_some},
                                           {"send and stay", send_and_stay},
-                                          {"pass on", pass_on}})
+                                          {"pass a pipe on", pass_on}})
         process::add_role(role);
     return true;
 }();
@@ -281,13 +281,13 @@ TEST(Pipe, ends_when_the_other_process_is_killed) {
 TEST(Pipe, joins_two_other_processes) {
     auto [left, right] = pipe<Bytes>();
     Queue<PipeEnd<Bytes>> ends, passed;
-    auto const child = start("pass on", ends, passed);
+    auto const child = start("pass a pipe on", ends, passed);
     left.send({'1'});
     left.send({'2'});
     ends.put(right);
     auto back = passed.get();
     EXPECT_EQ(back.recv(), Bytes{'2'});
-    auto const other = start("echo", left);
+    auto const other = start("echo by pipe", left);
     back.send({'3'});
     EXPECT_EQ(back.recv(), Bytes{'3'});
     back.close();
@@ -305,8 +305,8 @@ class PipeSizes : public testing::TestWithParam<Case> {};
 TEST_P(PipeSizes, do_not_matter) {
     auto [left, right] = pipe<Bytes>();
     std::unique_ptr<process::test::Heard> child;
-    if (GetParam().role == std::string("echo")) {
-        child = start("echo", right);
+    if (GetParam().role == std::string("echo by pipe")) {
+        child = start("echo by pipe", right);
     } else {
         Writer writer;
         encode(writer, right);
@@ -329,7 +329,7 @@ std::vector<Case> cases(char const* role) {
     for (auto const size : sizes) all.push_back({role, size});
     return all;
 }
-INSTANTIATE_TEST_SUITE_P(Direct, PipeSizes, testing::ValuesIn(cases("echo")));
+INSTANTIATE_TEST_SUITE_P(Direct, PipeSizes, testing::ValuesIn(cases("echo by pipe")));
 INSTANTIATE_TEST_SUITE_P(Relayed, PipeSizes, testing::ValuesIn(cases("echo relayed")));
 
 TEST(Pipe, relayed_ends_when_the_process_is_killed) {

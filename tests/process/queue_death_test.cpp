@@ -59,7 +59,7 @@ int own(ChildStart& start) {
     return 0;
 }
 
-bool const added = [] {
+bool const queue_death_roles_added = [] {
     for (ChildRole const role :
          {ChildRole{"pass on", pass_on}, {"read some", read_some}, {"own", own}})
         add_role(role);

@@ -14,18 +14,18 @@ namespace {
 
 using namespace std::chrono_literals;
 
-int echo(ChildStart& start) {
+int echo_large(ChildStart& start) {
     Reader reader(start.message);
     auto in = decode<Queue<std::vector<char>>>(reader);
     auto out = decode<Queue<std::vector<char>>>(reader);
     while (auto const item = in.get_for(10min)) out.put(*item);
     return 0;
 }
-bool const added = (add_role({"echo", echo}), true);
+bool const queue_large_roles_added = (add_role({"echo large items", echo_large}), true);
 
 TEST(QueueLarge, items_arrive_whole) {
     Queue<std::vector<char>> there, back;
-    auto const child = test::start("echo", there, back);
+    auto const child = test::start("echo large items", there, back);
     for (std::size_t const size : {std::size_t{64} << 20, std::size_t{1} << 30}) {
         std::vector<char> item(size);
         for (std::size_t i = 0; i < size; i += 4093) item[i] = static_cast<char>(i % 251);

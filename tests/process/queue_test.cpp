@@ -110,7 +110,7 @@ int answer_tasks(ChildStart& start) {
     return 0;
 }
 
-bool const added = [] {
+bool const queue_roles_added = [] {
     for (ChildRole const role : {ChildRole{"write", write},
                                  {"read", read},
                                  {"wait", wait_for_item},

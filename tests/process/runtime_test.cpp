@@ -79,7 +79,7 @@ int be_a_peer(ChildStart& start) {
     parent.serve([](auto&, auto const&) {});
     return 0;
 }
-[[maybe_unused]] bool const added = (add_role({"peer", be_a_peer}), true);
+[[maybe_unused]] bool const runtime_roles_added = (add_role({"peer", be_a_peer}), true);
 
 struct Reached {
     explicit Reached(std::string_view how = "", std::string const& network = "")

@@ -144,7 +144,7 @@ int share_and_end(ChildStart& start) {
     return 0;
 }
 
-bool const added = [] {
+bool const shared_roles_added = [] {
     for (process::ChildRole const role : {process::ChildRole{"sum", sum},
                                           {"sum fetched", sum_fetched},
                                           {"late", come_late},

@@ -18,6 +18,7 @@
 #include "src/base/spawn.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child_environment.hpp"
+#include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
 #include "tests/support/processes.hpp"
 
@@ -211,11 +212,29 @@ TEST_F(RingFailure, IsACommitThatOneDoesNotComeTo) {
     EXPECT_THAT(error.reason(), HasSubstr("has not come to commit 1 within 1 s, for which rank 0"));
 }
 
+// A ring at work, for a test that kills it: its members' pids are lines on standard output.
+int be_a_parent(int, char**) {
+    Ring ring(3, [](RingMember& me) {
+        double value = 1;
+        me.communicator().allreduce(std::span(&value, 1), sum);
+        std::printf("%d\n", ::getpid());
+        std::fflush(stdout);
+        for (;;) {
+            if (me.rank() == 0) ::pause();
+            me.communicator().allreduce(std::span(&value, 1), sum);
+        }
+    });
+    ring.run();
+    return 0;
+}
+
+testing_support::AlternativeMain const parent_main("--be-a-parent", be_a_parent);
+
 TEST_F(RingFailure, LeavesNothingWhenTheParentIsKilled) {
     leaks.folders_may_stay();
     auto [read_end, write_end] = make_pipe();
     auto spawned = spawn({.path = "/proc/self/exe",
-                          .argv = {"ring_failure_test", "--be-a-parent"},
+                          .argv = {"ring_tests", "--be-a-parent"},
                           .env = process::child_environment({}),
                           .folder = {},
                           .cpus = {},

@@ -26,7 +26,7 @@ struct Training {
     }
 };
 
-void require(bool holds, std::string const& what) {
+void require_here(bool holds, std::string const& what) {
     if (!holds) throw std::logic_error(what);
 }
 
@@ -34,10 +34,10 @@ void require(bool holds, std::string const& what) {
 void count(RingMember& me) {
     auto progress = me.committed<Training>().value_or(Training{0, {}});
     int const begun = progress.step;
-    require(begun == (me.epoch() == 0 ? 0 : me.epoch() == 1 ? 3 : 5), "where it goes on");
-    require(static_cast<int>(progress.weights.size()) == begun, "as many weights as steps");
+    require_here(begun == (me.epoch() == 0 ? 0 : me.epoch() == 1 ? 3 : 5), "where it goes on");
+    require_here(static_cast<int>(progress.weights.size()) == begun, "as many weights as steps");
     for (double const each : progress.weights)
-        require(each == me.rank() + 2.0 * me.size(), "its own state");
+        require_here(each == me.rank() + 2.0 * me.size(), "its own state");
     while (progress.step < 6) {
         if (me.epoch() == 0 && me.rank() == 1 && progress.step == 3) ::raise(SIGKILL);
         if (me.epoch() == 1 && me.rank() == 0 && progress.step == 5) ::raise(SIGUSR1);
@@ -45,7 +45,7 @@ void count(RingMember& me) {
         progress.weights.push_back(me.rank() + reduced);
         ++progress.step;
         me.commit(progress);
-        require(me.committed<Training>()->step == progress.step, "the last");
+        require_here(me.committed<Training>()->step == progress.step, "the last");
     }
 }
 
@@ -93,7 +93,7 @@ TEST_F(RingRestart, ForgetsCommitsThatNotAllHaveMade) {
                       if (me.rank() == 1) ::raise(SIGKILL);
                       me.commit(std::string("second"));
                   }
-                  require(me.committed<std::string>() == "first", "the first alone counts");
+                  require_here(me.committed<std::string>() == "first", "the first alone counts");
               },
               {.max_restarts = 1});
     ring.run();
@@ -103,7 +103,7 @@ TEST_F(RingRestart, ForgetsCommitsThatNotAllHaveMade) {
 TEST_F(RingRestart, HasNoStateBeforeTheFirstCommit) {
     Ring ring(2,
               [](RingMember& me) {
-                  require(!me.committed<int>(), "none");
+                  require_here(!me.committed<int>(), "none");
                   if (me.epoch() == 0 && me.rank() == 1) ::raise(SIGKILL);
                   me.communicator().barrier();
               },
@@ -117,11 +117,11 @@ TEST_F(RingRestart, RefusesAnotherTypeThanWasCommitted) {
         try {
             static_cast<void>(me.committed<int>());
         } catch (UsageError const& error) {
-            require(std::string(error.what()).find("asked for as int") != std::string::npos,
-                    error.what());
+            require_here(std::string(error.what()).find("asked for as int") != std::string::npos,
+                         error.what());
             return;
         }
-        require(false, "no error");
+        require_here(false, "no error");
     });
     ring.run();
 }
@@ -137,8 +137,8 @@ TEST_F(RingRestart, KeepsLargeStates) {
                       me.communicator().barrier();
                   }
                   auto const state = me.committed<std::vector<double>>();
-                  require(state && state->size() == size && state->back() == me.rank(),
-                          "all of it");
+                  require_here(state && state->size() == size && state->back() == me.rank(),
+                               "all of it");
               },
               {.max_restarts = 1});
     ring.run();

@@ -17,6 +17,8 @@ struct Config {
 };
 int simulate(Config const& config, int steps) { return config.cells * steps; }
 
+#include "tests/support/alternative_main.hpp"
+
 namespace sinew::task_test {
 namespace {
 
@@ -285,14 +287,12 @@ TEST(ProgramIdentity, IsTheSameInAnotherProcessOfTheProgramAndSoAreItsIds) {
     EXPECT_EQ(line.data(), table_here());
 }
 
+int print_table(int, char**) {
+    std::fputs(table_here().c_str(), stdout);
+    return 0;
+}
+
+testing_support::AlternativeMain const table_main("--print-table", print_table);
+
 }  // namespace
 }  // namespace sinew::task_test
-
-int main(int argc, char** argv) {
-    if (argc == 2 && std::string_view(argv[1]) == "--print-table") {
-        std::fputs(sinew::task_test::table_here().c_str(), stdout);
-        return 0;
-    }
-    testing::InitGoogleTest(&argc, argv);
-    return RUN_ALL_TESTS();
-}

@@ -20,7 +20,7 @@ using test::Door;
 using test::run_until;
 using testing::HasSubstr;
 
-constexpr auto tcp = Address::Family::tcp;
+constexpr auto over_tcp = Address::Family::tcp;
 
 TEST(Dial, WaitsForAListenerThatComesLater) {
     test::PrivateFolder folder;
@@ -50,7 +50,7 @@ TEST(Dial, GivesUpWhenItsPatienceIsOver) {
 }
 
 TEST(Dial, AsksForNames) {
-    Door door(tcp);
+    Door door(over_tcp);
     std::unique_ptr<Link> dialled;
     auto const handle =
         dial(door.loop, Address::tcp("localhost", door.listener->address().port), {door.secret, {}},
@@ -59,7 +59,7 @@ TEST(Dial, AsksForNames) {
 }
 
 TEST(Dial, IsSilentOnceItsHandleIsGone) {
-    Door door(tcp);
+    Door door(over_tcp);
     bool called = false;
     for (auto const wait : {0ms, 1ms, 3ms}) {
         auto handle = dial(door.loop, door.listener->address(), {door.secret, {}}, {}, 30s,

@@ -38,7 +38,7 @@ Words words(std::string const& line) {
 
 RunOptions parse(std::string const& line) { return parse_run(words(line), bare()); }
 
-std::string refusal(std::string const& line) {
+std::string refusal_of(std::string const& line) {
     try {
         parse_run(words(line), bare());
     } catch (UsageError const& error) {
@@ -265,7 +265,7 @@ TEST(ParseRun, RefusesWhatItDoesNotUnderstand) {
              {"-n 1 p : : -n 2 q", {"program 2 of 3 is missing"}},
              {"-n 1 p : --timeout 3 -n 2 q", {"--timeout 3 after a ':'", "before the first"}},
              {": p", {"program 1 of 2 is missing"}}}) {
-        std::string const text = refusal(bad.line);
+        std::string const text = refusal_of(bad.line);
         for (char const* part : bad.says) EXPECT_THAT(text, HasSubstr(part)) << bad.line;
     }
 }
