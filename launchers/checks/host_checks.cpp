@@ -97,7 +97,7 @@ constexpr std::array advices{
     Advice{Outcome::failed, "ssh failed", "see its words", "try `ssh -v` to it by hand"},
 };
 
-std::optional<Finding> reach(HostFacts const& host) {
+std::optional<Finding> reach_of(HostFacts const& host) {
     if (is_reached(host)) return fine("reached by ssh");
     auto const row = std::find_if(advices.begin(), advices.end(), [&](Advice const& advice) {
         return advice.outcome == host.reach.outcome;
@@ -108,7 +108,7 @@ std::optional<Finding> reach(HostFacts const& host) {
 }
 
 Findings names(Facts const& facts) { return findings_of_hosts(facts, names_of); }
-Findings reaches(Facts const& facts) { return findings_of_hosts(facts, reach); }
+Findings reaches(Facts const& facts) { return findings_of_hosts(facts, reach_of); }
 
 Findings versions(Facts const& facts) {
     return findings_of_hosts(facts, [&](HostFacts const& host) -> std::optional<Finding> {

@@ -52,7 +52,7 @@ HostRequest parse_host(std::string_view word, int bare, std::string const& origi
     return host;
 }
 
-std::string without_comment(std::string_view line) {
+std::string without_host_comment(std::string_view line) {
     return std::string(trim(line.substr(0, std::min(line.find('#'), line.size()))));
 }
 
@@ -128,7 +128,7 @@ std::vector<HostRequest> parse_hostfile(std::string_view content, std::string co
     std::size_t number = 0;
     for (std::string const& line : split(content, '\n')) {
         ++number;
-        std::string const words = without_comment(line);
+        std::string const words = without_host_comment(line);
         if (!words.empty())
             hosts.push_back(parse_line(words, text(name, ":", number, ": ", words)));
     }

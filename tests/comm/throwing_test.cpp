@@ -8,7 +8,7 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-constexpr CallOptions soon{.timeout = 300ms};
+constexpr CallOptions throwing_soon{.timeout = 300ms};
 
 /// Runs `body` on rank 1 of `ranks`, which ends by an exception; the others call `call`, and the
 /// text of what they see goes to `check`. Gives the exception's text as run_thread_ranks tells it.
@@ -38,7 +38,7 @@ TEST(RankThatThrows, EndsRequestsAndReceivesOfTheOthers) {
         4,
         [&](Communicator& comm) {
             auto& mine = data[static_cast<std::size_t>(comm.rank())];
-            Request const receive = comm.irecv(mine, any_source, 3, soon);
+            Request const receive = comm.irecv(mine, any_source, 3, throwing_soon);
             thrown_by<PeerLost>([&] { comm.recv(mine, 1, 4); });
             comm.barrier();
         },

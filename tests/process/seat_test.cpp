@@ -21,7 +21,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = Seat::Clock;
 using Lock = Seat::Lock;
-constexpr auto never = Clock::time_point::max();
+constexpr auto no_deadline = Clock::time_point::max();
 
 /// Something that comes by a pipe, as messages do, and is waited for.
 struct Mailbox {
@@ -41,7 +41,7 @@ struct Mailbox {
         });
     }
     void put(char byte = 'x') { ASSERT_EQ(::write(to.get(), &byte, 1), 1); }
-    bool wait(Lock& lock, int count, Clock::time_point deadline = never,
+    bool wait(Lock& lock, int count, Clock::time_point deadline = no_deadline,
               Seat::Turn turn = Seat::Turn::at_once) {
         return seat.wait(
             lock, changed, deadline, [this, count] { return arrived >= count; }, turn);
@@ -71,7 +71,7 @@ struct SeatTest : testing::Test {
             ASSERT_TRUE(box.wait(lock, next));
             if (box.received_by == std::this_thread::get_id()) return;
         }
-        FAIL() << "the thread that waits never drove";
+        FAIL() << "the thread that waits no_deadline drove";
     }
 
     std::mutex guard;
@@ -346,7 +346,7 @@ TEST_F(SeatTest, NobodyWakesUpAtRest) {
     // Nor while a thread waits for long.
     std::thread patient([&] {
         Lock held(guard);
-        EXPECT_TRUE(box.wait(held, box.arrived + 1, never, Seat::Turn::some_time));
+        EXPECT_TRUE(box.wait(held, box.arrived + 1, no_deadline, Seat::Turn::some_time));
     });
     std::this_thread::sleep_for(100ms);
     auto const waiting = sleeps();
