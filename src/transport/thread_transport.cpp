@@ -250,7 +250,7 @@ void ThreadTransport::cancel(Ticket& ticket) noexcept {
 }
 
 bool ThreadTransport::withdraw(Ticket& ticket) noexcept {
-    Transfer* const transfer = transfer_of(ticket);
+    Transfer* const transfer = thread_transfer_of(ticket);
     if (!ticket || transfer->from || !context_->inbox(transfer->inbox).withdraw(*transfer))
         return false;
     ticket = {};
