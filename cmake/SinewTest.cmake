@@ -77,6 +77,9 @@ function(sinew_shared_test_program program)
         sinew_test_program(${program} "" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
         set_target_properties(${program} PROPERTIES
             UNITY_BUILD ${SINEW_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 8)
+        # Names of one test's anonymous namespace shadow nothing of the next one's, and are in no header.
+        target_compile_options(${program} PRIVATE -Wno-shadow
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
         set_property(GLOBAL APPEND PROPERTY SINEW_SHARED_TEST_PROGRAMS ${program})
     endif()
 endfunction()

@@ -46,7 +46,7 @@ public:
             auto const batch = waiting_.front();
             waiting_.pop_front();
             pool::Event const event =
-                pool::Results{batch.worker, batch.batch, batch.count, 1ms, {}};
+                pool::Results{batch.worker, batch.batch, 0, batch.count, 1ms, {}};
             auto const begin = Clock::now();
             tell(event);
             spent += std::chrono::duration<double>(Clock::now() - begin).count();

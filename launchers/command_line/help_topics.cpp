@@ -120,7 +120,7 @@ or none. By default they are bound to sockets where there are several and
 ranks for each, else not at all. So --map-by core and socket mean slot.
 )";
 
-constexpr std::string_view environment = R"(Every rank gets, in several dialects:
+constexpr std::string_view environment_help = R"(Every rank gets, in several dialects:
 
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
   SINEW_NODE SINEW_NODES SINEW_NODE_NAME       number of its node, of all; name
@@ -198,7 +198,7 @@ std::vector<HelpTopic> const& help_topics() {
         {"mapping", "which rank goes where, and binding", mapping},
         {"output", "tags, times, files, JSON, standard input", output},
         {"failures", "exit codes, timeouts, signals, restarts", failures},
-        {"environment", "variables the ranks get; configuration files", environment},
+        {"environment", "variables the ranks get; configuration files", environment_help},
         {"examples", "to copy from", examples},
     };
     return topics;

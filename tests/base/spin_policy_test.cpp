@@ -194,7 +194,7 @@ TEST_P(SpinPolicyTest, BesideABusyNeighbourItSleeps) {
 }
 
 TEST_P(SpinPolicyTest, CostsAtMostTwiceTheBestFixedDecision) {
-    auto const every = [this](int count, std::function<Duration(int)> const& arrival) {
+    auto const every = [](int count, std::function<Duration(int)> const& arrival) {
         std::vector<Duration> all;
         for (int i = 0; i < count; ++i) all.push_back(arrival(i));
         return all;

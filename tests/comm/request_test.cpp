@@ -42,20 +42,20 @@ TEST(Request, TakesBackAReceiveThatMetNoMessage) {
         if (comm.size() < 2) return;
         int value = 7;
         if (comm.rank() == 1) {
-            Request request = comm.irecv(one(value), 0, 5, bounded);
+            Request request = comm.irecv(span_of(value), 0, 5, request_options);
             EXPECT_TRUE(request.cancel());
             EXPECT_TRUE(request.test());  // empty
             EXPECT_FALSE(request.cancel());
         }
-        comm.barrier(bounded);
+        comm.barrier(request_options);
         int sent = 9, received = 0;
-        if (comm.rank() == 0) comm.send(one(sent), 1, 5, bounded);
+        if (comm.rank() == 0) comm.send(span_of(sent), 1, 5, request_options);
         else {
-            comm.recv(one(received), 0, 5, bounded);  // the message meets this one
+            comm.recv(span_of(received), 0, 5, request_options);  // the message meets this one
             EXPECT_EQ(received, 9);
             EXPECT_EQ(value, 7);
         }
-        EXPECT_EQ(comm.allreduce_value(1, sum, bounded), 2);
+        EXPECT_EQ(comm.allreduce_value(1, sum, request_options), 2);
     });
 }
 
@@ -64,18 +64,18 @@ TEST(Request, KeepsAReceiveWhoseMessageIsHere) {
         if (comm.size() < 2) return;
         std::vector<int> data(comm.rank() == 0 ? 100000 : 200000, 3);
         Request request;
-        if (comm.rank() == 0) request = comm.isend(data, 1, 5, bounded);
-        comm.barrier(bounded);
+        if (comm.rank() == 0) request = comm.isend(data, 1, 5, request_options);
+        comm.barrier(request_options);
         if (comm.rank() == 1) {
-            request = comm.irecv(data, 0, 5, bounded);
+            request = comm.irecv(data, 0, 5, request_options);
             // Over MPI the message may not have met it yet: then it meets the next receive.
-            if (request.cancel()) request = comm.irecv(data, 0, 5, bounded);
+            if (request.cancel()) request = comm.irecv(data, 0, 5, request_options);
             EXPECT_EQ(request.wait().count, 100000U);
         } else {
             EXPECT_FALSE(request.cancel());  // a send
             request.wait();
         }
-        Request collective = comm.ibarrier(bounded);
+        Request collective = comm.ibarrier(request_options);
         EXPECT_FALSE(collective.cancel());
         collective.wait();
     });
@@ -85,8 +85,8 @@ TEST(Request, OfAReceiveThatIsDroppedDoesNotCostTheCommunicator) {
     on_ranks(2, [](Communicator& comm) {
         int value = 0;
         if (comm.rank() == 1)
-            Request const dropped = comm.irecv(one(value), 0, 5, {.timeout = 200ms});
-        EXPECT_EQ(comm.allreduce_value(1, sum, bounded), comm.size());
+            Request const dropped = comm.irecv(span_of(value), 0, 5, {.timeout = 200ms});
+        EXPECT_EQ(comm.allreduce_value(1, sum, request_options), comm.size());
     });
 }
 
