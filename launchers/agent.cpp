@@ -8,7 +8,6 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
-#include "launchers/checks/check.hpp"
 #include "launchers/descendants.hpp"
 #include "launchers/exit_codes.hpp"
 #include "launchers/place.hpp"
@@ -122,16 +121,7 @@ void Agent::launch(Launch launch) {
     job_ = std::make_unique<NodeJob>(
         loop_, *this, folder_, NodeJob::Setting{.node_name = config_.name, .interface = interface_},
         std::move(launch));
-    try {
-        job_->start();
-    } catch (Error const& problem) {
-        auto const faults = local_faults();
-        auto const step = faults.empty() ? problem.what()
-                                         : text("PMIx cannot serve the ranks here. ", faults, " (",
-                                                problem.what(), ")");
-        std::vector<StartedRank> const none{{.rank = -1, .pid = 0, .error = EIO, .step = step}};
-        up(Kind::started, {bytes_of(encode(none))});
-    }
+    job_->start();
 }
 
 void Agent::finish() {

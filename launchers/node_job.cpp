@@ -13,6 +13,7 @@
 
 #include "launchers/aside.hpp"
 #include "launchers/binding.hpp"
+#include "launchers/checks/check.hpp"
 #include "launchers/open_mpi_shortcuts.hpp"
 #include "launchers/pmix/mpi_environment.hpp"
 #include "launchers/program_kind.hpp"
@@ -74,7 +75,10 @@ void NodeJob::attempt(std::function<void()> const& step) {
     try {
         step();
     } catch (std::exception const& problem) {
-        report_started({{.rank = -1, .pid = 0, .error = EIO, .step = problem.what()}});
+        auto const faults = local_faults();
+        auto const reason =
+            faults.empty() ? std::string(problem.what()) : text(faults, " (", problem.what(), ")");
+        report_started({{.rank = -1, .pid = 0, .error = EIO, .step = reason}});
     }
 }
 

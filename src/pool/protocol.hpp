@@ -103,7 +103,7 @@ struct WorkerStart {
     std::uint64_t heartbeat_ms = 250;
     std::uint64_t lease_ms =
         5000;  ///< without a sign of life from its parent for so long, it ends itself; 0: never
-    Meta meta = {};  ///< for whoever starts it
+    Meta meta = {};           ///< for whoever starts it
     bool maps_files = false;  ///< the master is its parent: see ResultsFileHead
     void encode_to(Writer& writer) const;
     static WorkerStart decode_from(Reader& reader);
