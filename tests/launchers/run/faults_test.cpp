@@ -159,7 +159,8 @@ INSTANTIATE_TEST_SUITE_P(Faults, BrokenHost, testing::Values("loopback", "memory
 
 TEST_F(Faults, OneSidedCommunicationNeedsNoNetworkOfItsOwn) {
     for (auto const& mpi : mpis()) {
-        if (mpi.name != "openmpi") continue;  // it is Debian's settings of Open MPI that are in the way
+        if (mpi.name != "openmpi")
+            continue;  // it is Debian's settings of Open MPI that are in the way
         auto const ended = run({"--fake-nodes", "2", "-n", "2", mpi.program, "window"});
         EXPECT_EQ(ended.code, 0) << mpi.name << "\n" << ended.err;
         EXPECT_EQ(count_of(ended.out, "window "), 2U);
