@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sys/resource.h>
+#include <algorithm>
 
 #include <csignal>
 #include <cstring>
@@ -124,7 +125,9 @@ public:
     std::uint64_t most() const override {
         rlimit files{};
         if (::getrlimit(RLIMIT_NOFILE, &files) != 0) return Places::most();
-        return files.rlim_cur / descriptors_of_worker;
+        // A small pool that lacks descriptors goes on with the workers that it could start, and says so.
+        return std::max(std::min<std::uint64_t>(files.rlim_cur, 1024),
+                        files.rlim_cur / descriptors_of_worker);
     }
     int cores() const override { return cpu_count(); }
     int room(Meta const& wish) const override { return process::room_for(wish, cores()); }
