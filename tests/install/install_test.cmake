@@ -69,12 +69,13 @@ run(${CXX} ${outside}/main.cpp -o ${temp}/by_pkgconfig ${flags})
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_path} ${temp}/by_pkgconfig)
 expect_output(pkg-config "${greeting}")
 
-# A shared library, from the same sources with the same flags: a compiler cache knows them.
-run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}/shared -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
+# A shared library, from the same sources with the same flags, in a folder as deep: a compiler cache
+# knows them.
+run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}_shared -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
     -DBUILD_SHARED_LIBS=ON -DSINEW_BUILD_COMMAND=OFF -DSINEW_BUILD_TESTS=OFF
     -DSINEW_BUILD_BENCHMARKS=OFF -DSINEW_BUILD_EXAMPLES=OFF ${OPTIONS})
-run(${CMAKE_COMMAND} --build ${BUILD}/shared -j 2)
-run(${CMAKE_COMMAND} --install ${BUILD}/shared --prefix ${temp}/shared_prefix)
+run(${CMAKE_COMMAND} --build ${BUILD}_shared -j 2)
+run(${CMAKE_COMMAND} --install ${BUILD}_shared --prefix ${temp}/shared_prefix)
 build_outside(shared ${temp}/shared_prefix)
 
 file(REMOVE_RECURSE ${temp})
