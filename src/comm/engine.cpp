@@ -10,6 +10,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/watch.hpp"
 
@@ -97,11 +98,11 @@ bool Engine::wait(Operation& operation, std::optional<Operation::Clock::time_poi
             drive();
             quiet_rounds = progressed_ ? 0 : quiet_rounds + 1;
             if (quiet_rounds > attentive_rounds) std::this_thread::sleep_for(nap);
-            else std::this_thread::yield();
+            else pause_between_polls();
         }
         return true;
     }
-    for (int i = 0; i < attentive_rounds && !operation.done(); ++i) std::this_thread::yield();
+    for (int i = 0; i < attentive_rounds && !operation.done(); ++i) pause_between_polls();
     std::unique_lock lock(mutex_);
     auto const done = [&] { return operation.done(); };
     if (until) return changed_.wait_until(lock, *until, done);
@@ -137,7 +138,7 @@ void Engine::run() {
         }
         if (running_.empty()) continue;
         if (quiet_rounds > attentive_rounds) std::this_thread::sleep_for(nap);
-        else std::this_thread::yield();
+        else pause_between_polls();
     }
 }
 

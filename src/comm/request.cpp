@@ -2,10 +2,10 @@
 #include <sinew/request.hpp>
 
 #include <exception>
-#include <thread>
 #include <utility>
 
 #include "src/base/log.hpp"
+#include "src/base/polling_pause.hpp"
 #include "src/comm/engine.hpp"
 
 namespace sinew {
@@ -47,7 +47,7 @@ bool Request::cancel() {
     operation_->ask_to_withdraw();
     while (!operation_->done() && operation_->withdrawal() == Withdrawal::asked) {
         operation_->engine().drive();
-        std::this_thread::yield();
+        pause_between_polls();
     }
     if (operation_->withdrawal() != Withdrawal::done) return false;
     operation_->engine().wait(*operation_, std::nullopt);

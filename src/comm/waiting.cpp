@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/waiting.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <thread>
 #include <utility>
@@ -10,6 +8,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/log.hpp"
+#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::detail {
@@ -63,7 +62,7 @@ void Waiting::pause(int round) {
         return;
     }
     engine_.drive();  // where nobody else does: other operations must get on while this one waits
-    if (round < pace_.yields) ::sched_yield();
+    if (round < pace_.yields) pause_between_polls();
     else std::this_thread::sleep_for(nap);
 }
 

@@ -11,6 +11,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/polling_pause.hpp"
 #include "src/base/retained.hpp"
 #include "src/base/text.hpp"
 
@@ -61,7 +62,7 @@ struct Joining {
             int done = 0;
             require(PMPI_Test(&meeting->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
             if (done != 0) return;
-            if (polls < eager_polls) std::this_thread::yield();
+            if (polls < eager_polls) pause_between_polls();
             else std::this_thread::sleep_for(nap);
             auto const now = std::chrono::steady_clock::now();
             if (now < next_look) continue;

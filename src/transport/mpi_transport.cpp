@@ -8,11 +8,11 @@
 #include <chrono>
 #include <climits>
 #include <numeric>
-#include <thread>
 #include <type_traits>
 
 #include <sinew/error.hpp>
 
+#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
 #include "src/transport/mpi_link.hpp"
 
@@ -202,7 +202,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
         do {
             PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
             if (request == MPI_REQUEST_NULL) return;
-            std::this_thread::yield();
+            pause_between_polls();
         } while (std::chrono::steady_clock::now() < give_up);
     }
     link_->holds_cancelled = true;

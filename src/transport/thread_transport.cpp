@@ -8,10 +8,10 @@
 #include <limits>
 #include <list>
 #include <mutex>
-#include <thread>
 
 #include <sinew/error.hpp>
 
+#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew {
@@ -246,7 +246,7 @@ void ThreadTransport::cancel(Ticket& ticket) noexcept {
     std::unique_ptr<Transfer> const transfer(thread_transfer_of(ticket));
     ticket = {};
     if (context_->inbox(transfer->inbox).withdraw(*transfer)) return;
-    while (!transfer->done.load(std::memory_order_acquire)) std::this_thread::yield();  // a memcpy
+    while (!transfer->done.load(std::memory_order_acquire)) pause_between_polls();  // a memcpy
 }
 
 bool ThreadTransport::withdraw(Ticket& ticket) noexcept {
