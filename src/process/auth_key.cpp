@@ -92,7 +92,7 @@ void AuthKey::save(std::string const& path) const {
 
 // HKDF's first step, with the key as what is to be extracted from.
 wire::Secret process::secret_of(AuthKey const& key) {
-    static auto const salt = wire::Secret::from_hex(std::string(64, '0'));
+    auto const salt = wire::Secret::from_hex(std::string(64, '0'));
     return salt.derive(text("sinew guests 1 ", key.bytes()));
 }
 

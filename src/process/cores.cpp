@@ -71,7 +71,8 @@ int distance(Cpu const& one, Cpu const& other) {
 }  // namespace
 
 std::vector<Cpu> locate(cpu_set_t const& set) {
-    static Places const places = ask_hwloc();
+    static auto const& places =
+        *new Places(ask_hwloc());  // outlives whoever starts workers at exit
     std::vector<Cpu> cpus;
     for (int number = 0; number < CPU_SETSIZE; ++number) {
         if (!CPU_ISSET(number, &set)) continue;

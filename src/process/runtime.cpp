@@ -41,7 +41,7 @@ struct Family {
     std::string name, folder, network;
 };
 Family& family() {
-    static Family mine;
+    static auto& mine = *new Family;  // as long as the runtime: for ever
     return mine;
 }
 

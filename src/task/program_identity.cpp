@@ -77,7 +77,8 @@ std::string table_digest(TaskTable const& table) {
 }  // namespace
 
 ProgramIdentity const& program_identity() {
-    static ProgramIdentity const identity = [] {
+    // Never destroyed: a pool in static storage starts workers until the process is gone.
+    static auto const& identity = *[] {
         TaskTable const table = task_table();
         auto const here = reinterpret_cast<std::uintptr_t>(&table_digest);
         std::string builds;
@@ -89,9 +90,9 @@ ProgramIdentity const& program_identity() {
             first = false;
         }
         bool const little = std::endian::native == std::endian::little;
-        return ProgramIdentity{text(builds, ", ", table.rows.size(), " tasks (",
-                                    table_digest(table), "), ", little ? "little" : "big",
-                                    " endian ", 8 * sizeof(void*), " bit")};
+        return new ProgramIdentity{text(builds, ", ", table.rows.size(), " tasks (",
+                                        table_digest(table), "), ", little ? "little" : "big",
+                                        " endian ", 8 * sizeof(void*), " bit")};
     }();
     return identity;
 }

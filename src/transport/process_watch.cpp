@@ -70,7 +70,7 @@ private:
 };
 
 std::shared_ptr<UniqueFd const> shared_pidfd(ProcessIdentity const& process) {
-    static OpenPidfds open;
+    static auto& open = *new OpenPidfds;  // outlives threads at work at exit
     return open.get(process);
 }
 
