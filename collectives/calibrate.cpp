@@ -9,6 +9,7 @@
 #include "collectives/allgather/ring.hpp"
 #include "collectives/lent_buffer.hpp"
 #include "collectives/reducer.hpp"
+#include "collectives/scratch.hpp"
 
 namespace sinew::collectives {
 
@@ -90,14 +91,19 @@ void fit_stream(Channel& channel, Setting const& setting, Model& model) {
         model.exchange(65536) > enough ? std::size_t{256} << 10 : std::size_t{2} << 20;
     std::size_t const block = bytes / others + 1;
     LentBuffer<std::byte> all(channel, block * (others + 1));
+    Scratch scratch;
     Arguments gather;
+    gather.scratch = &scratch;
     gather.out = all->data();
     gather.blocks = Blocks::equal(block, 1);
     double best = HUGE_VAL;
     for (Cut const& cut : cuts) {
         gather.segment = cut.segment;
         gather.window = cut.window;
-        double const time = typical_time(3, false, [&] { ring_allgather(channel, gather); });
+        double const time = typical_time(3, false, [&] {
+            ring_allgather(channel, gather);
+            scratch.release();
+        });
         if (time >= best) continue;
         best = time;
         model.segment = cut.segment;

@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cstddef>
 #include <span>
-#include <vector>
 
 #include "collectives/channel.hpp"
 #include "collectives/segments.hpp"
+#include "collectives/transfers.hpp"
 
 namespace sinew::collectives {
 
@@ -25,11 +25,12 @@ template <class Place>
 class RingStream {
 public:
     /// A receive may overwrite what was sent `reuse` segments before; 0: nothing that was sent.
-    RingStream(Channel& channel, Place& place, int steps, std::size_t segments, int window,
-               std::size_t reuse)
+    RingStream(Channel& channel, Scratch& scratch, Place& place, int steps, std::size_t segments,
+               int window, std::size_t reuse)
         : channel_(channel), place_(place), steps_(steps), segments_(segments),
           window_(static_cast<std::size_t>(window)), reuse_(reuse),
-          total_(static_cast<std::size_t>(steps) * segments), receives_(window_), sends_(window_) {}
+          total_(static_cast<std::size_t>(steps) * segments), receives_(scratch, window_),
+          sends_(scratch, window_) {}
 
     void run() {
         int idle_polls = 0;
@@ -44,8 +45,6 @@ public:
     }
 
 private:
-    using Transfer = Channel::Transfer;
-
     int step_of(std::size_t index) const { return static_cast<int>(index / segments_); }
     int slot_of(std::size_t index) const { return static_cast<int>(index % window_); }
 
@@ -54,7 +53,7 @@ private:
                (reuse_ == 0 || posted_ < sent_ + reuse_)) {
             auto const bytes =
                 place_.landing(step_of(posted_), posted_ % segments_, slot_of(posted_));
-            receives_[posted_ % window_] = channel_.start_receive(previous_, bytes);
+            receives_[posted_] = channel_.start_receive(previous_, bytes);
             ++posted_;
         }
     }
@@ -63,7 +62,7 @@ private:
         while (started_ < total_ && started_ < sent_ + window_ &&
                started_ < received_ + segments_) {
             auto const bytes = place_.outgoing(step_of(started_), started_ % segments_);
-            sends_[started_ % window_] = channel_.start_send(next_, bytes);
+            sends_[started_] = channel_.start_send(next_, bytes);
             ++started_;
         }
     }
@@ -75,14 +74,14 @@ private:
     }
 
     bool finish_receive() {
-        if (received_ == posted_ || !receives_[received_ % window_].test()) return false;
+        if (received_ == posted_ || !receives_[received_].test()) return false;
         place_.arrived(step_of(received_), received_ % segments_, slot_of(received_));
         ++received_;
         return true;
     }
 
     bool finish_send() {
-        if (sent_ == started_ || !sends_[sent_ % window_].test()) return false;
+        if (sent_ == started_ || !sends_[sent_].test()) return false;
         ++sent_;
         return true;
     }
@@ -98,7 +97,7 @@ private:
     int previous_ = (channel_.rank() + channel_.size() - 1) % channel_.size();
     // Segments, numbered through all steps: receives posted and worked on, sends started and done.
     std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
-    std::vector<Transfer> receives_, sends_;
+    Transfers receives_, sends_;
 };
 
 }  // namespace sinew::collectives

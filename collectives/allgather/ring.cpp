@@ -45,7 +45,8 @@ private:
 void ring_allgather(Channel& channel, Arguments const& call) {
     if (channel.size() == 1) return;
     AllgatherPlace place(channel, call);
-    RingStream(channel, place, channel.size() - 1, place.segments(), call.window, 0).run();
+    RingStream(channel, *call.scratch, place, channel.size() - 1, place.segments(), call.window, 0)
+        .run();
 }
 
 }  // namespace sinew::collectives

@@ -67,7 +67,8 @@ void ring_allreduce(Channel& channel, Arguments const& call) {
     AllreducePlace place(channel, call);
     // A finished chunk lands where the chunk lay that was sent P - 1 steps before.
     std::size_t const reuse = static_cast<std::size_t>(ranks - 1) * place.segments();
-    RingStream(channel, place, 2 * (ranks - 1), place.segments(), call.window, reuse).run();
+    RingStream(channel, *call.scratch, place, 2 * (ranks - 1), place.segments(), call.window, reuse)
+        .run();
 }
 
 }  // namespace sinew::collectives

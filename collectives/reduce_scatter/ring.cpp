@@ -70,7 +70,9 @@ void ring_reduce_scatter(Channel& channel, Arguments const& call) {
     }
     ReduceScatterPlace place(channel, call);
     // Step k receives where the partial sum lay that step k - 1 sends.
-    RingStream(channel, place, ranks - 1, place.segments(), call.window, place.segments()).run();
+    RingStream(channel, *call.scratch, place, ranks - 1, place.segments(), call.window,
+               place.segments())
+        .run();
 }
 
 }  // namespace sinew::collectives

@@ -77,9 +77,9 @@ private:
         return asked;
     }
 
-    Blocks cut(Parts const& parts, std::vector<std::size_t>& packed) const {
+    Blocks cut(Parts const& parts) {
         if (!parts.offsets.empty()) return Blocks::listed(parts.counts, parts.offsets, element_);
-        packed.resize(size_);
+        auto const packed = scratch_.take_array<std::size_t>(size_);
         std::exclusive_scan(parts.counts.begin(), parts.counts.end(), packed.begin(),
                             std::size_t{0});
         return Blocks::listed(parts.counts, packed, element_);
@@ -127,7 +127,7 @@ private:
                 break;
             case C::gatherv:
                 if (at_root()) {
-                    args_.blocks = cut(call_.parts, packed_);
+                    args_.blocks = cut(call_.parts);
                     place_own_block();
                 } else {
                     args_.count = call_.in.count;
@@ -140,7 +140,7 @@ private:
                 break;
             case C::scatterv:
                 if (at_root()) {
-                    args_.blocks = cut(call_.parts, packed_);
+                    args_.blocks = cut(call_.parts);
                     take_own_block();
                 } else {
                     args_.count = call_.out.count;
@@ -162,12 +162,12 @@ private:
         if (call_.in_place) args_.out = scratch_.take(bytes(args_.count)).data();
     }
     void prepare_reduce_scatter() {
-        args_.blocks = cut(call_.parts, packed_);
+        args_.blocks = cut(call_.parts);
         sum_counts();
         if (call_.in_place) args_.out = scratch_.take(args_.blocks[rank_].bytes).data();
     }
     void prepare_allgatherv() {
-        args_.blocks = cut(call_.parts, packed_);
+        args_.blocks = cut(call_.parts);
         sum_counts();
         place_own_block();
     }
@@ -177,13 +177,13 @@ private:
         if (call_.in_place) copy_input();
     }
     void prepare_alltoallv() {
-        args_.blocks = cut(call_.parts, packed_);
+        args_.blocks = cut(call_.parts);
         // Sizes differ from rank to rank: the choice must not depend on them.
         if (call_.in_place) {
             args_.sent = args_.blocks;
             copy_input();
         } else {
-            args_.sent = cut(call_.sent, packed_sent_);
+            args_.sent = cut(call_.sent);
         }
     }
 
@@ -235,7 +235,6 @@ private:
     std::size_t element_;
     Arguments args_;
     Shape shape_;
-    std::vector<std::size_t> packed_, packed_sent_;
 };
 
 /// A reduction of 16-bit floats whose partial results would be rounded at every step is carried out
