@@ -3,6 +3,7 @@
 
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 
@@ -43,7 +44,7 @@ std::optional<std::chrono::nanoseconds> parse_duration(std::string_view value) {
     for (Unit const& unit : units)
         if (error == std::errc{} && suffix == unit.name && number * unit.seconds >= 1e-9 &&
             number * unit.seconds < 1e9)
-            return std::chrono::nanoseconds(static_cast<std::int64_t>(number * unit.seconds * 1e9));
+            return std::chrono::nanoseconds(std::llround(number * unit.seconds * 1e9));
     return std::nullopt;
 }
 

@@ -83,6 +83,7 @@ TEST_F(Env, ReadsDurations) {
 
 TEST(ParseDuration, GivesNothingForWhatIsNoTime) {
     EXPECT_EQ(parse_duration("1.5ms"), 1500us);
+    EXPECT_EQ(parse_duration("25us"), 25us);
     EXPECT_EQ(parse_duration("0"), std::nullopt);
     EXPECT_EQ(parse_duration(""), std::nullopt);
 }
