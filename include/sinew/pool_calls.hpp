@@ -27,12 +27,12 @@ struct MapCall {
 };
 template <class F, class Element>
 struct StarCall {
+    using Call = NoCall;  // before the error, behind which clang defines no more members
+    static void encode(Writer&, Element const&) {}
     static constexpr bool tuple = sizeof(Element) == 0;
     static_assert(tuple,
                   "sinew: starmap's inputs are tuples or pairs, whose parts are the arguments; for "
                   "functions of one argument there is map");
-    using Call = NoCall;
-    static void encode(Writer&, Element const&) {}
 };
 template <class F, template <class...> class Tuple, class... Parts>
 struct StarCall<F, Tuple<Parts...>> {
