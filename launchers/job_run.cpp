@@ -69,6 +69,10 @@ int JobRun::run() {
         Root::Callbacks{
             .joined = [this](int node) { on_joined(node); },
             .lost = [this](int node, auto const& why) { on_lost(node, why); },
+            .left =
+                [this] {
+                    if (phase_ == Phase::finishing) finish_step();
+                },
             .message = [this](int node, Kind kind, auto body) { on_message(node, kind, body); }});
     agents_ = std::make_unique<AgentProcesses>(
         loop_, *backend_,

@@ -140,6 +140,7 @@ void Root::on_end(int child, std::string const& why) {
     children_.erase(child);
     if (!farewell_) return on_gone(child, why);
     present_.erase(child);
+    callbacks_.left();
 }
 
 // The node itself is lost; those it led to will come back by another way, or be lost as well.

@@ -29,6 +29,8 @@ public:
         std::function<void(int node)> joined;
         /// For good: its process or its host is gone, or it does not answer.
         std::function<void(int node, std::string const& why)> lost;
+        /// After farewell(): its link ended, as it should.
+        std::function<void()> left;
         std::function<void(int node, Kind kind, std::span<std::byte const> body)> message;
     };
 
