@@ -53,7 +53,7 @@ TEST(Spawn, RunsInItsFolderWithItsVariablesAndItsOwnGroup) {
 
 // The thread sanitizer makes a fork of each vfork: what its child notes, it notes for itself, and a
 // thread that spawned may end before the child has asked for its death signal.
-#ifdef __SANITIZE_THREAD__
+#ifdef SINEW_TEST_TSAN
 #define SKIP_WITHOUT_VFORK() GTEST_SKIP() << "no vfork under this sanitizer"
 #else
 #define SKIP_WITHOUT_VFORK() static_cast<void>(0)

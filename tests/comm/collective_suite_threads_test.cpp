@@ -13,7 +13,7 @@ class CollectiveSuite : public testing::TestWithParam<int> {};
 TEST_P(CollectiveSuite, IsRightOnThreads) { run_thread_ranks(GetParam(), run_collective_suite); }
 
 // The second of them runs with SINEW_CHECK=1, too.
-#ifdef __SANITIZE_THREAD__  // minutes for each
+#ifdef SINEW_TEST_TSAN  // minutes for each
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(2, 3, 8));
 #else
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(1, 3, 2, 4, 7, 8));

@@ -105,7 +105,7 @@ TEST_P(Engines, LetGoOfABodyBeforeItsEndIsKnown) {
 }
 
 TEST_P(Engines, RefuseMoreThanTheyCanHold) {
-#ifdef __SANITIZE_THREAD__
+#ifdef SINEW_TEST_TSAN
     GTEST_SKIP() << "takes a minute to make that many fibers";
 #endif
     int const chain = 0;

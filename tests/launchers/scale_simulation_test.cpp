@@ -224,7 +224,7 @@ private:
 };
 
 bool sanitized() {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
     return true;
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)

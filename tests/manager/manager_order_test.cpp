@@ -19,7 +19,7 @@ struct ManagerOrder : testing::Test {
     LeakCheck leaks;
 };
 
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(SINEW_TEST_TSAN) || defined(SINEW_TEST_ASAN)
 constexpr int calls_each = 12'500;
 #else
 constexpr int calls_each = 125'000;

@@ -24,7 +24,7 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
 // Sanitizers keep what was freed.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
 constexpr std::size_t allowed_growth = std::size_t{512} << 20;
 #else
 constexpr std::size_t allowed_growth = std::size_t{24} << 20;

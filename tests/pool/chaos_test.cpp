@@ -71,7 +71,7 @@ int slow_square(int x) {
 TaskOptions const patient{.retries = 1000};
 
 // As much slower as workers come up: else there are hardly any.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
 constexpr int slowness = 8;
 #else
 constexpr int slowness = 1;

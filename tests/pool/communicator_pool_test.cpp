@@ -142,7 +142,7 @@ TEST_F(CommunicatorPool, BeginsNoTaskTwiceWhereThatIsNotWanted) {
 
 // What a rank 0 that is slow does not take stays with the workers.
 TEST_F(CommunicatorPool, ASupervisorDoesNotFillWithWhatRankZeroDoesNotTake) {
-#ifdef __SANITIZE_THREAD__
+#ifdef SINEW_TEST_TSAN
     GTEST_SKIP() << "this sanitizer's own memory is larger; a GiB takes minutes";
 #endif
     Launched::Setting setting;

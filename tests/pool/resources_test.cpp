@@ -145,7 +145,7 @@ TEST_F(PoolResources, TooMuchIsRefusedWithNumbers) {
 }
 
 TEST_F(PoolResources, OverItsMemoryAWorkerDies) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_TSAN)
     GTEST_SKIP() << "the sanitizer takes more than the limit";
 #endif
     for (bool const by_cgroup : {true, false}) {

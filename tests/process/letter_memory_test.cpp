@@ -2,6 +2,7 @@
 // Letters in pieces, where there is no memory for them, or not so much for their sender.
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <new>
@@ -11,8 +12,9 @@
 
 namespace {
 
-int reallocs = 0;
-bool realloc_fails = false;
+// Other tests of the program have threads.
+std::atomic<int> reallocs = 0;
+std::atomic<bool> realloc_fails = false;
 
 }  // namespace
 

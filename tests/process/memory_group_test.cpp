@@ -40,7 +40,7 @@ void take_and_stay(int mebibytes) {
 
 /// What the thread sanitizer needs itself is many times what a test takes.
 constexpr bool plain_memory =
-#if defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_TSAN)
     false;
 #elif defined(__has_feature)
 #if __has_feature(thread_sanitizer)

@@ -218,7 +218,7 @@ TEST(Nursery, WhatAChildForkedDoesNotDelayItsEnd) {
 TEST(Nursery, AManyTimesRepeatedStartLeavesNothing) {
     Heard(spec("exit", "0")).wait_for_end();
     int const before = test::open_descriptors();
-#if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
+#if defined(SINEW_TEST_TSAN) || defined(SINEW_TEST_ASAN)
     constexpr int starts = 100;
 #else
     constexpr int starts = 1000;
@@ -231,7 +231,7 @@ TEST(Nursery, AManyTimesRepeatedStartLeavesNothing) {
 }
 
 TEST(Nursery, WithoutDescriptorsItSaysSo) {
-#ifdef __SANITIZE_ADDRESS__
+#ifdef SINEW_TEST_ASAN
     GTEST_SKIP() << "the sanitizer itself needs descriptors, and takes their want for our fault";
 #endif
     Heard(spec("exit", "0")).wait_for_end();

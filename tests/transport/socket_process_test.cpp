@@ -113,7 +113,7 @@ std::size_t available_memory() {
 std::byte expected(std::size_t i) { return static_cast<std::byte>(i * 7 + (i >> 8) + (i >> 31)); }
 
 TEST(SocketTransportLarge, CarriesMoreThanTwoGibibytes) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_TSAN)
     GTEST_SKIP() << "too slow under the thread sanitizer";
 #endif
     static constexpr std::size_t size = (std::size_t{2} << 30) + 4001;

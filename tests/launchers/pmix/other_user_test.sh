@@ -43,6 +43,7 @@ as $victim "$work/sinew" run -n 1 --mpi pmix true >"$work/out" 2>&1 || {
 # start program...: a job of the victim's whose two ranks say "ready" and go on
 start() {
     rm -f "$work/over"
+    : >"$work/out"   # the job before said "ready", too
     become $victim "$work/sinew" run -n 2 --mpi pmix "$@" >"$work/out" 2>"$work/err" &
     job=$!
     local end=$((SECONDS + 30)) rank

