@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <climits>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -25,6 +26,8 @@ namespace {
 constexpr int lane_tags = 1 << 16;
 constexpr auto look_interval = 5ms;
 constexpr auto nap = 50us;
+/// What a rank had sent before it died may still come.
+constexpr auto grace_of_the_dead = 200ms;
 constexpr int eager_polls = 2000;
 
 /// What MPI writes to while the ranks come together. It outlives a failure: MPI keeps the addresses.
@@ -55,9 +58,10 @@ struct Joining {
         PMPI_Error_string(code, words.data(), &length);
         throw BackendError(text(subject(), ": ", operation, " failed (", words.data(), ")."), code);
     }
-    /// Polls until the request of the meeting is done.
+    /// Polls until the request of the meeting is done, which it may be soon after a rank has died.
     void complete(std::shared_ptr<Meeting> const& meeting, ProcessWatch const* watch) const {
         auto next_look = start;
+        std::optional<std::chrono::steady_clock::time_point> given_up;
         for (int polls = 0;; ++polls) {
             int done = 0;
             require(PMPI_Test(&meeting->request, &done, MPI_STATUS_IGNORE), "MPI_Test");
@@ -68,7 +72,8 @@ struct Joining {
             if (now < next_look) continue;
             next_look = now + look_interval;
             auto const ended = watch != nullptr ? watch->ended() : std::vector<int>{};
-            if (ended.empty() && now - start < timeout) continue;
+            if (!ended.empty() && !given_up) given_up = now + grace_of_the_dead;
+            if (ended.empty() ? now - start < timeout : now < *given_up) continue;
             retain_until_exit(meeting);
             if (!ended.empty())
                 throw PeerLost(text(subject(), " stopped (rank ", ended.front(), " has died)."));
