@@ -8,6 +8,9 @@ namespace {
 
 constexpr std::array look_in_wake_ups{0.0, 0.5, 3.0};
 constexpr double price_of_sleep = 1;  // in wake-ups
+// Of a wake-up's time spent looking. Less than that of waiting for as long: where both ends of a
+// conversation sleep, an answer takes two wake-ups, and who looks for it ends that for both.
+constexpr double price_of_look = 0.5;
 
 // The weight of the latest wait, and of the latest look where it is about what others took.
 constexpr double recent = 1.0 / 8, rare = 1.0 / 256;
@@ -35,7 +38,7 @@ constexpr int habit = 64;
 SpinPolicy::SpinPolicy(Duration wake_up)
     : wake_up_(std::max(wake_up, Duration::zero())), until_trial_(first_trial_after) {
     // Before anything was seen: as if nothing came soon.
-    for (std::size_t i = 0; i < decisions; ++i) cost_[i] = look_in_wake_ups[i] + price_of_sleep;
+    for (std::size_t i = 0; i < decisions; ++i) cost_[i] = price_of_look * look_in_wake_ups[i] + price_of_sleep;
 }
 
 SpinPolicy::Duration SpinPolicy::looks_for(std::size_t decision) const {
@@ -102,7 +105,8 @@ void SpinPolicy::slept(Duration after) {
 void SpinPolicy::learn(double arrival) {
     for (std::size_t i = 0; i < decisions; ++i) {
         double const look = look_in_wake_ups[i];
-        double const cost = i > 0 && arrival <= look ? arrival : look + price_of_sleep;
+        double const cost = i > 0 && arrival <= look ? price_of_look * arrival
+                                                     : price_of_look * look + price_of_sleep;
         cost_[i] += (cost - cost_[i]) * recent;
     }
 }
