@@ -38,7 +38,8 @@ constexpr int habit = 64;
 SpinPolicy::SpinPolicy(Duration wake_up)
     : wake_up_(std::max(wake_up, Duration::zero())), until_trial_(first_trial_after) {
     // Before anything was seen: as if nothing came soon.
-    for (std::size_t i = 0; i < decisions; ++i) cost_[i] = price_of_look * look_in_wake_ups[i] + price_of_sleep;
+    for (std::size_t i = 0; i < decisions; ++i)
+        cost_[i] = price_of_look * look_in_wake_ups[i] + price_of_sleep;
 }
 
 SpinPolicy::Duration SpinPolicy::looks_for(std::size_t decision) const {

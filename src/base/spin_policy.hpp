@@ -10,7 +10,8 @@ namespace sinew {
 /// Decides for how long a thread that waits looks again and again for what it waits for before it
 /// sleeps. Looking takes a processor's time, sleeping the time of a wake-up: where something comes
 /// sooner than that, looking is cheaper (competitive spinning; Karlin, Manasse, McGeoch, Owicki,
-/// "Competitive randomized algorithms for non-uniform problems", 1990).
+/// "Competitive randomized algorithms for non-uniform problems", 1990). The time of a processor counts
+/// half as much as that of whoever waits for a wake-up.
 ///
 /// Every wait tells when it was over, whether it looked or slept, and so what each of a few decisions
 /// (sleep at once; look for half of a wake-up; for three) would have cost. The one that would have been

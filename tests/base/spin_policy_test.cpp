@@ -33,7 +33,8 @@ Duration wait_for(SpinPolicy& policy, Duration arrival) {
 
 Duration cost_of_fixed(Duration look, Duration wake_up, std::vector<Duration> const& arrivals) {
     Duration cost{};
-    for (auto const each : arrivals) cost += look > 0ns && each <= look ? each / 2 : look / 2 + wake_up;
+    for (auto const each : arrivals)
+        cost += look > 0ns && each <= look ? each / 2 : look / 2 + wake_up;
     return cost;
 }
 
