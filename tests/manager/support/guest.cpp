@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/manager/support/guest.hpp"
 
-#include <gmock/gmock.h>
+#include <gtest/gtest.h>
 #include <poll.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -9,13 +9,13 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
 
 #include "src/base/text.hpp"
 #include "src/process/child_environment.hpp"
 #include "tests/manager/support/counter.hpp"
+#include "tests/support/alternative_main.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -65,9 +65,9 @@ int pass_on(Manager& manager) {
     return 0;
 }
 
-}  // namespace
-
-int be_guest(std::vector<std::string> const& words) try {
+// Its arguments: flag, role, address, file of the key.
+int be_guest(int argc, char** argv) try {
+    std::vector<std::string> const words(argv + 2, argv + argc);
     auto const& role = words.at(0);
     auto manager = Manager::connect(words.at(1), AuthKey::from_file(words.at(2)));
     if (role == "call") return call_there(manager);
@@ -77,6 +77,10 @@ int be_guest(std::vector<std::string> const& words) try {
     say(text("error: ", error.what()));
     return 2;
 }
+
+AlternativeMain const guest_main("--be-guest", be_guest);
+
+}  // namespace
 
 Guest::Guest(std::string const& role, std::string const& address, AuthKey const& key) {
     static int count = 0;
@@ -128,11 +132,3 @@ int Guest::wait() {
 }
 
 }  // namespace sinew::testing_support
-
-int main(int argc, char** argv) {
-    sinew::init(argc, argv);
-    if (argc > 2 && argv[1] == std::string("--be-guest"))
-        return sinew::testing_support::be_guest({argv + 2, argv + argc});
-    testing::InitGoogleMock(&argc, argv);
-    return RUN_ALL_TESTS();
-}

@@ -4,7 +4,6 @@
 #include <memory>
 #include <sinew/auth_key.hpp>
 #include <string>
-#include <vector>
 
 #include "src/base/spawn.hpp"
 #include "src/base/unique_fd.hpp"
@@ -30,8 +29,5 @@ private:
     std::FILE* lines_ = nullptr;
     bool reaped_ = false;
 };
-
-/// main() where it is one; nothing else in this program runs then.
-int be_guest(std::vector<std::string> const& words);
 
 }  // namespace sinew::testing_support
