@@ -73,11 +73,9 @@ endfunction()
 # Target mpi_tests builds, and label mpi_tests has, what depends on which MPI it is: tests labelled mpi or run.
 add_custom_target(mpi_tests)
 
-# Optimised also under a sanitizer.
+# Optimised, as other tests are not.
 function(sinew_test_computes target)
-    if(SINEW_SANITIZE)
-        target_compile_options(${target} PRIVATE -O1)
-    endif()
+    target_compile_options(${target} PRIVATE -O1)
 endfunction()
 
 # Adds the sources to the executable that several tests share, and makes it for the first of them.
@@ -89,7 +87,7 @@ function(sinew_shared_test_program program)
     else()
         sinew_test_program(${program} "" SOURCES ${arg_SOURCES} LIBS ${arg_LIBS})
         set_target_properties(${program} PROPERTIES
-            UNITY_BUILD ${SINEW_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 8)
+            UNITY_BUILD ${SINEW_UNITY_TESTS} UNITY_BUILD_BATCH_SIZE 10)
         # Names of one test's anonymous namespace shadow nothing of the next one's, and are in no header.
         target_compile_options(${program} PRIVATE -Wno-shadow
             $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)

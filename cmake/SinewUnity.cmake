@@ -1,26 +1,55 @@
 # SPDX-License-Identifier: Apache-2.0
-# sinew_unity_by_folder(target): up to 8 sources of one folder are compiled as one.
+# Which sources a unity build compiles as one (SINEW_UNITY).
 #
+# sinew_unity_by_room(target): up to 14 sources of one room (src/pool, collectives, ...) are one.
 # The command takes single objects out of the library, and none that needs MPI: so those of src/world,
-# which it shares with programs that do, and those that call MPI stay by themselves, and no folder
+# which it shares with programs that do, and those that call MPI stay by themselves, and no room
 # is mixed with another.
-function(sinew_unity_by_folder target)
+function(sinew_unity_by_room target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
         cmake_path(GET source FILENAME name)
-        cmake_path(GET source PARENT_PATH folder)
-        if(NOT name MATCHES "\\.cpp$" OR name MATCHES "^mpi_" OR folder MATCHES "(world|kernels)$")
+        cmake_path(RELATIVE_PATH source BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE path)
+        if(NOT path MATCHES "^(src/[a-z]+|collectives)/.*\\.cpp$")
             continue()
         endif()
-        string(MAKE_C_IDENTIFIER "${folder}" id)
+        set(room ${CMAKE_MATCH_1})
+        if(name MATCHES "^mpi_" OR room STREQUAL "src/world" OR path MATCHES "/kernels/")
+            continue()
+        endif()
+        string(MAKE_C_IDENTIFIER ${room} id)
         if(NOT DEFINED count_${id})
             set(count_${id} 0)
         endif()
-        math(EXPR batch "${count_${id}} / 8")
+        math(EXPR batch "${count_${id}} / 14")
         math(EXPR count_${id} "${count_${id}} + 1")
-        cmake_path(GET folder FILENAME short)
         set_source_files_properties(${source} TARGET_DIRECTORY ${target}
-            PROPERTIES UNITY_GROUP ${short}_${batch})
+            PROPERTIES UNITY_GROUP ${id}_${batch})
+    endforeach()
+    set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
+endfunction()
+
+# sinew_unity_by_include(target header...): sources that include one of these headers, whose templates take
+# many times as long as the rest of a source, are compiled as one for each header; the others by 14.
+function(sinew_unity_by_include target)
+    get_target_property(sources ${target} SOURCES)
+    get_target_property(folder ${target} SOURCE_DIR)
+    set(count 0)
+    foreach(source IN LISTS sources)
+        file(STRINGS ${folder}/${source} includes REGEX "^#include")
+        set(group "")
+        foreach(header IN LISTS ARGN)
+            if(NOT group AND includes MATCHES "${header}")
+                string(MAKE_C_IDENTIFIER ${header} group)
+            endif()
+        endforeach()
+        if(NOT group)
+            math(EXPR batch "${count} / 14")
+            math(EXPR count "${count} + 1")
+            set(group others_${batch})
+        endif()
+        set_source_files_properties(${source} TARGET_DIRECTORY ${target}
+            DIRECTORY ${folder} PROPERTIES UNITY_GROUP ${group})
     endforeach()
     set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
 endfunction()

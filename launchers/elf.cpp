@@ -54,9 +54,9 @@ std::optional<std::string> read_text(ElfSource const& source, std::uint64_t offs
 }
 
 template <class Layout>
-class Reader {
+class ElfReader {
 public:
-    explicit Reader(ElfSource const& source) : source_(source) {}
+    explicit ElfReader(ElfSource const& source) : source_(source) {}
 
     Elf read() {
         Elf elf{.kind = Elf::Kind::malformed, .interpreter = {}, .needed = {}};
@@ -138,8 +138,8 @@ Elf read_elf(ElfSource const& source) {
         std::endian::native == std::endian::little ? ELFDATA2LSB : ELFDATA2MSB;
     elf.kind = Elf::Kind::foreign;
     if (ident[EI_DATA] != ours) return elf;
-    if (ident[EI_CLASS] == ELFCLASS64) return Reader<Layout64>(source).read();
-    if (ident[EI_CLASS] == ELFCLASS32) return Reader<Layout32>(source).read();
+    if (ident[EI_CLASS] == ELFCLASS64) return ElfReader<Layout64>(source).read();
+    if (ident[EI_CLASS] == ELFCLASS32) return ElfReader<Layout32>(source).read();
     return elf;
 }
 

@@ -68,9 +68,9 @@ private:
 };
 
 /// After the first thing that cannot be read everything reads as nothing, and `ended` is false.
-class Reader {
+class FenceReader {
 public:
-    explicit Reader(std::span<std::byte const> bytes) : rest_(bytes) {}
+    explicit FenceReader(std::span<std::byte const> bytes) : rest_(bytes) {}
 
     std::uint64_t number(std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
         std::uint64_t value = 0;
@@ -167,7 +167,7 @@ Bytes encode_down(FenceNode::Down const& down) {
 }
 
 std::optional<FenceNode::Up> decode_up(std::span<std::byte const> bytes) {
-    Reader in(bytes);
+    FenceReader in(bytes);
     if (in.number() != static_cast<std::uint8_t>(Tag::up)) return std::nullopt;
     FenceNode::Up up;
     up.key = in.key();
@@ -179,7 +179,7 @@ std::optional<FenceNode::Up> decode_up(std::span<std::byte const> bytes) {
 }
 
 std::optional<FenceNode::Down> decode_down(std::span<std::byte const> bytes) {
-    Reader in(bytes);
+    FenceReader in(bytes);
     if (in.number() != static_cast<std::uint8_t>(Tag::down)) return std::nullopt;
     FenceNode::Down down;
     down.key = in.key();

@@ -58,7 +58,7 @@ std::string info_of(hwloc_obj_t object, char const* key) {
     return value != nullptr ? value : "";
 }
 
-std::string kind_of(hwloc_obj_t device) {
+std::string device_kind(hwloc_obj_t device) {
     constexpr unsigned display = 0x03, network = 0x02, infiniband = 0x0207, accelerator = 0x12;
     unsigned const pci_class = device->attr->pcidev.class_id;
     if (pci_class >> 8 == display || pci_class >> 8 == accelerator) return "GPU or accelerator";
@@ -128,7 +128,7 @@ Section devices_section() {
     if (hwloc_topology_load(topology.get()) != 0) return table;
     hwloc_obj_t device = nullptr;
     while ((device = hwloc_get_next_pcidev(topology.get(), device)) != nullptr) {
-        std::string const kind = kind_of(device);
+        std::string const kind = device_kind(device);
         if (kind.empty()) continue;
         Section names = Section::array();
         add_names(device, names);

@@ -36,13 +36,13 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NameReply, id, ok, value)
 namespace {
 
 template <class T>
-constexpr char const* kind_of = "message";
+constexpr char const* message_name = "message";
 template <>
-constexpr char const* kind_of<AgentConfig> = "agent configuration";
+constexpr char const* message_name<AgentConfig> = "agent configuration";
 template <>
-constexpr char const* kind_of<Hello> = "hello";
+constexpr char const* message_name<Hello> = "hello";
 template <>
-constexpr char const* kind_of<Launch> = "launch order";
+constexpr char const* message_name<Launch> = "launch order";
 
 [[noreturn]] void refuse(char const* kind, std::size_t bytes, int reason) {
     // The text itself may hold the job's secret: not repeated.
@@ -66,7 +66,7 @@ T decode(std::string_view bytes) {
     try {
         return nlohmann::json::from_cbor(bytes).template get<T>();
     } catch (nlohmann::json::exception const& problem) {
-        refuse(kind_of<T>, bytes.size(), problem.id);
+        refuse(message_name<T>, bytes.size(), problem.id);
     }
 }
 
@@ -76,7 +76,7 @@ AgentConfig parse_config(std::string_view line) {
     try {
         return nlohmann::json::parse(line).get<AgentConfig>();
     } catch (nlohmann::json::exception const& problem) {
-        refuse(kind_of<AgentConfig>, line.size(), problem.id);
+        refuse(message_name<AgentConfig>, line.size(), problem.id);
     }
 }
 

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/error.hpp>
 #include <sinew/pipe.hpp>
 #include <sinew/process.hpp>
 #include <string>
 
+#include "benchmarks/pool/message.hpp"
 #include "benchmarks/pool/ours.hpp"
-#include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
 
 namespace {
-
-constexpr char const* message = "MESSAGE_";
-
-void check(std::string const& got) {
-    if (got != message) throw Error(text("a message arrived as '", got, "'"));
-}
 
 void echo(PipeEnd<std::string> end) {
     for (std::string word = end.recv(); !word.empty(); word = end.recv()) end.send(word);

@@ -1,21 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/error.hpp>
 #include <sinew/process.hpp>
 #include <sinew/queue.hpp>
 #include <string>
 
+#include "benchmarks/pool/message.hpp"
 #include "benchmarks/pool/ours.hpp"
-#include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
 
 namespace {
-
-constexpr char const* message = "MESSAGE_";
-
-void check(std::string const& got) {
-    if (got != message) throw Error(text("a message arrived as '", got, "'"));
-}
 
 void put_messages(Queue<std::uint64_t> orders, Queue<std::string> messages) {
     while (std::uint64_t const count = orders.get())

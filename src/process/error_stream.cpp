@@ -25,10 +25,10 @@ constexpr std::size_t kept = 2 * ErrorStream::tail_size;
 
 /// Writes to standard error, which may be slow (a pipe nobody reads, a terminal held by Ctrl-S), in
 /// a thread of its own, so that the runtime goes on. Lives as long as the program.
-class Writer {
+class StderrWriter {
 public:
-    static Writer& instance() {
-        static Writer* const writer = new Writer;
+    static StderrWriter& instance() {
+        static StderrWriter* const writer = new StderrWriter;
         return *writer;
     }
     static bool exists() { return made_; }
@@ -48,7 +48,7 @@ private:
         std::function<void()> written;
     };
 
-    Writer() {
+    StderrWriter() {
         made_ = true;
         sigset_t all, before;
         ::sigfillset(&all);  // SIGPIPE, too
@@ -129,14 +129,14 @@ bool ErrorStream::read_some() {
         cut_ = true;
     }
     unwritten_ += size;
-    Writer::instance().write(std::string(buffer.data(), size),
-                             [this, self = shared_from_this(), size] {
-                                 loop_.post([self, size] {
-                                     self->unwritten_ -= size;
-                                     self->watch();
-                                     self->tell_written();
-                                 });
-                             });
+    StderrWriter::instance().write(std::string(buffer.data(), size),
+                                   [this, self = shared_from_this(), size] {
+                                       loop_.post([self, size] {
+                                           self->unwritten_ -= size;
+                                           self->watch();
+                                           self->tell_written();
+                                       });
+                                   });
     if (unwritten_ >= most_unwritten) readable_ = {};
     return true;
 }
@@ -162,7 +162,7 @@ std::string ErrorStream::tail() const {
 }
 
 void finish_error_output(wire::Clock::duration patience) {
-    if (Writer::exists()) Writer::instance().finish(patience);
+    if (StderrWriter::exists()) StderrWriter::instance().finish(patience);
 }
 
 }  // namespace sinew::process

@@ -14,7 +14,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-int nap(int ms) {
+int leased_nap(int ms) {
     std::this_thread::sleep_for(std::chrono::milliseconds(ms));
     return ms;
 }
@@ -25,8 +25,8 @@ std::int64_t from_now(std::chrono::nanoseconds time) {
 
 void send_naps(Master& master, int ms, std::uint32_t count) {
     Writer arguments;
-    for (std::uint32_t i = 0; i < count; ++i) add_arguments<nap>(arguments, ms);
-    master.job<nap, int>(1);
+    for (std::uint32_t i = 0; i < count; ++i) add_arguments<leased_nap>(arguments, ms);
+    master.job<leased_nap, int>(1);
     master.batch({.job = 1, .batch = 7, .first = 0, .count = count, .attempt = 1, .transfer = 0},
                  arguments);
 }

@@ -26,7 +26,7 @@ bool until_asked() {
         std::this_thread::sleep_for(1ms);
     return token.stop_requested();
 }
-void nap(std::uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+void limited_nap(std::uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 void leave(std::uint64_t) { std::exit(0); }
 std::uint64_t eat(std::uint64_t bytes) {
     static std::vector<char> eaten;
@@ -71,10 +71,10 @@ TEST(WorkerLimits, AsksATaskToStopAtItsSoftLimit) {
 
 TEST(WorkerLimits, EndsAtTheHardLimitAndSaysWhichTask) {
     Master master;
-    master.job<&nap, std::uint64_t>(1, 0, 50'000'000);
+    master.job<&limited_nap, std::uint64_t>(1, 0, 50'000'000);
     Writer writer;
-    add_arguments<&nap>(writer, std::uint64_t{1});
-    add_arguments<&nap>(writer, std::uint64_t{60000});
+    add_arguments<&limited_nap>(writer, std::uint64_t{1});
+    add_arguments<&limited_nap>(writer, std::uint64_t{60000});
     master.batch({1, 10, 0, 2, 1, 0}, writer);
     auto const status = master.wait_end();
     EXPECT_EQ(WTERMSIG(status), SIGKILL);
@@ -84,11 +84,11 @@ TEST(WorkerLimits, EndsAtTheHardLimitAndSaysWhichTask) {
 
 TEST(WorkerLimits, DoNotConcernOtherTasks) {
     Master master;
-    master.job<&nap, std::uint64_t>(1, 0, 100'000'000);
-    master.job<&nap, std::uint64_t>(2);
+    master.job<&limited_nap, std::uint64_t>(1, 0, 100'000'000);
+    master.job<&limited_nap, std::uint64_t>(2);
     for (std::uint64_t b = 1; b <= 10; ++b) {
-        master.batch({1, 2 * b, 0, 1, 1, 0}, one<&nap>(1));
-        master.batch({2, 2 * b + 1, 0, 1, 1, 0}, one<&nap>(b == 5 ? 300 : 10));
+        master.batch({1, 2 * b, 0, 1, 1, 0}, one<&limited_nap>(1));
+        master.batch({2, 2 * b + 1, 0, 1, 1, 0}, one<&limited_nap>(b == 5 ? 300 : 10));
     }
     ASSERT_TRUE(master.wait([&] { return master.settled(21, 1) || master.gone(); }));
     EXPECT_FALSE(master.gone());
@@ -96,8 +96,8 @@ TEST(WorkerLimits, DoNotConcernOtherTasks) {
 
 TEST(WorkerLimits, LeaveTheRunningTaskBehindWhenKilled) {
     Master master;
-    master.job<&nap, std::uint64_t>(1);
-    master.batch({1, 77, 0, 1, 1, 0}, one<&nap>(60000));
+    master.job<&limited_nap, std::uint64_t>(1);
+    master.batch({1, 77, 0, 1, 1, 0}, one<&limited_nap>(60000));
     ASSERT_TRUE(master.wait([&] { return master.page->running.load() != nothing_running; }));
     master.process->kill(SIGKILL);
     EXPECT_EQ(WTERMSIG(master.wait_end()), SIGKILL);
@@ -121,8 +121,8 @@ TEST(WorkerLimits, EndsWhenTheLeaseIsOver) {
     for (bool const busy : {false, true}) {
         Master master(start);
         ASSERT_TRUE(master.wait_ready());
-        master.job<&nap, std::uint64_t>(1);
-        if (busy) master.batch({1, 10, 0, 1, 1, 0}, one<&nap>(60000));
+        master.job<&limited_nap, std::uint64_t>(1);
+        if (busy) master.batch({1, 10, 0, 1, 1, 0}, one<&limited_nap>(60000));
         EXPECT_EQ(WTERMSIG(master.process->wait()), SIGKILL);
         EXPECT_EQ(verdict(master), Verdict::lease_over) << busy;
     }
@@ -133,8 +133,8 @@ TEST(WorkerLimits, KeepTheLeaseAndTheLinkDuringLongTasks) {
     start.lease_ms = 1000;
     Master master(start);
     ASSERT_TRUE(master.wait_ready());
-    master.job<&nap, std::uint64_t>(1);
-    master.batch({1, 10, 0, 1, 1, 0}, one<&nap>(3000));
+    master.job<&limited_nap, std::uint64_t>(1);
+    master.batch({1, 10, 0, 1, 1, 0}, one<&limited_nap>(3000));
     int alive = 0;
     auto const silent = [&] { return ++alive, master.heard[10].done == 1; };
     ASSERT_TRUE(master.wait(silent));

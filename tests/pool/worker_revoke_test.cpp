@@ -116,17 +116,17 @@ TEST(WorkerRevoke, GivesBackExactlyWhatIsNotExecuted) {
     }
 }
 
-void nap(std::uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+void revoked_nap(std::uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 TEST(WorkerRevoke, IsAnsweredWhileALongTaskRuns) {
     Master master;
-    master.job<&nap, std::uint64_t>(1);
+    master.job<&revoked_nap, std::uint64_t>(1);
     Writer writer;
-    add_arguments<&nap>(writer, std::uint64_t{60000});
-    add_arguments<&nap>(writer, std::uint64_t{0});
+    add_arguments<&revoked_nap>(writer, std::uint64_t{60000});
+    add_arguments<&revoked_nap>(writer, std::uint64_t{0});
     master.batch({1, 10, 0, 2, 1, 0}, writer);
     Writer queued;
-    add_arguments<&nap>(queued, std::uint64_t{0});
+    add_arguments<&revoked_nap>(queued, std::uint64_t{0});
     master.batch({1, 11, 2, 1, 1, 0}, queued);
     ASSERT_TRUE(master.wait([&] { return master.page->running.load() == running_word(10, 0); }));
     master.send(Kind::revoke, BatchHead{10});

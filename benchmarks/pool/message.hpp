@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+#include <sinew/error.hpp>
+#include <string>
+
+#include "benchmarks/support/text.hpp"
+
+namespace sinew::bench {
+
+/// What queues and pipes are measured with; as Fiber's own benchmark has it.
+inline constexpr char const* message = "MESSAGE_";
+
+inline void check(std::string const& got) {
+    if (got != message) throw Error(text("a message arrived as '", got, "'"));
+}
+
+}  // namespace sinew::bench
