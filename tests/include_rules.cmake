@@ -46,7 +46,7 @@ set(third_party
     "hwloc(\\.h$|/): src/world/ src/process/cores\\.cpp launchers/"
     "asio: src/wire/ benchmarks/"
     "cereal/: include/sinew/archive\\.hpp tests/ examples/"
-    "openssl/: src/wire/ src/task/ tests/wire/"
+    "openssl/: src/wire/ src/base/sha256 tests/wire/"
     "pmix: launchers/pmix/ src/world/pmix_ tests/launchers/pmix/"
     "zmq: benchmarks/peers/"
     "grpcpp/: benchmarks/peers/"

@@ -50,8 +50,12 @@ struct ManagerOptions {
     /// How often the process is started anew when it dies, with its objects: see ObjectRestarted,
     /// Object::refresh.
     std::uint32_t max_restarts = 0;
-    /// Of objects that are made anew; with max_restarts.
+    /// Of objects that are made anew; with max_restarts, or a folder.
     Checkpoints checkpoints = {};
+    /// A folder in which published objects outlive this process too, on a disk that keeps what it was given:
+    /// a manager that begins with it has those that are there, as their last checkpoints have them (see
+    /// Manager::lookup). It is made for this user alone; one manager at a time has it. Empty: none.
+    std::string folder = {};
     /// What its process does before it serves: `.initializer = sinew::initializer<load>(path)`. The
     /// manager does not start where that throws.
     Initializer initializer = {};
@@ -88,7 +92,8 @@ struct ConnectOptions {
 class Manager {
 public:
     /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError, and what a
-    /// Meta throws that the host has not.
+    /// Meta throws that the host has not; of ManagerOptions::folder also UsageError (another has it, others
+    /// may write to it, a type there is not this program's) and DecodeError (it is damaged).
     explicit Manager(ManagerOptions options = {});
     /// The manager of another family, that is: of a program of the same build which this one was not
     /// started by, nor has started. It must listen for such. Throws ConnectFailed (nobody is there, the

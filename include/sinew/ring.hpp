@@ -31,6 +31,10 @@ struct RingOptions {
     /// A ring that lost a member starts again, wholly, so many times. Exceptions of members do not
     /// start it again.
     int max_restarts = 0;
+    /// A folder in which the last commit outlives this process too, on a disk that keeps what it was given:
+    /// see RingMember::commit. A ring of as many members that begins with one which has a commit goes on
+    /// from that. It is made for this user alone; one ring at a time has it. Empty: in memory only.
+    std::string folder = {};
     /// Until all members have joined.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
     /// When a member has failed, what the others get between SIGTERM and SIGKILL.
@@ -111,8 +115,9 @@ public:
 
     /// Starts the members and waits until all have returned: their statuses, by rank. Throws
     /// RingFailed when one has died, thrown or not come up, after the others have been ended, within
-    /// two seconds and by SIGKILL at the latest; SystemError (no more processes or descriptors);
-    /// UsageError (no sinew::init). A ring can be run again, by one thread at a time.
+    /// two seconds and by SIGKILL at the latest; SystemError (no more processes or descriptors; a
+    /// RingOptions::folder that cannot be read); UsageError (no sinew::init; a folder that is another
+    /// ring's, or of another size); DecodeError (what lies there is damaged). A ring can be run again, by one thread at a time.
     std::vector<RingStatus> run();
 
     int size() const;

@@ -59,14 +59,16 @@ public:
     /// Gives a copy of `value` to the process that started the ring, from which committed() has it
     /// when the ring starts again. Collective: returns when every member has made its n-th commit,
     /// which all count together, or none. The ring fails when a member does not come to it within
-    /// SINEW_TIMEOUT.
+    /// SINEW_TIMEOUT. With RingOptions::folder, it counts once it is on the disk; where that fails, all
+    /// members throw SystemError, it does not count, and they may go on.
     template <class T>
     void commit(T const& value) {
         Writer writer;
         encode(writer, value);
         commit_state(typeid(T).name(), writer.bytes());
     }
-    /// This member's part of the last commit, of this start of the ring or of an earlier one. Nothing:
+    /// This member's part of the last commit, of this start of the ring or of an earlier one, or of an
+    /// earlier program's in RingOptions::folder. Nothing:
     /// there was none. UsageError: it was of another type.
     template <class T>
     std::optional<T> committed() const {

@@ -119,9 +119,11 @@ void Desk::to_maker(std::shared_ptr<process::Peer> const& peer, process::Letter 
                bytes_of("the manager is gone for good (it was shut down by its maker)"));
 }
 
-std::shared_ptr<Maker> Desk::add_maker(Maker::Options options, Maker::Hands hands) {
+std::shared_ptr<Maker> Desk::add_maker(Maker::Options options, std::unique_ptr<LedgerFolder> folder,
+                                       Maker::Hands hands) {
     auto const lineage = ++lineages_;
-    auto maker = std::make_shared<Maker>(mail_, lineage, std::move(options), std::move(hands));
+    auto maker = std::make_shared<Maker>(mail_, lineage, std::move(options), std::move(folder),
+                                         std::move(hands));
     makers_.emplace(lineage, maker);
     return maker;
 }

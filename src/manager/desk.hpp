@@ -32,8 +32,9 @@ public:
     std::shared_ptr<Connection> connection(process::ProcessAddress const& address,
                                            std::size_t most_pending,
                                            std::shared_ptr<Line const> line = nullptr);
-    /// Of managers that this process made, and starts anew when they die.
-    std::shared_ptr<Maker> add_maker(Maker::Options options, Maker::Hands hands);
+    /// Of managers that this process made, and starts anew when they die, or keeps in a folder.
+    std::shared_ptr<Maker> add_maker(Maker::Options options, std::unique_ptr<LedgerFolder> folder,
+                                     Maker::Hands hands);
     void remove_maker(std::uint64_t lineage) { makers_.erase(lineage); }
     /// Where a manager is whose process of that line is gone. Waits; throws ObjectLost, Timeout.
     Place place_after(Lock& lock, Line const& lost, Clock::time_point deadline);

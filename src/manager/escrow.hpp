@@ -52,8 +52,11 @@ public:
                       std::shared_ptr<Parcel> const& parcel);
     /// The state is saved, and on its way.
     void saved(ObjectId object, Record record, std::size_t bytes);
-    /// It could not be saved: what depends on that, to be changed before `kept`.
-    Parcels const& depending(Record record) { return under_way_.at(record).parcels; }
+    /// It could not be saved, or kept: what depends on that, to be changed before `kept`.
+    Parcels depending(Record record) const {
+        auto const found = under_way_.find(record);
+        return found == under_way_.end() ? Parcels() : found->second.parcels;
+    }
 
     /// Something else of the object is on its way: that it was made, on which all else depends.
     Record sent(ObjectId object);

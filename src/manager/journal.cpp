@@ -117,6 +117,15 @@ void Journal::kept(Escrow::Record record) {
     hands_.append(kept.save, std::move(save));
 }
 
+void Journal::not_kept(Escrow::Record record, std::string const& why) {
+    ErrorRecord error;
+    error.type = "sinew::SystemError";
+    error.what = text("it was executed, but is not kept: ", why);
+    log_warning(error.what);
+    for (auto const& each : escrow_.depending(record)) turn_into_failures(*each, error);
+    kept(record);
+}
+
 void Journal::remade() { send(Op::remade, 0, record_of({.key = line_.key})); }
 
 void Journal::open() {

@@ -50,6 +50,8 @@ public:
     bool can_save(ObjectId object) const { return escrow_.can_save(object); }
     /// The maker has it.
     void kept(Escrow::Record record);
+    /// The maker has it, but not where it was to be, too: what depends on it fails.
+    void not_kept(Escrow::Record record, std::string const& why);
     /// To the maker: all objects are there again.
     void remade();
     /// The manager ends: nothing is kept any more, and all answers leave.

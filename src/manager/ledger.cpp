@@ -25,6 +25,18 @@ void Ledger::state(ObjectId object, std::uint64_t version, Bytes state) {
     entry.state = std::make_shared<Bytes const>(std::move(state));
 }
 
+// A life of a manager counts its objects from the lower end of 2^40 ids.
+void Ledger::take_up(Entry entry) {
+    constexpr ObjectId of_earlier_makers = ObjectId{1} << 39;
+    auto const id = of_earlier_makers + entry.file;
+    entries_[id] = std::move(entry);
+}
+
+Ledger::Entry* Ledger::find(ObjectId object) {
+    auto const found = entries_.find(object);
+    return found == entries_.end() ? nullptr : &found->second;
+}
+
 void Ledger::begin_anew() {
     std::erase_if(entries_, [](auto const& each) { return each.second.maker == 0; });
     for (auto& [object, entry] : entries_) entry.version = 0;

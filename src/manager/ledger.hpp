@@ -24,6 +24,7 @@ public:
         bool detached = false;
         std::set<std::string> names;
         std::shared_ptr<Bytes const> arguments;
+        std::uint64_t file = 0;     ///< its number in the maker's folder; 0: it is not there
         std::uint64_t version = 0;  ///< of the state
         std::shared_ptr<Bytes const> state;
     };
@@ -34,12 +35,16 @@ public:
     /// Of several, the one of the highest version counts, however they arrive.
     void state(ObjectId object, std::uint64_t version, Bytes state);
     void ended(ObjectId object) { entries_.erase(object); }
+    /// Of an earlier maker. It gets an id that no object of this one's has.
+    void take_up(Entry entry);
 
     /// The process they came from is dead: what had not wholly arrived never will, and the next one
     /// counts its versions anew.
     void begin_anew();
     /// Those that can be made again.
     std::map<ObjectId, Entry> const& entries() const { return entries_; }
+    /// Null: there is none.
+    Entry* find(ObjectId object);
 
 private:
     std::map<ObjectId, Entry> entries_;

@@ -41,9 +41,14 @@ Place Place::decode_from(Reader& reader) {
     return {std::move(address), Line::decode_from(reader)};
 }
 
-Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands)
+Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options,
+             std::unique_ptr<LedgerFolder> folder, Hands hands)
     : mail_(mail), lineage_(lineage), key_(random_key()), options_(std::move(options)),
-      hands_(std::move(hands)), lives_(options_.max_restarts) {}
+      hands_(std::move(hands)), lives_(options_.max_restarts), folder_(std::move(folder)) {
+    if (!folder_) return;
+    for (auto& entry : folder_->load()) ledger_.take_up(std::move(entry));
+    writing_.emplace(mail_.runtime().loop());
+}
 
 Line Maker::line() const {
     return {mail_.own_address(), lineage_, lives_.incarnation(), lives_.most_restarts(),
@@ -59,7 +64,7 @@ Line Maker::line_to_start() const {
 void Maker::ready(process::ProcessAddress const& address) {
     if (is_decided()) return;
     address_ = address;
-    if (lives_.incarnation() == 0) return now_alive();
+    if (ledger_.entries().empty()) return now_alive();
     mail_.on_loop([&] { remake_all(address); });
 }
 
@@ -139,6 +144,7 @@ void Maker::start() {
 
 void Maker::end(std::string const& why) {
     timer_ = {};
+    writing_.reset();
     lives_.end(why);
     tell_those_who_ask(false);
 }
@@ -147,9 +153,25 @@ void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter c
     if (static_cast<Op>(letter.head.op) != Op::where) {
         if (letter.head.epoch != lives_.incarnation()) return;  // of one that is dead
         if (!record(letter) || letter.head.number == 0) return;
-        auto head = manager::head(Op::kept, key_, letter.head.number);
-        head.epoch = lives_.incarnation();
-        return mail_.send(peer, head);
+        auto const head = letter.head;
+        auto work = to_be_written(letter);
+        if (!work) return answer(peer, Op::kept, head);
+        auto const written = [this, peer, head](std::exception_ptr const& error) {
+            mail_.on_loop([&] {
+                try {
+                    if (error) std::rethrow_exception(error);
+                    answer(peer, Op::kept, head);
+                } catch (std::exception const& problem) {
+                    answer(peer, Op::unkept, head, problem.what());
+                }
+            });
+        };
+        try {
+            writing_->add(std::move(work), written);
+        } catch (SystemError const& problem) {
+            answer(peer, Op::unkept, head, problem.what());
+        }
+        return;
     }
     auto bytes = letter.bytes;
     auto const lost = process::take_value<std::uint64_t>(bytes);
@@ -160,6 +182,38 @@ void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter c
     if (!is_decided()) return;
     doubts_ = mail_.runtime().loop().after(
         doubt, [this] { mail_.on_loop([this] { tell_those_who_ask(true); }); });
+}
+
+void Maker::answer(std::shared_ptr<process::Peer> const& peer, Op op,
+                   process::LetterHead const& record, std::string const& words) {
+    if (record.epoch != lives_.incarnation()) return;  // it is dead meanwhile
+    auto head = manager::head(op, key_, record.number);
+    head.epoch = record.epoch;
+    mail_.send(peer, head, bytes_of(words));
+}
+
+// What has a name, and is recorded already. Empty: nothing.
+std::function<void()> Maker::to_be_written(process::Letter const& letter) {
+    auto const op = static_cast<Op>(letter.head.op);
+    bool const whole = op == Op::made || op == Op::named;
+    if (!writing_ || (!whole && op != Op::state)) return {};
+    auto bytes = letter.bytes;
+    auto const head = process::take_value<RecordHead>(bytes);
+    auto* const entry = ledger_.find(head->object);
+    // With what is missing yet comes the rest.
+    if (entry == nullptr || entry->maker == 0 || entry->names.empty()) return {};
+    if (entry->file == 0) entry->file = folder_->new_number();
+    return folder_->writing(*entry, whole);
+}
+
+// One with a name lives as long as its manager, unless it could not be made again.
+void Maker::destroyed(ObjectId id) {
+    if (auto const* const entry = ledger_.find(id); entry != nullptr && entry->file != 0)
+        log_warning(
+            text(options_.name, ": the object published as ", *entry->names.begin(),
+                 " could not be made again. What it was made of, and its last state, stay in ",
+                 folder_->path(), " until another is published under that name"));
+    ledger_.ended(id);
 }
 
 bool Maker::record(process::Letter const& letter) {
@@ -184,7 +238,7 @@ bool Maker::record(process::Letter const& letter) {
             ledger_.detached(head->object);
             break;
         case Op::destroyed:
-            ledger_.ended(head->object);
+            destroyed(head->object);
             break;
         default:
             return false;

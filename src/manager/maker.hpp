@@ -10,9 +10,11 @@
 #include <vector>
 
 #include "src/manager/ledger.hpp"
+#include "src/manager/ledger_folder.hpp"
 #include "src/manager/line.hpp"
 #include "src/manager/lives.hpp"
 #include "src/manager/protocol.hpp"
+#include "src/process/background_work.hpp"
 #include "src/process/queue_mail.hpp"
 
 namespace sinew::manager {
@@ -42,7 +44,10 @@ public:
         Checkpoints checkpoints;
         std::chrono::nanoseconds start_timeout;
     };
-    Maker(process::Mail& mail, std::uint64_t lineage, Options options, Hands hands);
+    /// `folder`: where it is kept, too, what objects with names are made of; null: nowhere. Those that are
+    /// there are made again in the first process. Throws what LedgerFolder::load throws.
+    Maker(process::Mail& mail, std::uint64_t lineage, Options options,
+          std::unique_ptr<LedgerFolder> folder, Hands hands);
     Maker(Maker const&) = delete;
 
     /// Of the process that starts, or is there; the key apart.
@@ -74,6 +79,10 @@ private:
     void send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
                      Ledger::Entry const& entry);
     bool record(process::Letter const& letter);
+    std::function<void()> to_be_written(process::Letter const& letter);
+    void answer(std::shared_ptr<process::Peer> const& peer, Op op,
+                process::LetterHead const& record, std::string const& words = "");
+    void destroyed(ObjectId object);
     void now_alive();
     void tell(Asker const& asker);
     void tell_those_who_ask(bool also_of_the_same);
@@ -89,6 +98,8 @@ private:
     Hands const hands_;
     Lives lives_;
     Ledger ledger_;
+    std::unique_ptr<LedgerFolder> const folder_;
+    std::optional<process::BackgroundWork> writing_;  ///< to it, until the end
     process::ProcessAddress address_;
     std::vector<Asker> askers_;
     std::condition_variable changed_;

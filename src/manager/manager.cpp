@@ -40,18 +40,31 @@ std::string manager::seconds(std::chrono::nanoseconds time) {
 
 void Manager::State::start() {
     if (!options.listen.empty() && !options.authkey) options.authkey = AuthKey::random();
+    std::unique_ptr<manager::LedgerFolder> folder;
+    if (!options.folder.empty()) folder = std::make_unique<manager::LedgerFolder>(options.folder);
     Lock lock(desk.mail().guard());
-    if (options.max_restarts > 0) add_maker();
+    if (options.max_restarts > 0 || folder) add_maker(std::move(folder));
     launch();
     wait_for_ready(lock);
     begun = true;
     if (!maker) connection = desk.connection(*address, options.max_pending_calls);
     else if (ended) maker->died(ended->text());
+    if (maker) wait_for_objects(lock);
 }
 
-void Manager::State::add_maker() {
+// Those of the folder are made in the first process.
+void Manager::State::wait_for_objects(Lock& lock) {
+    try {
+        maker->wait_for_place(lock, std::nullopt, after(options.start_timeout));
+    } catch (ObjectLost const& error) {
+        throw StartFailed(error.what());
+    }
+}
+
+void Manager::State::add_maker(std::unique_ptr<manager::LedgerFolder> folder) {
     maker = desk.add_maker(
         {options.name, options.max_restarts, options.checkpoints, options.start_timeout},
+        std::move(folder),
         {.start = [this] { launch(); },
          .kill = [this] { child->signal(SIGKILL); },
          .alive =

@@ -25,10 +25,11 @@ struct Manager::State {
     explicit State(ManagerOptions options_) : options(std::move(options_)) {}
 
     void start();
-    void add_maker();
+    void add_maker(std::unique_ptr<manager::LedgerFolder> folder);
     void launch();
     void listen();
     void wait_for_ready(process::Lock& lock);
+    void wait_for_objects(process::Lock& lock);
     std::shared_ptr<manager::Connection> current(process::Lock& lock);
     void remove_maker();
     std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,

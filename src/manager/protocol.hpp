@@ -44,6 +44,7 @@ enum class Op : std::uint16_t {
     kept = 28,   ///< to the manager: the record of that number is kept
     remake,      ///< to the manager: an object, as a RemakeHead and what follows
     all,         ///< to the manager: there are `number` objects to be made again
+    unkept,      ///< to the manager: the record of that number could not be kept; words
 
     value = 32,  ///< the result
     done,        ///< a one-way call is over

@@ -57,7 +57,7 @@ void Server::checkpoint(Caller& from, Letter const& letter) {
             journal_ ? "the object has no state to be kept (it is gone, or its type is not "
                        "sinew::Keepable). Give it save() and restore()"
                      : "nothing keeps the object's state (its manager is not started anew when it "
-                       "dies). Set ManagerOptions::max_restarts";
+                       "dies, and has no folder). Set ManagerOptions::max_restarts, or folder";
         return answer(from, Op::refused, letter.head.number, bytes_of(why));
     }
     Call call;
@@ -76,6 +76,8 @@ void Server::from_maker(Letter const& letter) {
     switch (static_cast<Op>(letter.head.op)) {
         case Op::kept:
             return journal_->kept(letter.head.number);
+        case Op::unkept:
+            return journal_->not_kept(letter.head.number, std::string(text_of(letter.bytes)));
         case Op::remake:
             return remake(letter);
         case Op::all:

@@ -14,12 +14,19 @@ bool Commits::add(int rank, std::uint64_t number, State state) {
     if (number != count_ + 1 || next)
         throw DecodeError(text("rank ", rank, " of a ring made commit ", number, " where ",
                                count_ + 1, " was due"));
-    next = std::move(state);
-    if (++arrived_ < next_.size()) return false;
+    next = std::make_shared<State const>(std::move(state));
+    return ++arrived_ == next_.size();
+}
+
+void Commits::settle() {
     std::swap(last_, next_);
     ++count_;
     drop_pending();
-    return true;
+}
+
+void Commits::resume(std::uint64_t count, States last) {
+    count_ = count;
+    last_ = std::move(last);
 }
 
 void Commits::drop_pending() {
@@ -30,7 +37,7 @@ void Commits::drop_pending() {
 std::vector<int> Commits::those_with(bool made) const {
     std::vector<int> found;
     for (std::size_t rank = 0; rank < next_.size(); ++rank)
-        if (next_[rank].has_value() == made) found.push_back(static_cast<int>(rank));
+        if ((next_[rank] != nullptr) == made) found.push_back(static_cast<int>(rank));
     return found;
 }
 

@@ -24,10 +24,10 @@ constexpr auto patience_with_leavers = std::chrono::seconds(30);
 
 }  // namespace
 
-Crew::Crew(Plan const& plan, Commits& commits, int epoch)
-    : plan_(plan), commits_(commits), epoch_(epoch), runtime_(Runtime::instance()),
-      children_(static_cast<std::size_t>(plan.size)), silent_(children_.size()),
-      silences_(children_.size()) {
+Crew::Crew(Plan const& plan, Commits& commits, Keeping* keeping, int epoch)
+    : plan_(plan), commits_(commits), keeping_(keeping), epoch_(epoch),
+      runtime_(Runtime::instance()), children_(static_cast<std::size_t>(plan.size)),
+      silent_(children_.size()), silences_(children_.size()), self_(std::make_shared<Crew*>(this)) {
     table_.epoch = epoch;
     table_.key = wire::Secret::random().hex();
     std::lock_guard const lock(runtime_.guard());
@@ -72,6 +72,7 @@ Node const& Crew::node_of(int rank) const {
 
 Crew::~Crew() {
     std::lock_guard const lock(runtime_.guard());
+    self_ = {};
     timer_ = {};
     commit_timer_ = {};
     silences_.clear();
@@ -87,16 +88,17 @@ Order Crew::order_of(int rank) const {
 }
 
 Order Crew::order(int rank) const {
-    return {.rank = rank,
-            .size = plan_.size,
-            .epoch = epoch_,
-            .name = plan_.options.name,
-            .listener = table_.listeners[static_cast<std::size_t>(rank)],
-            .address = node_of(rank).is_here() ? plan_.address : "",
-            .spans = table_.nodes.back() > 0,
-            .work = plan_.work,
-            .commits = commits_.count(),
-            .committed = commits_.state(rank)};
+    return {
+        .rank = rank,
+        .size = plan_.size,
+        .epoch = epoch_,
+        .name = plan_.options.name,
+        .listener = table_.listeners[static_cast<std::size_t>(rank)],
+        .address = node_of(rank).is_here() ? plan_.address : "",
+        .spans = table_.nodes.back() > 0,
+        .work = plan_.work,
+        .commits = commits_.count(),
+        .committed = commits_.state(rank) ? std::optional(*commits_.state(rank)) : std::nullopt};
 }
 
 Table Crew::table() const {
@@ -213,22 +215,58 @@ void Crew::commit(int rank, std::uint64_t number, State state) {
         return watch_commits();
     }
     commit_timer_ = {};
+    if (keeping_ != nullptr) return keep_commit();
+    commits_.settle();
     to_all(kinds::committed);
+    changed_.notify_all();
+}
+
+void Crew::keep_commit() {
+    being_kept_ = true;
+    commit_timer_ = runtime_.loop().after(plan_.commit_timeout, [this] { accuse_folder(); });
+    try {
+        keeping_->work.add(keeping_->file.writing(commits_.count() + 1, commits_.next()),
+                           [weak = std::weak_ptr<Crew*>(self_)](std::exception_ptr const& error) {
+                               if (auto const self = weak.lock()) (*self)->kept(error);
+                           });
+    } catch (...) {
+        kept(std::current_exception());
+    }
+}
+
+void Crew::kept(std::exception_ptr const& error) try {
+    being_kept_ = false;
+    commit_timer_ = {};
+    if (error) std::rethrow_exception(error);
+    commits_.settle();
+    to_all(kinds::committed);
+    changed_.notify_all();
+} catch (std::exception const& problem) {
+    auto const* const system = dynamic_cast<SystemError const*>(&problem);
+    refusal_ = {text(plan_.options.name, ": commit ", commits_.count() + 1,
+                     " does not count: ", problem.what()),
+                system != nullptr ? system->error_number() : 0};
+    commits_.drop_pending();
+    auto const words = to_bytes(*refusal_);
+    for (auto const& each : children_)
+        if (each) each->control().send_now(kinds::refused, 0, {words});
     changed_.notify_all();
 }
 
 /// A member that has returned will not commit any more.
 void Crew::watch_commits() {
-    if (!commits_.pending()) return;
+    if (!commits_.pending() || being_kept_) return;
     for (int const rank : commits_.missing())
         if (record(rank).returned) return accuse_uncommitted(false);
 }
 
 void Crew::commit_of_caller(std::uint64_t number, State const& state) {
     std::unique_lock lock(runtime_.guard());
+    refusal_.reset();
     if (!failing_) commit(0, number, state);
-    changed_.wait(lock, [&] { return failing_ || commits_.count() >= number; });
+    changed_.wait(lock, [&] { return failing_ || refusal_ || commits_.count() >= number; });
     if (commits_.count() >= number) return;
+    if (refusal_) throw SystemError(refusal_->what, refusal_->error_number);
     auto const first = judge(records_);
     throw PeerLost(text("rank 0 of ", plan_.size, " of ", plan_.options.name, ": commit ", number,
                         " cannot be made (", rank_text(first ? first->rank : 0),

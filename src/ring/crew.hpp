@@ -11,7 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "src/process/background_work.hpp"
 #include "src/process/nursery.hpp"
+#include "src/ring/commit_file.hpp"
 #include "src/ring/commits.hpp"
 #include "src/ring/protocol.hpp"
 #include "src/ring/seat.hpp"
@@ -29,6 +31,13 @@ struct Plan {
     std::string address;  ///< of this host
 };
 
+/// Where a ring's commits are written before they count.
+struct Keeping {
+    Keeping(CommitFile file_, wire::Loop& loop) : file(std::move(file_)), work(loop) {}
+    CommitFile const file;
+    process::BackgroundWork work;
+};
+
 /// The members of a ring from one start to the end of all of them. What happens to them happens on
 /// the runtime's thread; the methods are for the thread that runs the ring.
 ///
@@ -36,7 +45,8 @@ struct Plan {
 /// and have `notice` for saying so; then SIGTERM, and SIGKILL after `grace`.
 class Crew {
 public:
-    Crew(Plan const& plan, Commits& commits, int epoch);
+    /// `keeping`: where commits are kept besides; null: nowhere.
+    Crew(Plan const& plan, Commits& commits, Keeping* keeping, int epoch);
     Crew(Crew const&) = delete;
     Crew& operator=(Crew const&) = delete;
     /// Kills whoever is left.
@@ -47,7 +57,8 @@ public:
     bool assemble(Seat const* caller);
     Order order_of(int rank) const;
     Table table() const;
-    /// Of rank 0 where it is the caller. Throws PeerLost when the ring fails meanwhile.
+    /// Of rank 0 where it is the caller. Throws PeerLost when the ring fails meanwhile; SystemError when it
+    /// could not be kept.
     void commit_of_caller(std::uint64_t number, State const& state);
     void caller_returned();
     void caller_failed(ErrorRecord const& record, std::exception_ptr thrown);
@@ -68,6 +79,8 @@ private:
     void all_have_joined();
     void returned(int rank);
     void commit(int rank, std::uint64_t number, State state);
+    void keep_commit();
+    void kept(std::exception_ptr const& error);
     void watch_commits();
     void ended(int rank, process::ChildEnd const& how);
     void note_liveness(int rank, wire::Liveness now);
@@ -77,6 +90,7 @@ private:
     void fail(int rank, std::string const& accusation = "");
     void accuse_absent();
     void accuse_uncommitted(bool time_is_over);
+    void accuse_folder();
     void accuse_remaining();
     void end_others();
     void signal_all(int number);
@@ -85,6 +99,7 @@ private:
 
     Plan const& plan_;
     Commits& commits_;
+    Keeping* const keeping_;
     int const epoch_;
     process::Runtime& runtime_;
     std::condition_variable changed_;
@@ -99,6 +114,9 @@ private:
     wire::Loop::Handle timer_, commit_timer_;
     bool met_ = false, leaving_ = false, failing_ = false, given_up_ = false;
     bool caller_over_ = true;
+    bool being_kept_ = false;         ///< the commit that is whole
+    std::optional<Refusal> refusal_;  ///< of the caller's last commit
+    std::shared_ptr<Crew*> self_;     ///< for what may come after its end
     int failures_ = 0;
 };
 

@@ -93,6 +93,13 @@ void Crew::accuse_uncommitted(bool time_is_over) {
     }
 }
 
+// Of one member, as a ring fails by one.
+void Crew::accuse_folder() {
+    fail(0, text("has made commit ", commits_.count() + 1, ", which ", plan_.options.folder,
+                 " has not taken within ", seconds(plan_.commit_timeout),
+                 " s. Does its disk answer? SINEW_TIMEOUT sets the deadline"));
+}
+
 void Crew::accuse_remaining() {
     for (int rank = first_child(); rank < plan_.size; ++rank)
         if (!record(rank).ended)

@@ -76,16 +76,19 @@ Parent::Parent(process::ChildStart& start) {
 
 void Parent::hear(wire::Message const& message) {
     if (message.kind == kinds::leave) may_leave_ = true;
-    if (message.kind == kinds::committed) ++committed_;
+    if (message.kind == kinds::refused) refusal_ = from_bytes<Refusal>(message.payload);
+    if (message.kind == kinds::committed || message.kind == kinds::refused) answered_ = true;
     changed_.notify_all();
 }
 
 void Parent::commit(std::uint64_t number, State const& state) {
     auto const bytes = to_bytes(state);
     std::unique_lock lock(Runtime::instance().guard());
-    auto const before = committed_;
+    answered_ = false;
     bulk_->send_now(kinds::commit, 0, {std::as_bytes(std::span(&number, 1)), bytes});
-    changed_.wait(lock, [&] { return committed_ > before; });  // the parent has the deadline
+    changed_.wait(lock, [this] { return answered_; });  // the parent has the deadline
+    if (auto const refusal = std::exchange(refusal_, std::nullopt))
+        throw SystemError(refusal->what, refusal->error_number);
 }
 
 void Parent::returned() {

@@ -4,6 +4,7 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <sinew/remote_error.hpp>
 
 #include "src/process/child.hpp"
@@ -24,6 +25,7 @@ public:
     explicit Parent(process::ChildStart& start);
     Parent(Parent const&) = delete;
 
+    /// Throws SystemError when it could not be kept.
     void commit(std::uint64_t number, State const& state);
     /// This member's function has returned. Comes back when the others' have, too.
     void returned();
@@ -33,7 +35,8 @@ private:
     void hear(wire::Message const& message);
     std::unique_ptr<wire::Link> control_, bulk_;
     std::condition_variable changed_;
-    std::uint64_t committed_ = 0;
+    bool answered_ = false;  ///< the commit that is under way
+    std::optional<Refusal> refusal_;
     bool may_leave_ = false;
 };
 

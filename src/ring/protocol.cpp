@@ -44,6 +44,13 @@ State State::decode_from(Reader& reader) {
     return state;
 }
 
+void Refusal::encode_to(Writer& writer) const { put(writer, what, error_number); }
+Refusal Refusal::decode_from(Reader& reader) {
+    Refusal refusal;
+    take(reader, refusal.what, refusal.error_number);
+    return refusal;
+}
+
 void Order::encode_to(Writer& writer) const {
     put(writer, rank, size, epoch, name, listener, address, spans, work, commits, committed);
 }

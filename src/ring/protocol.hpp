@@ -20,7 +20,7 @@
 //     member   joined: Joined          its sockets are bound
 //     parent   go: Table               all have joined
 //     member   commit: number, state   (bulk)
-//     parent   committed: number       all have made it
+//     parent   committed               all have made it; or refused: Refusal, it could not be kept
 //     member   returned, or failed: ErrorRecord
 //     parent   leave                   all have returned: nobody needs the others' sockets any more
 namespace sinew::ring {
@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 namespace kinds {
 constexpr std::uint8_t joined = process::kinds::child, go = joined + 1, commit = joined + 2,
                        committed = joined + 3, returned = joined + 4, failed = joined + 5,
-                       leave = joined + 6;
+                       leave = joined + 6, refused = joined + 7;
 }  // namespace kinds
 
 /// What every member is to call.
@@ -49,6 +49,14 @@ struct State {
     Bytes value;
     void encode_to(Writer& writer) const;
     static State decode_from(Reader& reader);
+};
+
+/// Why a commit does not count.
+struct Refusal {
+    std::string what;
+    int error_number = 0;
+    void encode_to(Writer& writer) const;
+    static Refusal decode_from(Reader& reader);
 };
 
 struct Order {

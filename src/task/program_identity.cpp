@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fcntl.h>
-#include <openssl/evp.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -8,10 +7,10 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
-#include <memory>
 
 #include <sinew/error.hpp>
 
+#include "src/base/sha256.hpp"
 #include "src/base/text.hpp"
 #include "src/base/unique_fd.hpp"
 #include "src/task/hex.hpp"
@@ -21,32 +20,14 @@ namespace sinew::detail {
 
 namespace {
 
-/// SHA-256, fed piece by piece.
-class Digest {
-public:
-    Digest() : context_(EVP_MD_CTX_new(), EVP_MD_CTX_free) {
-        require(context_ && EVP_DigestInit_ex(context_.get(), EVP_sha256(), nullptr) == 1);
-    }
-    void add(void const* bytes, std::size_t size) {
-        require(EVP_DigestUpdate(context_.get(), bytes, size) == 1);
-    }
-    std::string in_hex() {
-        std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
-        unsigned size = 0;
-        require(EVP_DigestFinal_ex(context_.get(), bytes.data(), &size) == 1);
-        return hex(bytes.data(), size);
-    }
-
-private:
-    static void require(bool done) {
-        if (!done) throw Unavailable("OpenSSL has no SHA-256 here (is it configured away?)");
-    }
-    std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> context_;
-};
+std::string in_hex(Sha256& sha) {
+    auto const digest = sha.digest();
+    return hex(digest.data(), digest.size());
+}
 
 std::string file_digest(std::string const& path) {
     UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    Digest digest;
+    Sha256 sha;
     std::array<char, 1 << 16> piece;
     for (;;) {
         ssize_t const got = file ? ::read(file.get(), piece.data(), piece.size()) : -1;
@@ -55,8 +36,8 @@ std::string file_digest(std::string const& path) {
             throw SystemError(text("cannot read ", path, " (", std::strerror(errno),
                                    "), whose contents stand for the build-id it lacks"),
                               errno);
-        if (got == 0) return digest.in_hex();
-        digest.add(piece.data(), static_cast<std::size_t>(got));
+        if (got == 0) return in_hex(sha);
+        sha.add(piece.data(), static_cast<std::size_t>(got));
     }
 }
 
@@ -66,12 +47,12 @@ std::string build(Module const& module) {
 
 std::string table_digest(TaskTable const& table) {
     constexpr std::size_t shown = 16;
-    Digest digest;
+    Sha256 sha;
     for (auto const& [id, entry] : table.rows) {
-        digest.add(&id, sizeof id);
-        digest.add(entry->name, std::strlen(entry->name) + 1);
+        sha.add(&id, sizeof id);
+        sha.add(entry->name, std::strlen(entry->name) + 1);
     }
-    return digest.in_hex().substr(0, shown);
+    return in_hex(sha).substr(0, shown);
 }
 
 }  // namespace

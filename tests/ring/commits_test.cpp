@@ -10,7 +10,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 
 State state(int value) { return {"i", {static_cast<std::byte>(value)}}; }
-int value(std::optional<State> const& one) {
+int value(std::shared_ptr<State const> const& one) {
     return one ? std::to_integer<int>(one->value.at(0)) : -1;
 }
 
@@ -22,6 +22,9 @@ TEST(RingCommits, CountWhenAllHaveMadeThem) {
     EXPECT_THAT(commits.waiting(), ElementsAre(1));
     EXPECT_THAT(commits.missing(), ElementsAre(0));
     EXPECT_TRUE(commits.add(0, 1, state(10)));
+    EXPECT_EQ(commits.count(), 0u);
+    EXPECT_EQ(value(commits.next().at(0)), 10);
+    commits.settle();
     EXPECT_EQ(commits.count(), 1u);
     EXPECT_FALSE(commits.pending());
     EXPECT_EQ(value(commits.state(0)), 10);
@@ -32,6 +35,7 @@ TEST(RingCommits, KeepTheLastWhileTheNextIsNotWhole) {
     Commits commits(2);
     commits.add(0, 1, state(10));
     commits.add(1, 1, state(11));
+    commits.settle();
     commits.add(0, 2, state(20));
     EXPECT_EQ(value(commits.state(0)), 10);
     commits.drop_pending();
@@ -39,6 +43,7 @@ TEST(RingCommits, KeepTheLastWhileTheNextIsNotWhole) {
     EXPECT_THAT(commits.waiting(), IsEmpty());
     EXPECT_FALSE(commits.add(1, 2, state(21)));  // the dropped one counts no more
     EXPECT_TRUE(commits.add(0, 2, state(22)));
+    commits.settle();
     EXPECT_EQ(value(commits.state(0)), 22);
     EXPECT_EQ(commits.count(), 2u);
 }
@@ -50,10 +55,21 @@ TEST(RingCommits, RefuseWhatIsNotDue) {
     EXPECT_THROW(commits.add(0, 1, state(1)), DecodeError);
 }
 
+TEST(RingCommits, AreTakenUpWhereAnEarlierRingHasLeftThem) {
+    Commits commits(2);
+    commits.resume(
+        7, {std::make_shared<State const>(state(70)), std::make_shared<State const>(state(71))});
+    EXPECT_EQ(commits.count(), 7u);
+    EXPECT_EQ(value(commits.state(1)), 71);
+    EXPECT_THROW(commits.add(0, 7, state(1)), DecodeError);
+    EXPECT_FALSE(commits.add(0, 8, state(80)));
+}
+
 TEST(RingCommits, OfOneMemberCountAtOnce) {
     Commits commits(1);
     EXPECT_EQ(value(commits.state(0)), -1);
     EXPECT_TRUE(commits.add(0, 1, state(5)));
+    commits.settle();
     EXPECT_EQ(value(commits.state(0)), 5);
 }
 

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/state_folder.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstdint>
+#include <cstring>
+#include <sinew/codec.hpp>
+#include <sinew/error.hpp>
+
+#include "src/base/sha256.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view draft_suffix = ".new";
+constexpr char const* lock_name = "lock";
+
+/// Before the bytes of each file.
+struct Head {
+    std::array<char, 8> magic;
+    std::uint64_t size;
+    Sha256::Digest sha256;
+};
+constexpr std::array<char, 8> magic{'s', 'i', 'n', 'e', 'w', 's', 't', '1'};
+
+[[noreturn]] void fail(std::string const& what, int error) {
+    throw SystemError(text(what, " (", std::strerror(error), ")"), error);
+}
+
+Sha256::Digest digest_of(std::span<std::span<std::byte const> const> parts) {
+    Sha256 sha;
+    for (auto const part : parts) sha.add(part.data(), part.size());
+    return sha.digest();
+}
+
+void write_all(int file, std::span<std::byte const> bytes, std::string const& what) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::write(file, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail(what, errno);
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+}
+
+/// False: it ended before.
+bool read_all(int file, std::span<std::byte> bytes, std::string const& what) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::read(file, bytes.data(), bytes.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0) fail(what, errno);
+        if (count == 0) return false;
+        bytes = bytes.subspan(static_cast<std::size_t>(count));
+    }
+    return true;
+}
+
+}  // namespace
+
+StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
+    auto const what = text("the folder for states ", path_.string(), " cannot be used");
+    if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail(what, errno);
+    folder_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+    if (!folder_) fail(what, errno);
+    struct stat info {};
+    if (::fstat(folder_.get(), &info) != 0) fail(what, errno);
+    if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+        throw UsageError(text(what, " (it is of user ", info.st_uid, ", mode 0", std::oct,
+                              info.st_mode & 07777, std::dec,
+                              "). States are read as this program's own: take a folder that only this "
+                              "user, ", ::geteuid(), ", may write to (chmod go-w)"));
+    lock_ = UniqueFd(::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
+    if (!lock_) fail(what, errno);
+    if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
+        if (errno != EWOULDBLOCK) fail(what, errno);
+        throw UsageError(text(what, " (another process, or another ring or manager of this one, has "
+                                    "it). Give each a folder of its own"));
+    }
+}
+
+std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) const {
+    auto const what = text((path_ / name).string(), " cannot be read");
+    UniqueFd const file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!file && errno == ENOENT) return std::nullopt;
+    struct stat info {};
+    if (!file || ::fstat(file.get(), &info) != 0) fail(what, errno);
+    auto const refuse = [&](std::string const& why) {
+        throw DecodeError(text((path_ / name).string(), " is damaged, or no state of sinew's (", why,
+                               "). Remove it to begin anew"));
+    };
+    Head head{};
+    if (!read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), what) ||
+        head.magic != magic)
+        refuse("it does not begin as one");
+    if (static_cast<std::uint64_t>(info.st_size) - sizeof head != head.size)
+        refuse(text("it has ", static_cast<std::uint64_t>(info.st_size) - sizeof head, " bytes of ",
+                    head.size));
+    Bytes bytes(head.size);
+    if (!read_all(file.get(), bytes, what)) refuse("it became shorter");
+    std::array<std::span<std::byte const>, 1> const whole{bytes};
+    if (digest_of(whole) != head.sha256) refuse("its SHA-256 is another one");
+    return bytes;
+}
+
+void StateFolder::write(std::string const& name,
+                        std::span<std::span<std::byte const> const> parts) const {
+    auto const draft = text(name, draft_suffix);
+    auto const what = text((path_ / draft).string(), " cannot be written");
+    Head head{magic, 0, digest_of(parts)};
+    for (auto const part : parts) head.size += part.size();
+    UniqueFd const file(
+        ::openat(folder_.get(), draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
+    if (!file) fail(what, errno);
+    try {
+        write_all(file.get(), std::as_bytes(std::span(&head, 1)), what);
+        for (auto const part : parts) write_all(file.get(), part, what);
+        if (::fsync(file.get()) != 0) fail(what, errno);
+        if (::renameat(folder_.get(), draft.c_str(), folder_.get(), name.c_str()) != 0)
+            fail(what, errno);
+    } catch (...) {
+        ::unlinkat(folder_.get(), draft.c_str(), 0);
+        throw;
+    }
+    if (::fsync(folder_.get()) != 0) fail(what, errno);
+}
+
+void StateFolder::remove(std::string const& name) const {
+    if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
+        fail(text((path_ / name).string(), " cannot be removed"), errno);
+}
+
+std::vector<std::string> StateFolder::names() const {
+    std::vector<std::string> found;
+    for (auto const& each : fs::directory_iterator(path_)) {
+        auto name = each.path().filename().string();
+        if (name != lock_name && !name.ends_with(draft_suffix)) found.push_back(std::move(name));
+    }
+    std::ranges::sort(found);
+    return found;
+}
+
+}  // namespace sinew

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/ledger_folder.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <optional>
+#include <sinew/encoding.hpp>
+#include <sinew/error.hpp>
+#include <sinew/task.hpp>
+#include <span>
+#include <string_view>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/task/demangle.hpp"
+
+namespace sinew::manager {
+namespace {
+
+constexpr std::string_view object_prefix = "object-", state_prefix = "state-";
+
+std::optional<std::uint64_t> number_of(std::string_view name) {
+    if (!name.starts_with(object_prefix)) return std::nullopt;
+    name.remove_prefix(object_prefix.size());
+    std::uint64_t number = 0;
+    auto const end = std::from_chars(name.data(), name.data() + name.size(), number);
+    if (end.ec != std::errc() || end.ptr != name.data() + name.size()) return std::nullopt;
+    return number;
+}
+
+std::string object_file(std::uint64_t number) { return text(object_prefix, number); }
+std::string state_file(std::uint64_t number) { return text(state_prefix, number); }
+
+}  // namespace
+
+LedgerFolder::LedgerFolder(std::string const& path)
+    : folder_(std::make_shared<StateFolder const>(path)) {}
+
+std::vector<Ledger::Entry> LedgerFolder::load() {
+    std::vector<std::uint64_t> numbers;
+    for (auto const& name : folder_->names())
+        if (auto const number = number_of(name)) numbers.push_back(*number);
+    std::ranges::sort(numbers, std::greater());
+    if (!numbers.empty()) numbers_ = numbers.front();
+    // A name is the younger object's: the elder one could not be made again when that was published.
+    std::set<std::string> taken;
+    std::vector<Ledger::Entry> entries;
+    for (auto const number : numbers) {
+        auto entry = read(number);
+        std::erase_if(entry.names, [&](auto const& name) { return !taken.insert(name).second; });
+        if (!entry.names.empty()) {
+            entries.push_back(std::move(entry));
+            continue;
+        }
+        folder_->remove(object_file(number));
+        folder_->remove(state_file(number));
+    }
+    std::ranges::reverse(entries);
+    return entries;
+}
+
+Ledger::Entry LedgerFolder::read(std::uint64_t number) const {
+    auto const bytes = folder_->read(object_file(number));
+    if (!bytes) throw DecodeError(text(path(), '/', object_file(number), " has gone"));
+    Reader reader(*bytes);
+    Ledger::Entry entry;
+    entry.file = number;
+    entry.maker = decode<std::uint64_t>(reader);
+    entry.parallel = decode<std::uint64_t>(reader);
+    auto const type = decode<std::string>(reader);
+    for (auto& name : decode<std::vector<std::string>>(reader)) entry.names.insert(std::move(name));
+    auto const arguments = reader.take(reader.left());
+    entry.arguments = std::make_shared<Ledger::Bytes const>(arguments.begin(), arguments.end());
+    entry.detached = true;
+    if (detail::find_task({entry.maker}) == nullptr)
+        throw UsageError(text(path(), " has a ", detail::demangle(type.c_str()), ", published as ",
+                              *entry.names.begin(),
+                              ", which this program does not know how to make (its constructor's "
+                              "arguments are others, or its library is not loaded yet). Remove ",
+                              object_file(number), " there to begin without it"));
+    if (auto state = folder_->read(state_file(number)))
+        entry.state = std::make_shared<Ledger::Bytes const>(std::move(*state));
+    return entry;
+}
+
+std::function<void()> LedgerFolder::writing(Ledger::Entry const& entry, bool whole) const {
+    return [folder = folder_, entry, whole] {
+        if (whole) {
+            auto const* const maker = detail::find_task({entry.maker});
+            Writer head;
+            encode(head, entry.maker);
+            encode(head, entry.parallel);
+            encode(head, std::string(maker == nullptr ? "" : maker->name));
+            encode(head, std::vector<std::string>(entry.names.begin(), entry.names.end()));
+            std::array<std::span<std::byte const>, 2> const parts{head.bytes(), *entry.arguments};
+            folder->write(object_file(entry.file), parts);
+        }
+        if (!entry.state) return;
+        std::array<std::span<std::byte const>, 1> const state{*entry.state};
+        folder->write(state_file(entry.file), state);
+    };
+}
+
+}  // namespace sinew::manager

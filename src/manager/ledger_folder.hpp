@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "src/base/state_folder.hpp"
+#include "src/manager/ledger.hpp"
+
+namespace sinew::manager {
+
+/// What a manager's maker keeps of objects that have names, where it outlives the maker: of each object
+/// a file that tells how it was made and its names, and one with its last state.
+class LedgerFolder {
+public:
+    /// Throws what StateFolder throws.
+    explicit LedgerFolder(std::string const& path);
+
+    /// What an earlier maker has left, by age. Throws UsageError: an object's type is none of this program's;
+    /// DecodeError, SystemError.
+    std::vector<Ledger::Entry> load();
+    /// For an object that has none.
+    std::uint64_t new_number() { return ++numbers_; }
+    /// Writes how it was made, and its names (`whole`), and its state if it has one. Throws SystemError.
+    /// Outlives this object.
+    std::function<void()> writing(Ledger::Entry const& entry, bool whole) const;
+
+    std::string path() const { return folder_->path().string(); }
+
+private:
+    Ledger::Entry read(std::uint64_t number) const;
+    std::shared_ptr<StateFolder const> folder_;
+    std::uint64_t numbers_ = 0;
+};
+
+}  // namespace sinew::manager

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/background_work.hpp"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <condition_variable>
+#include <cstdint>
+#include <cstring>
+#include <deque>
+#include <mutex>
+#include <sinew/error.hpp>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "src/base/signals_blocked.hpp"
+#include "src/base/text.hpp"
+#include "src/base/unique_fd.hpp"
+
+namespace sinew::process {
+
+/// The thread has its share of this, as it may be the last to go.
+struct BackgroundWork::Shared {
+    struct Item {
+        std::function<void()> work;
+        std::function<void(std::exception_ptr)> done;
+        std::exception_ptr error;
+    };
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::deque<Item> waiting, ended;
+    bool begun = false, over = false;
+    UniqueFd event{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+
+    void run() {
+        std::unique_lock lock(mutex);
+        for (;;) {
+            changed.wait(lock, [this] { return over || !waiting.empty(); });
+            if (over) return;
+            auto item = std::move(waiting.front());
+            waiting.pop_front();
+            lock.unlock();
+            try {
+                item.work();
+            } catch (...) {
+                item.error = std::current_exception();
+            }
+            item.work = {};
+            lock.lock();
+            if (!over) ended.push_back(std::move(item));
+            std::uint64_t const one = 1;
+            (void)!::write(event.get(), &one, sizeof one);  // fails only where it is set already
+        }
+    }
+};
+
+BackgroundWork::BackgroundWork(wire::Loop& loop) : shared_(std::make_shared<Shared>()) {
+    if (!shared_->event)
+        throw SystemError(text("eventfd failed (", std::strerror(errno), "). See ulimit -n"),
+                          errno);
+    ready_ = loop.readable(shared_->event.get(), [this] { deliver(); });
+}
+
+BackgroundWork::~BackgroundWork() {
+    std::deque<Shared::Item> waiting, ended;  // destroyed after the lock
+    std::lock_guard const lock(shared_->mutex);
+    shared_->over = true;
+    waiting.swap(shared_->waiting);
+    ended.swap(shared_->ended);
+    shared_->changed.notify_one();
+}
+
+void BackgroundWork::add(std::function<void()> work,
+                         std::function<void(std::exception_ptr)> done) {
+    std::lock_guard const lock(shared_->mutex);
+    if (!shared_->begun) {
+        SignalsBlocked const blocked;
+        try {
+            std::thread([shared = shared_] { shared->run(); }).detach();
+        } catch (std::system_error const& problem) {
+            throw SystemError(text("no thread for what may block (", problem.what(),
+                                   "). See ulimit -u"),
+                              problem.code().value());
+        }
+        shared_->begun = true;
+    }
+    shared_->waiting.push_back({std::move(work), std::move(done), nullptr});
+    shared_->changed.notify_one();
+}
+
+// `done` may end this object.
+void BackgroundWork::deliver() {
+    std::uint64_t count = 0;
+    (void)!::read(shared_->event.get(), &count, sizeof count);
+    std::deque<Shared::Item> ended;
+    {
+        std::lock_guard const lock(shared_->mutex);
+        ended.swap(shared_->ended);
+    }
+    std::weak_ptr<Shared> const still = shared_;
+    for (auto& item : ended) {
+        item.done(std::exchange(item.error, nullptr));
+        auto const shared = still.lock();
+        if (!shared || shared->over) return;
+    }
+}
+
+}  // namespace sinew::process

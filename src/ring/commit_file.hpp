@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "src/base/state_folder.hpp"
+#include "src/ring/commits.hpp"
+
+namespace sinew::ring {
+
+/// The last commit of a ring, where it outlives the process that runs the ring.
+class CommitFile {
+public:
+    /// Throws what StateFolder throws.
+    explicit CommitFile(std::string const& folder);
+
+    /// What is there, for a ring of this size; without a file, nothing. Throws UsageError: it is of another
+    /// size; DecodeError, SystemError.
+    void load(int size, Commits& commits) const;
+    /// Writes this commit instead of what is there; throws SystemError. Outlives this object.
+    std::function<void()> writing(std::uint64_t number, Commits::States states) const;
+
+private:
+    std::shared_ptr<StateFolder const> folder_;
+};
+
+}  // namespace sinew::ring
