@@ -74,16 +74,19 @@ StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
     struct stat info {};
     if (::fstat(folder_.get(), &info) != 0) fail(what, errno);
     if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
-        throw UsageError(text(what, " (it is of user ", info.st_uid, ", mode 0", std::oct,
-                              info.st_mode & 07777, std::dec,
-                              "). States are read as this program's own: take a folder that only this "
-                              "user, ", ::geteuid(), ", may write to (chmod go-w)"));
+        throw UsageError(
+            text(what, " (it is of user ", info.st_uid, ", mode 0", std::oct, info.st_mode & 07777,
+                 std::dec,
+                 "). States are read as this program's own: take a folder that only this "
+                 "user, ",
+                 ::geteuid(), ", may write to (chmod go-w)"));
     lock_ = UniqueFd(::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock_) fail(what, errno);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) fail(what, errno);
-        throw UsageError(text(what, " (another process, or another ring or manager of this one, has "
-                                    "it). Give each a folder of its own"));
+        throw UsageError(text(what,
+                              " (another process, or another ring or manager of this one, has "
+                              "it). Give each a folder of its own"));
     }
 }
 
@@ -94,8 +97,8 @@ std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) con
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0) fail(what, errno);
     auto const refuse = [&](std::string const& why) {
-        throw DecodeError(text((path_ / name).string(), " is damaged, or no state of sinew's (", why,
-                               "). Remove it to begin anew"));
+        throw DecodeError(text((path_ / name).string(), " is damaged, or no state of sinew's (",
+                               why, "). Remove it to begin anew"));
     };
     Head head{};
     if (!read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), what) ||

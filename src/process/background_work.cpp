@@ -72,17 +72,16 @@ BackgroundWork::~BackgroundWork() {
     shared_->changed.notify_one();
 }
 
-void BackgroundWork::add(std::function<void()> work,
-                         std::function<void(std::exception_ptr)> done) {
+void BackgroundWork::add(std::function<void()> work, std::function<void(std::exception_ptr)> done) {
     std::lock_guard const lock(shared_->mutex);
     if (!shared_->begun) {
         SignalsBlocked const blocked;
         try {
             std::thread([shared = shared_] { shared->run(); }).detach();
         } catch (std::system_error const& problem) {
-            throw SystemError(text("no thread for what may block (", problem.what(),
-                                   "). See ulimit -u"),
-                              problem.code().value());
+            throw SystemError(
+                text("no thread for what may block (", problem.what(), "). See ulimit -u"),
+                problem.code().value());
         }
         shared_->begun = true;
     }

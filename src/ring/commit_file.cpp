@@ -28,8 +28,8 @@ void CommitFile::load(int size, Commits& commits) const {
     auto const number = decode<std::uint64_t>(reader);
     auto const members = decode<std::uint32_t>(reader);
     if (members != static_cast<std::uint32_t>(size))
-        throw UsageError(text("the commit in ", folder_->path().string(), " is of a ring of ", members,
-                              " members (this one has ", size,
+        throw UsageError(text("the commit in ", folder_->path().string(), " is of a ring of ",
+                              members, " members (this one has ", size,
                               "). Start as many, or give this ring another folder"));
     Commits::States states;
     for (std::uint32_t rank = 0; rank < members; ++rank) {

@@ -27,7 +27,8 @@ constexpr auto patience_with_leavers = std::chrono::seconds(30);
 Crew::Crew(Plan const& plan, Commits& commits, Keeping* keeping, int epoch)
     : plan_(plan), commits_(commits), keeping_(keeping), epoch_(epoch),
       runtime_(Runtime::instance()), children_(static_cast<std::size_t>(plan.size)),
-      silent_(children_.size()), silences_(children_.size()), self_(std::make_shared<Crew*>(this)) {
+      pieces_(children_.size()), silent_(children_.size()), silences_(children_.size()),
+      self_(std::make_shared<Crew*>(this)) {
     table_.epoch = epoch;
     table_.key = wire::Secret::random().hex();
     std::lock_guard const lock(runtime_.guard());
@@ -152,11 +153,19 @@ void Crew::hear(int rank, wire::Message const& message) try {
 }
 
 void Crew::hear_commit(int rank, wire::Message const& message) try {
+    auto& pieces = pieces_[static_cast<std::size_t>(rank)];
+    if (message.kind == kinds::piece)
+        pieces.insert(pieces.end(), message.payload.begin(), message.payload.end());
     if (message.kind != kinds::commit) return;
     Reader reader(message.payload);
     std::uint64_t number = 0;
     reader.read(&number, sizeof number);
-    commit(rank, number, State::decode_from(reader));
+    if (pieces.empty()) return commit(rank, number, State::decode_from(reader));
+    auto const last = reader.take(reader.left());
+    pieces.insert(pieces.end(), last.begin(), last.end());
+    auto const whole = std::exchange(pieces, {});
+    Reader state(whole);
+    commit(rank, number, State::decode_from(state));
 } catch (DecodeError const& error) {
     fail(rank, text("said something unreadable: ", error.what()));
 }

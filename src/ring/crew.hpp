@@ -108,6 +108,7 @@ private:
     Table table_;
     std::vector<MemberRecord> records_;
     std::vector<std::unique_ptr<process::Child>> children_;
+    std::vector<Bytes> pieces_;  ///< of states that are not whole yet
     std::vector<char>
         silent_;  ///< as its link says; of those that have not joined, it means nothing
     std::vector<wire::Loop::Handle> silences_;

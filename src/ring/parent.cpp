@@ -17,6 +17,8 @@ namespace {
 
 using process::Runtime;
 
+constexpr std::size_t largest_piece = std::size_t{16} << 20;
+
 [[noreturn]] void parent_is_gone() { ::_exit(1); }
 
 void write_all(int fd, std::span<std::byte const> bytes) {
@@ -85,7 +87,11 @@ void Parent::commit(std::uint64_t number, State const& state) {
     auto const bytes = to_bytes(state);
     std::unique_lock lock(Runtime::instance().guard());
     answered_ = false;
-    bulk_->send_now(kinds::commit, 0, {std::as_bytes(std::span(&number, 1)), bytes});
+    // A state may be larger than a message of a link.
+    auto rest = std::span<std::byte const>(bytes);
+    for (; rest.size() > largest_piece; rest = rest.subspan(largest_piece))
+        bulk_->send_now(kinds::piece, 0, {rest.first(largest_piece)});
+    bulk_->send_now(kinds::commit, 0, {std::as_bytes(std::span(&number, 1)), rest});
     changed_.wait(lock, [this] { return answered_; });  // the parent has the deadline
     if (auto const refusal = std::exchange(refusal_, std::nullopt))
         throw SystemError(refusal->what, refusal->error_number);

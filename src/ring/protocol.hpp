@@ -19,7 +19,7 @@
 //     parent   Order (with the process)
 //     member   joined: Joined          its sockets are bound
 //     parent   go: Table               all have joined
-//     member   commit: number, state   (bulk)
+//     member   piece: of a state; commit: number, the state's last piece   (bulk)
 //     parent   committed               all have made it; or refused: Refusal, it could not be kept
 //     member   returned, or failed: ErrorRecord
 //     parent   leave                   all have returned: nobody needs the others' sockets any more
@@ -30,7 +30,7 @@ using Bytes = std::vector<std::byte>;
 namespace kinds {
 constexpr std::uint8_t joined = process::kinds::child, go = joined + 1, commit = joined + 2,
                        committed = joined + 3, returned = joined + 4, failed = joined + 5,
-                       leave = joined + 6, refused = joined + 7;
+                       leave = joined + 6, refused = joined + 7, piece = joined + 8;
 }  // namespace kinds
 
 /// What every member is to call.

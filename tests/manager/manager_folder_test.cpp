@@ -88,8 +88,8 @@ TEST_F(ManagerFolder, HasPublishedObjectsForTheNextManager) {
 TEST_F(ManagerFolder, GoesOnOverManyManagers) {
     for (int turn = 0; turn < 4; ++turn) {
         Manager manager(options());
-        auto const tally = turn == 0 ? manager.create<CarefulTally>(0)
-                                     : manager.lookup<CarefulTally>("tally");
+        auto const tally =
+            turn == 0 ? manager.create<CarefulTally>(0) : manager.lookup<CarefulTally>("tally");
         if (turn == 0) tally.publish("tally");
         EXPECT_EQ(tally.call<&CarefulTally::add>(1), turn + 1);
     }

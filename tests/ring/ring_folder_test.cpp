@@ -113,29 +113,30 @@ TEST_F(RingFolder, ThatTakesNothingIsToldToAllMembers) {
     for (bool const caller : {false, true}) {
         auto with = options();
         with.member_zero_is_caller = caller;
-        Ring(3, task<refused_then_taken>, [](RingMember&) {}, with, folder() + "/commit.new").run();
+        Ring(
+            3, task<refused_then_taken>, [](RingMember&) {}, with, folder() + "/commit.new")
+            .run();
         fs::remove_all(folder());
     }
 }
 
 // For a test that kills it: says a line for each commit, and goes on for ever.
 int be_a_committing_parent(int, char** argv) {
-    Ring ring(
-        2,
-        [](RingMember& me) {
-            for (int n = me.committed<int>().value_or(0); n < 1'000'000;) {
-                me.commit(++n);
-                if (me.rank() == 0) std::printf("%d\n", n);
-                if (me.rank() == 0) std::fflush(stdout);
-            }
-        },
-        {.folder = argv[2]});
+    Ring ring(2,
+              [](RingMember& me) {
+                  for (int n = me.committed<int>().value_or(0); n < 1'000'000;) {
+                      me.commit(++n);
+                      if (me.rank() == 0) std::printf("%d\n", n);
+                      if (me.rank() == 0) std::fflush(stdout);
+                  }
+              },
+              {.folder = argv[2]});
     ring.run();
     return 0;
 }
 
 testing_support::AlternativeMain const committing_parent_main("--be-a-committing-parent",
-                                                   be_a_committing_parent);
+                                                              be_a_committing_parent);
 
 /// Runs one until it has said so many lines, kills it, and returns the last.
 int last_line_of_killed(std::string const& folder, int lines) {
@@ -170,7 +171,8 @@ TEST_F(RingFolder, OutlivesTheProcessThatIsKilled) {
     EXPECT_GE(second, first + 1);
     EXPECT_LE(second, first + 1'000'000);
     Ring(
-        2, [](RingMember& me, int least) {
+        2,
+        [](RingMember& me, int least) {
             if (me.committed<int>().value_or(0) < least) throw std::logic_error("lost");
         },
         [](RingMember&) {}, options(), second)
