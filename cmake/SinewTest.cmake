@@ -49,10 +49,8 @@ function(sinew_test_properties test)
     if(SINEW_SANITIZE)
         math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
     endif()
-    # What may take longest begins first (where ctest has not run them yet, and knows better): else it would
-    # be alone at the end.
     set_tests_properties(${test} PROPERTIES
-        TIMEOUT ${arg_TIMEOUT} COST ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
+        TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
         ENVIRONMENT "${SINEW_TEST_ENVIRONMENT};${arg_ENV}")
 endfunction()
 
