@@ -117,7 +117,8 @@ public:
     /// RingFailed when one has died, thrown or not come up, after the others have been ended, within
     /// two seconds and by SIGKILL at the latest; SystemError (no more processes or descriptors; a
     /// RingOptions::folder that cannot be read); UsageError (no sinew::init; a folder that is another
-    /// ring's, or of another size); DecodeError (what lies there is damaged). A ring can be run again, by one thread at a time.
+    /// ring's, or of another size); DecodeError (what lies there is damaged). A ring can be run again,
+    /// by one thread at a time.
     std::vector<RingStatus> run();
 
     int size() const;

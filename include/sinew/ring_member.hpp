@@ -68,8 +68,7 @@ public:
         commit_state(typeid(T).name(), writer.bytes());
     }
     /// This member's part of the last commit, of this start of the ring or of an earlier one, or of an
-    /// earlier program's in RingOptions::folder. Nothing:
-    /// there was none. UsageError: it was of another type.
+    /// earlier program's in RingOptions::folder. Nothing: there was none. UsageError: it was of another type.
     template <class T>
     std::optional<T> committed() const {
         auto const bytes = committed_state(typeid(T).name());

@@ -35,9 +35,11 @@ std::string state_file(std::uint64_t number) { return text(state_prefix, number)
 }  // namespace
 
 LedgerFolder::LedgerFolder(std::string const& path)
-    : folder_(std::make_shared<StateFolder const>(path)) {}
+    : folder_(std::make_shared<StateFolder const>(path)) {
+    load();
+}
 
-std::vector<Ledger::Entry> LedgerFolder::load() {
+void LedgerFolder::load() {
     std::vector<std::uint64_t> numbers;
     for (auto const& name : folder_->names())
         if (auto const number = number_of(name)) numbers.push_back(*number);
@@ -45,19 +47,17 @@ std::vector<Ledger::Entry> LedgerFolder::load() {
     if (!numbers.empty()) numbers_ = numbers.front();
     // A name is the younger object's: the elder one could not be made again when that was published.
     std::set<std::string> taken;
-    std::vector<Ledger::Entry> entries;
     for (auto const number : numbers) {
         auto entry = read(number);
         std::erase_if(entry.names, [&](auto const& name) { return !taken.insert(name).second; });
         if (!entry.names.empty()) {
-            entries.push_back(std::move(entry));
+            found_.push_back(std::move(entry));
             continue;
         }
         folder_->remove(object_file(number));
         folder_->remove(state_file(number));
     }
-    std::ranges::reverse(entries);
-    return entries;
+    std::ranges::reverse(found_);
 }
 
 Ledger::Entry LedgerFolder::read(std::uint64_t number) const {
@@ -70,6 +70,8 @@ Ledger::Entry LedgerFolder::read(std::uint64_t number) const {
     entry.parallel = decode<std::uint64_t>(reader);
     auto const type = decode<std::string>(reader);
     for (auto& name : decode<std::vector<std::string>>(reader)) entry.names.insert(std::move(name));
+    if (entry.names.empty())
+        throw DecodeError(text(path(), '/', object_file(number), " has no name"));
     auto const arguments = reader.take(reader.left());
     entry.arguments = std::make_shared<Ledger::Bytes const>(arguments.begin(), arguments.end());
     entry.detached = true;

@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "src/base/state_folder.hpp"
@@ -16,12 +17,12 @@ namespace sinew::manager {
 /// a file that tells how it was made and its names, and one with its last state.
 class LedgerFolder {
 public:
-    /// Throws what StateFolder throws.
+    /// Reads what is there. Throws what StateFolder throws; UsageError: an object's type is none of this
+    /// program's; DecodeError.
     explicit LedgerFolder(std::string const& path);
 
-    /// What an earlier maker has left, by age. Throws UsageError: an object's type is none of this program's;
-    /// DecodeError, SystemError.
-    std::vector<Ledger::Entry> load();
+    /// What an earlier maker has left, by age. Once.
+    std::vector<Ledger::Entry> found() { return std::move(found_); }
     /// For an object that has none.
     std::uint64_t new_number() { return ++numbers_; }
     /// Writes how it was made, and its names (`whole`), and its state if it has one. Throws SystemError.
@@ -31,8 +32,10 @@ public:
     std::string path() const { return folder_->path().string(); }
 
 private:
+    void load();
     Ledger::Entry read(std::uint64_t number) const;
     std::shared_ptr<StateFolder const> folder_;
+    std::vector<Ledger::Entry> found_;
     std::uint64_t numbers_ = 0;
 };
 

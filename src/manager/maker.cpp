@@ -46,7 +46,7 @@ Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options,
     : mail_(mail), lineage_(lineage), key_(random_key()), options_(std::move(options)),
       hands_(std::move(hands)), lives_(options_.max_restarts), folder_(std::move(folder)) {
     if (!folder_) return;
-    for (auto& entry : folder_->load()) ledger_.take_up(std::move(entry));
+    for (auto& entry : folder_->found()) ledger_.take_up(std::move(entry));
     writing_.emplace(mail_.runtime().loop());
 }
 

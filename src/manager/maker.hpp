@@ -45,7 +45,7 @@ public:
         std::chrono::nanoseconds start_timeout;
     };
     /// `folder`: where it is kept, too, what objects with names are made of; null: nowhere. Those that are
-    /// there are made again in the first process. Throws what LedgerFolder::load throws.
+    /// there are made again in the first process.
     Maker(process::Mail& mail, std::uint64_t lineage, Options options,
           std::unique_ptr<LedgerFolder> folder, Hands hands);
     Maker(Maker const&) = delete;

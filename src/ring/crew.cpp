@@ -24,11 +24,10 @@ constexpr auto patience_with_leavers = std::chrono::seconds(30);
 
 }  // namespace
 
-Crew::Crew(Plan const& plan, Commits& commits, Keeping* keeping, int epoch)
-    : plan_(plan), commits_(commits), keeping_(keeping), epoch_(epoch),
-      runtime_(Runtime::instance()), children_(static_cast<std::size_t>(plan.size)),
-      pieces_(children_.size()), silent_(children_.size()), silences_(children_.size()),
-      self_(std::make_shared<Crew*>(this)) {
+Crew::Crew(Plan const& plan, Commits& commits, CommitStore* store, int epoch)
+    : plan_(plan), commits_(commits), store_(store), epoch_(epoch), runtime_(Runtime::instance()),
+      children_(static_cast<std::size_t>(plan.size)), pieces_(children_.size()),
+      silent_(children_.size()), silences_(children_.size()), self_(std::make_shared<Crew*>(this)) {
     table_.epoch = epoch;
     table_.key = wire::Secret::random().hex();
     std::lock_guard const lock(runtime_.guard());
@@ -224,7 +223,7 @@ void Crew::commit(int rank, std::uint64_t number, State state) {
         return watch_commits();
     }
     commit_timer_ = {};
-    if (keeping_ != nullptr) return keep_commit();
+    if (store_ != nullptr) return keep_commit();
     commits_.settle();
     to_all(kinds::committed);
     changed_.notify_all();
@@ -234,10 +233,10 @@ void Crew::keep_commit() {
     being_kept_ = true;
     commit_timer_ = runtime_.loop().after(plan_.commit_timeout, [this] { accuse_folder(); });
     try {
-        keeping_->work.add(keeping_->file.writing(commits_.count() + 1, commits_.next()),
-                           [weak = std::weak_ptr<Crew*>(self_)](std::exception_ptr const& error) {
-                               if (auto const self = weak.lock()) (*self)->kept(error);
-                           });
+        store_->work.add(store_->file.writing(commits_.count() + 1, commits_.next()),
+                         [weak = std::weak_ptr<Crew*>(self_)](std::exception_ptr const& error) {
+                             if (auto const self = weak.lock()) (*self)->kept(error);
+                         });
     } catch (...) {
         kept(std::current_exception());
     }

@@ -32,8 +32,8 @@ struct Plan {
 };
 
 /// Where a ring's commits are written before they count.
-struct Keeping {
-    Keeping(CommitFile file_, wire::Loop& loop) : file(std::move(file_)), work(loop) {}
+struct CommitStore {
+    CommitStore(CommitFile file_, wire::Loop& loop) : file(std::move(file_)), work(loop) {}
     CommitFile const file;
     process::BackgroundWork work;
 };
@@ -45,8 +45,8 @@ struct Keeping {
 /// and have `notice` for saying so; then SIGTERM, and SIGKILL after `grace`.
 class Crew {
 public:
-    /// `keeping`: where commits are kept besides; null: nowhere.
-    Crew(Plan const& plan, Commits& commits, Keeping* keeping, int epoch);
+    /// `store`: where commits are kept besides; null: nowhere.
+    Crew(Plan const& plan, Commits& commits, CommitStore* store, int epoch);
     Crew(Crew const&) = delete;
     Crew& operator=(Crew const&) = delete;
     /// Kills whoever is left.
@@ -99,7 +99,7 @@ private:
 
     Plan const& plan_;
     Commits& commits_;
-    Keeping* const keeping_;
+    CommitStore* const store_;
     int const epoch_;
     process::Runtime& runtime_;
     std::condition_variable changed_;
@@ -115,9 +115,9 @@ private:
     wire::Loop::Handle timer_, commit_timer_;
     bool met_ = false, leaving_ = false, failing_ = false, given_up_ = false;
     bool caller_over_ = true;
-    bool being_kept_ = false;         ///< the commit that is whole
-    std::optional<Refusal> refusal_;  ///< of the caller's last commit
-    std::shared_ptr<Crew*> self_;     ///< for what may come after its end
+    bool being_kept_ = false;               ///< the commit that is whole
+    std::optional<CommitFailure> refusal_;  ///< of the caller's last commit
+    std::shared_ptr<Crew*> self_;           ///< for what may come after its end
     int failures_ = 0;
 };
 

@@ -78,7 +78,7 @@ Parent::Parent(process::ChildStart& start) {
 
 void Parent::hear(wire::Message const& message) {
     if (message.kind == kinds::leave) may_leave_ = true;
-    if (message.kind == kinds::refused) refusal_ = from_bytes<Refusal>(message.payload);
+    if (message.kind == kinds::refused) refusal_ = from_bytes<CommitFailure>(message.payload);
     if (message.kind == kinds::committed || message.kind == kinds::refused) answered_ = true;
     changed_.notify_all();
 }

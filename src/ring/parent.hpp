@@ -36,7 +36,7 @@ private:
     std::unique_ptr<wire::Link> control_, bulk_;
     std::condition_variable changed_;
     bool answered_ = false;  ///< the commit that is under way
-    std::optional<Refusal> refusal_;
+    std::optional<CommitFailure> refusal_;
     bool may_leave_ = false;
 };
 

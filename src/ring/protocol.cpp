@@ -44,9 +44,9 @@ State State::decode_from(Reader& reader) {
     return state;
 }
 
-void Refusal::encode_to(Writer& writer) const { put(writer, what, error_number); }
-Refusal Refusal::decode_from(Reader& reader) {
-    Refusal refusal;
+void CommitFailure::encode_to(Writer& writer) const { put(writer, what, error_number); }
+CommitFailure CommitFailure::decode_from(Reader& reader) {
+    CommitFailure refusal;
     take(reader, refusal.what, refusal.error_number);
     return refusal;
 }

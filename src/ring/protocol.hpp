@@ -20,7 +20,7 @@
 //     member   joined: Joined          its sockets are bound
 //     parent   go: Table               all have joined
 //     member   piece: of a state; commit: number, the state's last piece   (bulk)
-//     parent   committed               all have made it; or refused: Refusal, it could not be kept
+//     parent   committed               all have made it; or refused: CommitFailure, it could not be kept
 //     member   returned, or failed: ErrorRecord
 //     parent   leave                   all have returned: nobody needs the others' sockets any more
 namespace sinew::ring {
@@ -52,11 +52,11 @@ struct State {
 };
 
 /// Why a commit does not count.
-struct Refusal {
+struct CommitFailure {
     std::string what;
     int error_number = 0;
     void encode_to(Writer& writer) const;
-    static Refusal decode_from(Reader& reader);
+    static CommitFailure decode_from(Reader& reader);
 };
 
 struct Order {

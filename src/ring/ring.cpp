@@ -25,25 +25,25 @@ int next_number() {
 }
 
 /// Of one run, where the ring has a folder for its commits; takes up those that are there.
-class Keeper {
+class OpenStore {
 public:
-    Keeper(Plan const& plan, Commits& commits) {
+    OpenStore(Plan const& plan, Commits& commits) {
         if (plan.options.folder.empty()) return;
         CommitFile file(plan.options.folder);
         file.load(plan.size, commits);
         auto& runtime = process::Runtime::instance();
         std::lock_guard const lock(runtime.guard());
-        keeping_ = std::make_unique<Keeping>(file, runtime.loop());
+        store_ = std::make_unique<CommitStore>(file, runtime.loop());
     }
-    Keeper(Keeper const&) = delete;
-    ~Keeper() {
+    OpenStore(OpenStore const&) = delete;
+    ~OpenStore() {
         std::lock_guard const lock(process::Runtime::instance().guard());
-        keeping_.reset();
+        store_.reset();
     }
-    Keeping* get() const { return keeping_.get(); }
+    CommitStore* get() const { return store_.get(); }
 
 private:
-    std::unique_ptr<Keeping> keeping_;
+    std::unique_ptr<CommitStore> store_;
 };
 
 /// Rank 0, where it is the caller: in the thread that runs the ring.
@@ -78,9 +78,9 @@ private:
     std::optional<MemberState> state_;  ///< stays until the others have returned
 };
 
-std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, Keeping* keeping,
+std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, CommitStore* store,
                                    int epoch) {
-    Crew crew(plan, commits, keeping, epoch);
+    Crew crew(plan, commits, store, epoch);
     std::optional<Caller> caller;
     if (plan.options.member_zero_is_caller) caller.emplace(crew.order_of(0));
     bool const met = crew.assemble(caller ? &caller->seat() : nullptr);
@@ -179,9 +179,9 @@ std::vector<RingStatus> Ring::run() {
     if (plan.size == 0) return {};
     state_->prepare();
     ring::Commits commits(plan.size);
-    ring::Keeper const keeper(plan, commits);
+    ring::OpenStore const open_store(plan, commits);
     for (int epoch = 0;; state_->restarts = ++epoch) {
-        auto const members = ring::run_once(plan, commits, keeper.get(), epoch);
+        auto const members = ring::run_once(plan, commits, open_store.get(), epoch);
         auto const statuses = ring::statuses_of(members);
         auto const verdict = ring::judge(members);
         if (!verdict) return statuses;

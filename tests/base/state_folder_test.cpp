@@ -14,7 +14,8 @@
 #include <sinew/codec.hpp>
 #include <sinew/error.hpp>
 
-#include "src/base/text.hpp"
+#include "tests/support/message_of.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sinew {
 namespace {
@@ -22,16 +23,11 @@ namespace {
 namespace fs = std::filesystem;
 using testing::ElementsAre;
 using testing::HasSubstr;
-using testing::IsEmpty;
+using testing_support::message_of;
 
 class StateFolders : public testing::Test {
 protected:
-    StateFolders() {
-        std::string name = (fs::temp_directory_path() / "sinew-states-XXXXXX").string();
-        parent_ = ::mkdtemp(name.data());
-    }
-    ~StateFolders() override { fs::remove_all(parent_); }
-    fs::path path() const { return parent_ / "states"; }
+    fs::path path() const { return parent_.path() / "states"; }
 
     static void write(StateFolder const& folder, std::string const& name, std::string_view bytes) {
         std::array<std::span<std::byte const>, 1> const parts{std::as_bytes(std::span(bytes))};
@@ -44,20 +40,8 @@ protected:
     }
 
 private:
-    fs::path parent_;
+    testing_support::TempFolder parent_;
 };
-
-template <class Error, class Call>
-std::string words_of(Call const& call) {
-    try {
-        call();
-    } catch (Error const& error) {
-        return error.what();
-    } catch (std::exception const& error) {
-        return std::string("another: ") + error.what();
-    }
-    return "nothing";
-}
 
 TEST_F(StateFolders, KeepWhatWasWritten) {
     {
@@ -94,7 +78,7 @@ TEST_F(StateFolders, AreTheUsersAlone) {
 TEST_F(StateFolders, ThatOthersMayWriteToAreRefused) {
     fs::create_directory(path());
     ASSERT_EQ(::chmod(path().c_str(), 0770), 0);
-    auto const words = words_of<UsageError>([&] { StateFolder const folder(path()); });
+    auto const words = message_of<UsageError>([&] { StateFolder const folder(path()); });
     EXPECT_THAT(words, HasSubstr("mode 0770"));
     EXPECT_THAT(words, HasSubstr("chmod go-w"));
 }
@@ -103,21 +87,21 @@ TEST_F(StateFolders, OfSomebodyElseAreRefused) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can give a folder away";
     fs::create_directory(path());
     ASSERT_EQ(::chown(path().c_str(), 65534, 65534), 0);
-    EXPECT_THAT(words_of<UsageError>([&] { StateFolder const folder(path()); }),
+    EXPECT_THAT(message_of<UsageError>([&] { StateFolder const folder(path()); }),
                 HasSubstr("of user 65534"));
 }
 
 TEST_F(StateFolders, AreForOneAtATime) {
     {
         StateFolder const folder(path());
-        EXPECT_THAT(words_of<UsageError>([&] { StateFolder const other(path()); }),
+        EXPECT_THAT(message_of<UsageError>([&] { StateFolder const other(path()); }),
                     HasSubstr("a folder of its own"));
     }
     StateFolder const later(path());
 }
 
 TEST_F(StateFolders, WithoutAParentSayWhy) {
-    EXPECT_THAT(words_of<SystemError>([&] { StateFolder const folder(path() / "below"); }),
+    EXPECT_THAT(message_of<SystemError>([&] { StateFolder const folder(path() / "below"); }),
                 HasSubstr("No such file or directory"));
 }
 
@@ -128,17 +112,17 @@ TEST_F(StateFolders, TellWhatIsDamaged) {
     auto const whole = fs::file_size(file);
 
     fs::resize_file(file, whole - 1);
-    EXPECT_THAT(words_of<DecodeError>([&] { (void)folder.read("a"); }),
+    EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
                 HasSubstr("it has 8 bytes of 9"));
     fs::resize_file(file, whole);  // a zero at its end
-    EXPECT_THAT(words_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("SHA-256"));
+    EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("SHA-256"));
     for (auto const size : {0, 1, 47}) {
         fs::resize_file(file, static_cast<std::uintmax_t>(size));
-        EXPECT_THAT(words_of<DecodeError>([&] { (void)folder.read("a"); }),
+        EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
                     HasSubstr("does not begin as one"));
     }
     std::ofstream(file) << std::string(200, 'x');
-    EXPECT_THAT(words_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("Remove it"));
+    EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("Remove it"));
 }
 
 // In a process of its own, whose limit for files it is.
@@ -152,7 +136,7 @@ TEST_F(StateFolders, KeepWhatTheyHadWhereThereIsNoRoom) {
         rlimit const small{100, 100};
         ::setrlimit(RLIMIT_FSIZE, &small);
         auto const words =
-            words_of<SystemError>([&] { write(folder, "a", std::string(1000, 'x')); });
+            message_of<SystemError>([&] { write(folder, "a", std::string(1000, 'x')); });
         bool const good = words.find("File too large") != std::string::npos &&
                           read(folder, "a") == "first" && folder.names().size() == 1 &&
                           !fs::exists(path() / "a.new");

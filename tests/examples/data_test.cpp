@@ -9,7 +9,7 @@
 
 #include "examples/sgd_digits/csv.hpp"
 #include "examples/sgd_digits/idx.hpp"
-#include "tests/examples/temp_folder.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sgd_digits {
 namespace {
@@ -117,7 +117,7 @@ TEST(Idx, RefusesSizesWhoseProductOverflows) {
 }
 
 TEST(Load, ScalesTheTrainingFeaturesOfCsvToOne) {
-    TempFolder const folder;
+    sinew::testing_support::TempFolder const folder;
     folder.write("train.csv", "2,4,1\n6,10,2\n");
     folder.write("test.csv", "2,6,3\n");
     auto const data = load(folder.path());
@@ -127,7 +127,7 @@ TEST(Load, ScalesTheTrainingFeaturesOfCsvToOne) {
 }
 
 TEST(Load, KeepsFeaturesThatAreAllEqual) {
-    TempFolder const folder;
+    sinew::testing_support::TempFolder const folder;
     folder.write("train.csv", "5,5,1\n");
     folder.write("test.csv", "5,5,1\n");
     EXPECT_THAT(load(folder.path()).train.pixels, Each(0.0f));
@@ -135,7 +135,7 @@ TEST(Load, KeepsFeaturesThatAreAllEqual) {
 
 TEST(Load, FindsMnistUnderBothOfItsNames) {
     for (char const* joint : {"-", "."}) {
-        TempFolder const folder;
+        sinew::testing_support::TempFolder const folder;
         for (std::string const part : {"train", "t10k"}) {
             folder.write((part + "-images" + joint + "idx3-ubyte").c_str(), two_images);
             folder.write((part + "-labels" + joint + "idx1-ubyte").c_str(), two_labels);
@@ -147,7 +147,7 @@ TEST(Load, FindsMnistUnderBothOfItsNames) {
 }
 
 TEST(Load, KeepsAFifthOfOneFileForTheTest) {
-    TempFolder const folder;
+    sinew::testing_support::TempFolder const folder;
     std::string text;
     for (int i = 0; i < 100; ++i) text += std::to_string(i) + "," + std::to_string(i % 10) + "\n";
     auto const path = folder.write("all.csv", text);
@@ -161,7 +161,7 @@ TEST(Load, KeepsAFifthOfOneFileForTheTest) {
 }
 
 TEST(Load, SaysWhatIsMissing) {
-    TempFolder const folder;
+    sinew::testing_support::TempFolder const folder;
     auto const error = [&](std::filesystem::path const& path) {
         return error_of([&] { load(path); });
     };

@@ -11,7 +11,7 @@
 
 #include "examples/sgd_digits/plot.hpp"
 #include "examples/sgd_digits/report.hpp"
-#include "tests/examples/temp_folder.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sgd_digits {
 namespace {
@@ -106,7 +106,7 @@ TEST(Report, OverwritesProgressOnATerminalOnly) {
 }
 
 TEST(Plot, DrawsAnSvgOrSaysWhatIsMissing) {
-    TempFolder const folder;
+    sinew::testing_support::TempFolder const folder;
     auto const file = (folder.path() / "it's.svg").string();
     std::vector<Epoch> const epochs{{2.0, 0.5}, {1.5, 0.75}};
     if (std::system("command -v gnuplot >/dev/null") == 0) {

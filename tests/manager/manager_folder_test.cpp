@@ -18,6 +18,8 @@
 #include "tests/manager/support/tally.hpp"
 #include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/message_of.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sinew::testing_support {
 namespace {
@@ -34,30 +36,15 @@ ManagerOptions in_folder(std::string const& folder, std::uint32_t restarts = 0) 
 
 class ManagerFolder : public testing::Test {
 protected:
-    ManagerFolder() {
-        std::string name = (fs::temp_directory_path() / "sinew-objects-XXXXXX").string();
-        parent_ = ::mkdtemp(name.data());
-    }
-    ~ManagerFolder() override { fs::remove_all(parent_); }
-    std::string folder() const { return (parent_ / "objects").string(); }
+    std::string folder() const { return (parent_.path() / "objects").string(); }
     ManagerOptions options(std::uint32_t restarts = 0) const {
         return in_folder(folder(), restarts);
     }
     LeakCheck leaks;
 
 private:
-    fs::path parent_;
+    TempFolder parent_;
 };
-
-template <class Call>
-std::string words_of(Call const& call) {
-    try {
-        call();
-    } catch (Error const& error) {
-        return error.what();
-    }
-    return "nothing";
-}
 
 TEST_F(ManagerFolder, HasPublishedObjectsForTheNextManager) {
     {
@@ -122,7 +109,7 @@ TEST_F(ManagerFolder, WithoutRestartsItsObjectsAreLostWithTheProcess) {
 
 TEST_F(ManagerFolder, IsForOneManagerAtATime) {
     Manager const manager(options());
-    EXPECT_THAT(words_of([&] { Manager const other(options()); }),
+    EXPECT_THAT(message_of<Error>([&] { Manager const other(options()); }),
                 HasSubstr("a folder of its own"));
 }
 
@@ -140,7 +127,7 @@ TEST_F(ManagerFolder, ThatTakesNothingFailsWhatWasToBeKept) {
     auto const tally = manager.create<CarefulTally>(1);
     tally.publish("tally");
     fs::create_directory(folder() + "/state-1.new");
-    auto const words = words_of([&] { tally.call<&CarefulTally::add>(1); });
+    auto const words = message_of<Error>([&] { tally.call<&CarefulTally::add>(1); });
     EXPECT_THAT(words, HasSubstr("it was executed, but is not kept"));
     EXPECT_THAT(words, HasSubstr("Is a directory"));
     fs::remove(folder() + "/state-1.new");

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Commits that outlive the process that runs the ring.
+#include <fcntl.h>
 #include <gmock/gmock.h>
-#include <poll.h>
-#include <sys/wait.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sinew/ring.hpp>
@@ -17,6 +19,7 @@
 #include "src/process/child_environment.hpp"
 #include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sinew {
 namespace {
@@ -26,18 +29,13 @@ using testing::HasSubstr;
 
 class RingFolder : public testing::Test {
 protected:
-    RingFolder() {
-        std::string name = (fs::temp_directory_path() / "sinew-commits-XXXXXX").string();
-        parent_ = ::mkdtemp(name.data());
-    }
-    ~RingFolder() override { fs::remove_all(parent_); }
-    std::string folder() const { return (parent_ / "commits").string(); }
+    std::string folder() const { return (parent_.path() / "commits").string(); }
     RingOptions options() const { return {.folder = folder()}; }
 
     testing_support::LeakCheck leaks;
 
 private:
-    fs::path parent_;
+    testing_support::TempFolder parent_;
 };
 
 /// Commits 10 * rank + n as the n-th, after those that are there, up to the third; then throws.
@@ -118,6 +116,26 @@ TEST_F(RingFolder, ThatTakesNothingIsToldToAllMembers) {
             .run();
         fs::remove_all(folder());
     }
+}
+
+// The writer waits for who reads what is in the place of its draft: as on a disk that does not answer.
+TEST_F(RingFolder, ThatDoesNotAnswerFailsTheRing) {
+    fs::create_directory(folder());
+    fs::permissions(folder(), fs::perms::owner_all);
+    auto const draft = folder() + "/commit.new";
+    ASSERT_EQ(::mkfifo(draft.c_str(), 0600), 0);
+    ::setenv("SINEW_TIMEOUT", "1s", 1);
+    try {
+        Ring(
+            2, [](RingMember& me) { me.commit(1); }, options())
+            .run();
+        ADD_FAILURE() << "it ended in order";
+    } catch (RingFailed const& error) {
+        EXPECT_THAT(error.what(), HasSubstr("has not taken within 1 s"));
+    }
+    ::unsetenv("SINEW_TIMEOUT");
+    UniqueFd const reader(::open(draft.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_TRUE(testing_support::eventually([&] { return !fs::exists(draft); }));
 }
 
 // For a test that kills it: says a line for each commit, and goes on for ever.

@@ -9,11 +9,13 @@
 #include <string>
 #include <string_view>
 
+namespace sinew::testing_support {
+
 /// A new, empty folder; removed at the end.
 class TempFolder {
 public:
     TempFolder() {
-        std::string pattern = testing::TempDir() + "sgd_digits_XXXXXX";
+        std::string pattern = testing::TempDir() + "sinew-test-XXXXXX";
         path_ = mkdtemp(pattern.data());
     }
     TempFolder(TempFolder const&) = delete;
@@ -28,3 +30,5 @@ public:
 private:
     std::filesystem::path path_;
 };
+
+}  // namespace sinew::testing_support
