@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <functional>
 #include <optional>
 #include <sinew/encoding.hpp>
 #include <sinew/error.hpp>
@@ -20,9 +21,9 @@ namespace {
 
 constexpr std::string_view object_prefix = "object-", state_prefix = "state-";
 
-std::optional<std::uint64_t> number_of(std::string_view name) {
-    if (!name.starts_with(object_prefix)) return std::nullopt;
-    name.remove_prefix(object_prefix.size());
+std::optional<std::uint64_t> number_of(std::string_view name, std::string_view prefix) {
+    if (!name.starts_with(prefix)) return std::nullopt;
+    name.remove_prefix(prefix.size());
     std::uint64_t number = 0;
     auto const end = std::from_chars(name.data(), name.data() + name.size(), number);
     if (end.ec != std::errc() || end.ptr != name.data() + name.size()) return std::nullopt;
@@ -41,8 +42,14 @@ LedgerFolder::LedgerFolder(std::string const& path)
 
 void LedgerFolder::load() {
     std::vector<std::uint64_t> numbers;
-    for (auto const& name : folder_->names())
-        if (auto const number = number_of(name)) numbers.push_back(*number);
+    auto const names = folder_->names();
+    for (auto const& name : names)
+        if (auto const number = number_of(name, object_prefix)) numbers.push_back(*number);
+    // A state whose object somebody has removed must not become another's.
+    for (auto const& name : names)
+        if (auto const number = number_of(name, state_prefix);
+            number && std::ranges::find(numbers, *number) == numbers.end())
+            folder_->remove(name);
     std::ranges::sort(numbers, std::greater());
     if (!numbers.empty()) numbers_ = numbers.front();
     // A name is the younger object's: the elder one could not be made again when that was published.

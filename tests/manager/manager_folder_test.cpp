@@ -121,6 +121,25 @@ TEST_F(ManagerFolder, ThatIsDamagedIsRefused) {
     Manager const manager(options());
 }
 
+// As the error for a type that the program does not have advises.
+TEST_F(ManagerFolder, GivesNoNewObjectTheStateOfOneThatWasRemoved) {
+    {
+        Manager manager(options());
+        auto const tally = manager.create<Tally>(1);
+        tally.publish("tally");
+        tally.call<&Tally::add>(100);
+        tally.checkpoint();
+    }
+    fs::remove(folder() + "/object-1");
+    {
+        Manager manager(options());
+        EXPECT_THROW(manager.lookup<Tally>("tally"), Error);
+        manager.create<Tally>(5).publish("tally");
+    }
+    Manager manager(options());
+    EXPECT_EQ(manager.lookup<Tally>("tally").call<&Tally::count>(), 5);
+}
+
 // What cannot be written is not answered as if it were.
 TEST_F(ManagerFolder, ThatTakesNothingFailsWhatWasToBeKept) {
     Manager manager(options());
