@@ -34,7 +34,8 @@ std::optional<T> taken(Input bytes) {
     }
 }
 
-// Of rank and number, as members say them: counted once, or refused; never more than all.
+// Of rank and number, as members say them: taken once, or refused. One that is whole counts when it is
+// settled, or is dropped, as where a folder did not take it.
 void commit(fuzz::Script script) {
     Commits commits(3);
     while (!script.left.empty()) {
@@ -42,9 +43,17 @@ void commit(fuzz::Script script) {
         auto const before = commits.count();
         auto const number = script.next() % 4 == 0 ? script.number() : before + 1;
         try {
-            if (commits.add(rank, number, {})) expect(commits.count() == before + 1);
-            else expect(commits.count() == before);
-        } catch (Error const&) {}
+            auto const whole = commits.add(rank, number, {});
+            expect(number == before + 1 && commits.count() == before);
+            expect(whole == commits.missing().empty());
+            if (whole) {
+                if (script.next() % 4 == 0) commits.drop_pending();
+                else commits.settle();
+                expect(!commits.pending());
+            }
+        } catch (DecodeError const&) {
+            expect(commits.count() == before);
+        }
         if (script.next() % 16 == 0) commits.drop_pending();
         for (int const missing : commits.missing()) expect(missing >= 0 && missing < 3);
     }
