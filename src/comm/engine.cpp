@@ -181,9 +181,8 @@ void Engine::round() {
         std::shared_ptr<Operation> const ended = std::move(*it);
         it = running_.erase(it);
         if (auto next = next_of_chain(ended->chain_)) it = running_.insert(it, std::move(next));
-        if (ended->fiber_) stacks_.push_back(ended->fiber_->take_stack());
+        if (ended->fiber_) idle_fibers_.push_back(std::move(ended->fiber_));
         ended->body_ = nullptr;  // what it holds goes before anybody hears of the end
-        ended->fiber_.reset();
         {
             std::lock_guard const lock(mutex_);
             ended->done_.store(true, std::memory_order_release);
@@ -205,13 +204,12 @@ bool Engine::resume(Operation& operation) {
 }
 
 void Engine::give_fiber(Operation& operation) {
-    std::unique_ptr<FiberStack> stack;
-    if (stacks_.empty()) stack = std::make_unique<FiberStack>();
+    if (idle_fibers_.empty()) operation.fiber_ = std::make_unique<Fiber>();
     else {
-        stack = std::move(stacks_.back());
-        stacks_.pop_back();
+        operation.fiber_ = std::move(idle_fibers_.back());
+        idle_fibers_.pop_back();
     }
-    operation.fiber_ = std::make_unique<Fiber>(std::move(stack), [&operation] {
+    operation.fiber_->start([&operation] {
         try {
             operation.body_(operation);
         } catch (...) {

@@ -143,7 +143,7 @@ private:
     // Of the driving thread alone: what runs, and by chain what waits for one that does.
     std::list<std::shared_ptr<Operation>> running_;
     std::unordered_map<void const*, std::deque<std::shared_ptr<Operation>>> waiting_;
-    std::vector<std::unique_ptr<FiberStack>> stacks_;
+    std::vector<std::unique_ptr<Fiber>> idle_fibers_;
     bool progressed_ = false;
     bool driving_ = false;
     std::thread thread_;

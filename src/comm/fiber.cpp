@@ -52,7 +52,7 @@ void finish_switch([[maybe_unused]] void* fake_stack, [[maybe_unused]] void cons
 
 }  // namespace
 
-FiberStack::FiberStack()
+Fiber::Stack::Stack()
     : guard_(static_cast<std::size_t>(::sysconf(_SC_PAGESIZE))), bytes_(stack_bytes + guard_) {
     memory_ = ::mmap(nullptr, bytes_, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
@@ -61,13 +61,12 @@ FiberStack::FiberStack()
     ::mprotect(memory_, guard_, PROT_NONE);
 }
 
-FiberStack::~FiberStack() { ::munmap(memory_, bytes_); }
+Fiber::Stack::~Stack() { ::munmap(memory_, bytes_); }
 
-Fiber::Fiber(std::unique_ptr<FiberStack> stack, std::function<void()> body)
-    : stack_(std::move(stack)), body_(std::move(body)) {
+Fiber::Fiber() {
     ::getcontext(&self_);
-    self_.uc_stack.ss_sp = stack_->bottom();
-    self_.uc_stack.ss_size = stack_->size();
+    self_.uc_stack.ss_sp = stack_.bottom();
+    self_.uc_stack.ss_size = stack_.size();
     self_.uc_link = nullptr;
     auto const address = reinterpret_cast<std::uintptr_t>(this);  // makecontext passes ints only
     ::makecontext(&self_, reinterpret_cast<void (*)()>(&Fiber::enter), 2,
@@ -78,23 +77,35 @@ Fiber::Fiber(std::unique_ptr<FiberStack> stack, std::function<void()> body)
 }
 
 Fiber::~Fiber() {
+#ifdef __SANITIZE_ADDRESS__
+    if (entered_ && ended_) {  // its fake stack goes only by a switch from it
+        leaves_ = true;
+        resume();
+    }
+#endif
 #ifdef __SANITIZE_THREAD__
     __tsan_destroy_fiber(tsan_self_);
 #endif
+}
+
+void Fiber::start(std::function<void()> body) {
+    body_ = std::move(body);
+    ended_ = false;
 }
 
 void Fiber::resume() {
 #ifdef __SANITIZE_THREAD__
     tsan_caller_ = __tsan_get_current_fiber();
 #endif
-    start_switch(&caller_fake_stack_, stack_->bottom(), stack_->size(), tsan_self_);
+    entered_ = true;
+    start_switch(&caller_fake_stack_, stack_.bottom(), stack_.size(), tsan_self_);
     ::swapcontext(&caller_, &self_);
     finish_switch(caller_fake_stack_, nullptr, nullptr);
 }
 
 void Fiber::suspend() {
-    // An ended fiber hands over no fake stack: ASan then frees it.
-    start_switch(ended_ ? nullptr : &self_fake_stack_, caller_bottom_, caller_size_, tsan_caller_);
+    // One that hands over no fake stack has it freed by ASan.
+    start_switch(leaves_ ? nullptr : &self_fake_stack_, caller_bottom_, caller_size_, tsan_caller_);
     ::swapcontext(&self_, &caller_);
     finish_switch(self_fake_stack_, &caller_bottom_, &caller_size_);
 }
@@ -103,9 +114,11 @@ void Fiber::enter(unsigned low, unsigned high) {
     auto* const self = reinterpret_cast<Fiber*>(static_cast<std::uintptr_t>(low) |
                                                 static_cast<std::uintptr_t>(high) << 32);
     finish_switch(nullptr, &self->caller_bottom_, &self->caller_size_);
-    self->body_();
-    self->ended_ = true;
-    self->suspend();
+    for (;;) {
+        if (!self->leaves_) self->body_();
+        self->ended_ = true;
+        self->suspend();
+    }
 }
 
 }  // namespace sinew::detail

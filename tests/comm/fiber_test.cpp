@@ -12,19 +12,16 @@
 namespace sinew::detail {
 namespace {
 
-std::unique_ptr<FiberStack> stack() { return std::make_unique<FiberStack>(); }
-
 TEST(Fiber, RunsUntilItSuspendsAndGoesOnThere) {
     std::string trace;
-    Fiber* self = nullptr;
-    Fiber fiber(stack(), [&] {
+    Fiber fiber;
+    fiber.start([&] {
         trace += 'a';
-        self->suspend();
+        fiber.suspend();
         trace += 'b';
-        self->suspend();
+        fiber.suspend();
         trace += 'c';
     });
-    self = &fiber;
     for (char const mark : {'1', '2', '3'}) {
         EXPECT_FALSE(fiber.ended());
         trace += mark;
@@ -36,35 +33,33 @@ TEST(Fiber, RunsUntilItSuspendsAndGoesOnThere) {
 
 TEST(Fiber, KeepsItsVariables) {
     std::vector<int> sums;
-    Fiber* self = nullptr;
-    Fiber fiber(stack(), [&] {
+    Fiber fiber;
+    fiber.start([&] {
         std::array<int, 1000> numbers{};
         for (int i = 0; i < 1000; ++i) {
             numbers[static_cast<std::size_t>(i)] = i;
-            if (i % 100 == 0) self->suspend();
+            if (i % 100 == 0) fiber.suspend();
         }
         int sum = 0;
         for (int const number : numbers) sum += number;
         sums.push_back(sum);
     });
-    self = &fiber;
     while (!fiber.ended()) fiber.resume();
     EXPECT_THAT(sums, testing::ElementsAre(499500));
 }
 
 TEST(Fiber, ThrowsAndCatchesWithinItself) {
     std::string caught;
-    Fiber* self = nullptr;
-    Fiber fiber(stack(), [&] {
+    Fiber fiber;
+    fiber.start([&] {
         try {
-            self->suspend();
+            fiber.suspend();
             throw std::runtime_error("inside");
         } catch (std::exception const& error) {
             caught = error.what();
         }
-        self->suspend();
+        fiber.suspend();
     });
-    self = &fiber;
     fiber.resume();
     try {  // while the resuming side handles one of its own
         throw std::logic_error("outside");
@@ -77,29 +72,44 @@ TEST(Fiber, ThrowsAndCatchesWithinItself) {
     EXPECT_TRUE(fiber.ended());
 }
 
-TEST(Fiber, PassesItsStackOn) {
-    auto memory = stack();
-    void const* const bottom = memory->bottom();
-    for (int i = 0; i < 100; ++i) {
-        bool ran = false;
-        Fiber fiber(std::move(memory), [&] { ran = true; });
-        fiber.resume();
-        ASSERT_TRUE(ran && fiber.ended());
-        memory = fiber.take_stack();
-        ASSERT_EQ(memory->bottom(), bottom);
+TEST(Fiber, RunsOneBodyAfterTheOther) {
+    Fiber fiber;
+    EXPECT_TRUE(fiber.ended());
+    void const* first = nullptr;
+    for (int i = 0; i < 100'000; ++i) {
+        void const* frame = nullptr;
+        fiber.start([&] {
+            frame = __builtin_frame_address(0);
+            if (i % 2 == 0) fiber.suspend();
+        });
+        EXPECT_FALSE(fiber.ended());
+        while (!fiber.ended()) fiber.resume();
+        if (i == 0) first = frame;
+        ASSERT_EQ(frame, first) << "body " << i << ": one before has left something on the stack";
     }
+}
+
+TEST(Fiber, MayGoBeforeItsBodyHasEnded) {
+    Fiber never_resumed;
+    never_resumed.start([] {});
+    Fiber abandoned;
+    abandoned.start([&] { abandoned.suspend(); });
+    abandoned.resume();
+    EXPECT_FALSE(abandoned.ended());
 }
 
 TEST(Fiber, TakesTurnsWithOthers) {
     std::string trace;
     std::vector<std::unique_ptr<Fiber>> fibers;
-    for (char name = 'a'; name < 'd'; ++name)
-        fibers.push_back(std::make_unique<Fiber>(stack(), [&, name] {
+    for (char name = 'a'; name < 'd'; ++name) {
+        auto& fiber = *fibers.emplace_back(std::make_unique<Fiber>());
+        fiber.start([&, name] {
             for (int i = 0; i < 3; ++i) {
                 trace += name;
-                fibers[static_cast<std::size_t>(name - 'a')]->suspend();
+                fiber.suspend();
             }
-        }));
+        });
+    }
     for (int round = 0; round < 4; ++round)
         for (auto const& fiber : fibers) fiber->resume();
     EXPECT_EQ(trace, "abcabcabc");
@@ -111,11 +121,10 @@ TEST(Fiber, OfOneThreadKnowsNothingOfAnothers) {
     for (int t = 0; t < 4; ++t)
         threads.emplace_back([] {
             int rounds = 0;
-            Fiber* self = nullptr;
-            Fiber fiber(stack(), [&] {
-                for (; rounds < 1000; ++rounds) self->suspend();
+            Fiber fiber;
+            fiber.start([&] {
+                for (; rounds < 1000; ++rounds) fiber.suspend();
             });
-            self = &fiber;
             while (!fiber.ended()) fiber.resume();
             EXPECT_EQ(rounds, 1000);
         });
