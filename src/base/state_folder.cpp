@@ -92,7 +92,8 @@ StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
 
 std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) const {
     auto const what = text((path_ / name).string(), " cannot be read");
-    UniqueFd const file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC));
+    // Nobody may ever write to a named pipe: neither opening nor reading is to wait for that.
+    UniqueFd const file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0) fail(what, errno);
@@ -100,6 +101,7 @@ std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) con
         throw DecodeError(text((path_ / name).string(), " is damaged, or no state of sinew's (",
                                why, "). Remove it to begin anew"));
     };
+    if (!S_ISREG(info.st_mode)) refuse("it is no regular file");
     Head head{};
     if (!read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), what) ||
         head.magic != magic)

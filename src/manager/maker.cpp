@@ -2,12 +2,15 @@
 #include "src/manager/maker.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <exception>
 #include <sinew/encoding.hpp>
+#include <sinew/error.hpp>
 #include <sinew/reply.hpp>
 #include <utility>
 
+#include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
@@ -44,7 +47,8 @@ Place Place::decode_from(Reader& reader) {
 Maker::Maker(process::Mail& mail, std::uint64_t lineage, Options options,
              std::unique_ptr<LedgerFolder> folder, Hands hands)
     : mail_(mail), lineage_(lineage), key_(random_key()), options_(std::move(options)),
-      hands_(std::move(hands)), lives_(options_.max_restarts), folder_(std::move(folder)) {
+      hands_(std::move(hands)), lives_(options_.max_restarts), folder_(std::move(folder)),
+      write_timeout_(env_duration("SINEW_TIMEOUT", std::chrono::minutes(5))) {
     if (!folder_) return;
     for (auto& entry : folder_->found()) ledger_.take_up(std::move(entry));
     writing_.emplace(mail_.runtime().loop());
@@ -161,13 +165,18 @@ void Maker::letter(std::shared_ptr<process::Peer> const& peer, process::Letter c
                 try {
                     if (error) std::rethrow_exception(error);
                     answer(peer, Op::kept, head);
+                } catch (Timeout const&) {
+                    answer(peer, Op::unkept, head,
+                           text(folder_->path(), " has not taken it within ",
+                                std::chrono::duration<double>(write_timeout_).count(),
+                                " s. Does its disk answer? SINEW_TIMEOUT sets the deadline"));
                 } catch (std::exception const& problem) {
                     answer(peer, Op::unkept, head, problem.what());
                 }
             });
         };
         try {
-            writing_->add(std::move(work), written);
+            writing_->add(std::move(work), written, write_timeout_);
         } catch (SystemError const& problem) {
             answer(peer, Op::unkept, head, problem.what());
         }

@@ -99,6 +99,7 @@ private:
     Lives lives_;
     Ledger ledger_;
     std::unique_ptr<LedgerFolder> const folder_;
+    std::chrono::nanoseconds const write_timeout_;    ///< of one file of it
     std::optional<process::BackgroundWork> writing_;  ///< to it, until the end
     process::ProcessAddress address_;
     std::vector<Asker> askers_;

@@ -24,8 +24,8 @@ namespace sinew::process {
 /// The thread has its share of this, as it may be the last to go.
 struct BackgroundWork::Shared {
     struct Item {
+        std::uint64_t number = 0;
         std::function<void()> work;
-        std::function<void(std::exception_ptr)> done;
         std::exception_ptr error;
     };
     std::mutex mutex;
@@ -56,7 +56,8 @@ struct BackgroundWork::Shared {
     }
 };
 
-BackgroundWork::BackgroundWork(wire::Loop& loop) : shared_(std::make_shared<Shared>()) {
+BackgroundWork::BackgroundWork(wire::Loop& loop)
+    : loop_(loop), shared_(std::make_shared<Shared>()) {
     if (!shared_->event)
         throw SystemError(text("eventfd failed (", std::strerror(errno), "). See ulimit -n"),
                           errno);
@@ -72,7 +73,7 @@ BackgroundWork::~BackgroundWork() {
     shared_->changed.notify_one();
 }
 
-void BackgroundWork::add(std::function<void()> work, std::function<void(std::exception_ptr)> done) {
+void BackgroundWork::add(std::function<void()> work, Done done, std::chrono::nanoseconds limit) {
     std::lock_guard const lock(shared_->mutex);
     if (!shared_->begun) {
         SignalsBlocked const blocked;
@@ -85,11 +86,23 @@ void BackgroundWork::add(std::function<void()> work, std::function<void(std::exc
         }
         shared_->begun = true;
     }
-    shared_->waiting.push_back({std::move(work), std::move(done), nullptr});
+    auto const number = ++last_;
+    auto late = [this, number, limit] {
+        tell(number,
+             std::make_exception_ptr(Timeout(text(
+                 "it has not ended within ", std::chrono::duration<double>(limit).count(), " s"))));
+    };
+    awaited_[number] = {std::move(done), loop_.after(limit, std::move(late))};
+    shared_->waiting.push_back({number, std::move(work), nullptr});
     shared_->changed.notify_one();
 }
 
 // `done` may end this object.
+void BackgroundWork::tell(std::uint64_t number, std::exception_ptr const& error) {
+    auto const awaited = awaited_.extract(number);
+    if (awaited) awaited.mapped().done(error);  // else its limit was over before
+}
+
 void BackgroundWork::deliver() {
     std::uint64_t count = 0;
     (void)!::read(shared_->event.get(), &count, sizeof count);
@@ -100,7 +113,7 @@ void BackgroundWork::deliver() {
     }
     std::weak_ptr<Shared> const still = shared_;
     for (auto& item : ended) {
-        item.done(std::exchange(item.error, nullptr));
+        tell(item.number, std::exchange(item.error, nullptr));
         auto const shared = still.lock();
         if (!shared || shared->over) return;
     }

@@ -231,12 +231,12 @@ void Crew::commit(int rank, std::uint64_t number, State state) {
 
 void Crew::keep_commit() {
     being_kept_ = true;
-    commit_timer_ = runtime_.loop().after(plan_.commit_timeout, [this] { accuse_folder(); });
+    auto const kept_by = [weak = std::weak_ptr<Crew*>(self_)](std::exception_ptr const& error) {
+        if (auto const self = weak.lock()) (*self)->kept(error);
+    };
     try {
-        store_->work.add(store_->file.writing(commits_.count() + 1, commits_.next()),
-                         [weak = std::weak_ptr<Crew*>(self_)](std::exception_ptr const& error) {
-                             if (auto const self = weak.lock()) (*self)->kept(error);
-                         });
+        store_->work.add(store_->file.writing(commits_.count() + 1, commits_.next()), kept_by,
+                         plan_.commit_timeout);
     } catch (...) {
         kept(std::current_exception());
     }
@@ -244,11 +244,12 @@ void Crew::keep_commit() {
 
 void Crew::kept(std::exception_ptr const& error) try {
     being_kept_ = false;
-    commit_timer_ = {};
     if (error) std::rethrow_exception(error);
     commits_.settle();
     to_all(kinds::committed);
     changed_.notify_all();
+} catch (Timeout const&) {
+    accuse_folder();
 } catch (std::exception const& problem) {
     auto const* const system = dynamic_cast<SystemError const*>(&problem);
     refusal_ = {text(plan_.options.name, ": commit ", commits_.count() + 1,

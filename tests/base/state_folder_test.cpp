@@ -126,6 +126,13 @@ TEST_F(StateFolders, TellWhatIsDamaged) {
 }
 
 // In a process of its own, whose limit for files it is.
+TEST_F(StateFolders, DoNotWaitForANamedPipe) {
+    StateFolder const folder(path());
+    ASSERT_EQ(::mkfifo((path() / "a").c_str(), 0600), 0);
+    EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
+                HasSubstr("no regular file"));
+}
+
 TEST_F(StateFolders, KeepWhatTheyHadWhereThereIsNoRoom) {
     auto const child = ::fork();
     ASSERT_GE(child, 0);

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Published objects that outlive the process that made their manager.
+#include <fcntl.h>
 #include <gmock/gmock.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <sinew/manager.hpp>
@@ -150,6 +153,21 @@ TEST_F(ManagerFolder, ThatTakesNothingFailsWhatWasToBeKept) {
     EXPECT_THAT(words, HasSubstr("it was executed, but is not kept"));
     EXPECT_THAT(words, HasSubstr("Is a directory"));
     fs::remove(folder() + "/state-1.new");
+    EXPECT_EQ(tally.call<&CarefulTally::add>(1), 3);
+}
+
+TEST_F(ManagerFolder, ThatDoesNotAnswerFailsWhatWasToBeKept) {
+    ::setenv("SINEW_TIMEOUT", "1s", 1);
+    Manager manager(options());
+    ::unsetenv("SINEW_TIMEOUT");
+    auto const tally = manager.create<CarefulTally>(1);
+    tally.publish("tally");
+    auto const draft = folder() + "/state-1.new";
+    ASSERT_EQ(::mkfifo(draft.c_str(), 0600), 0);  // whoever opens it waits for a reader
+    EXPECT_THAT(message_of<Error>([&] { tally.call<&CarefulTally::add>(1); }),
+                HasSubstr("has not taken it within 1 s"));
+    UniqueFd const reader(::open(draft.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
+    EXPECT_TRUE(eventually([&] { return !fs::exists(draft); }));
     EXPECT_EQ(tally.call<&CarefulTally::add>(1), 3);
 }
 

@@ -7,6 +7,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <sinew/error.hpp>
 #include <stdexcept>
 #include <string>
 #include <thread>
@@ -41,7 +42,8 @@ TEST_F(BackgroundWorks, AreCarriedOutInOrderAndTold) {
             work_->add([&worker] { worker = std::this_thread::get_id(); },
                        [&told, i](std::exception_ptr const& error) {
                            told.push_back(std::to_string(i) + (error ? " failed" : ""));
-                       });
+                       },
+                       30s);
         work_->add([] { throw std::runtime_error("full"); },
                    [&told](std::exception_ptr const& error) {
                        try {
@@ -49,7 +51,8 @@ TEST_F(BackgroundWorks, AreCarriedOutInOrderAndTold) {
                        } catch (std::runtime_error const& what) {
                            told.emplace_back(what.what());
                        }
-                   });
+                   },
+                   30s);
     }
     EXPECT_TRUE(drive_until([&] { return told.size() == 4; }));
     EXPECT_THAT(told, ElementsAre("0", "1", "2", "full"));
@@ -70,8 +73,8 @@ TEST_F(BackgroundWorks, ThatBlockDoNotHoldTheEnd) {
                 answer->get_future().wait();
                 ended->set_value();
             },
-            [&told](std::exception_ptr const&) { told = true; });
-        work_->add([&second] { second = true; }, [](std::exception_ptr const&) {});
+            [&told](std::exception_ptr const&) { told = true; }, 30s);
+        work_->add([&second] { second = true; }, [](std::exception_ptr const&) {}, 30s);
     }
     begun->get_future().wait();
     {
@@ -84,6 +87,34 @@ TEST_F(BackgroundWorks, ThatBlockDoNotHoldTheEnd) {
     EXPECT_FALSE(second);
 }
 
+// What waits behind such a disk does not wait for ever either; and each is told once.
+TEST_F(BackgroundWorks, ThatTakeTooLongAreToldByALimit) {
+    auto const answer = std::make_shared<std::promise<void>>();
+    std::vector<std::string> told;
+    auto const tell_as = [&](std::string name) {
+        return [&told, name = std::move(name)](std::exception_ptr const& error) {
+            try {
+                if (error) std::rethrow_exception(error);
+                told.push_back(name);
+            } catch (Timeout const& late) {
+                told.push_back(name + ": " + late.what());
+            }
+        };
+    };
+    {
+        std::lock_guard const lock(guard_);
+        work_->add([answer] { answer->get_future().wait(); }, tell_as("first"), 20ms);
+        work_->add([] {}, tell_as("second"), 30ms);
+        work_->add([] {}, tell_as("third"), 30s);
+    }
+    EXPECT_TRUE(drive_until([&] { return told.size() == 2; }));
+    EXPECT_THAT(told, ElementsAre("first: it has not ended within 0.02 s",
+                                  "second: it has not ended within 0.03 s"));
+    answer->set_value();
+    EXPECT_TRUE(drive_until([&] { return told.size() == 3; }));
+    EXPECT_EQ(told.back(), "third");
+}
+
 TEST_F(BackgroundWorks, MayBeEndedByWhoIsTold) {
     bool told = false;
     {
@@ -94,7 +125,8 @@ TEST_F(BackgroundWorks, MayBeEndedByWhoIsTold) {
                            EXPECT_FALSE(told);
                            told = true;
                            work_.reset();
-                       });
+                       },
+                       30s);
     }
     EXPECT_TRUE(drive_until([&] { return told; }));
 }
