@@ -2,9 +2,9 @@
 # Which sources a unity build compiles as one (SINEW_UNITY).
 #
 # sinew_unity_by_room(target): up to 14 sources of one room (src/pool, collectives, ...) are one.
-# The command takes single objects out of the library, and none that needs MPI: so those of src/world,
-# which it shares with programs that do, and those that call MPI stay by themselves, and no room
-# is mixed with another.
+# The command takes single objects out of the library, and none that needs MPI: so those that call MPI
+# are one, what it shares of src/world with programs that do stays by itself, and no room is mixed with
+# another.
 function(sinew_unity_by_room target)
     get_target_property(sources ${target} SOURCES)
     foreach(source IN LISTS sources)
@@ -14,8 +14,11 @@ function(sinew_unity_by_room target)
             continue()
         endif()
         set(room ${CMAKE_MATCH_1})
-        if(name MATCHES "^mpi_" OR room STREQUAL "src/world" OR path MATCHES "/kernels/")
+        if(path MATCHES "/kernels/" OR name STREQUAL "mpi_environment.cpp" OR name STREQUAL "world_file.cpp")
             continue()
+        endif()
+        if(name MATCHES "^mpi_")
+            set(room mpi)
         endif()
         string(MAKE_C_IDENTIFIER ${room} id)
         if(NOT DEFINED count_${id})

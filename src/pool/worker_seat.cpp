@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pool/worker_seat.hpp"
 
-#include "src/base/spin_policy.hpp"
+#include "src/base/wake_up.hpp"
 
 namespace sinew::pool {
 
@@ -13,17 +13,16 @@ void Seat::drive() {
     main_waits_ = false;
     driver_.store(Driver::main);
     lock.unlock();
-    // What came while the attendant drove is waiting; nothing more may come.
-    if (!news_.load()) loop_.run();
+    // What came while the attendant drove is waiting; nothing more may come. Stopping the loop instead
+    // would take asio three system calls.
+    if (!policy_) policy_ = make_spin_policy();
+    loop_.drive([this] { return news_.load(); }, wire::Clock::time_point::max(), *policy_);
     news_.store(false);
     driver_.store(Driver::none);
     departures_.fetch_add(1);
 }
 
-void Seat::leave() {
-    news_.store(true);
-    if (main_drives()) loop_.stop();
-}
+void Seat::leave() { news_.store(true); }
 
 void Seat::excuse_attendant() {
     departures_.fetch_add(1);

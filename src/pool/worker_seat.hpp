@@ -6,7 +6,9 @@
 #include <cstdint>
 #include <functional>
 #include <mutex>
+#include <optional>
 
+#include "src/base/spin_policy.hpp"
 #include "src/wire/loop.hpp"
 
 namespace sinew::pool {
@@ -43,6 +45,7 @@ private:
     void call_back();
 
     wire::Loop& loop_;
+    std::optional<SpinPolicy> policy_;  ///< of the main thread
     std::mutex mutex_;
     std::condition_variable vacated_;
     std::atomic<Driver> driver_{Driver::none};
