@@ -32,9 +32,6 @@ if(SINEW_SANITIZE)
     endif()
     add_compile_options(-fsanitize=${SINEW_SANITIZE} -fno-omit-frame-pointer)
     add_link_options(-fsanitize=${SINEW_SANITIZE})
-    if(SINEW_SANITIZE STREQUAL "thread" AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        add_compile_options(-Wno-tsan)   # asio's fences: it does without them where they count
-    endif()
     if(SINEW_SANITIZE MATCHES "undefined")
         # A null pointer that is used traps without help; the checks cost a fifth of the build.
         # Of dynamic types it cannot judge where the process has no descriptors left.

@@ -44,7 +44,6 @@ set(third_party
     "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/process/cores\\.cpp launchers/"
-    "asio: src/wire/ benchmarks/"
     "cereal/: include/sinew/archive\\.hpp tests/ examples/"
     "openssl/: src/wire/ src/base/sha256 tests/wire/"
     "pmix: launchers/pmix/ src/world/pmix_ tests/launchers/pmix/"

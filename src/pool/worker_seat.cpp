@@ -13,8 +13,7 @@ void Seat::drive() {
     main_waits_ = false;
     driver_.store(Driver::main);
     lock.unlock();
-    // What came while the attendant drove is waiting; nothing more may come. Stopping the loop instead
-    // would take asio three system calls.
+    // What came while the attendant drove is waiting; nothing more may come.
     if (!policy_) policy_ = make_spin_policy();
     loop_.drive([this] { return news_.load(); }, wire::Clock::time_point::max(), *policy_);
     news_.store(false);

@@ -15,6 +15,13 @@ namespace {
 constexpr int vacancy_in_wake_ups = 5;
 constexpr auto least_vacancy = std::chrono::microseconds(100);
 
+// Where the last drivers, so many in a row, came back sooner than that, it looks seldom: each look takes
+// a processor, and the guard, from those who call again and again.
+constexpr int soon_enough = 16;
+constexpr auto seldom = std::chrono::milliseconds(1);
+// So many looks in a row that find the same driver: it sleeps until it is called.
+constexpr int looks_before_it_sleeps = 20;
+
 thread_local bool drives = false;
 
 }  // namespace
@@ -71,6 +78,8 @@ void Seat::glance(Lock& lock) {
 
 template <class Drive>
 void Seat::drive(Lock& lock, Driver who, Drive const& drive) {
+    bool const soon = who == Driver::waiter && Clock::now() - vacant_since_ < vacancy();
+    soon_in_a_row_ = soon ? std::min(soon_in_a_row_ + 1, soon_enough) : 0;
     driver_ = who;
     lock.unlock();
     drives = true;
@@ -139,19 +148,23 @@ void Seat::attend(Lock& lock) {
         return attendant_leaves_ && !attendant_is_wanted();
     };
     SpinPolicy never;
+    int looks = 0;  // that have found the same driver
     for (auto seen = departures_; !stopped_;) {
         bool const vacant = driver_ == Driver::none;
+        if (seen != departures_) looks = 0;
+        seen = departures_;
         if (vacant && (attendant_is_wanted() || Clock::now() - vacant_since_ >= vacancy())) {
             attendant_leaves_ = false;
             drive(lock, Driver::attendant,
                   [&] { return loop_.drive(leaves, Clock::time_point::max(), never); });
             pass_on();
-        } else if (!vacant && seen == departures_) {
+        } else if (!vacant && looks++ == looks_before_it_sleeps) {
             attendant_sleeps_ = true;
             attendant_called_.wait(lock, [this] { return !attendant_sleeps_; });
+            looks = 0;
         } else {
-            seen = departures_;
-            attendant_called_.wait_for(lock, 2 * vacancy());
+            attendant_called_.wait_for(lock,
+                                       soon_in_a_row_ == soon_enough ? seldom : 2 * vacancy());
         }
     }
 }

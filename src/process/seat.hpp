@@ -96,6 +96,7 @@ private:
     bool attendant_leaves_ = false;
     bool closed_ = false, stopped_ = false;
     std::uint64_t departures_ = 0;
+    int soon_in_a_row_ = 0;  ///< drivers that came soon after the one before
     Clock::time_point vacant_since_{};
 };
 

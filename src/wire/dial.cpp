@@ -2,7 +2,6 @@
 #include <sys/socket.h>
 
 #include <algorithm>
-#include <asio/ip/tcp.hpp>
 #include <cerrno>
 #include <cstring>
 #include <iomanip>
@@ -17,6 +16,7 @@
 #include "src/wire/greeting.hpp"
 #include "src/wire/link.hpp"
 #include "src/wire/loop_access.hpp"
+#include "src/wire/resolver.hpp"
 #include "src/wire/sockets.hpp"
 
 namespace sinew::wire {
@@ -50,7 +50,7 @@ public:
 
 private:
     void attempt();
-    void resolve();
+    void ask_for_addresses();
     void try_next();
     void connect(SocketAddress const& where);
     void connected();
@@ -67,11 +67,10 @@ private:
     LinkOptions const options_;
     std::function<void(Dialled)> done_;
     std::optional<TlsContext> tls_;
-    std::unique_ptr<asio::ip::tcp::resolver> resolver_;
     std::vector<SocketAddress> where_;  ///< still to be tried in this attempt
     UniqueFd fd_;
     std::shared_ptr<Greeting> greeting_;
-    Loop::Handle timer_, over_, writable_;
+    Loop::Handle timer_, over_, writable_, resolving_;
     Clock::time_point began_{};
     Clock::duration patience_{}, pause_ = first_pause;
     std::string last_failure_ = "no answer";
@@ -87,7 +86,7 @@ void Dial::attempt() {
         } else if (auto const numeric = numeric_address(address_)) {
             where_.push_back(*numeric);
         } else {
-            return resolve();
+            return ask_for_addresses();
         }
         try_next();
     } catch (UsageError const& error) {
@@ -95,26 +94,14 @@ void Dial::attempt() {
     }
 }
 
-void Dial::resolve() {
-    if (!resolver_) resolver_ = std::make_unique<asio::ip::tcp::resolver>(LoopAccess::io(loop_));
-    resolver_->async_resolve(
-        address_.host, std::to_string(address_.port),
-        [&loop = loop_, weak = weak_from_this()](asio::error_code const& error,
-                                                 auto const& results) {
-            auto const held = LoopAccess::enter(loop);
-            auto const self = weak.lock();
-            if (!self || !self->done_) return;
-            // A name may be made known later: those of containers are.
-            if (error) return self->failed("unknown host: " + error.message());
-            for (auto const& result : results) {
-                SocketAddress where;
-                where.length = static_cast<socklen_t>(result.endpoint().size());
-                std::memcpy(&where.storage, result.endpoint().data(), where.length);
-                self->where_.push_back(where);
-            }
-            std::reverse(self->where_.begin(), self->where_.end());
-            self->try_next();
-        });
+void Dial::ask_for_addresses() {
+    resolving_ = resolve(loop_, address_.host, address_.port, [this](Resolved result) {
+        // A name may be made known later: those of containers are.
+        if (!result.problem.empty()) return failed("unknown host: " + result.problem);
+        where_ = std::move(result.addresses);
+        std::ranges::reverse(where_);
+        try_next();
+    });
 }
 
 void Dial::try_next() {
@@ -196,7 +183,7 @@ void Dial::stop() noexcept {
     timer_ = {};
     over_ = {};
     writable_ = {};
-    if (resolver_) resolver_->cancel();
+    resolving_ = {};
     greeting_ = nullptr;
     UniqueFd const unused = std::move(fd_);
 }

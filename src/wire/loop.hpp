@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 /// Everything but `post` and `stop` is for the loop's own thread (before `run`: any one thread).
 /// What is registered holds until its handle is destroyed; a handle may be destroyed within its own
 /// callback, and is to be destroyed before its loop. A callback that throws ends `run`, which
-/// rethrows. Over asio, which stays out of sight.
+/// rethrows.
 ///
 /// With a guard, "the loop's own thread" reads "whoever holds the guard": each callback runs with it
 /// held, the wait for events without. Then any thread that holds it may use the loop and what is
@@ -63,7 +63,8 @@ public:
     bool glance();
     /// Any thread, and signal-safe callbacks of `signals` too.
     void stop();
-    /// Any thread. In order for one caller; never within the call itself.
+    /// Any thread. In order for one caller, and before what becomes ready later; never within the call
+    /// itself.
     void post(std::function<void()> work);
 
     [[nodiscard]] Handle after(Clock::duration delay, std::function<void()> work);

@@ -1,13 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// First a header of the standard library: asio asks its macros how to allocate, and sources that do
-// not agree on it free what the others allocated.
-#include <version>
-
-#include <asio/io_context.hpp>
 #include <memory>
-#include <mutex>
 
 #include "src/wire/loop.hpp"
 
@@ -31,9 +25,6 @@ protected:
 
 /// What only the sources of this folder may do with a loop.
 struct LoopAccess {
-    static asio::io_context& io(Loop& loop);
-    /// For handlers of that context: the guard, held, or nothing where there is none.
-    static std::unique_lock<std::mutex> enter(Loop& loop);
     static void at_turn_end(Loop& loop, std::shared_ptr<TurnEnd> work);
 };
 

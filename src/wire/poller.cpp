@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/wire/poller.hpp"
 
+#include <sys/eventfd.h>
+#include <sys/timerfd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
@@ -17,6 +20,26 @@ std::uint32_t mask(Poller::Direction direction) {
     return direction == Poller::Direction::read ? EPOLLIN : EPOLLOUT;
 }
 
+// Of those that have no callback; no descriptor is so large.
+constexpr std::uint64_t alarm_mark = UINT64_MAX, interrupter_mark = UINT64_MAX - 1;
+
+UniqueFd opened(int fd, char const* what) {
+    if (fd < 0)
+        throw SystemError(text("no event loop (", what, ": ", std::strerror(errno),
+                               "). Is the limit of open files (ulimit -n) reached?"),
+                          errno);
+    return UniqueFd(fd);
+}
+
+// Edge-triggered: told once, and never read.
+void add_internal(int set, int fd, std::uint64_t mark) {
+    epoll_event event{};
+    event.events = EPOLLIN | EPOLLET;
+    event.data.u64 = mark;
+    if (::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0)
+        throw SystemError(text("no event loop (epoll_ctl: ", std::strerror(errno), ")"), errno);
+}
+
 // What the kernel says is ready may by now be another file under the same number.
 std::uint64_t mark(int fd, std::uint32_t round) {
     return std::uint64_t{round} << 32 | static_cast<std::uint32_t>(fd);
@@ -24,11 +47,13 @@ std::uint64_t mark(int fd, std::uint32_t round) {
 
 }  // namespace
 
-Poller::Poller() : set_(::epoll_create1(EPOLL_CLOEXEC)) {
-    if (!set_)
-        throw SystemError(text("no event loop (epoll_create1: ", std::strerror(errno),
-                               "). Is the limit of open files (ulimit -n) reached?"),
-                          errno);
+Poller::Poller()
+    : set_(opened(::epoll_create1(EPOLL_CLOEXEC), "epoll_create1")),
+      alarm_(
+          opened(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK), "timerfd_create")),
+      interrupter_(opened(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), "eventfd")) {
+    add_internal(set_.get(), alarm_.get(), alarm_mark);
+    add_internal(set_.get(), interrupter_.get(), interrupter_mark);
 }
 
 std::shared_ptr<Poller::Watch> Poller::add(int fd, Direction direction,
@@ -93,14 +118,33 @@ void Poller::collect(Entry const& entry, std::uint32_t events) {
     }
 }
 
-bool Poller::poll() { return ask(0); }
-bool Poller::wait() { return ask(-1); }
+// An alarm that comes too early costs less than to set it for each wait.
+bool Poller::wait(Clock::time_point until) {
+    if (until < alarm_at_) {
+        auto const ns = std::max<std::int64_t>(until.time_since_epoch().count(), 1);  // 0: never
+        itimerspec when{};
+        when.it_value.tv_sec = static_cast<time_t>(ns / 1'000'000'000);
+        when.it_value.tv_nsec = static_cast<long>(ns % 1'000'000'000);
+        ::timerfd_settime(alarm_.get(), TFD_TIMER_ABSTIME, &when, nullptr);
+        alarm_at_ = until;
+    }
+    return ask(-1);
+}
+
+void Poller::interrupt() { ::eventfd_write(interrupter_.get(), 1); }
 
 bool Poller::ask(int patience) {
-    int const count =
-        ::epoll_wait(set_.get(), ready_.data(), static_cast<int>(ready_.size()), patience);
+    bool const ready_anyway = always_ready();
+    int const count = ::epoll_wait(set_.get(), ready_.data(), static_cast<int>(ready_.size()),
+                                   ready_anyway ? 0 : patience);
     found_ = static_cast<std::size_t>(std::max(count, 0));
-    return found_ > 0;
+    for (std::size_t i = 0; i < found_;) {
+        auto const mark = ready_[i].data.u64;
+        if (mark == alarm_mark) alarm_at_ = Clock::time_point::max();
+        if (mark == alarm_mark || mark == interrupter_mark) ready_[i] = ready_[--found_];
+        else ++i;
+    }
+    return found_ > 0 || ready_anyway;
 }
 
 void Poller::dispatch() {

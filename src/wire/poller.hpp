@@ -4,6 +4,7 @@
 #include <sys/epoll.h>
 
 #include <array>
+#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,11 +16,8 @@
 
 namespace sinew::wire {
 
-/// The descriptors that a loop watches, level-triggered.
-///
-/// An epoll set of its own, of which asio sees one descriptor. asio's stream_descriptor would set
-/// O_NONBLOCK on descriptors that are not ours (a terminal shared with the user's shell), does not
-/// take one descriptor twice, and costs a system call for each that was ready.
+/// The descriptors that a loop watches: an epoll set, level-triggered. It takes one descriptor several
+/// times, and leaves it as it is (a terminal is shared with the user's shell).
 class Poller {
 public:
     enum class Direction : std::uint8_t { read, write };
@@ -29,17 +27,20 @@ public:
     Poller(Poller const&) = delete;
     Poller& operator=(Poller const&) = delete;
 
-    int fd() const { return set_.get(); }
     /// Throws SystemError for what is no open descriptor.
     std::shared_ptr<Watch> add(int fd, Direction direction, std::function<void()> work);
-    /// Finds out what is ready, or waits until something is; false: nothing. Without the guard: what
-    /// is watched may change meanwhile. An interrupted wait has found nothing.
-    bool poll();
-    bool wait();
-    /// Runs the callbacks of what `poll` has found.
+    /// Finds out what is ready; false: nothing. Without the guard: what is watched may change
+    /// meanwhile.
+    bool poll() { return ask(0); }
+    /// The same, but waits until something is, at most until `until`, and perhaps less: until
+    /// `interrupt`, or what was `until` of a wait before.
+    bool wait(Clock::time_point until);
+    /// Any thread: ends the wait that is under way, or else the next one.
+    void interrupt();
+    /// Runs the callbacks of what `poll` or `wait` has found.
     void dispatch();
-    /// Something is watched that the kernel does not poll (a file, /dev/null): always ready.
-    bool always_ready() const { return unpolled_ != 0; }
+    /// Something is watched that the kernel does not poll (a file, /dev/null).
+    bool always_ready() const { return unpolled_.load() != 0; }
 
 private:
     struct Entry {
@@ -53,13 +54,14 @@ private:
     void remove(Watch& watch) noexcept;
     void collect(Entry const& entry, std::uint32_t events);
 
-    UniqueFd set_;
+    UniqueFd const set_, alarm_, interrupter_;
+    Clock::time_point alarm_at_ = Clock::time_point::max();
     std::unordered_map<int, Entry> entries_;
     std::uint32_t rounds_ = 0;
     std::array<epoll_event, 128> ready_;
     std::size_t found_ = 0;  ///< in `ready_`
     std::vector<std::shared_ptr<Watch>> batch_;
-    std::size_t unpolled_ = 0;  ///< entries
+    std::atomic<std::size_t> unpolled_{0};  ///< entries that are always ready
 };
 
 /// One callback for one direction of one descriptor.

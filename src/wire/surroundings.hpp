@@ -3,7 +3,6 @@
 
 #include <mutex>
 
-#include "src/wire/due_times.hpp"
 #include "src/wire/lag_meter.hpp"
 
 namespace sinew::wire {
@@ -12,7 +11,6 @@ namespace sinew::wire {
 struct Surroundings {
     std::mutex* guard = nullptr;  ///< null: the loop is for one thread
     LagMeter lag;
-    DueTimes due;
 
     std::unique_lock<std::mutex> enter() const {
         return guard == nullptr ? std::unique_lock<std::mutex>()

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks, and operations of the caller's, that throw: what the others, threads here, get to see.
+#include <latch>
+
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {
@@ -14,9 +16,12 @@ constexpr CallOptions throwing_soon{.timeout = 300ms};
 /// text of what they see goes to `check`. Gives the exception's text as run_thread_ranks tells it.
 std::string with_a_throwing_rank(int ranks, std::function<void(Communicator&)> const& call,
                                  std::function<void(std::string const&)> const& check) {
+    std::latch all_are_there(
+        ranks);  // a barrier of ours ends on one rank before it does on another
     return thrown_by<std::logic_error>([&] {
         run_thread_ranks(ranks, [&](Communicator& comm) {
             comm.barrier();
+            all_are_there.arrive_and_wait();
             if (comm.rank() == 1) throw std::logic_error("of mine");
             check(thrown_by<PeerLost>([&] { call(comm); }));
         });
@@ -46,10 +51,12 @@ TEST(RankThatThrows, EndsRequestsAndReceivesOfTheOthers) {
 }
 
 TEST(RankThatThrows, EndsCommunicatorsItIsIn) {
+    std::latch all_are_there(4);
     thrown_by<std::logic_error>([&] {
-        run_thread_ranks(4, [](Communicator& comm) {
+        run_thread_ranks(4, [&](Communicator& comm) {
             Communicator part = comm.split(comm.rank() % 2);
             comm.barrier();
+            all_are_there.arrive_and_wait();
             if (comm.rank() == 1) throw std::logic_error("of mine");
             if (comm.rank() == 3)
                 EXPECT_THAT(thrown_by<PeerLost>([&] { part.barrier(); }),
@@ -62,8 +69,10 @@ TEST(RankThatThrows, EndsCommunicatorsItIsIn) {
 /// An allreduce whose operation throws `error` on rank 1. The others must hear of it.
 template <class Thrown, class Call>
 void expect_operation_error_is_told(Thrown const& error, Call call) {
+    std::latch all_are_there(4);
     Leaving leaving(3);
     run_thread_ranks(4, [&](Communicator& comm) {
+        all_are_there.arrive_and_wait();
         auto const op = reduce_op<int>(
             [&, self = comm.rank()](int a, int b) {
                 if (self == 1) throw error;

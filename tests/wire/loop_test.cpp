@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -215,24 +214,6 @@ TEST(Loop, TakesWhatTheKernelDoesNotPollAsReady) {
 TEST(Loop, RefusesWhatIsNoDescriptor) {
     Loop loop;
     EXPECT_THROW((void)loop.readable(-1, [] {}), SystemError);
-}
-
-TEST(Loop, DeliversSignalsByNumber) {
-    Loop loop;
-    std::vector<int> seen;
-    {
-        auto const handle = loop.signals({SIGUSR1, SIGUSR2}, [&](int number) {
-            seen.push_back(number);
-            if (number == SIGUSR1) ::kill(::getpid(), SIGUSR2);
-            if (seen.size() == 2) loop.stop();
-        });
-        ::kill(::getpid(), SIGUSR1);
-        loop.run();
-    }
-    EXPECT_THAT(seen, ElementsAre(SIGUSR1, SIGUSR2));
-    struct sigaction now {};
-    ::sigaction(SIGUSR1, nullptr, &now);
-    EXPECT_EQ(now.sa_handler, SIG_DFL);  // given back
 }
 
 TEST(Loop, RethrowsAndRunsOn) {
