@@ -10,12 +10,16 @@
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <deque>
 #include <mutex>
+#include <sinew/error.hpp>
 #include <string_view>
+#include <system_error>
 #include <thread>
 #include <utility>
+
+#include "src/base/signals_blocked.hpp"
+#include "src/base/text.hpp"
 
 namespace sinew::process {
 namespace {
@@ -49,12 +53,15 @@ private:
     };
 
     StderrWriter() {
+        SignalsBlocked const blocked;  // SIGPIPE, too
+        try {
+            std::thread([this] { work(); }).detach();
+        } catch (std::system_error const& problem) {
+            throw SystemError(text("no thread for what children write to standard error (",
+                                   problem.what(), "). See ulimit -u"),
+                              problem.code().value());
+        }
         made_ = true;
-        sigset_t all, before;
-        ::sigfillset(&all);  // SIGPIPE, too
-        ::pthread_sigmask(SIG_SETMASK, &all, &before);
-        std::thread([this] { work(); }).detach();
-        ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
     }
     [[noreturn]] void work() {
         std::unique_lock lock(mutex_);
@@ -93,6 +100,7 @@ private:
 }  // namespace
 
 ErrorStream::ErrorStream(wire::Loop& loop, UniqueFd pipe) : loop_(loop), pipe_(std::move(pipe)) {
+    StderrWriter::instance();  // not only when there is something to write: it may fail
     ::fcntl(pipe_.get(), F_SETFL, ::fcntl(pipe_.get(), F_GETFL) | O_NONBLOCK);
 }
 

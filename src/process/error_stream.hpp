@@ -17,6 +17,7 @@ class ErrorStream : public std::enable_shared_from_this<ErrorStream> {
 public:
     static constexpr std::size_t tail_size = 4096;
 
+    /// @throws SystemError where the first of them gets no thread that writes.
     ErrorStream(wire::Loop& loop, UniqueFd pipe);
     ErrorStream(ErrorStream const&) = delete;
     ~ErrorStream();

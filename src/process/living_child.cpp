@@ -51,6 +51,7 @@ void LivingChild::start(ChildSpec const& spec) {
     auto [control, control_end] = make_socket_pair();
     auto [bulk, bulk_end] = make_socket_pair();
     auto [errors, errors_end] = make_pipe();
+    errors_ = std::make_shared<ErrorStream>(runtime_.loop(), std::move(errors));
     if (spec.meta.any()) allotment_ = std::make_unique<Allotment>(spec.meta, spec.name, spec.cpus);
     page_.page().lease_until = spec.lease_until;
     auto more = spec.env;
@@ -85,7 +86,6 @@ void LivingChild::start(ChildSpec const& spec) {
     pid_ = spawned.pid;
     ended_ = std::move(spawned.ended);
     page_.close_file();
-    errors_ = std::make_shared<ErrorStream>(runtime_.loop(), std::move(errors));
     errors_->start();
     ended_watch_ = runtime_.loop().readable(ended_.get(), [this] { reap(); });
     if (allotment_) allotment_->begin(runtime_.loop(), pid_, [this] { signal(SIGKILL); });

@@ -3,14 +3,28 @@
 
 #include <condition_variable>
 #include <deque>
-#include <future>
+#include <exception>
 #include <mutex>
+#include <optional>
+#include <sinew/error.hpp>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "src/base/signals_blocked.hpp"
+#include "src/base/text.hpp"
 
 namespace sinew::process {
 namespace {
+
+// What spawn() waits for. It lives on the caller's stack; the thread does not touch it after `done`,
+// so what was thrown is destroyed by the caller alone.
+struct Order {
+    SpawnRequest const& request;
+    std::optional<Spawned> spawned{};
+    std::exception_ptr error{};
+    bool done = false;
+};
 
 class Spawner {
 public:
@@ -19,36 +33,48 @@ public:
         return *spawner;
     }
     Spawned spawn(SpawnRequest const& request) {
-        std::packaged_task<Spawned()> work([&] { return sinew::spawn(request); });
-        auto result = work.get_future();
-        {
-            std::lock_guard const lock(mutex_);
-            waiting_.push_back(&work);
-            changed_.notify_one();
-        }
-        return result.get();
+        Order order{request};
+        std::unique_lock lock(mutex_);
+        waiting_.push_back(&order);
+        ordered_.notify_one();
+        ended_.wait(lock, [&] { return order.done; });
+        if (order.error) std::rethrow_exception(std::move(order.error));
+        return *std::move(order.spawned);
     }
 
 private:
     Spawner() {
         SignalsBlocked const blocked;
-        std::thread([this] { work(); }).detach();
+        try {
+            std::thread([this] { work(); }).detach();
+        } catch (std::system_error const& problem) {
+            throw SystemError(
+                text("no thread that starts processes (", problem.what(), "). See ulimit -u"),
+                problem.code().value());
+        }
     }
     [[noreturn]] void work() {
         std::unique_lock lock(mutex_);
         for (;;) {
-            changed_.wait(lock, [this] { return !waiting_.empty(); });
-            auto work = std::move(*waiting_.front());
+            ordered_.wait(lock, [this] { return !waiting_.empty(); });
+            Order& order = *waiting_.front();
             waiting_.pop_front();
             lock.unlock();
-            work();
+            try {
+                order.spawned = sinew::spawn(order.request);
+            } catch (...) {
+                order.error = std::current_exception();
+            }
             lock.lock();
+            order.done = true;
+            ended_.notify_all();
         }
     }
 
     std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<std::packaged_task<Spawned()>*> waiting_;
+    std::condition_variable ordered_;
+    std::condition_variable ended_;
+    std::deque<Order*> waiting_;
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // With few descriptors, few processes, little memory; with a worker that cannot be killed.
+#include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <fstream>
@@ -7,7 +8,9 @@
 #include <sinew/pool.hpp>
 #include <sinew/range.hpp>
 #include <sinew/remote_error.hpp>
+#include <system_error>
 #include <thread>
+#include <vector>
 
 #include "src/base/text.hpp"
 #include "tests/pool/chaos_program.hpp"
@@ -29,6 +32,43 @@ void all_is_right(Pool& pool) {
     auto const results = pool.map<slow_square>(range(0, 1000));
     for (int i = 0; i < 1000; ++i)
         expect(results[static_cast<std::size_t>(i)] == i * i, text("result ", i));
+}
+int says_and_dies(int) {
+    std::cerr << "These are its first words." << std::endl;
+    std::this_thread::sleep_for(100ms);
+    for (int i = 0; i < 1000; ++i)
+        std::cerr << "These are its last words.\n";  // more than one read
+    std::_Exit(7);
+}
+// The first of the workers that writes something does so while there can be no thread more.
+void last_words() {
+    Pool pool(1, quiet());
+    expect(pool.apply<square>(3) == 9, "before");
+    std::atomic<bool> full = false, told = false;
+    std::jthread hog([&] {
+        std::vector<std::jthread> all;
+        while (!told) try {
+                if (all.size() < 100) all.emplace_back([&] { told.wait(false); });
+                else std::this_thread::yield();
+            } catch (std::system_error const&) {  // as it should be
+                full = true;
+                full.notify_all();
+            }
+    });
+    full.wait(false);
+    auto handle = pool.with({.retries = 0}).apply_async<says_and_dies>(0);
+    bool const noticed = handle.wait_for(60s);
+    told = true;
+    told.notify_all();
+    hog.join();
+    expect(noticed, "nobody has noticed that it died");
+    try {
+        handle.get();
+    } catch (WorkerDied const& died) {
+        std::string_view const what = died.what();
+        expect(what.find("last words") != what.npos, text("it says ", what));
+    }
+    expect(pool.apply<square>(3) == 9, "afterwards");
 }
 // With more workers than there can be, those there are do all of the work; a pool without any says why.
 void few(std::string_view remedy) {
@@ -113,8 +153,10 @@ void stuck() {
 bool act_alone(std::string const& name) {
     if (name == "plain") plain();
     else if (name == "few_descriptors") few("ulimit -n");
-    else if (name == "few_processes") few("ulimit -u");
-    else if (name == "out_of_memory") out_of_memory();
+    else if (name == "few_processes") {
+        last_words();
+        few("ulimit -u");
+    } else if (name == "out_of_memory") out_of_memory();
     else if (name == "soak") soak();
     else if (name == "stuck") stuck();
     else return false;

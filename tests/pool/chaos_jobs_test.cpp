@@ -123,11 +123,14 @@ private:
 
 class PoolChaosInAGroup : public PoolChaos {
 protected:
-    void expect_right_within(Group::Limit const& limit, std::string const& what) {
+    void expect_right_within(Group::Limit const& limit, std::string const& what,
+                             std::string const& words = "") {
         Group const group(limit);
         if (group.path().empty()) GTEST_SKIP() << "we may make no group of processes";
-        expect_right(start({"/bin/sh", "-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"",
-                            group.path(), program(), "bare", ledger, what}));
+        auto const ended = start({"/bin/sh", "-c", "echo $$ >\"$0\"/cgroup.procs && exec \"$@\"",
+                                  group.path(), program(), "bare", ledger, what});
+        expect_right(ended);
+        EXPECT_THAT(ended.err, HasSubstr(words));
     }
 };
 
@@ -137,7 +140,7 @@ TEST_F(PoolChaosInAGroup, OutOfMemory) {
 }
 
 TEST_F(PoolChaosInAGroup, FewProcesses) {
-    expect_right_within({"pids", "pids.max", "pids.max", 40}, "few_processes");
+    expect_right_within({"pids", "pids.max", "pids.max", 40}, "few_processes", "first words");
 }
 
 TEST_F(PoolChaosInAGroup, Stuck) {
