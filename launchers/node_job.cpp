@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdint>
 #include <cstring>
 #include <filesystem>
 #include <sinew/error.hpp>
@@ -21,6 +22,18 @@
 #include "src/world/world_file.hpp"
 
 namespace sinew::launch {
+namespace {
+
+// libpmix's shared memory takes some megabytes for each job, and more with its size.
+constexpr std::uintmax_t room_for_pmix = std::uintmax_t(32) << 20;
+
+bool has_little_room(std::string const& folder) {
+    std::error_code error;
+    auto const room = std::filesystem::space(folder, error);
+    return !error && room.available < room_for_pmix;
+}
+
+}  // namespace
 
 /// For a thread of its own: what it needs, and what it finds.
 struct NodeJob::Search {
@@ -248,7 +261,8 @@ Variables NodeJob::common_variables(App const& app) const {
     MpiSettings const settings{.folder = epoch_folder_,
                                .interface = launch_.map.nodes.size() > 1 ? setting_.interface : "",
                                .oversubscribed = crowded_,
-                               .both_pmis = mpi_->serves_both()};
+                               .both_pmis = mpi_->serves_both(),
+                               .little_room = has_little_room(epoch_folder_)};
     add_defaults(environment, mpi_environment(settings, environment));
     if (!settings.interface.empty())
         add_defaults(environment, {"NCCL_SOCKET_IFNAME=" + settings.interface,

@@ -129,7 +129,8 @@ std::vector<std::string> mpi_environment(MpiSettings const& settings, Environmen
     };
     // From its shared memory, libpmix 4.2 now and then does not find what a rank of the same node
     // publishes while it is asked for: 1 job in 20 on a busy machine.
-    if (asks_one_by_one(user)) set("PMIX_MCA_gds", "hash");
+    // And where that memory cannot grow, it leaves a fence unanswered: MPI_Init never returns.
+    if (asks_one_by_one(user) || settings.little_room) set("PMIX_MCA_gds", "hash");
     // Open MPI 4 looks for launchers that it knows before it looks for PMIx, and finding none (or a
     // Slurm allocation without a step) starts every rank as a world of its own.
     set("OMPI_MCA_schizo", "^orte,slurm,flux,jsm");

@@ -13,6 +13,7 @@ struct MpiSettings {
     std::string interface = "";  ///< device or CIDR of the network between the nodes; empty: theirs
     bool oversubscribed = false;  ///< more ranks than cores: waiting must give way
     bool both_pmis = false;       ///< PMIx and PMI-1 are offered at once
+    bool little_room = false;     ///< the file system of `folder` is nearly full
 };
 
 /// "NAME=value" words that make Open MPI and MPICH work under our servers and keep their files in

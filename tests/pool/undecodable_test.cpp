@@ -52,14 +52,20 @@ std::string outcome_of(Get const& get) {
     }
 }
 
-std::vector<std::string> expected_outcomes() {
-    std::vector<std::string> all;
-    for (int key = 0; key < tasks_in_message; ++key)
-        all.push_back(key == throwing_key ? "of the task's own"
-                      : key >= undecodable_key
-                          ? "half decoded"
-                          : std::to_string(key) + "/" + std::to_string(key + 1000));
-    return all;
+// A worker's results come in one message or in several: those behind the undecodable one fail up to
+// the end of its message, and are right from there on. What a task threw has no value to decode.
+bool as_expected(std::vector<std::string> const& outcomes) {
+    if (outcomes.size() != tasks_in_message || outcomes[undecodable_key] != "half decoded" ||
+        outcomes[throwing_key] != "of the task's own")
+        return false;
+    bool lost = false;
+    for (int key = 0; key < tasks_in_message; ++key) {
+        if (key == throwing_key) continue;
+        auto const right = std::to_string(key) + "/" + std::to_string(key + 1000);
+        lost = key == undecodable_key || (lost && outcomes[key] == "half decoded");
+        if (!lost && outcomes[key] != right) return false;
+    }
+    return true;
 }
 
 struct Undecodable : PoolTest {};
@@ -75,8 +81,8 @@ TEST_F(Undecodable, ResultsFailWithAllBehindThemInTheirMessage) {
     auto stream = pool.with(options).imap<half_decoded>(inputs);
     for (auto at = stream.begin(); at != stream.end(); ++at)
         streamed.push_back(outcome_of([&] { return *at; }));
-    EXPECT_EQ(settled, expected_outcomes());
-    EXPECT_EQ(streamed, expected_outcomes());
+    EXPECT_PRED1(as_expected, settled);
+    EXPECT_PRED1(as_expected, streamed);
     EXPECT_THROW(pool.with(options).map<half_decoded>(inputs), std::range_error);
     EXPECT_EQ(pool.apply<half_decoded>(8).rest, 1008);
 }

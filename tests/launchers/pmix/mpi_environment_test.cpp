@@ -86,6 +86,11 @@ TEST(MpiEnvironment, KeepsAddressesInPlainTablesWhereTheyAreFetchedOneByOne) {
     EXPECT_THAT(mpi_environment({.folder = "/f"}), Not(Contains("PMIX_MCA_gds=hash")));
 }
 
+TEST(MpiEnvironment, KeepsPmixOutOfSharedMemoryThatIsNearlyFull) {
+    EXPECT_THAT(mpi_environment({.folder = "/f", .little_room = true}),
+                Contains("PMIX_MCA_gds=hash"));
+}
+
 TEST(MpiEnvironment, PutsEverySharedSegmentIntoTheFolder) {
     auto const words = mpi_environment({.folder = "/f"});
     for (auto const* name :

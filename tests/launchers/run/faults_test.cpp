@@ -133,32 +133,55 @@ TEST_F(Faults, WhoLeavesTheWorldWithCode0IsTheFirstCause) {
     }
 }
 
-// In namespaces of its own, where this is allowed: without loopback, or with a full /dev/shm.
-class BrokenHost : public Faults, public testing::WithParamInterface<char const*> {};
+// In a namespace of its own, where this is allowed.
+class BrokenHost : public Faults {
+protected:
+    void SetUp() override {
+        Faults::SetUp();
+        auto const all = mpis();
+        if (all.empty() || all.front().name != "openmpi") GTEST_SKIP() << "no Open MPI";
+        program_ = all.front().program;
+        if (run({}, {.command = {"/usr/bin/unshare", "--net", "--mount", "/bin/true"}}).code != 0)
+            GTEST_SKIP() << "namespaces are not allowed here";
+    }
 
-TEST_P(BrokenHost, IsNamedAsTheCause) {
-    auto const all = mpis();
-    if (all.empty() || all.front().name != "openmpi") GTEST_SKIP() << "no Open MPI";
-    bool const network = GetParam() == std::string("loopback");
-    Words const unshare{"/usr/bin/unshare", network ? "--net" : "--mount"};
-    Words probe = unshare;
-    probe.emplace_back("/bin/true");
-    if (run({}, {.command = probe}).code != 0) GTEST_SKIP() << "namespaces are not allowed here";
-    auto const fill =
-        "mount -t tmpfs -o size=1m tmpfs /dev/shm && mkdir -p \"$SINEW_TMPDIR\" && "
-        "head -c 900k /dev/zero > /dev/shm/fill; exec \"$@\"";
-    Words words = unshare;
-    words.insert(words.end(),
-                 {"/bin/sh", "-c", network ? "exec \"$@\"" : fill, "sh", sinew_command(), "run"});
-    auto const ended = run({"-n", "2", all.front().program, "layout"}, {.command = words});
+    // Two ranks of an MPI program in a new namespace, after these commands of the shell there.
+    Ended run_in(std::string const& space, std::string const& commands) {
+        return run({"-n", "2", program_, "layout"},
+                   {.command = {"/usr/bin/unshare", space, "/bin/sh", "-c",
+                                commands + "exec \"$@\"", "sh", sinew_command(), "run"}});
+    }
+    // With a /dev/shm of 1 MiB, of which this much is taken.
+    Ended run_with_shared_memory_filled(std::string const& filling) {
+        return run_in("--mount",
+                      "mount -t tmpfs -o size=1m tmpfs /dev/shm && mkdir -p \"$SINEW_TMPDIR\" && "
+                      "{ head -c " +
+                          filling + " /dev/zero > /dev/shm/fill; } 2>/dev/null; ");
+    }
+
+private:
+    std::string program_;
+};
+
+TEST_F(BrokenHost, WithoutLoopbackIsNamedAsTheCause) {
+    auto const ended = run_in("--net", "");
     EXPECT_NE(ended.code, 0);
-    auto const last = lines_of(ended.err).back();
-    EXPECT_THAT(last, HasSubstr(network ? "the loopback interface is down" : "/dev/shm has 1 MiB"));
-    EXPECT_THAT(last, HasSubstr(network ? "ip link set lo up" : "ls -l /dev/shm"));
+    EXPECT_THAT(lines_of(ended.err).back(),
+                AllOf(HasSubstr("the loopback interface is down"), HasSubstr("ip link set lo up")));
 }
 
-INSTANTIATE_TEST_SUITE_P(Faults, BrokenHost, testing::Values("loopback", "memory"),
-                         [](auto const& tested) { return tested.param; });
+TEST_F(BrokenHost, WithoutSharedMemoryIsNamedAsTheCause) {
+    auto const ended = run_with_shared_memory_filled("2m");
+    EXPECT_EQ(ended.code, 125);
+    EXPECT_THAT(lines_of(ended.err).back(),
+                HasSubstr("/dev/shm cannot be written to (No space left on device)"));
+}
+
+// libpmix left MPI_Init waiting for ever where its shared memory could not grow.
+TEST_F(BrokenHost, WithLittleSharedMemoryRunsTheJobAllTheSame) {
+    auto const ended = run_with_shared_memory_filled("900k");
+    EXPECT_EQ(ended.code, 0) << ended.err;
+}
 
 TEST_F(Faults, OneSidedCommunicationNeedsNoNetworkOfItsOwn) {
     for (auto const& mpi : mpis()) {
