@@ -2,7 +2,10 @@
 // Times the collectives, ours and others' in the same run. --help says how to use it.
 #include <fstream>
 #include <iostream>
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/thread_ranks.hpp>
+#include <sinew/version.hpp>
+#include <sinew/world.hpp>
 
 #include "benchmarks/collectives/options.hpp"
 #include "benchmarks/collectives/plot.hpp"

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <iomanip>
 #include <iostream>
-#include <sinew/sinew.hpp>
+#include <sinew/world.hpp>
 
 #include "benchmarks/reduce/contestants.hpp"
 #include "benchmarks/support/flags.hpp"

@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <span>
 
-#include "collectives/blocks.hpp"
 #include "collectives/reducer.hpp"
-#include "collectives/scratch.hpp"
+#include "collectives/schedule/blocks.hpp"
+#include "collectives/schedule/scratch.hpp"
 
 namespace sinew::collectives {
 

@@ -5,7 +5,7 @@
 #include <span>
 #include <string_view>
 
-#include <sinew/algorithm.hpp>
+#include <sinew/comm/algorithm.hpp>
 
 #include "collectives/arguments.hpp"
 #include "collectives/channel.hpp"

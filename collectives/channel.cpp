@@ -7,7 +7,7 @@
 
 namespace sinew::collectives {
 
-std::string Supervisor::name_of(int rank) const { return text("rank ", rank); }
+std::string WaitPolicy::name_of(int rank) const { return text("rank ", rank); }
 
 void Channel::refuse_length(int from, std::size_t expected, std::size_t got) const {
     std::string subject = supervisor_.subject();

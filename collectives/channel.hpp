@@ -7,16 +7,16 @@
 #include <string>
 #include <utility>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew::collectives {
 
 class Channel;
 
 /// Paces the waits of an operation, and ends them when there is nothing more to wait for.
-class Supervisor {
+class WaitPolicy {
 public:
-    virtual ~Supervisor() = default;
+    virtual ~WaitPolicy() = default;
     /// Polls of a transfer before the first `idle`: spinning pays only where a core is free.
     virtual int spins() const = 0;
     /// Called between polls of a wait that lasts; `round` counts from 0. Spins, yields, sleeps or
@@ -76,7 +76,7 @@ public:
         std::size_t expected_ = is_send;  // bytes of a receive
     };
 
-    Channel(Transport& transport, Supervisor& supervisor, int tag)
+    Channel(Transport& transport, WaitPolicy& supervisor, int tag)
         : transport_(transport), supervisor_(supervisor), tag_(tag), rank_(transport.rank()),
           size_(transport.size()), spins_(supervisor.spins()) {}
     Channel(Channel const&) = delete;
@@ -111,7 +111,7 @@ public:
     int steps() const { return steps_; }
     /// The rank that the wait under way is for.
     int waiting_for() const { return waiting_for_; }
-    /// One round of a wait of the caller's own making (it polls transfers itself); see Supervisor.
+    /// One round of a wait of the caller's own making (it polls transfers itself); see WaitPolicy.
     void idle(int round, int waiting_for) {
         waiting_for_ = waiting_for;
         supervisor_.idle(round, *this);
@@ -129,7 +129,7 @@ private:
     [[noreturn]] void refuse_length(int from, std::size_t expected, std::size_t got) const;
 
     Transport& transport_;
-    Supervisor& supervisor_;
+    WaitPolicy& supervisor_;
     int tag_;
     int rank_;
     int size_;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <span>
 
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 namespace sinew::collectives {
 

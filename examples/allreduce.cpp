@@ -3,7 +3,7 @@
 // A million numbers of every rank, summed and averaged: mpirun -n 4 ./allreduce, or alone.
 #include <iostream>
 #include <numeric>
-#include <sinew/sinew.hpp>
+#include <sinew/world.hpp>
 #include <vector>
 
 int main(int argc, char** argv) {

@@ -13,10 +13,11 @@
 #include <numeric>
 #include <optional>
 #include <ranges>
+#include <sinew/error.hpp>
 #include <sinew/init.hpp>
 #include <sinew/pool.hpp>
 #include <sinew/shared.hpp>
-#include <sinew/sinew.hpp>
+#include <sinew/world.hpp>
 #include <span>
 #include <vector>
 

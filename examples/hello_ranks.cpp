@@ -5,7 +5,9 @@
 #include <cstddef>
 #include <exception>
 #include <iostream>
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/version.hpp>
+#include <sinew/world.hpp>
 #include <sstream>
 #include <string>
 #include <string_view>

@@ -50,7 +50,7 @@ void prepare(sinew::RingMember& me, Arguments const& arguments) {
 
 void learn(sinew::RingMember& me) {
     auto& comm = me.communicator();
-    Crew const crew{me.size(), me.members().front().host, "ring"};
+    RingJob const crew{me.size(), me.members().front().host, "ring"};
     Report report(std::cout, nullptr, options);
     Observer observer;
     if (me.rank() == 0) {

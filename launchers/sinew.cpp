@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "launchers/agent_main.hpp"
-#include "launchers/doctor.hpp"
-#include "launchers/exit_codes.hpp"
-#include "launchers/info.hpp"
-#include "launchers/run_main.hpp"
+#include "launchers/agent/agent_main.hpp"
+#include "launchers/cli/doctor.hpp"
+#include "launchers/cli/info.hpp"
+#include "launchers/cli/run_main.hpp"
+#include "launchers/common/exit_codes.hpp"
 
 namespace {
 

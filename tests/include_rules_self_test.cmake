@@ -21,7 +21,7 @@ set(cases
     "src/transport/threads.cpp|#include \"src/base/check.hpp\"|clean"
     "src/transport/mpi_transport.cpp|#include <mpi.h>|clean"
     "src/comm/communicator.cpp|#include \"collectives/catalogue.hpp\"|clean"
-    "collectives/ring.cpp|#include <sinew/transport.hpp>|clean"
+    "collectives/ring.cpp|#include <sinew/comm/transport.hpp>|clean"
     "collectives/kernels/reduce.cpp|#include <hwy/highway.h>|clean"
     "tests/comm/mpi_interop_test.cpp|#include <mpi.h>|clean"
     "benchmarks/collectives.cpp|#include \"benchmarks/support/sweep.hpp\"|clean"

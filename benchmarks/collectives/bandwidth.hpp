@@ -2,8 +2,8 @@
 #pragma once
 
 #include <cstddef>
-#include <sinew/algorithm.hpp>
-#include <sinew/topology.hpp>
+#include <sinew/comm/algorithm.hpp>
+#include <sinew/comm/topology.hpp>
 
 namespace sinew::bench {
 

@@ -3,9 +3,9 @@
 
 #include <cstddef>
 #include <optional>
-#include <sinew/algorithm.hpp>
-#include <sinew/data_type.hpp>
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/algorithm.hpp>
+#include <sinew/comm/data_type.hpp>
+#include <sinew/comm/reduce_op.hpp>
 #include <string>
 #include <vector>
 

@@ -3,8 +3,8 @@
 
 #include <array>
 #include <cstddef>
-#include <sinew/data_type.hpp>
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/data_type.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 namespace sinew::bench {
 

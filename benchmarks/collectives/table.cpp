@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <iomanip>
 #include <ostream>
-#include <sinew/data_type.hpp>
+#include <sinew/comm/data_type.hpp>
 
 #include "benchmarks/support/text.hpp"
 

@@ -35,9 +35,9 @@ struct Start {
 };
 
 /// The starts of one task, in memory that outlives the worker it is begun in.
-class Journal {
+class CheckpointClient {
 public:
-    explicit Journal(std::string const& path) {
+    explicit CheckpointClient(std::string const& path) {
         int const file = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
         if (file < 0) throw SystemError(text(path, " cannot be opened"), errno);
         void* const memory =
@@ -47,9 +47,9 @@ public:
         if (memory == MAP_FAILED) throw SystemError(text(path, " cannot be mapped"), error);
         page_ = static_cast<Page*>(memory);
     }
-    Journal(Journal const&) = delete;
-    Journal& operator=(Journal const&) = delete;
-    ~Journal() { ::munmap(page_, sizeof(Page)); }
+    CheckpointClient(CheckpointClient const&) = delete;
+    CheckpointClient& operator=(CheckpointClient const&) = delete;
+    ~CheckpointClient() { ::munmap(page_, sizeof(Page)); }
 
     void clear() { page_->count = 0; }
     /// There is one execution at a time, so one writer.
@@ -88,7 +88,7 @@ private:
 /// Stays until it is killed, the first time.
 pid_t stay(std::string const& journal) {
     auto const at = Clock::now();
-    Journal(journal).note({at, ::getpid(), this_task::attempt()});
+    CheckpointClient(journal).note({at, ::getpid(), this_task::attempt()});
     if (this_task::attempt() == 1) std::this_thread::sleep_for(std::chrono::seconds(30));
     return ::getpid();
 }
@@ -160,7 +160,7 @@ private:
     double goal_;
     std::vector<double> all_;
     SharedFile file_;
-    Journal journal_{file_.path()};
+    CheckpointClient journal_{file_.path()};
     Pool pool_;
 };
 

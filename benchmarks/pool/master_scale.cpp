@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "src/pool/core.hpp"
+#include "src/pool/scheduler/scheduler.hpp"
 
 namespace sinew::bench {
 
@@ -62,7 +62,7 @@ private:
         actions_.clear();
     }
 
-    pool::Core core_;
+    pool::Scheduler core_;
     pool::Time now_{};
     std::vector<pool::Action> actions_;
     std::deque<pool::SendBatch> waiting_;

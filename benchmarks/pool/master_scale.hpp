@@ -3,7 +3,7 @@
 
 namespace sinew::bench {
 
-/// Seconds that the master of a pool of so many workers spends on deciding, per task: Core::step
+/// Seconds that the master of a pool of so many workers spends on deciding, per task: Scheduler::step
 /// alone, with workers that answer at once, one task a message.
 double master_cost_per_task(int workers);
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <sinew/pool_options.hpp>
+#include <sinew/pool/options.hpp>
 
 #include "benchmarks/pool/contestant.hpp"
 #include "benchmarks/support/stopwatch.hpp"

@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <functional>
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 #include <string>
 #include <vector>
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "benchmarks/support/text.hpp"
-#include "src/base/wake_up.hpp"
+#include "src/base/waiting/wake_up.hpp"
 
 namespace sinew::bench {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allgather/bruck.hpp"
+#include "collectives/allgather.hpp"
 
 #include <algorithm>
 
-#include "collectives/copy.hpp"
-#include "collectives/rotation.hpp"
-#include "collectives/steps.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/steps.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allgather/linear.hpp"
+#include "collectives/allgather.hpp"
 
-#include "collectives/exchange_with_all.hpp"
+#include "collectives/schedule/exchange_with_all.hpp"
 
 namespace sinew::collectives {
 

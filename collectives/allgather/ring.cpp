@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allgather/ring.hpp"
+#include "collectives/allgather.hpp"
 
-#include "collectives/ring_stream.hpp"
+#include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {
 

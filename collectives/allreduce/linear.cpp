@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce/linear.hpp"
+#include "collectives/allreduce.hpp"
 
-#include "collectives/broadcast/linear.hpp"
-#include "collectives/reduce/linear.hpp"
+#include "collectives/broadcast.hpp"
+#include "collectives/reduce.hpp"
 
 namespace sinew::collectives {
 

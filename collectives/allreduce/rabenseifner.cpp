@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce/rabenseifner.hpp"
+#include "collectives/allreduce.hpp"
 
-#include "collectives/halving.hpp"
+#include "collectives/schedule/halving.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce/recursive_doubling.hpp"
+#include "collectives/allreduce.hpp"
 
-#include "collectives/fold.hpp"
+#include "collectives/schedule/fold.hpp"
 
 namespace sinew::collectives {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce/ring.hpp"
+#include "collectives/allreduce.hpp"
 
 #include <cstring>
 
-#include "collectives/ring_stream.hpp"
+#include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {
 

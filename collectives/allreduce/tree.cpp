@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce/tree.hpp"
+#include "collectives/allreduce.hpp"
 
-#include "collectives/broadcast/binomial.hpp"
-#include "collectives/reduce/tree.hpp"
+#include "collectives/broadcast.hpp"
+#include "collectives/reduce.hpp"
 
 namespace sinew::collectives {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/alltoall/linear.hpp"
+#include "collectives/alltoall.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/exchange_with_all.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/exchange_with_all.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/alltoall/pairwise.hpp"
-
-#include "collectives/alltoall/linear.hpp"
+#include "collectives/alltoall.hpp"
 
 namespace sinew::collectives {
 

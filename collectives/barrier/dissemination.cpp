@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/barrier/dissemination.hpp"
+#include "collectives/barrier.hpp"
 
-#include "collectives/steps.hpp"
+#include "collectives/schedule/steps.hpp"
 
 namespace sinew::collectives {
 

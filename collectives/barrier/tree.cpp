@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/barrier/tree.hpp"
+#include "collectives/barrier.hpp"
 
-#include "collectives/rotation.hpp"
-#include "collectives/steps.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/steps.hpp"
 
 namespace sinew::collectives {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/broadcast/chain.hpp"
+#include "collectives/broadcast.hpp"
 
-#include "collectives/rotation.hpp"
-#include "collectives/segments.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/segments.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/broadcast/linear.hpp"
+#include "collectives/broadcast.hpp"
 
-#include "collectives/rotation.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/broadcast/scatter_allgather.hpp"
+#include "collectives/broadcast.hpp"
 
-#include "collectives/allgather/ring.hpp"
-#include "collectives/chunks.hpp"
-#include "collectives/rotation.hpp"
-#include "collectives/steps.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/allgather.hpp"
+#include "collectives/schedule/chunks.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/steps.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/gather/binomial.hpp"
+#include "collectives/gather.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/rotation.hpp"
-#include "collectives/steps.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/steps.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/gather/linear.hpp"
+#include "collectives/gather.hpp"
 
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

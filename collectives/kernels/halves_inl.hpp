@@ -7,7 +7,7 @@
 #define SINEW_HALVES_INL
 #endif
 
-#include <sinew/float16.hpp>
+#include <sinew/comm/float16.hpp>
 
 #include "collectives/kernels/lanes_inl.hpp"
 

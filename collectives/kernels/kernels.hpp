@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 #include "collectives/reducer.hpp"
 

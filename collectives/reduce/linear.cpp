@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/reduce/linear.hpp"
+#include "collectives/reduce.hpp"
 
-#include "collectives/segments.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/segments.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

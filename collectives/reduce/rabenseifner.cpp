@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/reduce/rabenseifner.hpp"
+#include "collectives/reduce.hpp"
 
-#include "collectives/halving.hpp"
+#include "collectives/schedule/halving.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/reduce/tree.hpp"
+#include "collectives/reduce.hpp"
 
-#include "collectives/fold.hpp"
+#include "collectives/schedule/fold.hpp"
 
 namespace sinew::collectives {
 

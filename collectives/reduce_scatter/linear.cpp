@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/reduce_scatter/linear.hpp"
+#include "collectives/reduce_scatter.hpp"
 
-#include "collectives/segments.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/segments.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/reduce_scatter/recursive_halving.hpp"
+#include "collectives/reduce_scatter.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/halving.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/halving.hpp"
 
 namespace sinew::collectives {
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/scan/linear.hpp"
+#include "collectives/scan.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/segments.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/segments.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/scan/recursive_doubling.hpp"
+#include "collectives/scan.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/steps.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/steps.hpp"
 
 namespace sinew::collectives {
 

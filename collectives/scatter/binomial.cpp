@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/scatter/binomial.hpp"
+#include "collectives/scatter.hpp"
 
-#include "collectives/copy.hpp"
-#include "collectives/rotation.hpp"
-#include "collectives/steps.hpp"
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/rotation.hpp"
+#include "collectives/schedule/steps.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/scatter/linear.hpp"
+#include "collectives/scatter.hpp"
 
-#include "collectives/transfers.hpp"
+#include "collectives/schedule/transfers.hpp"
 
 namespace sinew::collectives {
 

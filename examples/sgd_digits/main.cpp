@@ -10,7 +10,8 @@
 
 #include <exception>
 #include <iostream>
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/world.hpp>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,7 @@ namespace {
 
 constexpr int failed = 1, usage = 2;
 
-Crew crew_of(sinew::World const& world) {
+RingJob crew_of(sinew::World const& world) {
     std::string hosts;
     for (auto const& host : world.nodes().hosts) hosts += (hosts.empty() ? "" : ", ") + host;
     return {world.size(), hosts, world.bootstrap()};

@@ -21,7 +21,7 @@ double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 }  // namespace
 
-void Report::header(Crew const& crew, Dataset const& data) {
+void Report::header(RingJob const& crew, Dataset const& data) {
     Model const model(data.train.features, options_.hidden);
     out_ << "sinew " << sinew::version() << ", " << crew.ranks
          << (crew.ranks == 1 ? " rank" : " ranks") << " on " << crew.hosts << " (" << crew.bootstrap
@@ -59,7 +59,7 @@ void Report::summary(Result const& result) {
          << std::flush;
 }
 
-void Report::json(Crew const& crew, Dataset const& data, Result const& result) {
+void Report::json(RingJob const& crew, Dataset const& data, Result const& result) {
     auto const& last = result.epochs.back();
     nlohmann::ordered_json const line{
         {"ranks", crew.ranks},

@@ -13,7 +13,7 @@
 namespace sgd_digits {
 
 /// Who trains.
-struct Crew {
+struct RingJob {
     int ranks = 1;
     std::string hosts;  ///< "alpha, beta"
     std::string_view bootstrap;
@@ -26,13 +26,13 @@ public:
     Report(std::ostream& out, std::ostream* progress, Options const& options)
         : out_(out), progress_(progress), options_(options) {}
 
-    void header(Crew const& crew, Dataset const& data);
+    void header(RingJob const& crew, Dataset const& data);
     /// A line that the next one overwrites.
     void step(std::size_t epoch, std::size_t step, std::size_t steps);
     void epoch(std::size_t epoch, Epoch const& now);
     void summary(Result const& result);
     /// One line; everything needed to repeat the run and to compare it.
-    void json(Crew const& crew, Dataset const& data, Result const& result);
+    void json(RingJob const& crew, Dataset const& data, Result const& result);
 
 private:
     std::ostream& out_;

@@ -5,7 +5,8 @@
 #include <chrono>
 #include <cmath>
 #include <numeric>
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/world.hpp>
 #include <span>
 #include <string>
 

@@ -11,12 +11,12 @@
 #include <string_view>
 #include <vector>
 
-#include <sinew/algorithm.hpp>
-#include <sinew/buffer.hpp>
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/algorithm.hpp>
+#include <sinew/comm/buffer.hpp>
+#include <sinew/comm/reduce_op.hpp>
+#include <sinew/comm/topology.hpp>
+#include <sinew/comm/transport.hpp>
 #include <sinew/request.hpp>
-#include <sinew/topology.hpp>
-#include <sinew/transport.hpp>
 
 namespace sinew {
 

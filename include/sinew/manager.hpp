@@ -15,8 +15,6 @@
 
 #include <sinew/auth_key.hpp>
 #include <sinew/error.hpp>
-#include <sinew/initializer.hpp>
-#include <sinew/keeping.hpp>
 #include <sinew/managed/array.hpp>
 #include <sinew/managed/barrier.hpp>
 #include <sinew/managed/condition.hpp>
@@ -29,9 +27,11 @@
 #include <sinew/managed/semaphore.hpp>
 #include <sinew/managed/space.hpp>
 #include <sinew/managed/value.hpp>
+#include <sinew/manager/object.hpp>
+#include <sinew/manager/persistence.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/nodes.hpp>
-#include <sinew/object.hpp>
+#include <sinew/task/initializer.hpp>
 
 namespace sinew {
 
@@ -87,7 +87,7 @@ struct ConnectOptions {
 /// the process that made it.
 ///
 /// With `max_restarts`, a process of it that dies is started anew by the one that made it, which keeps
-/// what that takes: arguments of constructors, names, and states (see Keepable). Objects that were made
+/// what that takes: arguments of constructors, names, and states (see Checkpointable). Objects that were made
 /// again live as long as the manager. `create` and `lookup` wait meanwhile.
 class Manager {
 public:

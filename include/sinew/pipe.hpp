@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/encoding.hpp>
-#include <sinew/pipe_end.hpp>
+#include <sinew/detail/pipe_end.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew {
 

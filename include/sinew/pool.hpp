@@ -3,8 +3,8 @@
 
 #include <chrono>
 
-#include <sinew/pool_calls.hpp>
-#include <sinew/pool_options.hpp>
+#include <sinew/pool/calls.hpp>
+#include <sinew/pool/options.hpp>
 
 namespace sinew {
 

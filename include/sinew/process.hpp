@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include <sinew/call.hpp>
+#include <sinew/detail/call.hpp>
 #include <sinew/error.hpp>
 #include <sinew/meta.hpp>
 

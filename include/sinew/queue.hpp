@@ -6,9 +6,9 @@
 #include <optional>
 #include <utility>
 
-#include <sinew/encoding.hpp>
-#include <sinew/queue_end.hpp>
+#include <sinew/detail/queue_end.hpp>
 #include <sinew/reserved.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew {
 

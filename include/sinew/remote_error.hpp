@@ -10,8 +10,8 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/codec.hpp>
 #include <sinew/error.hpp>
+#include <sinew/task/codec.hpp>
 
 namespace sinew {
 

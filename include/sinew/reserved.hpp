@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include <sinew/queue_end.hpp>
+#include <sinew/detail/queue_end.hpp>
 
 namespace sinew {
 

@@ -9,10 +9,10 @@
 #include <utility>
 #include <vector>
 
+#include <sinew/detail/ring_call.hpp>
 #include <sinew/error.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/nodes.hpp>
-#include <sinew/ring_call.hpp>
 #include <sinew/ring_member.hpp>
 
 namespace sinew {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include <sinew/communicator.hpp>
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew {
 

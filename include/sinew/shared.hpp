@@ -7,7 +7,7 @@
 #include <type_traits>
 #include <utility>
 
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew {
 namespace detail {
@@ -70,7 +70,7 @@ private:
 template <class T>
 class Shared<T[]> {
     static_assert(
-        detail::must_travel<T>() == detail::Travel::plain,
+        detail::must_be_encodable<T>() == detail::Encoding::plain,
         "sinew: elements of a shared span are not decoded: they must be trivially copyable, "
         "without pointers. Share a std::vector of them instead");
     static_assert(alignof(T) <= alignof(std::max_align_t),

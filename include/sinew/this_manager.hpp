@@ -4,7 +4,7 @@
 #include <memory>
 #include <type_traits>
 
-#include <sinew/object.hpp>
+#include <sinew/manager/object.hpp>
 
 namespace sinew {
 namespace detail {

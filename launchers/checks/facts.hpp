@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "launchers/machine.hpp"
-#include "src/wire/address.hpp"
+#include "launchers/map/machine.hpp"
+#include "src/wire/socket/address.hpp"
 
 namespace sinew::launch {
 

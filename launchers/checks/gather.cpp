@@ -18,11 +18,11 @@
 #include <sinew/version.hpp>
 
 #include "launchers/checks/facts.hpp"
-#include "launchers/command_output.hpp"
-#include "launchers/pmix/pmix_server.hpp"
+#include "launchers/pmi/pmix_server.hpp"
+#include "launchers/program/command_output.hpp"
 #include "src/base/job_folder.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 extern char** environ;
 

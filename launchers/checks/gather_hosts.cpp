@@ -8,7 +8,7 @@
 #include <thread>
 
 #include "launchers/checks/facts.hpp"
-#include "launchers/command_output.hpp"
+#include "launchers/program/command_output.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

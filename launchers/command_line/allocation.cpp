@@ -6,7 +6,7 @@
 #include "launchers/command_line/hostlist.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/command_line/values.hpp"
-#include "launchers/program_kind.hpp"
+#include "launchers/program/program_kind.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

@@ -15,8 +15,8 @@
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/command_line/values.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace sinew::launch {
 namespace {

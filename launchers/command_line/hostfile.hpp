@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launchers/job.hpp"
+#include "launchers/common/job.hpp"
 
 namespace sinew::launch {
 

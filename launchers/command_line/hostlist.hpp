@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "launchers/job.hpp"
+#include "launchers/common/job.hpp"
 
 // The lists in which batch systems write down which hosts a job has, and how many slots on each. Pure
 // functions of what others wrote: each throws UsageError naming `origin` and the part that is wrong,

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "launchers/job.hpp"
+#include "launchers/common/job.hpp"
 
 namespace sinew::launch {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/algorithm.hpp>
+#include <sinew/comm/algorithm.hpp>
 
 #include <array>
 

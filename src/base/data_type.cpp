@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/data_type.hpp>
+#include <sinew/comm/data_type.hpp>
 
 #include <array>
 

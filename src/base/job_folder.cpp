@@ -16,8 +16,8 @@
 #include <string_view>
 
 #include "src/base/env.hpp"
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
-#include "src/base/this_host.hpp"
 
 namespace sinew {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 #include <array>
 

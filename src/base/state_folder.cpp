@@ -11,8 +11,8 @@
 #include <cerrno>
 #include <cstdint>
 #include <cstring>
-#include <sinew/codec.hpp>
 #include <sinew/error.hpp>
+#include <sinew/task/codec.hpp>
 
 #include "src/base/sha256.hpp"
 #include "src/base/text.hpp"

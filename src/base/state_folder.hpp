@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 
 namespace sinew {
 

@@ -6,7 +6,7 @@
 #include <chrono>
 
 #include "collectives/catalogue.hpp"
-#include "collectives/lent_buffer.hpp"
+#include "collectives/schedule/lent_buffer.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 

@@ -3,8 +3,8 @@
 
 #include <sinew/error.hpp>
 
+#include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/comm/perform.hpp"
 
 namespace sinew {
 

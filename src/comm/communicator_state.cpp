@@ -5,7 +5,7 @@
 
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
-#include "src/comm/perform.hpp"
+#include "src/comm/collective/collective_execution.hpp"
 
 namespace sinew::detail {
 
@@ -142,8 +142,8 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
             state.watch_.leave();
         }
     } const left{*this};
-    Waiting waiting(watch_, *engine_, operation, deadlines_of(call.options), pace(), true,
-                    [&] { return text(call.text(), " #", sequence); });
+    ProgressPolicy waiting(watch_, *engine_, operation, deadlines_of(call.options), pace(), true,
+                           [&] { return text(call.text(), " #", sequence); });
     bool under_way = false;
     try {
         collectives::Channel channel(*transport_, waiting, collective_tag);
@@ -195,10 +195,10 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     }
 }
 
-Waiting::Pace CommunicatorState::pace() const {
+ProgressPolicy::Pace CommunicatorState::pace() const {
     // Polling MPI from more ranks than cores takes the core from the rank that is waited for.
-    return settings_.oversubscribed ? Waiting::Pace{.spins = 2, .yields = 4000}
-                                    : Waiting::Pace{.spins = 300, .yields = 20000};
+    return settings_.oversubscribed ? ProgressPolicy::Pace{.spins = 2, .yields = 4000}
+                                    : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
 void CommunicatorState::throw_if_lost() const {

@@ -13,12 +13,12 @@
 #include <sinew/communicator.hpp>
 
 #include "collectives/channel.hpp"
-#include "collectives/scratch.hpp"
-#include "collectives/tuner.hpp"
-#include "src/comm/engine.hpp"
-#include "src/comm/invocation.hpp"
-#include "src/comm/waiting.hpp"
-#include "src/comm/watch.hpp"
+#include "collectives/schedule/scratch.hpp"
+#include "collectives/tuning/tuner.hpp"
+#include "src/comm/collective/invocation.hpp"
+#include "src/comm/progress/engine.hpp"
+#include "src/comm/progress/failure_detector.hpp"
+#include "src/comm/progress/progress_policy.hpp"
 
 namespace sinew::detail {
 
@@ -99,7 +99,7 @@ private:
     Received transfer(Message const& message);
     void await(MessageTickets& tickets, Message const& message, Operation& self);
     void check_message(Message const& message) const;
-    Waiting::Pace pace() const;
+    ProgressPolicy::Pace pace() const;
     void throw_if_lost() const;
     void remember_loss(std::exception_ptr error) noexcept;
     /// What a call asks for is meant to the letter: its time is over also for those who live.
@@ -114,7 +114,7 @@ private:
     CommonSettings settings_;
     collectives::Tuner tuner_;
     collectives::Scratch scratch_;
-    Watch watch_;
+    FailureDetector watch_;
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

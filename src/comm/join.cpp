@@ -4,14 +4,14 @@
 #include <algorithm>
 #include <cctype>
 
-#include "collectives/calibrate.hpp"
-#include "collectives/lent_buffer.hpp"
+#include "collectives/schedule/lent_buffer.hpp"
+#include "collectives/tuning/calibrate.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/model_cache.hpp"
 #include "src/comm/node_layout.hpp"
 #include "src/comm/processors.hpp"
-#include "src/comm/waiting.hpp"
+#include "src/comm/progress/progress_policy.hpp"
 
 namespace sinew::detail {
 
@@ -101,9 +101,10 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     Model model;
     if (size > 1) {
         NodeLayout const early = nodes;
-        Watch watch(*transport, early, watch_tag);
-        Waiting waiting(watch, *engine, nullptr, settings.deadlines, {.spins = 100, .yields = 4000},
-                        true, [] { return std::string("joining the world"); });
+        FailureDetector watch(*transport, early, watch_tag);
+        ProgressPolicy waiting(watch, *engine, nullptr, settings.deadlines,
+                               {.spins = 100, .yields = 4000}, true,
+                               [] { return std::string("joining the world"); });
         Channel channel(*transport, waiting, collective_tag);
         watch.enter(Collective::allgather);
         share(channel, ranks);

@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 #include "src/comm/communicator_state.hpp"
 #include "src/world/node_identity.hpp"

@@ -79,8 +79,8 @@ void CommunicatorState::check_message(Message const& message) const {
 Received CommunicatorState::transfer(Message const& message) {
     MessageTickets tickets(*transport_);
     tickets.start(message);
-    Waiting waiting(watch_, *engine_, nullptr, deadlines_of(message.options), pace(), false,
-                    [&] { return message.text(); });
+    ProgressPolicy waiting(watch_, *engine_, nullptr, deadlines_of(message.options), pace(), false,
+                           [&] { return message.text(); });
     int polls = 0;
     while (!tickets.test())
         if (++polls > waiting.spins())
@@ -101,8 +101,8 @@ Received CommunicatorState::run(Message const& message) {
 }
 
 void CommunicatorState::await(MessageTickets& tickets, Message const& message, Operation& self) {
-    Waiting waiting(watch_, *engine_, &self, deadlines_of(message.options), pace(), false,
-                    [&] { return message.text(); });
+    ProgressPolicy waiting(watch_, *engine_, &self, deadlines_of(message.options), pace(), false,
+                           [&] { return message.text(); });
     try {
         for (int round = 0; !tickets.test(); ++round) {
             if (self.withdrawal() == Operation::Withdrawal::asked) {

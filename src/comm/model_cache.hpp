@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "collectives/model.hpp"
+#include "collectives/tuning/model.hpp"
 
 namespace sinew::detail {
 

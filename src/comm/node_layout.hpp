@@ -3,7 +3,7 @@
 
 #include <span>
 
-#include <sinew/topology.hpp>
+#include <sinew/comm/topology.hpp>
 
 #include "src/world/node_identity.hpp"
 

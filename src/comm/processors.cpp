@@ -4,7 +4,7 @@
 #include <functional>
 #include <map>
 
-#include "src/base/cgroup.hpp"
+#include "src/base/system/cgroup.hpp"
 
 namespace sinew::detail {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include <sinew/topology.hpp>
+#include <sinew/comm/topology.hpp>
 
 namespace sinew::detail {
 

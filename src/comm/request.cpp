@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "src/base/log.hpp"
-#include "src/base/polling_pause.hpp"
-#include "src/comm/engine.hpp"
+#include "src/base/waiting/polling_pause.hpp"
+#include "src/comm/progress/engine.hpp"
 
 namespace sinew {
 

@@ -3,9 +3,9 @@
 #include <sinew/init.hpp>
 
 #include "src/manager/manager_main.hpp"
-#include "src/pool/worker_main.hpp"
-#include "src/process/child.hpp"
-#include "src/process/process_child.hpp"
+#include "src/pool/worker/worker_main.hpp"
+#include "src/process/child/child.hpp"
+#include "src/process/child/process_child.hpp"
 #include "src/ring/member_main.hpp"
 
 namespace sinew {

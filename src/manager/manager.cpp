@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
-#include <sinew/encoding.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
+#include <sinew/task/encoding.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
 #include "src/manager/manager_main.hpp"
 #include "src/manager/manager_state.hpp"
-#include "src/manager/order.hpp"
+#include "src/manager/restart/start_message.hpp"
 #include "src/nodes/place.hpp"
 #include "src/task/demangle.hpp"
 
@@ -40,62 +40,63 @@ std::string manager::seconds(std::chrono::nanoseconds time) {
 
 void Manager::State::start() {
     if (!options.listen.empty() && !options.authkey) options.authkey = AuthKey::random();
-    std::unique_ptr<manager::LedgerFolder> folder;
-    if (!options.folder.empty()) folder = std::make_unique<manager::LedgerFolder>(options.folder);
-    Lock lock(desk.mail().guard());
-    if (options.max_restarts > 0 || folder) add_maker(std::move(folder));
+    std::unique_ptr<manager::SnapshotFolder> folder;
+    if (!options.folder.empty()) folder = std::make_unique<manager::SnapshotFolder>(options.folder);
+    Lock lock(registry.messenger().guard());
+    if (options.max_restarts > 0 || folder) add_supervisor(std::move(folder));
     launch();
     wait_for_ready(lock);
     begun = true;
-    if (!maker) connection = desk.connection(*address, options.max_pending_calls);
-    else if (ended) maker->died(ended->text());
-    if (maker) wait_for_objects(lock);
+    if (!supervisor) connection = registry.connection(*address, options.max_pending_calls);
+    else if (ended) supervisor->died(ended->text());
+    if (supervisor) wait_for_objects(lock);
 }
 
 // Those of the folder are made in the first process.
 void Manager::State::wait_for_objects(Lock& lock) {
     try {
-        maker->wait_for_place(lock, std::nullopt, after(options.start_timeout));
+        supervisor->wait_for_place(lock, std::nullopt, after(options.start_timeout));
     } catch (ObjectLost const& error) {
         throw StartFailed(error.what());
     }
 }
 
-void Manager::State::add_maker(std::unique_ptr<manager::LedgerFolder> folder) {
-    maker = desk.add_maker(
+void Manager::State::add_supervisor(std::unique_ptr<manager::SnapshotFolder> folder) {
+    supervisor = registry.add_supervisor(
         {options.name, options.max_restarts, options.checkpoints, options.start_timeout},
         std::move(folder),
         {.start = [this] { launch(); },
          .kill = [this] { child->signal(SIGKILL); },
          .alive =
              [this](manager::Place const& place) {
-                 auto line = std::make_shared<manager::Line const>(place.line);
+                 auto line = std::make_shared<manager::Incarnation const>(place.line);
                  connection =
-                     desk.connection(place.address, options.max_pending_calls, std::move(line));
+                     registry.connection(place.address, options.max_pending_calls, std::move(line));
              }});
 }
 
-void Manager::State::remove_maker() {
-    if (!maker) return;
-    maker->end("it was shut down by its maker");
-    desk.remove_maker(maker->line().lineage);
+void Manager::State::remove_supervisor() {
+    if (!supervisor) return;
+    supervisor->end("it was shut down by its supervisor");
+    registry.remove_supervisor(supervisor->line().lineage);
 }
 
 // The process, or one in its place.
 void Manager::State::launch() {
-    manager::Order order{.initializer = options.initializer.entry() == nullptr
-                                            ? 0
-                                            : detail::id_of(*options.initializer.entry()).value,
-                         .arguments = options.initializer.arguments(),
-                         .listen = {},
-                         .key = {},
-                         .line = {}};
+    manager::StartMessage order{
+        .initializer = options.initializer.entry() == nullptr
+                           ? 0
+                           : detail::id_of(*options.initializer.entry()).value,
+        .arguments = options.initializer.arguments(),
+        .listen = {},
+        .key = {},
+        .line = {}};
     if (!options.listen.empty()) {
         order.listen = manager::guest_address(options.listen);
         order.key = options.authkey->bytes();
         order.guest_memory = options.guest_memory;
     }
-    if (maker) order.line = maker->line_to_start();
+    if (supervisor) order.line = supervisor->line_to_start();
     child = nodes::start_child(options.node, {.role = "manager",
                                               .name = options.name,
                                               .message = order.encode(),
@@ -118,7 +119,7 @@ void Manager::State::listen() {
                        address = std::move(ready.address);
                        guests = std::move(ready.guests);
                        pid = child->pid();
-                       if (maker) maker->ready(*address);
+                       if (supervisor) supervisor->ready(*address);
                        changed.notify_all();
                    },
                .bulk = {},
@@ -127,7 +128,7 @@ void Manager::State::listen() {
                        ended = how;
                        changed.notify_all();
                        if (connection) connection->set_cause(how.text());
-                       if (maker && begun) maker->died(how.text());
+                       if (supervisor && begun) supervisor->died(how.text());
                    }});
 }
 
@@ -155,8 +156,8 @@ void Manager::State::wait_for_ready(Lock& lock) {
 void Manager::State::end() noexcept {
     if (!child) return;
     if (process::Runtime::forked()) return static_cast<void>(child.release());
-    Lock lock(desk.mail().guard());
-    remove_maker();
+    Lock lock(registry.messenger().guard());
+    remove_supervisor();
     auto const over = [this] { return ended.has_value(); };
     if (!ended) {
         child->control().send(manager::manager_shutdown, 0, {});
@@ -171,12 +172,12 @@ void Manager::State::end() noexcept {
 
 // Where it is at present, or will be when it has been started anew.
 std::shared_ptr<manager::Connection> Manager::State::current(Lock& lock) {
-    if (!maker) return connection;
+    if (!supervisor) return connection;
     auto const deadline = after(options.start_timeout);
     auto const now = connection;
     bool const lost = now->is_lost() && now->line();
-    maker->wait_for_place(lock, lost ? std::optional(now->line()->incarnation) : std::nullopt,
-                          deadline);
+    supervisor->wait_for_place(lock, lost ? std::optional(now->line()->incarnation) : std::nullopt,
+                               deadline);
     return connection;
 }
 
@@ -185,8 +186,8 @@ Manager::Manager(ManagerOptions options) : state_(std::make_unique<State>(std::m
     try {
         state_->start();
     } catch (...) {
-        Lock const lock(state_->desk.mail().guard());
-        state_->remove_maker();
+        Lock const lock(state_->registry.messenger().guard());
+        state_->remove_supervisor();
         state_->child = nullptr;
         throw;
     }
@@ -218,37 +219,37 @@ void Manager::shutdown() {
 }
 
 pid_t Manager::pid() const {
-    Lock const lock(state_->desk.mail().guard());
+    Lock const lock(state_->registry.messenger().guard());
     return state_->pid;
 }
 
 std::string const& Manager::name() const { return state_->options.name; }
 
-std::shared_ptr<manager::Pending> Manager::State::begin(detail::TaskEntry const& maker_entry,
-                                                        Writer& arguments, unsigned calls) {
+std::shared_ptr<manager::PendingReply> Manager::State::begin(detail::TaskEntry const& maker_entry,
+                                                             Writer& arguments, unsigned calls) {
     auto const id = detail::id_of(maker_entry).value;
     arguments.overwrite(offsetof(manager::CallHead, method), &id, sizeof id);
     std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // counted up, as a row of calls is
-    Lock lock(desk.mail().guard());
+    Lock lock(registry.messenger().guard());
     return current(lock)->call(lock, manager::Op::create, 0, &maker_entry, arguments, parallel,
                                manager::gives_object);
 }
 
-std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
-                                                 unsigned calls) {
-    auto const made = state_->begin(maker, arguments, calls);
+std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& supervisor,
+                                                 Writer& arguments, unsigned calls) {
+    auto const made = state_->begin(supervisor, arguments, calls);
     made->wait_until(process::never);
-    return made->object(maker.name);
+    return made->object(supervisor.name);
 }
 
-std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& maker,
+std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& supervisor,
                                                          Writer& arguments, unsigned calls) {
-    return state_->begin(maker, arguments, calls);
+    return state_->begin(supervisor, arguments, calls);
 }
 
 std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char const* type) {
-    auto& desk = state_->desk;
-    Lock lock(desk.mail().guard());
+    auto& registry = state_->registry;
+    Lock lock(registry.messenger().guard());
     auto const connection = state_->current(lock);
     auto const asked = connection->ask(lock, manager::Op::lookup, 0, manager::bytes_of(name));
     lock.unlock();
@@ -263,7 +264,7 @@ std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char c
                               detail::demangle(type), ". Look it up as what it is"));
     }
     // Held anew only where there is no handle: its calls are counted on.
-    return desk.object(connection, asked->found(), type, false);
+    return registry.object(connection, asked->found(), type, false);
 }
 
 }  // namespace sinew

@@ -7,8 +7,8 @@
 #include <sinew/manager.hpp>
 #include <string>
 
-#include "src/manager/desk.hpp"
-#include "src/process/nursery.hpp"
+#include "src/manager/object_registry.hpp"
+#include "src/process/child/start_child.hpp"
 
 namespace sinew {
 namespace manager {
@@ -25,24 +25,24 @@ struct Manager::State {
     explicit State(ManagerOptions options_) : options(std::move(options_)) {}
 
     void start();
-    void add_maker(std::unique_ptr<manager::LedgerFolder> folder);
+    void add_supervisor(std::unique_ptr<manager::SnapshotFolder> folder);
     void launch();
     void listen();
     void wait_for_ready(process::Lock& lock);
     void wait_for_objects(process::Lock& lock);
     std::shared_ptr<manager::Connection> current(process::Lock& lock);
-    void remove_maker();
-    std::shared_ptr<manager::Pending> begin(detail::TaskEntry const& maker, Writer& arguments,
-                                            unsigned calls);
+    void remove_supervisor();
+    std::shared_ptr<manager::PendingReply> begin(detail::TaskEntry const& supervisor,
+                                                 Writer& arguments, unsigned calls);
     void end() noexcept;
 
     ManagerOptions options;
-    manager::Desk& desk = manager::Desk::instance();
+    manager::ObjectRegistry& registry = manager::ObjectRegistry::instance();
     std::string guests;  ///< where they find it
 
     // With the guard held.
     pid_t pid = 0;
-    std::shared_ptr<manager::Maker> maker;  ///< null: it is not started anew
+    std::shared_ptr<manager::Supervisor> supervisor;  ///< null: it is not started anew
     bool begun = false;
     std::unique_ptr<process::Child> child;
     std::shared_ptr<manager::Connection> connection;

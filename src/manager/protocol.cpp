@@ -3,8 +3,8 @@
 
 namespace sinew::manager {
 
-process::LetterHead head(Op op, std::uint64_t id, std::uint64_t number) {
-    return {process::MailService::manager, static_cast<std::uint16_t>(op), 0, id, number};
+process::MessageHeader head(Op op, std::uint64_t id, std::uint64_t number) {
+    return {process::ServiceId::manager, static_cast<std::uint16_t>(op), 0, id, number};
 }
 
 }  // namespace sinew::manager

@@ -5,11 +5,11 @@
 #include <span>
 #include <string_view>
 
-#include "src/process/queue_letter.hpp"
+#include "src/process/rpc/message.hpp"
 
 namespace sinew::manager {
 
-/// What letters between a manager and those who call its objects say. The letter's id is the object's,
+/// What messages between a manager and those who call its objects say. The message's id is the object's,
 /// its number that of the call, which the caller counts; each answer has the number of its call.
 enum class Op : std::uint16_t {
     hello,       ///< the caller's program identity: first
@@ -29,22 +29,23 @@ enum class Op : std::uint16_t {
     follow,  ///< CallHead: a call of the object that the call of number `sequence` will give; arguments
     follow_oneway,
     forget,  ///< the number of a call: its result will not be called
-    meet,    ///< of a process of another family: who this is; a ProcessAddress answers
+    meet,    ///< of a process of another session: who this is; a ProcessAddress answers
 
-    // Between a manager that is started anew when it dies, and its maker. The id is the lineage's, or to
+    // Between a manager that is started anew when it dies, and its supervisor. The id is the lineage's, or to
     // the manager the key, the epoch the incarnation; of records: a number of their own, RecordHead.
-    // See journal.hpp, maker.hpp.
-    where = 20,  ///< to the maker: of which incarnation the asker knows; `found` or `ended` answers
-    made,        ///< record: arguments of the constructor
-    state,       ///< record: what save() gave
-    named,       ///< record: a name
-    detached,    ///< record
-    destroyed,   ///< of the object; not answered
-    remade,      ///< to the maker: all objects are there again
-    kept = 28,   ///< to the manager: the record of that number is kept
-    remake,      ///< to the manager: an object, as a RemakeHead and what follows
-    all,         ///< to the manager: there are `number` objects to be made again
-    unkept,      ///< to the manager: the record of that number could not be kept; words
+    // See checkpoints.hpp, supervisor.hpp.
+    where =
+        20,  ///< to the supervisor: of which incarnation the asker knows; `found` or `ended` answers
+    made,    ///< record: arguments of the constructor
+    state,   ///< record: what save() gave
+    named,   ///< record: a name
+    detached,   ///< record
+    destroyed,  ///< of the object; not answered
+    remade,     ///< to the supervisor: all objects are there again
+    kept = 28,  ///< to the manager: the record of that number is kept
+    remake,     ///< to the manager: an object, as a RemakeHead and what follows
+    all,        ///< to the manager: there are `number` objects to be made again
+    unkept,     ///< to the manager: the record of that number could not be kept; words
 
     value = 32,  ///< the result
     done,        ///< a one-way call is over
@@ -61,14 +62,14 @@ enum class Op : std::uint16_t {
 inline constexpr bool is_answer(std::uint16_t op) {
     return op >= static_cast<std::uint16_t>(Op::value);
 }
-inline constexpr bool is_for_maker(std::uint16_t op) {
+inline constexpr bool is_for_supervisor(std::uint16_t op) {
     return op >= static_cast<std::uint16_t>(Op::where) && op < static_cast<std::uint16_t>(Op::kept);
 }
-inline constexpr bool is_from_maker(std::uint16_t op) {
+inline constexpr bool is_from_supervisor(std::uint16_t op) {
     return op >= static_cast<std::uint16_t>(Op::kept) && op < static_cast<std::uint16_t>(Op::value);
 }
 
-/// Before the arguments. As it lies in memory: see LetterHead.
+/// Before the arguments. As it lies in memory: see MessageHeader.
 struct CallHead {
     std::uint64_t method = 0;  ///< detail::TaskId
     std::uint64_t sequence =
@@ -78,13 +79,13 @@ struct CallHead {
 /// Before what a record says. As it lies in memory.
 struct RecordHead {
     std::uint64_t key = 0, object = 0;
-    std::uint64_t maker = 0;  ///< made: detail::TaskId
+    std::uint64_t supervisor = 0;  ///< made: detail::TaskId
     std::uint64_t parallel = 0;
 };
 
 /// Before the arguments and the state of an object that is made again, and its names (encoded).
 struct RemakeHead {
-    std::uint64_t object = 0, maker = 0, parallel = 0;
+    std::uint64_t object = 0, supervisor = 0, parallel = 0;
     std::uint64_t arguments = 0, state = 0;  ///< their sizes
     std::uint32_t detached = 0, has_state = 0;
 };
@@ -92,7 +93,7 @@ struct RemakeHead {
 /// The epoch of a call whose result is a handle that may be called before it has arrived.
 inline constexpr std::uint32_t gives_object = 1;
 
-process::LetterHead head(Op op, std::uint64_t id, std::uint64_t number);
+process::MessageHeader head(Op op, std::uint64_t id, std::uint64_t number);
 
 inline std::span<std::byte const> bytes_of(std::string_view text) {
     return std::as_bytes(std::span(text.data(), text.size()));

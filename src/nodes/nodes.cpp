@@ -5,10 +5,10 @@
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/nodes/agent.hpp"
-#include "src/nodes/far_node.hpp"
-#include "src/nodes/meeting.hpp"
+#include "src/nodes/node_agent.hpp"
 #include "src/nodes/place.hpp"
+#include "src/nodes/remote_node.hpp"
+#include "src/nodes/rendezvous.hpp"
 
 namespace sinew {
 
@@ -29,13 +29,13 @@ struct State {
                 if (rank) rank->over();
         });
     }
-    std::shared_ptr<FarNode> const& at(std::size_t node) const {
+    std::shared_ptr<RemoteNode> const& at(std::size_t node) const {
         return ranks[static_cast<std::size_t>(shares[node].supervisor)];
     }
 
     process::Runtime& runtime;
     std::vector<NodeShare> shares;
-    std::vector<std::shared_ptr<FarNode>> ranks;  ///< none for rank 0
+    std::vector<std::shared_ptr<RemoteNode>> ranks;  ///< none for rank 0
 };
 
 struct Access {
@@ -45,7 +45,7 @@ struct Access {
         node.index_ = index;
         return node;
     }
-    static std::shared_ptr<FarNode> find(Node const& node) {
+    static std::shared_ptr<RemoteNode> find(Node const& node) {
         return node.is_here() ? nullptr : node.state_->at(node.index_);
     }
 };
@@ -77,24 +77,24 @@ struct Nodes::Served {
 
 Nodes::Nodes(Communicator& communicator) : exceptions_(std::uncaught_exceptions()) {
     auto& runtime = process::Runtime::instance();
-    nodes::Meeting meeting(runtime, communicator, "use of nodes", nodes::link_options());
+    nodes::Rendezvous rendezvous(runtime, communicator, "use of nodes", nodes::link_options());
     if (communicator.rank() == 0) {
         auto state = std::make_shared<nodes::State>(runtime);
         state->ranks.resize(static_cast<std::size_t>(communicator.size()));
-        meeting.receive([&](std::size_t rank, auto link, std::string const& host) {
-            state->ranks[rank] = std::make_shared<nodes::FarNode>(std::move(link), host);
+        rendezvous.receive([&](std::size_t rank, auto link, std::string const& host) {
+            state->ranks[rank] = std::make_shared<nodes::RemoteNode>(std::move(link), host);
             state->ranks[rank]->begin();
         });
-        state->shares = meeting.nodes();
+        state->shares = rendezvous.nodes();
         state_ = std::move(state);
         return;
     }
     std::shared_ptr<nodes::Agent> agent;
-    meeting.go(
-        [&](auto link, wire::Secret const& family, cpu_set_t const& cpus) {
+    rendezvous.go(
+        [&](auto link, wire::Secret const& session, cpu_set_t const& cpus) {
             agent = std::make_shared<nodes::Agent>(
                 runtime, std::move(link),
-                nodes::Agent::Setup{.rank = communicator.rank(), .family = family, .cpus = cpus});
+                nodes::Agent::Setup{.rank = communicator.rank(), .session = session, .cpus = cpus});
             agent->begin();
         },
         [&] { agent->leave(); });

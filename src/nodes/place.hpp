@@ -4,7 +4,7 @@
 #include <memory>
 #include <sinew/nodes.hpp>
 
-#include "src/process/nursery.hpp"
+#include "src/process/child/start_child.hpp"
 
 namespace sinew::nodes {
 

@@ -2,7 +2,7 @@
 #include "src/nodes/protocol.hpp"
 
 #include <cstring>
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 #include <utility>
 
 namespace sinew::nodes {

@@ -10,14 +10,14 @@
 #include <string>
 #include <vector>
 
-#include "src/process/nursery.hpp"
+#include "src/process/child/start_child.hpp"
 
 namespace sinew::nodes {
 
 /// What the process that has children on other nodes (rank 0) and the agents there say to each other,
 /// over one link each. Each word has a Head, as it lies in memory: all run the same program on one
 /// kind of machine.
-enum class Word : std::uint8_t {
+enum class MessageKind : std::uint8_t {
     // to the agent
     start = process::kinds::supervisor,  ///< StartOrder
     tell,       ///< number: the kind; what the child hears on its control link
@@ -35,7 +35,7 @@ enum class Word : std::uint8_t {
     ended,      ///< ChildEnd
     renew,      ///< number: on the agent's clock, from when on the lease counts
 };
-static_assert(static_cast<std::uint8_t>(Word::renew) < process::kinds::supervisor_last);
+static_assert(static_cast<std::uint8_t>(MessageKind::renew) < process::kinds::supervisor_last);
 
 struct Head {
     std::uint64_t child = 0;  ///< a number that rank 0 gives, and never twice

@@ -5,8 +5,8 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/pool/master.hpp"
-#include "src/pool/supervisor_master.hpp"
+#include "src/pool/master/master.hpp"
+#include "src/pool/remote/supervisor_master.hpp"
 
 namespace sinew {
 
@@ -18,7 +18,7 @@ PoolOptions with_workers(PoolOptions options, Workers workers) {
 }
 
 std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
-    return pool::Master::make(options, pool::make_local_places());
+    return pool::Master::make(options, pool::make_local_placement());
 }
 
 // On the ranks of a pool over a communicator that only serve.

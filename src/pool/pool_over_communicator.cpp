@@ -3,21 +3,22 @@
 #include <sinew/pool.hpp>
 #include <utility>
 
-#include "src/nodes/meeting.hpp"
-#include "src/pool/communicator_places.hpp"
-#include "src/pool/master.hpp"
-#include "src/pool/supervisor_master.hpp"
+#include "src/nodes/rendezvous.hpp"
+#include "src/pool/master/communicator_placement.hpp"
+#include "src/pool/master/master.hpp"
+#include "src/pool/remote/supervisor_master.hpp"
 
 namespace sinew {
 namespace {
 
-std::shared_ptr<pool::Supervisor> go(process::Runtime& runtime, nodes::Meeting& meeting, int rank) {
+std::shared_ptr<pool::Supervisor> go(process::Runtime& runtime, nodes::Rendezvous& rendezvous,
+                                     int rank) {
     std::shared_ptr<pool::Supervisor> supervisor;
-    meeting.go(
-        [&](auto link, wire::Secret const& family, cpu_set_t const& cpus) {
+    rendezvous.go(
+        [&](auto link, wire::Secret const& session, cpu_set_t const& cpus) {
             supervisor = std::make_shared<pool::Supervisor>(
                 runtime, std::move(link),
-                pool::Supervisor::Setup{.rank = rank, .family = family, .cpus = cpus});
+                pool::Supervisor::Setup{.rank = rank, .session = session, .cpus = cpus});
             supervisor->begin();
         },
         [&] { supervisor->leave(); });
@@ -27,18 +28,18 @@ std::shared_ptr<pool::Supervisor> go(process::Runtime& runtime, nodes::Meeting& 
 std::shared_ptr<detail::PoolMaster> master_over(Communicator& communicator,
                                                 PoolOptions const& options) {
     auto& runtime = process::Runtime::instance();
-    nodes::Meeting meeting(runtime, communicator, "pool", pool::relay_options());
+    nodes::Rendezvous rendezvous(runtime, communicator, "pool", pool::relay_options());
     if (communicator.rank() != 0)
-        return pool::SupervisorMaster::make(go(runtime, meeting, communicator.rank()));
+        return pool::SupervisorMaster::make(go(runtime, rendezvous, communicator.rank()));
     std::vector<std::shared_ptr<pool::RemoteNode>> ranks(
         static_cast<std::size_t>(communicator.size()));
-    meeting.receive([&](std::size_t rank, auto link, std::string const& host) {
+    rendezvous.receive([&](std::size_t rank, auto link, std::string const& host) {
         ranks[rank] = std::make_shared<pool::RemoteNode>(runtime.loop(), std::move(link), host);
         ranks[rank]->begin();
     });
     return pool::Master::make(
-        options, pool::make_communicator_places(runtime, meeting.nodes(), std::move(ranks),
-                                                !options.workers.has_value()));
+        options, pool::make_communicator_placement(runtime, rendezvous.nodes(), std::move(ranks),
+                                                   !options.workers.has_value()));
 }
 
 }  // namespace

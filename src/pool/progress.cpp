@@ -6,7 +6,7 @@
 #include <sstream>
 
 #include "src/base/text.hpp"
-#include "src/pool/master.hpp"
+#include "src/pool/master/master.hpp"
 
 namespace sinew::pool {
 namespace {

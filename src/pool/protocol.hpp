@@ -4,12 +4,12 @@
 #include <cstdint>
 #include <string>
 
-#include <sinew/codec.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/task/codec.hpp>
 
 #include "src/process/runtime.hpp"
-#include "src/process/shared_file.hpp"
+#include "src/process/shared/shared_file.hpp"
 
 namespace sinew::pool {
 
@@ -36,7 +36,7 @@ enum class Kind : std::uint8_t {
     results,       ///< ResultsHead, errors, results in a row (unless in a transfer)
     results_file,  ///< ResultsFileHead: a whole results message lies there
     revoked,       ///< RevokedHead: asked for or not, and perhaps again with fewer kept
-    worn,          ///< over its limit of memory: replace me
+    recycled,      ///< over its limit of memory: replace me
     // both ways, on the bulk link
     piece,  ///< PieceHead, bytes
 };

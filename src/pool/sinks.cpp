@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/detail/pool_sinks.hpp>
 #include <sinew/error.hpp>
-#include <sinew/pool_sinks.hpp>
 #include <sinew/remote_error.hpp>
 
 #include "src/base/text.hpp"

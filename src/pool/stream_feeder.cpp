@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/result_stream.hpp>
+#include <sinew/pool/result_stream.hpp>
 
 #include "src/process/runtime.hpp"
 
 namespace sinew::detail {
 namespace {
 
-// Enough that even tasks of a few nanoseconds come in batches; see Core for how they are cut.
+// Enough that even tasks of a few nanoseconds come in batches; see Scheduler for how they are cut.
 constexpr std::uint64_t most_tasks = 16384;
 constexpr std::uint64_t tasks_at_first = 256;
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;

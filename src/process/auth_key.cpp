@@ -10,8 +10,8 @@
 #include <cstring>
 #include <sinew/error.hpp>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace sinew {
 namespace {

@@ -15,9 +15,9 @@
 #include <thread>
 #include <utility>
 
-#include "src/base/signals_blocked.hpp"
+#include "src/base/system/signals_blocked.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace sinew::process {
 

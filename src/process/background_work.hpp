@@ -8,7 +8,7 @@
 #include <map>
 #include <memory>
 
-#include "src/wire/loop.hpp"
+#include "src/wire/loop/loop.hpp"
 
 namespace sinew::process {
 

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "src/process/queue_letter.hpp"
+#include "src/process/rpc/message.hpp"
 
 namespace sinew::process {
 
@@ -13,11 +13,12 @@ std::unique_ptr<wire::Listener> listen_to_guests(wire::Loop& loop, wire::Address
                                                  std::size_t memory) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
     auto options = peer_options(same_host);
-    options.max_frame = largest_mail_frame;  // nothing else comes from guests
+    options.max_frame = largest_message_frame;  // nothing else comes from guests
     return std::make_unique<wire::Listener>(
         loop, address, self, wire::Listener::Options{.link = options},
         [&peers, memory](std::unique_ptr<wire::Link> link) {
-            peers.add(std::move(link), Kinship::guest, std::make_shared<MemoryBudget>(memory));
+            peers.add(std::move(link), PeerTrust::inbound_client,
+                      std::make_shared<MemoryBudget>(memory));
         });
 }
 

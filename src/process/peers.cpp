@@ -10,9 +10,9 @@
 #include <utility>
 
 #include "src/base/log.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
-#include "src/process/queue_letter.hpp"
+#include "src/process/rpc/message.hpp"
 
 namespace sinew::process {
 namespace {
@@ -32,7 +32,7 @@ bool owner_is_gone(std::string const& socket) {
 
 wire::LinkOptions peer_options(bool same_host) {
     wire::LinkOptions options{.max_frame = (std::size_t{1} << 30) + (std::size_t{1} << 20),
-                              .least_peer_frame = largest_mail_frame};
+                              .least_peer_frame = largest_message_frame};
     if (same_host) {
         options.heartbeat = {};
         options.suspect_after = {};
@@ -45,9 +45,9 @@ wire::LinkOptions peer_options(bool same_host) {
 class Peers::LinkedPeer final : public Peer, public std::enable_shared_from_this<LinkedPeer> {
 public:
     /// `origin`: of who is meant; 0: anybody.
-    LinkedPeer(Peers& peers, std::string name, Kinship kinship, std::uint64_t origin = 0,
+    LinkedPeer(Peers& peers, std::string name, PeerTrust trust, std::uint64_t origin = 0,
                std::shared_ptr<MemoryBudget> budget = nullptr)
-        : peers_(peers), name_(std::move(name)), kinship_(kinship), origin_(origin),
+        : peers_(peers), name_(std::move(name)), trust_(trust), origin_(origin),
           budget_(std::move(budget)) {}
 
     wire::Flow send(std::uint8_t kind,
@@ -61,7 +61,7 @@ public:
     }
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
-    Kinship kinship() const override { return kinship_; }
+    PeerTrust trust() const override { return trust_; }
     void drop(std::string const& why) override;
     std::shared_ptr<MemoryBudget> budget() const override { return budget_; }
     std::size_t queued() const override { return link_ ? link_->queued() : waiting_bytes_; }
@@ -81,7 +81,7 @@ private:
 
     Peers& peers_;
     std::string name_;
-    Kinship const kinship_;
+    PeerTrust const trust_;
     std::uint64_t const origin_;  ///< of who is meant; 0: anybody
     std::shared_ptr<MemoryBudget> const budget_;
     std::unique_ptr<wire::Link> link_;
@@ -182,9 +182,9 @@ Peers::Peers(wire::Loop& loop, wire::Credentials credentials, std::string host)
 
 Peers::~Peers() = default;
 
-void Peers::add(std::unique_ptr<wire::Link> link, Kinship kinship,
+void Peers::add(std::unique_ptr<wire::Link> link, PeerTrust trust,
                 std::shared_ptr<MemoryBudget> budget) {
-    auto peer = std::make_shared<LinkedPeer>(*this, "", kinship, 0, std::move(budget));
+    auto peer = std::make_shared<LinkedPeer>(*this, "", trust, 0, std::move(budget));
     accepted_.insert(peer);
     peer->connected(std::move(link));
 }
@@ -199,7 +199,7 @@ std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
     if (auto const known = dialled_.find(key); known != dialled_.end()) return known->second;
     auto places = usable(host, addresses);
     auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", addresses.front()),
-                                             Kinship::family, origin);
+                                             PeerTrust::same_session, origin);
     peer->dial(std::move(places));
     dialled_.emplace(key, peer);
     return peer;
@@ -211,8 +211,8 @@ std::shared_ptr<Peer> Peers::find_or_dial_host(wire::Address const& address,
     // Who comes with another key has to prove that one.
     auto const place = text(address.text(), " by key ", key.derive("guest of").hex());
     if (auto const known = dialled_.find(place); known != dialled_.end()) return known->second;
-    auto peer =
-        std::make_shared<LinkedPeer>(*this, text("process at ", address.text()), Kinship::host);
+    auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", address.text()),
+                                             PeerTrust::outbound_server);
     peer->dial_host(address, key, patience);
     dialled_.emplace(place, peer);
     return peer;
@@ -234,9 +234,9 @@ std::vector<wire::Address> Peers::usable(std::string const& host,
 }
 
 void Peers::deliver(std::shared_ptr<LinkedPeer> const& peer, wire::Message const& message) {
-    bool const letter = message.kind >= kinds::queue && message.kind <= kinds::queue_last;
-    // Nothing that is for others than the family.
-    if (peer->kinship() != Kinship::family && !letter)
+    bool const is_of_messenger = message.kind >= kinds::queue && message.kind <= kinds::queue_last;
+    // Nothing that is for others than the session.
+    if (peer->trust() != PeerTrust::same_session && !is_of_messenger)
         return peer->drop(text("it sent a message of kind ", +message.kind));
     for (std::size_t i = 0; i < services_.size(); ++i) {
         auto const& service = services_[i];

@@ -12,11 +12,11 @@
 
 namespace sinew::process {
 
-/// How processes of a family are linked. Within one host a process that is gone shows by its
+/// How processes of a session are linked. Within one host a process that is gone shows by its
 /// sockets, and one that is stopped is not dead; over the network silence must tell.
 wire::LinkOptions peer_options(bool same_host);
 
-/// The links of this process to others of its family, each kept under the address it was dialled at,
+/// The links of this process to others of its session, each kept under the address it was dialled at,
 /// and the services that answer.
 class Peers {
 public:
@@ -26,13 +26,13 @@ public:
 
     void serve(Service service) { services_.push_back(std::move(service)); }
     /// Somebody has dialled us. `budget`: see Peer.
-    void add(std::unique_ptr<wire::Link> link, Kinship kinship,
+    void add(std::unique_ptr<wire::Link> link, PeerTrust trust,
              std::shared_ptr<MemoryBudget> budget = nullptr);
     /// `origin`: see Runtime::peer.
     std::shared_ptr<Peer> find_or_dial(std::string const& host,
                                        std::vector<std::string> const& addresses,
                                        std::uint64_t origin);
-    /// A process of another family, with the key that it has for guests.
+    /// A process of another session, with the key that it has for guests.
     std::shared_ptr<Peer> find_or_dial_host(wire::Address const& address, wire::Secret const& key,
                                             std::chrono::nanoseconds patience);
 

@@ -11,8 +11,8 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child.hpp"
-#include "src/process/process_order.hpp"
+#include "src/process/child/child.hpp"
+#include "src/process/child/process_order.hpp"
 
 namespace sinew {
 namespace {

@@ -24,9 +24,9 @@
 #include "src/base/env.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/log.hpp"
-#include "src/base/signals_blocked.hpp"
+#include "src/base/system/signals_blocked.hpp"
 #include "src/base/text.hpp"
-#include "src/base/wake_up.hpp"
+#include "src/base/waiting/wake_up.hpp"
 #include "src/process/guests.hpp"
 #include "src/process/peers.hpp"
 
@@ -35,13 +35,13 @@ namespace {
 
 constexpr auto patience_at_end = std::chrono::seconds(5);
 
-/// What a process of a family gets from the one that started it.
-struct Family {
+/// What a process of a session gets from the one that started it.
+struct Session {
     std::optional<wire::Secret> secret;
     std::string name, folder, network;
 };
-Family& family() {
-    static auto& mine = *new Family;  // as long as the runtime: for ever
+Session& session() {
+    static auto& mine = *new Session;  // as long as the runtime: for ever
     return mine;
 }
 
@@ -65,7 +65,7 @@ std::string host_name() {
 
 std::string own_name() {
     auto const place = text("pid ", ::getpid(), " on ", host_name());
-    return family().name.empty() ? place : text(family().name, " (", place, ")");
+    return session().name.empty() ? place : text(session().name, " (", place, ")");
 }
 
 // Where the kernel hides its boot id, names of hosts must do.
@@ -86,18 +86,18 @@ std::uint64_t random_origin() {
     return word | 1;  // 0 means that there is none
 }
 
-/// The private folder of a process: in that of the family's first process, or its own.
+/// The private folder of a process: in that of the session's first process, or its own.
 class PrivateFolder {
 public:
     PrivateFolder() {
         auto const name = text("proc-", ::getpid(), "-", unique_word());
-        if (family().folder.empty()) {
+        if (session().folder.empty()) {
             remove_stale_folders();
             own_.emplace(name);
             path_ = own_->path();
             return;
         }
-        path_ = text(family().folder, "/", name);
+        path_ = text(session().folder, "/", name);
         if (::mkdir(path_.c_str(), 0700) != 0)
             throw SystemError(text(path_, " cannot be made (", std::strerror(errno),
                                    "). Has the process that started this one ended?"),
@@ -119,7 +119,7 @@ private:
 
 struct Runtime::State {
     State()
-        : secret(family().secret ? *family().secret : wire::Secret::random()), name(own_name()),
+        : secret(session().secret ? *session().secret : wire::Secret::random()), name(own_name()),
           host(own_host()), origin(random_origin()), peers(loop, {secret, self()}, host) {}
 
     wire::Identity self() const { return {.name = name, .origin = origin}; }
@@ -135,15 +135,16 @@ struct Runtime::State {
 
     std::mutex guard;
     wire::Loop loop{guard};
-    Seat seat{loop, [this](std::exception const& error) {
-                  log_warning(text("in the thread that serves ", name, ": ", error.what()));
-              }};
+    LoopLeader loop_leader{
+        loop, [this](std::exception const& error) {
+            log_warning(text("in the thread that serves ", name, ": ", error.what()));
+        }};
     wire::Secret const secret;
     std::string const name, host;
     std::uint64_t const origin;
     std::optional<PrivateFolder> folder;
     std::vector<std::unique_ptr<wire::Listener>> listeners;
-    std::string network = family().network;
+    std::string network = session().network;
     std::set<std::string> networks;      ///< on which it listens
     std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
     Peers peers;
@@ -159,8 +160,8 @@ struct Runtime::State {
 
 void Runtime::State::run() {
     {
-        Seat::Lock held(guard);
-        seat.attend(held);
+        LoopLeader::Lock held(guard);
+        loop_leader.attend(held);
     }
     std::lock_guard const lock(end_mutex);
     left = true;
@@ -169,10 +170,12 @@ void Runtime::State::run() {
 
 void Runtime::State::listen(wire::Address const& address, std::string const& known_as) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
-    listeners.push_back(std::make_unique<wire::Listener>(
-        loop, address, wire::Credentials{secret, self()},
-        wire::Listener::Options{.link = peer_options(same_host)},
-        [this](std::unique_ptr<wire::Link> link) { peers.add(std::move(link), Kinship::family); }));
+    listeners.push_back(
+        std::make_unique<wire::Listener>(loop, address, wire::Credentials{secret, self()},
+                                         wire::Listener::Options{.link = peer_options(same_host)},
+                                         [this](std::unique_ptr<wire::Link> link) {
+                                             peers.add(std::move(link), PeerTrust::same_session);
+                                         }));
     auto bound = listeners.back()->address();
     if (!known_as.empty()) bound.host = known_as;
     addresses.push_back(bound.text());
@@ -202,7 +205,7 @@ void Runtime::State::listen_on(std::string const& address) {
 // With the guard held.
 void Runtime::State::begin_end() {
     ending = true;
-    seat.close();
+    loop_leader.close();
     auto const works = std::exchange(at_end, {});
     {
         std::lock_guard const lock(end_mutex);
@@ -222,7 +225,7 @@ void Runtime::State::begin_end() {
 // be using it.
 void Runtime::State::end_at_exit() {
     if (is_fork) return;
-    if (Seat::driving()) {
+    if (LoopLeader::driving()) {
         begin_end();  // within a callback: the guard is held, and no other will come
     } else {
         loop.post([this] { begin_end(); });
@@ -262,7 +265,7 @@ void Runtime::leave_to_parent(std::shared_ptr<void const> object) {
     all.push_back(std::move(object));
 }
 
-bool Runtime::in_callback() { return Seat::driving(); }
+bool Runtime::in_callback() { return LoopLeader::driving(); }
 
 Runtime& Runtime::instance() {
     if (is_fork) refuse_fork();
@@ -275,21 +278,21 @@ Runtime& Runtime::instance() {
     return *runtime;
 }
 
-void Runtime::join_family(wire::Secret const& secret, std::string name, std::string folder,
-                          std::string network) {
-    family() = {secret, std::move(name), std::move(folder), std::move(network)};
+void Runtime::join_session(wire::Secret const& secret, std::string name, std::string folder,
+                           std::string network) {
+    session() = {secret, std::move(name), std::move(folder), std::move(network)};
 }
 
 std::string Runtime::host_name() { return process::host_name(); }
-std::string const& Runtime::inherited_folder() { return family().folder; }
-std::string const& Runtime::inherited_network() { return family().network; }
+std::string const& Runtime::inherited_folder() { return session().folder; }
+std::string const& Runtime::inherited_network() { return session().network; }
 
 std::mutex& Runtime::guard() {
     if (is_fork) refuse_fork();
     return state_->guard;
 }
 wire::Loop& Runtime::loop() { return state_->loop; }
-Seat& Runtime::seat() { return state_->seat; }
+LoopLeader& Runtime::loop_leader() { return state_->loop_leader; }
 wire::Secret const& Runtime::secret() const { return state_->secret; }
 std::uint64_t Runtime::origin() const { return state_->origin; }
 std::string const& Runtime::name() const { return state_->name; }
@@ -302,8 +305,8 @@ std::string const& Runtime::folder() {
     return state_->folder->path();
 }
 
-std::string const& Runtime::family_folder() {
-    return family().folder.empty() ? folder() : family().folder;
+std::string const& Runtime::session_folder() {
+    return session().folder.empty() ? folder() : session().folder;
 }
 
 std::vector<std::string> Runtime::addresses() {
@@ -322,7 +325,7 @@ std::string const& Runtime::network() const { return state_->network; }
 
 std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key,
                                       std::size_t memory) {
-    state_->listen_here();  // first, so that the addresses of the family stay what they are
+    state_->listen_here();  // first, so that the addresses of the session stay what they are
     auto place = wire::Address::parse(address);
     bool const anywhere = place == wire::Address::unix_socket("/");
     if (anywhere) place.host = folder() + "/guests";

@@ -11,22 +11,22 @@
 #include <string>
 #include <vector>
 
-#include "src/process/memory_budget.hpp"
-#include "src/process/seat.hpp"
+#include "src/process/loop_leader.hpp"
+#include "src/process/resources/memory_budget.hpp"
 #include "src/wire/link.hpp"
-#include "src/wire/loop.hpp"
-#include "src/wire/secret.hpp"
+#include "src/wire/loop/loop.hpp"
+#include "src/wire/tls/secret.hpp"
 
 namespace sinew::process {
 
-/// Whether another process may be trusted with all that a process of the family is.
-enum class Kinship : std::uint8_t {
-    family,
-    guest,  ///< it has dialled us with a key for guests: it may ask objects, and nothing else
-    host,   ///< we have dialled it so: it answers what it is asked
+/// Whether another process may be trusted with all that a process of the session is.
+enum class PeerTrust : std::uint8_t {
+    same_session,
+    inbound_client,  ///< it has dialled us with a key for guests: it may ask objects, and nothing else
+    outbound_server,  ///< we have dialled it so: it answers what it is asked
 };
 
-/// Another process, mostly of the family, over one authenticated link that all who talk to it share. Use it
+/// Another process, mostly of the session, over one authenticated link that all who talk to it share. Use it
 /// with the runtime's guard held.
 class Peer {
 public:
@@ -43,7 +43,7 @@ public:
     virtual bool lost() const = 0;
     /// For messages: "pid 4711 on node-b".
     virtual std::string const& name() const = 0;
-    virtual Kinship kinship() const { return Kinship::family; }
+    virtual PeerTrust trust() const { return PeerTrust::same_session; }
     /// Ends the connection at once, also within a call of a service; services hear of the loss before
     /// it returns. `why`: for the log, and for those that wait for this peer. Again: nothing.
     virtual void drop(std::string const& why) = 0;
@@ -62,17 +62,17 @@ struct Service {
     std::function<void(std::shared_ptr<Peer> const&)> drained = [](auto const&) {};
 };
 
-/// Kinds of messages between processes of a family (0 to 239).
+/// Kinds of messages between processes of a session (0 to 239).
 namespace kinds {
 constexpr std::uint8_t queue = 10, queue_last = 29;
 constexpr std::uint8_t supervisor = 50, supervisor_last = 69;
-constexpr std::uint8_t child = 70, child_last = 109;  ///< between parent and child (see Nursery)
+constexpr std::uint8_t child = 70, child_last = 109;  ///< between parent and child (see ChildTable)
 constexpr std::uint8_t manager = 110, manager_last = 149;
 }  // namespace kinds
 
 /// What there is once in a process that has children or handles: a thread that runs the loop, the
-/// secret of the family (all processes that descend from one another by sinew, and those joined to
-/// them over a communicator), a private folder, the address where others of the family reach it.
+/// secret of the session (all processes that descend from one another by sinew, and those joined to
+/// them over a communicator), a private folder, the address where others of the session reach it.
 ///
 /// Made on first use, ends at exit. Everything is used with `guard` held, from any thread; callbacks
 /// come with it held, on the loop's thread. After fork() a child has none: its use throws UsageError.
@@ -86,18 +86,18 @@ public:
     static void leave_to_parent(std::shared_ptr<void const> object);
     /// On the thread that drives the loop, which runs callbacks: the guard is held.
     static bool in_callback();
-    /// In a process that a family member has started: before the first use of `instance`. `folder`:
+    /// In a process that a session member has started: before the first use of `instance`. `folder`:
     /// where this process makes its private one, which goes with it at the latest; empty: anywhere.
-    /// `network`: the address of this host for those of the family on others; empty: there are none.
-    static void join_family(wire::Secret const& secret, std::string name, std::string folder = "",
-                            std::string network = "");
+    /// `network`: the address of this host for those of the session on others; empty: there are none.
+    static void join_session(wire::Secret const& secret, std::string name, std::string folder = "",
+                             std::string network = "");
 
     Runtime(Runtime const&) = delete;
     /// Throws UsageError in a fork, where it may be locked for ever: destructors ask `forked` before.
     std::mutex& guard();
     wire::Loop& loop();
     /// Who waits for what arrives may drive the loop.
-    Seat& seat();
+    LoopLeader& loop_leader();
     wire::Secret const& secret() const;
     /// Random, of this process alone: see wire::Identity.
     std::uint64_t origin() const;
@@ -105,7 +105,7 @@ public:
     std::string const& name() const;
     /// Of this machine, for people: "node-b".
     static std::string host_name();
-    /// What `join_family` was told.
+    /// What `join_session` was told.
     static std::string const& inherited_folder();
     static std::string const& inherited_network();
     /// Processes with equal words here can use each other's Unix sockets and files in memory: the
@@ -114,12 +114,12 @@ public:
     /// Private (0700), in memory where possible; removed at exit, or by the next sinew here after a
     /// SIGKILL.
     std::string const& folder();
-    /// Of the family's first process: where the others make theirs.
-    std::string const& family_folder();
+    /// Of the session's first process: where the others make theirs.
+    std::string const& session_folder();
 
     /// Where this process listens, as wire::Address takes it. From the first call on it listens on a
     /// Unix socket in its folder; on TCP too (under TLS) once `listen_on_network` was called, or where
-    /// the family has members on other hosts.
+    /// the session has members on other hosts.
     std::vector<std::string> addresses();
     /// Throws SystemError. `host`: the address others reach this node under; empty: the first that
     /// is not loopback. Once for each is enough.
@@ -127,7 +127,7 @@ public:
     /// Under which others reach this host; children get it. Empty: nobody has said so yet.
     std::string const& network() const;
 
-    /// Listens for processes of other families, who prove that they have this key (on a Unix socket
+    /// Listens for processes of other sessions, who prove that they have this key (on a Unix socket
     /// also that they are of the same user), until this process ends. The address as others have it:
     /// with the real port, and a name for "0.0.0.0". Throws SystemError, UsageError.
     /// `memory`: what is held for each of them, in bytes.

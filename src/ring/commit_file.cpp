@@ -2,8 +2,8 @@
 #include "src/ring/commit_file.hpp"
 
 #include <deque>
-#include <sinew/encoding.hpp>
 #include <sinew/error.hpp>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <string>
 #include <utility>

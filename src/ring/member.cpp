@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/detail/ring_call.hpp>
 #include <sinew/error.hpp>
-#include <sinew/ring_call.hpp>
 #include <sinew/ring_member.hpp>
 #include <utility>
 
@@ -24,10 +24,11 @@ void call(detail::TaskId id, Bytes const& state_bytes, Bytes const& argument_byt
 
 }  // namespace
 
-MemberState::MemberState(Order order, Table table, Seat seat,
+MemberState::MemberState(Order order, Table table, LoopLeader loop_leader,
                          std::function<void(std::uint64_t, State const&)> commit_)
     : rank(order.rank), epoch(order.epoch), name(std::move(order.name)), members(table.members),
-      port(std::move(seat.port)), communicator(meet(table, order.rank, std::move(seat.listeners))),
+      port(std::move(loop_leader.port)),
+      communicator(meet(table, order.rank, std::move(loop_leader.listeners))),
       commits(order.commits), committed(std::move(order.committed)), commit(std::move(commit_)) {}
 
 bool is_known(Work const& work) {

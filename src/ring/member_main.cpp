@@ -15,12 +15,12 @@
 namespace sinew::ring {
 namespace {
 
-int run(Parent& parent, Order order, Table table, Seat seat) {
+int run(Parent& parent, Order order, Table table, LoopLeader loop_leader) {
     auto const work = std::move(order.work);
     std::optional<MemberState> state;
     try {
         state.emplace(
-            std::move(order), std::move(table), std::move(seat),
+            std::move(order), std::move(table), std::move(loop_leader),
             [&parent](std::uint64_t number, State const& value) { parent.commit(number, value); });
         RingMember member(*state);
         perform(work, member);
@@ -46,14 +46,14 @@ int member_main(process::ChildStart& start) try {
                          "parent has loaded by dlopen). Link that library"));
         return 1;
     }
-    Seat seat(order);
-    join_ring(start.control.get(), seat.joined());
+    LoopLeader loop_leader(order);
+    join_ring(start.control.get(), loop_leader.joined());
     auto table = wait_for_table(start.control.get());
     // Not to be undone: destructors of static objects may look.
     static Environment const environment(environment_of(order.rank, order.name, table));
     // For ever: its callbacks come until the process ends.
     static Parent* const parent = new Parent(start);
-    return run(*parent, std::move(order), std::move(table), std::move(seat));
+    return run(*parent, std::move(order), std::move(table), std::move(loop_leader));
 } catch (std::exception const& error) {
     log_warning(text(start.name, ": ", error.what()));
     return 1;

@@ -8,16 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "src/ring/member_endpoints.hpp"
 #include "src/ring/protocol.hpp"
 #include "src/ring/reserved_port.hpp"
-#include "src/ring/seat.hpp"
 
 namespace sinew::ring {
 
 /// Behind a RingMember.
 struct MemberState {
     /// Meets the other members: collective.
-    MemberState(Order order, Table table, Seat seat,
+    MemberState(Order order, Table table, LoopLeader loop_leader,
                 std::function<void(std::uint64_t, State const&)> commit);
 
     int const rank, epoch;

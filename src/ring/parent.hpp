@@ -7,7 +7,7 @@
 #include <optional>
 #include <sinew/remote_error.hpp>
 
-#include "src/process/child.hpp"
+#include "src/process/child/child.hpp"
 #include "src/ring/protocol.hpp"
 #include "src/wire/link.hpp"
 

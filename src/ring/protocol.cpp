@@ -2,7 +2,7 @@
 #include "src/ring/protocol.hpp"
 
 #include <algorithm>
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew::ring {
 namespace {

@@ -6,8 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <sinew/detail/task.hpp>
 #include <sinew/ring_member.hpp>
-#include <sinew/task.hpp>
 #include <string>
 #include <vector>
 
@@ -62,9 +62,9 @@ struct CommitFailure {
 struct Order {
     int rank = 0, size = 1, epoch = 0;
     std::string name;  ///< of the ring
-    /// Path of the Unix socket to listen on; without a folder: in that of the member's family there.
+    /// Path of the Unix socket to listen on; without a folder: in that of the member's session there.
     std::string listener;
-    std::string address;  ///< of its host, for the table; empty: as its family has it there
+    std::string address;  ///< of its host, for the table; empty: as its session has it there
     bool spans = false;   ///< members of other nodes dial it: it listens on TCP, too
     Work work;
     std::uint64_t commits = 0;       ///< that count

@@ -9,7 +9,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/socket/sockets.hpp"
 
 namespace sinew::ring {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 
 namespace sinew::ring {
 

@@ -10,10 +10,10 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/process/resources.hpp"
-#include "src/ring/crew.hpp"
+#include "src/process/resources/reservation.hpp"
 #include "src/ring/environment.hpp"
 #include "src/ring/member_state.hpp"
+#include "src/ring/ring_job.hpp"
 
 namespace sinew {
 namespace ring {
@@ -49,43 +49,43 @@ private:
 /// Rank 0, where it is the caller: in the thread that runs the ring.
 class Caller {
 public:
-    explicit Caller(Order const& order) : seat_(std::in_place, order) {}
-    Seat const& seat() const { return *seat_; }
-    void run(Crew& crew, Work const& work) {
-        auto const table = crew.table();
-        auto order = crew.order_of(0);
+    explicit Caller(Order const& order) : leader_(std::in_place, order) {}
+    LoopLeader const& loop_leader() const { return *leader_; }
+    void run(RingJob& job, Work const& work) {
+        auto const table = job.table();
+        auto order = job.order_of(0);
         Environment const environment(environment_of(0, order.name, table));
         try {
-            state_.emplace(std::move(order), table, std::move(*seat_),
-                           [&crew](std::uint64_t number, State const& value) {
-                               crew.commit_of_caller(number, value);
+            state_.emplace(std::move(order), table, std::move(*leader_),
+                           [&job](std::uint64_t number, State const& value) {
+                               job.commit_of_caller(number, value);
                            });
             RingMember member(*state_);
             perform(work, member);
         } catch (...) {
             auto const record = detail::describe(std::current_exception());
-            crew.caller_failed(record, std::current_exception());
+            job.caller_failed(record, std::current_exception());
             if (state_)
                 state_->communicator.state().abandon(
                     text("it threw ", record.type, ": ", record.what));
             return;
         }
-        crew.caller_returned();
+        job.caller_returned();
     }
 
 private:
-    std::optional<Seat> seat_;
+    std::optional<LoopLeader> leader_;
     std::optional<MemberState> state_;  ///< stays until the others have returned
 };
 
 std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, CommitStore* store,
                                    int epoch) {
-    Crew crew(plan, commits, store, epoch);
+    RingJob job(plan, commits, store, epoch);
     std::optional<Caller> caller;
-    if (plan.options.member_zero_is_caller) caller.emplace(crew.order_of(0));
-    bool const met = crew.assemble(caller ? &caller->seat() : nullptr);
-    if (met && caller) caller->run(crew, plan.work);
-    return crew.wait_for_end();
+    if (plan.options.member_zero_is_caller) caller.emplace(job.order_of(0));
+    bool const met = job.assemble(caller ? &caller->loop_leader() : nullptr);
+    if (met && caller) caller->run(job, plan.work);
+    return job.wait_for_end();
 }
 
 std::vector<RingStatus> statuses_of(std::vector<MemberRecord> const& members) {
@@ -183,13 +183,13 @@ std::vector<RingStatus> Ring::run() {
     for (int epoch = 0;; state_->restarts = ++epoch) {
         auto const members = ring::run_once(plan, commits, open_store.get(), epoch);
         auto const statuses = ring::statuses_of(members);
-        auto const verdict = ring::judge(members);
-        if (!verdict) return statuses;
-        auto const& culprit = statuses[static_cast<std::size_t>(verdict->rank)];
+        auto const failure = ring::first_failure(members);
+        if (!failure) return statuses;
+        auto const& culprit = statuses[static_cast<std::size_t>(failure->rank)];
         auto const what = ring::describe(plan, culprit) +
-                          ring::last_words(members[static_cast<std::size_t>(verdict->rank)]);
-        if (!verdict->may_restart || epoch == plan.options.max_restarts)
-            throw RingFailed(what, culprit, statuses, verdict->cause);
+                          ring::stderr_tail(members[static_cast<std::size_t>(failure->rank)]);
+        if (!failure->may_restart || epoch == plan.options.max_restarts)
+            throw RingFailed(what, culprit, statuses, failure->cause);
         commits.drop_pending();
         log_warning(text(
             what, ". Start ", epoch + 2, " of at most ", plan.options.max_restarts + 1, ", from ",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/codec.hpp>
+#include <sinew/task/codec.hpp>
 
 #include <algorithm>
 #include <new>

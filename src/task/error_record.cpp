@@ -3,8 +3,8 @@
 #include <unistd.h>
 
 #include <array>
-#include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/task/encoding.hpp>
 #include <system_error>
 
 #include "src/base/text.hpp"

@@ -11,8 +11,8 @@
 #include <sinew/error.hpp>
 
 #include "src/base/sha256.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 #include "src/task/hex.hpp"
 #include "src/task/registry.hpp"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sinew/task.hpp>
+#include <sinew/detail/task.hpp>
 #include <utility>
 #include <vector>
 

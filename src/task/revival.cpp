@@ -9,8 +9,8 @@
 #include <mutex>
 #include <new>
 #include <optional>
+#include <sinew/detail/queue_end.hpp>
 #include <sinew/managed/barrier.hpp>
-#include <sinew/queue_end.hpp>
 #include <sinew/remote_error.hpp>
 #include <string>
 #include <system_error>

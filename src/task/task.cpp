@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/call.hpp>
+#include <sinew/detail/call.hpp>
 
 #include <algorithm>
 #include <atomic>
@@ -53,7 +53,7 @@ std::size_t after_first(std::string_view arguments) {
 }  // namespace
 
 TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, char const* object_,
-                     Keeping const* keeping_)
+                     Persistence const* keeping_)
     : run(run_), make(make_), name(name_), meta(meta_), object(object_), keeping(keeping_),
       next(newest.load(std::memory_order_relaxed)) {
     while (!newest.compare_exchange_weak(next, this, std::memory_order_release)) {}

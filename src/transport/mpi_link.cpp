@@ -12,9 +12,9 @@
 
 #include <sinew/error.hpp>
 
-#include "src/base/polling_pause.hpp"
 #include "src/base/retained.hpp"
 #include "src/base/text.hpp"
+#include "src/base/waiting/polling_pause.hpp"
 
 namespace sinew::detail {
 

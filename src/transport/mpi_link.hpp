@@ -11,7 +11,7 @@
 #include <span>
 #include <vector>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 #include "src/transport/process_watch.hpp"
 

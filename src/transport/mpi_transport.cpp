@@ -12,8 +12,8 @@
 
 #include <sinew/error.hpp>
 
-#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
+#include "src/base/waiting/polling_pause.hpp"
 #include "src/transport/mpi_link.hpp"
 
 namespace sinew {

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew {
 

@@ -9,7 +9,7 @@
 #include <span>
 #include <vector>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 
 namespace sinew {
 

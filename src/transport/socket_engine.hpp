@@ -7,9 +7,9 @@
 #include <span>
 #include <vector>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
-#include "src/base/tcp_answers.hpp"
+#include "src/base/waiting/tcp_answers.hpp"
 #include "src/transport/connector.hpp"
 #include "src/transport/socket_groups.hpp"
 #include "src/transport/socket_stream.hpp"

@@ -9,7 +9,7 @@
 #include <unordered_set>
 #include <vector>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/transport/socket_transfer.hpp"
 
 namespace sinew::detail {

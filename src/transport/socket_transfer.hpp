@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <memory>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 #include "src/transport/socket_frame.hpp"
 

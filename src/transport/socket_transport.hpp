@@ -4,7 +4,7 @@
 #include <memory>
 #include <span>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 #include "src/transport/connector.hpp"
 

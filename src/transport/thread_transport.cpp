@@ -11,8 +11,8 @@
 
 #include <sinew/error.hpp>
 
-#include "src/base/polling_pause.hpp"
 #include "src/base/text.hpp"
+#include "src/base/waiting/polling_pause.hpp"
 
 namespace sinew {
 
@@ -93,7 +93,7 @@ public:
     std::vector<std::atomic<bool>> lost;
 };
 
-/// The messages of one group of ranks. Lives as long as a transport of it does.
+/// The messages of one group of ranks. RestartPolicy as long as a transport of it does.
 class ThreadContext {
 public:
     ThreadContext(std::shared_ptr<ThreadJob> job_, std::vector<int> members_)

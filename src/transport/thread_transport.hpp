@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew {
 

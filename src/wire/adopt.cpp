@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/wire/greeting.hpp"
+#include "src/wire/link_handshake.hpp"
 
 namespace sinew::wire {
 namespace {

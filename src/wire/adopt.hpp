@@ -3,7 +3,7 @@
 
 #include <memory>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/wire/link.hpp"
 
 namespace sinew::wire {

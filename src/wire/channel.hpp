@@ -8,9 +8,9 @@
 #include <string>
 
 #include "src/wire/frame.hpp"
-#include "src/wire/loop_access.hpp"
-#include "src/wire/send_queue.hpp"
-#include "src/wire/stream.hpp"
+#include "src/wire/loop/loop_access.hpp"
+#include "src/wire/socket/send_queue.hpp"
+#include "src/wire/socket/stream.hpp"
 
 namespace sinew::wire {
 

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "src/base/text.hpp"
-#include "src/wire/greeting.hpp"
 #include "src/wire/link.hpp"
-#include "src/wire/loop_access.hpp"
-#include "src/wire/resolver.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/link_handshake.hpp"
+#include "src/wire/loop/loop_access.hpp"
+#include "src/wire/socket/resolver.hpp"
+#include "src/wire/socket/sockets.hpp"
 
 namespace sinew::wire {
 namespace {
@@ -25,7 +25,7 @@ namespace {
 constexpr Clock::duration first_pause = std::chrono::milliseconds(5);
 constexpr Clock::duration longest_pause = std::chrono::milliseconds(250);
 
-/// One call of `dial`: resolve, connect, greet; after a passing failure, all of it again.
+/// One call of `dial`: resolve, connect, shake_hands; after a passing failure, all of it again.
 class Dial : public Loop::Handle::Body, public std::enable_shared_from_this<Dial> {
 public:
     Dial(Loop& loop, Address const& address, Credentials const& credentials,
@@ -54,7 +54,7 @@ private:
     void try_next();
     void connect(SocketAddress const& where);
     void connected();
-    void greeted(Greeting::Outcome outcome);
+    void shaken(LinkHandshake::Outcome outcome);
     void failed(std::string why);
     void give_up();
     void finish(Dialled outcome);
@@ -69,7 +69,7 @@ private:
     std::optional<TlsContext> tls_;
     std::vector<SocketAddress> where_;  ///< still to be tried in this attempt
     UniqueFd fd_;
-    std::shared_ptr<Greeting> greeting_;
+    std::shared_ptr<LinkHandshake> handshake_;
     Loop::Handle timer_, over_, writable_, resolving_;
     Clock::time_point began_{};
     Clock::duration patience_{}, pause_ = first_pause;
@@ -141,23 +141,24 @@ void Dial::connected() {
             if (!problem.empty()) return finish({nullptr, address_.text() + ": " + problem});
             stream = make_socket_stream(std::move(fd_));
         }
-        greeting_ = std::make_shared<Greeting>(
-            Greeting::Setup{loop_, Role::dialler, hello_, options_, expected_origin_},
-            std::move(stream), [this](Greeting::Outcome outcome) { greeted(std::move(outcome)); });
-        greeting_->start();
+        handshake_ = std::make_shared<LinkHandshake>(
+            LinkHandshake::Setup{loop_, Role::dialler, hello_, options_, expected_origin_},
+            std::move(stream),
+            [this](LinkHandshake::Outcome outcome) { shaken(std::move(outcome)); });
+        handshake_->start();
     } catch (std::bad_alloc const&) {
         failed("out of memory");
     }
 }
 
-void Dial::greeted(Greeting::Outcome outcome) {
+void Dial::shaken(LinkHandshake::Outcome outcome) {
     auto const self = shared_from_this();
-    greeting_ = nullptr;
+    handshake_ = nullptr;
     if (auto* const refusal = std::get_if<Refusal>(&outcome)) {
         if (!refusal->final) return failed(refusal->text);
         return finish({nullptr, address_.text() + ": " + refusal->text});
     }
-    finish({make_link(loop_, std::get<Greeted>(std::move(outcome)), options_), {}});
+    finish({make_link(loop_, std::get<HandshakeResult>(std::move(outcome)), options_), {}});
 }
 
 void Dial::failed(std::string why) {
@@ -184,7 +185,7 @@ void Dial::stop() noexcept {
     over_ = {};
     writable_ = {};
     resolving_ = {};
-    greeting_ = nullptr;
+    handshake_ = nullptr;
     UniqueFd const unused = std::move(fd_);
 }
 

@@ -29,13 +29,13 @@ Heartbeat::Verdict Heartbeat::judge(Clock::time_point now, bool heard, Clock::du
     last_ = now;
     if (heard) {
         heard_ = now;
-        excused_ = Clock::duration::zero();
+        yielding_ = Clock::duration::zero();
         bool const was_suspect = suspect_;
         suspect_ = false;
         return was_suspect ? Verdict::alive : Verdict::nothing_new;
     }
     if (late > tick_ / 2) {
-        excused_ += late;
+        yielding_ += late;
         return Verdict::nothing_new;
     }
     auto const silent = silence(now);

@@ -25,13 +25,13 @@ public:
     /// Whether a heartbeat is to be sent now; `sent`: anything since the last call.
     bool due(Clock::time_point now, bool sent);
     /// Since anything was heard, less the observer's own delays.
-    Clock::duration silence(Clock::time_point now) const { return now - heard_ - excused_; }
+    Clock::duration silence(Clock::time_point now) const { return now - heard_ - yielding_; }
 
 private:
     LinkOptions options_;
     Clock::duration tick_;
     Clock::time_point heard_, sent_, last_;
-    Clock::duration excused_{};
+    Clock::duration yielding_{};
     bool suspect_ = false;
 };
 

@@ -10,13 +10,13 @@
 #include <string_view>
 
 #include "src/wire/link.hpp"
-#include "src/wire/secret.hpp"
+#include "src/wire/tls/secret.hpp"
 
 namespace sinew::wire {
 
 inline constexpr std::uint16_t protocol_version = 2;
 /// The largest frame before the other end has proved itself.
-inline constexpr std::size_t greeting_limit = std::size_t{64} << 10;
+inline constexpr std::size_t handshake_limit = std::size_t{64} << 10;
 
 /// The first frame of either side: version, job, who it is, what it accepts.
 struct Hello {

@@ -7,11 +7,11 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/tcp_answers.hpp"
 #include "src/base/text.hpp"
-#include "src/wire/greeting.hpp"
+#include "src/base/waiting/tcp_answers.hpp"
 #include "src/wire/heartbeat.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/link_handshake.hpp"
+#include "src/wire/socket/sockets.hpp"
 
 namespace sinew::wire {
 namespace {
@@ -24,7 +24,7 @@ constexpr std::chrono::seconds look_for_answers{1};
 /// What is behind a link; shared, since the user may destroy the link within a callback.
 class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
 public:
-    Core(Loop& loop, Greeted greeted, LinkOptions const& options);
+    Core(Loop& loop, HandshakeResult shaken, LinkOptions const& options);
 
     void on(Link::Callbacks callbacks);
     /// When what is sent goes to the kernel.
@@ -90,9 +90,9 @@ private:
     Core& core_;
 };
 
-Core::Core(Loop& loop, Greeted greeted, LinkOptions const& options)
-    : loop_(loop), channel_(std::move(greeted.channel)), peer_(std::move(greeted.peer)),
-      peer_limit_(greeted.peer_limit), options_(options), local_(local_host(channel_->fd())),
+Core::Core(Loop& loop, HandshakeResult shaken, LinkOptions const& options)
+    : loop_(loop), channel_(std::move(shaken.channel)), peer_(std::move(shaken.peer)),
+      peer_limit_(shaken.peer_limit), options_(options), local_(local_host(channel_->fd())),
       remote_(peer_host(channel_->fd())), heartbeat_(options, Clock::now()) {
     channel_->use(this);
     if (heartbeat_.tick() > Clock::duration::zero())
@@ -260,8 +260,8 @@ private:
 
 }  // namespace
 
-std::unique_ptr<Link> make_link(Loop& loop, Greeted greeted, LinkOptions const& options) {
-    return std::make_unique<CoreLink>(std::make_shared<Core>(loop, std::move(greeted), options));
+std::unique_ptr<Link> make_link(Loop& loop, HandshakeResult shaken, LinkOptions const& options) {
+    return std::make_unique<CoreLink>(std::make_shared<Core>(loop, std::move(shaken), options));
 }
 
 }  // namespace sinew::wire

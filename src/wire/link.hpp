@@ -10,9 +10,9 @@
 #include <span>
 #include <string>
 
-#include "src/wire/address.hpp"
-#include "src/wire/loop.hpp"
-#include "src/wire/secret.hpp"
+#include "src/wire/loop/loop.hpp"
+#include "src/wire/socket/address.hpp"
+#include "src/wire/tls/secret.hpp"
 
 namespace sinew::wire {
 

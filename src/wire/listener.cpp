@@ -12,9 +12,9 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/wire/greeting.hpp"
 #include "src/wire/link.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/link_handshake.hpp"
+#include "src/wire/socket/sockets.hpp"
 
 namespace sinew::wire {
 namespace {
@@ -31,7 +31,7 @@ constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
 struct Listener::State : std::enable_shared_from_this<State> {
     struct Pending {
         std::uint64_t number;
-        std::shared_ptr<Greeting> greeting;
+        std::shared_ptr<LinkHandshake> handshake;
     };
 
     State(Loop& loop_, Address const& address_, Credentials const& credentials, Options options_,
@@ -50,8 +50,8 @@ struct Listener::State : std::enable_shared_from_this<State> {
     void accept_some();
     bool accept_one();
     bool make_room();
-    void greet(UniqueFd peer);
-    void greeted(std::uint64_t number, Greeting::Outcome outcome);
+    void shake_hands(UniqueFd peer);
+    void shaken(std::uint64_t number, LinkHandshake::Outcome outcome);
     void refuse(std::string const& why);
 
     Loop& loop;
@@ -93,12 +93,12 @@ bool Listener::State::make_room() {
     auto const now = Clock::now();
     auto const found =
         std::find_if(unauthenticated.begin(), unauthenticated.end(), [&](Pending const& each) {
-            auto const age = now - each.greeting->began();
+            auto const age = now - each.handshake->began();
             return age >= patience_with_the_slow ||
-                   (age >= patience_with_the_silent && each.greeting->silent());
+                   (age >= patience_with_the_silent && each.handshake->silent());
         });
     if (found == unauthenticated.end()) return false;
-    bool const silent = found->greeting->silent();
+    bool const silent = found->handshake->silent();
     unauthenticated.erase(found);
     refuse(silent ? "said nothing while others waited"
                   : "did not prove itself in time while others waited");
@@ -109,7 +109,7 @@ bool Listener::State::make_room() {
 bool Listener::State::accept_one() {
     UniqueFd peer(::accept4(fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (peer) {
-        greet(std::move(peer));
+        shake_hands(std::move(peer));
         return true;
     }
     int const error = errno;
@@ -124,7 +124,7 @@ bool Listener::State::accept_one() {
     return true;  // that connection is gone already
 }
 
-void Listener::State::greet(UniqueFd peer) {
+void Listener::State::shake_hands(UniqueFd peer) {
     try {
         std::unique_ptr<Stream> stream;
         if (tls) {
@@ -136,22 +136,22 @@ void Listener::State::greet(UniqueFd peer) {
             stream = make_socket_stream(std::move(peer));
         }
         auto const number = next_number++;
-        auto greeting = std::make_shared<Greeting>(
-            Greeting::Setup{loop, Role::acceptor, hello, options.link}, std::move(stream),
-            [this, number](Greeting::Outcome outcome) { greeted(number, std::move(outcome)); });
-        unauthenticated.push_back({number, greeting});
-        greeting->start();
+        auto handshake = std::make_shared<LinkHandshake>(
+            LinkHandshake::Setup{loop, Role::acceptor, hello, options.link}, std::move(stream),
+            [this, number](LinkHandshake::Outcome outcome) { shaken(number, std::move(outcome)); });
+        unauthenticated.push_back({number, handshake});
+        handshake->start();
     } catch (std::bad_alloc const&) {
         refuse("out of memory");
     }
 }
 
-void Listener::State::greeted(std::uint64_t number, Greeting::Outcome outcome) {
+void Listener::State::shaken(std::uint64_t number, LinkHandshake::Outcome outcome) {
     auto const self = shared_from_this();
     std::erase_if(unauthenticated, [&](Pending const& each) { return each.number == number; });
     if (resumption && unauthenticated.size() < options.max_unauthenticated) listen();
     if (auto* const refusal = std::get_if<Refusal>(&outcome)) return refuse(refusal->text);
-    accepted(make_link(loop, std::get<Greeted>(std::move(outcome)), options.link));
+    accepted(make_link(loop, std::get<HandshakeResult>(std::move(outcome)), options.link));
 }
 
 // Once a second at most: who can connect must not be able to fill a log.

@@ -16,7 +16,7 @@
 #include "src/base/text.hpp"
 #include "src/transport/mpi_environment.hpp"
 #include "src/transport/socket_transport.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/socket/sockets.hpp"
 #include "src/world/bootstrap.hpp"
 #include "src/world/node_identity.hpp"
 #include "src/world/socket_mesh.hpp"

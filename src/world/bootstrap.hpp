@@ -6,7 +6,7 @@
 #include <memory>
 #include <string_view>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew {
 

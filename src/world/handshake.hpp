@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <span>
 
-#include "src/base/unique_fd.hpp"
-#include "src/wire/secret.hpp"
+#include "src/base/system/unique_fd.hpp"
+#include "src/wire/tls/secret.hpp"
 
 namespace sinew {
 

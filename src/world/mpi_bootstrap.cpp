@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <mpi.h>
 
-#include "src/base/deadlines.hpp"
+#include "src/base/waiting/deadlines.hpp"
 #include "src/transport/mpi_library.hpp"
 #include "src/transport/mpi_transport.hpp"
 #include "src/world/bootstrap.hpp"

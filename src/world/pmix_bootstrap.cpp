@@ -12,7 +12,7 @@
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
 #include "src/transport/socket_transport.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/socket/sockets.hpp"
 #include "src/world/bootstrap.hpp"
 #include "src/world/node_identity.hpp"
 #include "src/world/pmix_client.hpp"

@@ -15,7 +15,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/wire/socket/sockets.hpp"
 
 namespace sinew {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/topology.hpp>
+#include <sinew/comm/topology.hpp>
 
 #include <sched.h>
 #include <unistd.h>

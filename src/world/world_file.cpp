@@ -13,8 +13,8 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace sinew {
 

@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "src/wire/address.hpp"
-#include "src/wire/secret.hpp"
+#include "src/wire/socket/address.hpp"
+#include "src/wire/tls/secret.hpp"
 
 namespace sinew {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
-#include <sinew/algorithm.hpp>
+#include <sinew/comm/algorithm.hpp>
 
 namespace sinew {
 namespace {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gmock/gmock.h>
 
+#include <sinew/comm/reduce_op.hpp>
 #include <sinew/error.hpp>
-#include <sinew/reduce_op.hpp>
 
 namespace sinew {
 namespace {

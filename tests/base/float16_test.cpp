@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include <sinew/float16.hpp>
+#include <sinew/comm/float16.hpp>
 
 namespace sinew {
 namespace {

@@ -11,8 +11,8 @@
 #include <fstream>
 #include <sinew/error.hpp>
 
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
-#include "src/base/this_host.hpp"
 
 namespace sinew {
 namespace {

@@ -11,8 +11,8 @@
 #include <csignal>
 #include <cstring>
 #include <fstream>
-#include <sinew/codec.hpp>
 #include <sinew/error.hpp>
+#include <sinew/task/codec.hpp>
 
 #include "tests/support/message_of.hpp"
 #include "tests/support/temp_folder.hpp"

@@ -8,7 +8,7 @@
 
 #include <sinew/error.hpp>
 
-#include "collectives/model.hpp"
+#include "collectives/tuning/model.hpp"
 
 namespace sinew::collectives {
 namespace {

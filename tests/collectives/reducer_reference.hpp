@@ -11,7 +11,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 /// What each reduction means, one element after the other, and elements that make it difficult.
 namespace sinew::collectives::reference {

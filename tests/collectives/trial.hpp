@@ -9,7 +9,7 @@
 
 #include <gtest/gtest.h>
 
-#include <sinew/reduce_op.hpp>
+#include <sinew/comm/reduce_op.hpp>
 
 #include "collectives/catalogue.hpp"
 #include "src/base/text.hpp"

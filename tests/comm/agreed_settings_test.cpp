@@ -22,7 +22,7 @@ CommonSettings plain_settings() {
 }
 
 /// Waits for as long as a test may take.
-class PatientSupervisor final : public collectives::Supervisor {
+class PatientSupervisor final : public collectives::WaitPolicy {
 public:
     int spins() const override { return 1; }
     void idle(int, collectives::Channel const&) override {

@@ -7,7 +7,7 @@
 #include <array>
 #include <mutex>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/comm/join.hpp"
 #include "src/transport/thread_transport.hpp"
 #include "tests/comm/ranks.hpp"

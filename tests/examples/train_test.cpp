@@ -7,7 +7,9 @@
 #include <algorithm>
 #include <cmath>
 #include <map>
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/thread_ranks.hpp>
+#include <sinew/world.hpp>
 #include <vector>
 
 #include "examples/sgd_digits/on_rank_0.hpp"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data files of examples/sgd_digits come from strangers: whatever they hold, the parsers give
+// The data files of examples/sgd_digits come from unauthenticated: whatever they hold, the parsers give
 // examples that fit together, or a DataError.
 #include <cstddef>
 #include <cstdint>

@@ -8,7 +8,7 @@
 #include <cstring>
 #include <span>
 
-#include "launchers/elf.hpp"
+#include "launchers/program/elf.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     using sinew::launch::Elf;

@@ -6,8 +6,8 @@
 #include <cstdlib>
 #include <string_view>
 
-#include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/process/nursery.hpp"
+#include "src/process/child/start_child.hpp"
 #include "tests/fuzz/fake_link.hpp"
 
 namespace sinew::fuzz {

@@ -40,7 +40,7 @@ FakeRuntime::FakeRuntime() {
     std::atexit([] { std::filesystem::remove_all(instance().folder); });
     thread = std::thread([this] {
         std::unique_lock lock(guard);
-        seat.attend(lock);
+        loop_leader.attend(lock);
     });
 }
 
@@ -82,7 +82,7 @@ bool Runtime::in_callback() { return false; }
 std::mutex& Runtime::guard() { return fuzz::FakeRuntime::instance().guard; }
 std::uint64_t Runtime::origin() const { return 0xfeed; }
 wire::Loop& Runtime::loop() { return fuzz::FakeRuntime::instance().loop; }
-Seat& Runtime::seat() { return fuzz::FakeRuntime::instance().seat; }
+LoopLeader& Runtime::loop_leader() { return fuzz::FakeRuntime::instance().loop_leader; }
 std::string const& Runtime::name() const {
     static std::string const name = "the fuzzed";
     return name;

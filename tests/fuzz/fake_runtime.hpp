@@ -16,8 +16,8 @@ namespace sinew::fuzz {
 class FakePeer final : public process::Peer {
 public:
     using Heard = std::function<void(std::uint8_t kind, std::vector<std::byte> const& frame)>;
-    explicit FakePeer(Heard heard, process::Kinship kinship = process::Kinship::family)
-        : heard_(std::move(heard)), kinship_(kinship) {}
+    explicit FakePeer(Heard heard, process::PeerTrust trust = process::PeerTrust::same_session)
+        : heard_(std::move(heard)), trust_(trust) {}
     wire::Flow send(std::uint8_t kind,
                     std::initializer_list<std::span<std::byte const>> parts) override;
     wire::Flow send_now(std::uint8_t kind,
@@ -27,13 +27,13 @@ public:
     void flush() override {}
     bool lost() const override { return lost_; }
     std::string const& name() const override { return name_; }
-    process::Kinship kinship() const override { return kinship_; }
+    process::PeerTrust trust() const override { return trust_; }
     void drop(std::string const& why) override;
     void lose() { lost_ = true; }
 
 private:
     Heard heard_;
-    process::Kinship const kinship_;
+    process::PeerTrust const trust_;
     std::string const name_ = "a wild process";
     bool lost_ = false;
 };
@@ -52,7 +52,7 @@ struct FakeRuntime {
 
     std::mutex guard;
     wire::Loop loop{guard};
-    process::Seat seat{loop, [](std::exception const&) {}};
+    process::LoopLeader loop_leader{loop, [](std::exception const&) {}};
     std::vector<process::Service> services;
     std::vector<std::shared_ptr<FakePeer>> peers;
     std::string folder;  ///< removed at exit

@@ -5,8 +5,8 @@
 #include <cstdint>
 #include <cstdlib>
 
-#include "launchers/fence_codec.hpp"
-#include "launchers/tree.hpp"
+#include "launchers/tree/fence_codec.hpp"
+#include "launchers/tree/tree.hpp"
 
 namespace {
 

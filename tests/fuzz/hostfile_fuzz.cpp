@@ -15,7 +15,7 @@
 #include "launchers/command_line/hostfile.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/command_line/values.hpp"
-#include "launchers/mapping.hpp"
+#include "launchers/map/mapping.hpp"
 
 namespace {
 

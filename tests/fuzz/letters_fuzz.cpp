@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process of the family may have gone wild: whatever letters it sends, as the reader and writer of
+// A process of the session may have gone wild: whatever messages it sends, as the reader and writer of
 // queues that live here, as the owner of others, of pipes and of shared objects, this process goes on,
 // what it sends is whole, and when the wild ones have ended nothing of theirs is left.
 #include <sys/socket.h>
@@ -11,14 +11,14 @@
 #include <cstdlib>
 #include <cstring>
 #include <optional>
-#include <sinew/encoding.hpp>
-#include <sinew/queue_end.hpp>
+#include <sinew/detail/queue_end.hpp>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <vector>
 
-#include "src/process/pipe_desk.hpp"
-#include "src/process/queue_owner.hpp"
-#include "src/process/shared_desk.hpp"
+#include "src/process/pipe/registry.hpp"
+#include "src/process/queue/owner.hpp"
+#include "src/process/shared/registry.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
 
@@ -37,30 +37,30 @@ void expect(bool holds) {
 
 FakeRuntime& runtime() { return FakeRuntime::instance(); }
 
-void put_letter(std::vector<std::byte>& frame, LetterHead head, Bytes bytes) {
+void put_letter(std::vector<std::byte>& frame, MessageHeader head, Bytes bytes) {
     head.size = bytes.size();
     auto const first = bytes_of(head);
     frame.insert(frame.end(), first.begin(), first.end());
     frame.insert(frame.end(), bytes.begin(), bytes.end());
 }
 
-LetterHead head(MailService service, unsigned op, std::uint64_t id, std::uint64_t number = 0) {
+MessageHeader head(ServiceId service, unsigned op, std::uint64_t id, std::uint64_t number = 0) {
     return {service, static_cast<std::uint16_t>(op), 0, id, number};
 }
 
 // Whoever asks a question that it waits for gets an answer, or would wait for ever.
-std::vector<std::byte> answer_to(Letter const& letter) {
+std::vector<std::byte> answer_to(Message const& message) {
     std::vector<std::byte> frame;
-    auto const service = letter.head.service;
-    auto const op = letter.head.op;
-    auto const id = letter.head.id, number = letter.head.number;
+    auto const service = message.head.service;
+    auto const op = message.head.op;
+    auto const id = message.head.id, number = message.head.number;
     // With bytes, or it is gone, or at the place of a file that is none of this object's.
     FilePlace const place{static_cast<int>(id % 5), static_cast<int>(id % 7) - 1, id, id, 8};
-    if (service == MailService::share && op == 1 && (id % 3 < 2 || letter.bytes.empty()))
+    if (service == ServiceId::share && op == 1 && (id % 3 < 2 || message.bytes.empty()))
         put_letter(frame, head(service, id % 2 == 0 ? 2 : 3, id), bytes_of(id));
-    else if (service == MailService::share && op == 1)
+    else if (service == ServiceId::share && op == 1)
         put_letter(frame, head(service, 4, id), bytes_of(place));
-    if (service != MailService::queue) return frame;
+    if (service != ServiceId::queue) return frame;
     auto const say = [&](QueueOp what, std::uint64_t about, Bytes bytes) {
         put_letter(frame, head(service, static_cast<unsigned>(what), id, about), bytes);
     };
@@ -85,17 +85,17 @@ std::vector<std::byte> answer_to(Letter const& letter) {
 
 std::shared_ptr<FakePeer> make_peer(std::size_t place) {
     return std::make_shared<FakePeer>([place](std::uint8_t kind, auto const& frame) {
-        if (kind != mail_frame::letters) return;
+        if (kind != frame_kind::messages) return;
         Bytes rest = frame;
         std::vector<std::byte> answers;
-        while (auto const letter = take_letter(rest)) {
-            auto const answer = answer_to(*letter);
+        while (auto const message = take_message(rest)) {
+            auto const answer = answer_to(*message);
             answers.insert(answers.end(), answer.begin(), answer.end());
         }
         expect(rest.empty());
         if (answers.empty()) return;
         runtime().loop.post([answers, peer = runtime().peers[place]] {
-            runtime().message(peer, mail_frame::letters, answers);
+            runtime().message(peer, frame_kind::messages, answers);
         });
     });
 }
@@ -146,7 +146,7 @@ struct Game {
             case 6:
                 return shared();
             default:
-                return letter();
+                return message();
         }
     }
 
@@ -162,27 +162,27 @@ struct Game {
     }
 
     // In a frame of its own, or in pieces.
-    void bring_letter(LetterHead to, Bytes bytes, unsigned how) {
+    void bring_letter(MessageHeader to, Bytes bytes, unsigned how) {
         std::vector<std::byte> frame;
         if (how % 4 != 0 || bytes.empty()) {
             put_letter(frame, to, bytes);
-            return bring(how / 4, mail_frame::letters, frame);
+            return bring(how / 4, frame_kind::messages, frame);
         }
         auto const transfer = bytes_of(++transfers);
         frame.assign(transfer.begin(), transfer.end());
         auto const piece = frame;
         put_letter(frame, to, bytes);
-        bring(how / 4, mail_frame::begin, Bytes(frame).first(frame.size() - bytes.size()));
+        bring(how / 4, frame_kind::begin, Bytes(frame).first(frame.size() - bytes.size()));
         for (auto const part : {bytes.first(bytes.size() / 2), bytes.subspan(bytes.size() / 2)}) {
             frame = piece;
             frame.insert(frame.end(), part.begin(), part.end());
-            bring(how / 4, mail_frame::piece, frame);
+            bring(how / 4, frame_kind::piece, frame);
         }
     }
 
-    void letter() {
-        LetterHead to;
-        to.service = static_cast<MailService>(script.next() % 4);
+    void message() {
+        MessageHeader to;
+        to.service = static_cast<ServiceId>(script.next() % 4);
         to.op = static_cast<std::uint16_t>(script.next() % 48);
         to.epoch = script.next() % 4;
         to.id = ids[script.next() % ids.size()];
@@ -192,7 +192,7 @@ struct Game {
     }
 
     void demand() {
-        auto to = head(MailService::queue, static_cast<unsigned>(QueueOp::demand),
+        auto to = head(ServiceId::queue, static_cast<unsigned>(QueueOp::demand),
                        ids[script.next() % owned.size()]);
         if (auto const op = script.next() % 4; op > 1) {
             to.op = static_cast<std::uint16_t>(op == 2 ? QueueOp::give_back : QueueOp::answer);
@@ -258,14 +258,14 @@ struct Game {
         if (what % 4 == 0) {
             auto ends = connected_sockets();
             user = std::move(ends.first);
-            auto const handle = PipeDesk::instance().keep(std::move(ends.second));
-            bring_letter(head(MailService::pipe, 0, pipe_id + what / 4 % users.size()),
+            auto const handle = PipeRegistry::instance().keep(std::move(ends.second));
+            bring_letter(head(ServiceId::pipe, 0, pipe_id + what / 4 % users.size()),
                          bytes_of(handle.token), what);
         } else if (what % 4 == 1) {
             PipeHandle handle;
             handle.keeper = elsewhere(what / 4 % peers);
             handle.token = {pipe_id + what / 4 % users.size(), 1};
-            user = PipeDesk::instance().fetch(handle, PipeDesk::Route::relayed);
+            user = PipeRegistry::instance().fetch(handle, PipeRegistry::Route::relayed);
         } else if (user && what % 4 == 2) {
             auto const bytes = script.some();
             (void)::send(user.get(), bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process may have gone wild, or be a guest that never was anything else: whatever letters it sends to
+// A process may have gone wild, or be a guest that never was anything else: whatever messages it sends to
 // a manager, and whatever it answers when its own objects are called, this process goes on; when the wild
 // ones have gone and the manager has ended, no object is left and every call has come to an end.
 #include <array>
@@ -9,14 +9,14 @@
 #include <cstdlib>
 #include <functional>
 #include <optional>
-#include <sinew/encoding.hpp>
-#include <sinew/object.hpp>
+#include <sinew/manager/object.hpp>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <thread>
 #include <vector>
 
-#include "src/manager/connection.hpp"
-#include "src/manager/server.hpp"
+#include "src/manager/client/connection.hpp"
+#include "src/manager/server/server.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
 
@@ -26,7 +26,7 @@ using namespace sinew;
 using namespace sinew::manager;
 using fuzz::FakePeer;
 using fuzz::Script;
-using process::LetterHead;
+using process::MessageHeader;
 using process::ProcessAddress;
 using Bytes = std::span<std::byte const>;
 
@@ -82,36 +82,37 @@ std::array<detail::TaskEntry const*, 6> entries() {
 
 struct Game {
     explicit Game(Bytes input)
-        : script{input}, mail(process::Mail::instance()),
-          server(mail, [](process::Letter const&) {}), worker([this] { server.work(); }) {
-        process::Lock const lock(mail.guard());
+        : script{input}, messenger(process::Messenger::instance()),
+          server(messenger, [](process::Message const&) {}), worker([this] { server.work(); }) {
+        process::Lock const lock(messenger.guard());
         for (std::size_t i = 0; i < peers.size(); ++i) peers[i] = make_peer(i);
         for (std::size_t i = 0; i < connections.size(); ++i)
             connections[i] = std::make_shared<Connection>(
-                mail, ProcessAddress{1 + i, "wild", "elsewhere", {}}, peers[i], nullptr, 100'000);
+                messenger, ProcessAddress{1 + i, "wild", "elsewhere", {}}, peers[i], nullptr,
+                100'000);
     }
     Game(Game const&) = delete;
 
-    // The first is of the family; a method of another type is refused to it as well.
+    // The first is of the session; a method of another type is refused to it as well.
     static std::shared_ptr<FakePeer> make_peer(std::size_t place) {
         return std::make_shared<FakePeer>(
             [](std::uint8_t, auto const&) {},
-            place == 0 ? process::Kinship::family : process::Kinship::guest);
+            place == 0 ? process::PeerTrust::same_session : process::PeerTrust::inbound_client);
     }
 
     void step() {
         auto const what = script.next();
-        process::Lock lock(mail.guard());
+        process::Lock lock(messenger.guard());
         if (what % 16 == 0) return lose(what / 16 % peers.size());
         if (what % 16 == 1) return greet(what / 16 % peers.size());
         if (what % 16 < 5) return call(lock, what / 16 % peers.size());
         if (what % 16 < 8) return answer(what / 16 % peers.size());
-        letter(what / 16 % peers.size());
+        message(what / 16 % peers.size());
     }
 
-    void bring(std::size_t from, LetterHead head, Bytes bytes) {
+    void bring(std::size_t from, MessageHeader head, Bytes bytes) {
         head.size = bytes.size();
-        mail.on_loop([&] { server.letter(peers[from], {head, bytes, nullptr}); });
+        messenger.on_loop([&] { server.message(peers[from], {head, bytes, nullptr}); });
     }
 
     void greet(std::size_t from) {
@@ -119,11 +120,11 @@ struct Game {
         bring(from, manager::head(Op::hello, 0, 0), manager::bytes_of(text));
     }
 
-    void letter(std::size_t from) {
+    void message(std::size_t from) {
         auto const byte = script.next();
         auto const op = static_cast<std::uint16_t>(byte < 240 ? byte % 40 : byte);
-        LetterHead const head{process::MailService::manager, op, script.next(), script.next() % 8,
-                              script.number()};
+        MessageHeader const head{process::ServiceId::manager, op, script.next(), script.next() % 8,
+                                 script.number()};
         auto const how = script.next();
         if (op == static_cast<std::uint16_t>(Op::hello) && how % 4 != 0) return greet(from);
         auto const raw = script.some();
@@ -163,34 +164,34 @@ struct Game {
 
     void answer(std::size_t from) {
         auto const byte = script.next();
-        LetterHead head{process::MailService::manager, static_cast<std::uint16_t>(32 + byte % 9), 0,
-                        script.next(), 0};
+        MessageHeader head{process::ServiceId::manager, static_cast<std::uint16_t>(32 + byte % 9),
+                           0, script.next(), 0};
         // As calls are numbered: which slot, and how many there were in it.
         head.number = byte > 240 ? script.number()
                                  : std::uint64_t{1 + script.next() % 3} << 32 | script.next() % 8;
         auto const bytes = script.some();
         head.size = bytes.size();
-        connections[from]->letter({head, bytes, nullptr});
+        connections[from]->message({head, bytes, nullptr});
     }
 
     void lose(std::size_t which) {
         peers[which]->lose();
-        mail.on_loop([&] { server.lost(peers[which]); });
+        messenger.on_loop([&] { server.lost(peers[which]); });
         connections[which]->lost("the fuzzer says so");
         rows[which] = {};
         peers[which] = make_peer(which);
-        connections[which] =
-            std::make_shared<Connection>(mail, ProcessAddress{1 + which, "wild", "elsewhere", {}},
-                                         peers[which], nullptr, 100'000);
+        connections[which] = std::make_shared<Connection>(
+            messenger, ProcessAddress{1 + which, "wild", "elsewhere", {}}, peers[which], nullptr,
+            100'000);
     }
 
     void end() {
         {
-            process::Lock const lock(mail.guard());
+            process::Lock const lock(messenger.guard());
             for (std::size_t i = 0; i < peers.size(); ++i) {
                 peers[i]->lose();
                 connections[i]->lost("the fuzzer says so");
-                mail.on_loop([&] { server.lost(peers[i]); });
+                messenger.on_loop([&] { server.lost(peers[i]); });
             }
             server.stop();
         }
@@ -205,13 +206,13 @@ struct Game {
     }
 
     Script script;
-    process::Mail& mail;
+    process::Messenger& messenger;
     Server server;
     std::thread worker;
     std::array<std::shared_ptr<FakePeer>, 3> peers;
     std::array<std::shared_ptr<Connection>, 3> connections;
     std::array<std::array<std::uint64_t, 8>, 3> rows{};
-    std::vector<std::shared_ptr<Pending>> calls;
+    std::vector<std::shared_ptr<PendingReply>> calls;
     std::uint64_t row = 0;
 };
 

@@ -9,14 +9,14 @@
 #include <list>
 #include <new>
 #include <set>
-#include <sinew/encoding.hpp>
-#include <sinew/pool_calls.hpp>
+#include <sinew/pool/calls.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <stdexcept>
 #include <vector>
 
-#include "src/pool/master.hpp"
+#include "src/pool/master/master.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
 
@@ -44,7 +44,7 @@ std::list<TasksHead>& batches() {
     return all;
 }
 
-class WildPort final : public WorkerPort {
+class WildPort final : public WorkerHandle {
 public:
     WildPort() { living().push_back(this); }
     ~WildPort() override { living().remove(this); }
@@ -82,9 +82,9 @@ private:
     static inline unsigned functions_ = 0;  ///< that were told, by any
 };
 
-class WildPlaces final : public Places {
+class WildPlacement final : public WorkerPlacement {
 public:
-    std::unique_ptr<WorkerPort> start(std::uint32_t, WorkerStart const&) override {
+    std::unique_ptr<WorkerHandle> start(std::uint32_t, WorkerStart const&) override {
         if (++starts_ % 8 == 0) throw SystemError("it cannot be started", 11);
         if (starts_ % 8 == 4) throw std::runtime_error("it cannot be started, for another reason");
         return std::make_unique<WildPort>();
@@ -120,7 +120,7 @@ PoolOptions options_of(unsigned byte) {
 struct Game {
     explicit Game(Script script_)
         : script(script_), master(std::make_shared<Master>(options_of(script.next()),
-                                                           std::make_unique<WildPlaces>())) {
+                                                           std::make_unique<WildPlacement>())) {
         master->start_workers();
     }
 

@@ -7,14 +7,14 @@
 #include <cstdlib>
 #include <future>
 #include <memory>
-#include <sinew/encoding.hpp>
 #include <sinew/error.hpp>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <utility>
 #include <vector>
 
-#include "src/nodes/agent.hpp"
-#include "src/nodes/far_node.hpp"
+#include "src/nodes/node_agent.hpp"
+#include "src/nodes/remote_node.hpp"
 #include "tests/fuzz/fake_child.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
@@ -37,7 +37,7 @@ void expect(bool holds) {
 FakeRuntime& runtime() { return FakeRuntime::instance(); }
 
 /// A frame from what comes next: heads that make sense more often than not.
-std::vector<std::byte> frame_of(Script& script, Word word) {
+std::vector<std::byte> frame_of(Script& script, MessageKind word) {
     auto const how = script.next();
     if (how % 32 == 0) {
         auto const bytes = script.some();
@@ -49,12 +49,12 @@ std::vector<std::byte> frame_of(Script& script, Word word) {
     std::vector<std::byte> frame(first.begin(), first.end());
     auto rest = script.some();
     std::vector<std::byte> whole;
-    if (word == Word::start && how % 4 != 0) {
+    if (word == MessageKind::start && how % 4 != 0) {
         process::ChildSpec spec;
         spec.message.assign(rest.begin(), rest.end());
         whole = encode_start(spec);
         rest = whole;
-    } else if (word == Word::ended && how % 4 != 0) {
+    } else if (word == MessageKind::ended && how % 4 != 0) {
         whole = encode_end({.code = static_cast<int>(how), .log = std::string(rest.size(), 'x')});
         rest = whole;
     }
@@ -62,11 +62,12 @@ std::vector<std::byte> frame_of(Script& script, Word word) {
     return frame;
 }
 
-Word word_of(Script& script, Word first, Word last) {
+MessageKind word_of(Script& script, MessageKind first, MessageKind last) {
     auto const from = static_cast<unsigned>(first), to = static_cast<unsigned>(last);
     auto const byte = script.next();
-    if (byte >= 250) return static_cast<Word>(process::kinds::supervisor + script.next() % 20);
-    return static_cast<Word>(from + byte % (to - from + 1));
+    if (byte >= 250)
+        return static_cast<MessageKind>(process::kinds::supervisor + script.next() % 20);
+    return static_cast<MessageKind>(from + byte % (to - from + 1));
 }
 
 /// Rank 0's side.
@@ -74,7 +75,7 @@ struct NodeGame {
     explicit NodeGame(Script script_) : script(script_) {
         auto link = make_link(sent);
         arriving = link->callbacks();
-        node = std::make_shared<FarNode>(std::move(link), "wild-host");
+        node = std::make_shared<RemoteNode>(std::move(link), "wild-host");
         node->begin();
     }
     NodeGame(NodeGame const&) = delete;
@@ -88,7 +89,7 @@ struct NodeGame {
         auto const which = what / 8 % children.size();
         if (what % 8 == 0) return start(which);
         if (what % 8 == 1) return use(which);
-        auto const word = word_of(script, Word::started, Word::renew);
+        auto const word = word_of(script, MessageKind::started, MessageKind::renew);
         auto const frame = frame_of(script, word);
         auto const now = *arriving;  // frames also come behind the one that ended it
         if (what == 255) return now.end({wire::LinkEnd::Cause::lost, {}, "x"});
@@ -132,7 +133,7 @@ struct NodeGame {
 
     Script script;
     unsigned sent = 0;
-    std::shared_ptr<FarNode> node;
+    std::shared_ptr<RemoteNode> node;
     std::shared_ptr<wire::Link::Callbacks> arriving;
     std::array<std::unique_ptr<process::Child>, 4> children;
 };
@@ -144,7 +145,7 @@ struct AgentGame {
         arriving = link->callbacks();
         agent = std::make_shared<Agent>(
             process::Runtime::instance(), std::move(link),
-            Agent::Setup{.rank = 1, .family = wire::Secret::random(), .cpus = {}});
+            Agent::Setup{.rank = 1, .session = wire::Secret::random(), .cpus = {}});
         agent->begin();
     }
     AgentGame(AgentGame const&) = delete;
@@ -156,7 +157,7 @@ struct AgentGame {
     void step() {
         auto const what = script.next();
         if (what % 4 == 0) return child(what / 4);
-        auto const word = word_of(script, Word::start, Word::granted);
+        auto const word = word_of(script, MessageKind::start, MessageKind::granted);
         auto const frame = frame_of(script, word);
         auto const now = *arriving;
         if (what == 255) now.drained();

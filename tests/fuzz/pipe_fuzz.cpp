@@ -9,8 +9,8 @@
 #include <span>
 #include <vector>
 
-#include "src/process/pipe_handle.hpp"
-#include "src/process/pipe_message.hpp"
+#include "src/process/pipe/handle.hpp"
+#include "src/process/pipe/message.hpp"
 
 namespace {
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-#include "launchers/pmi1.hpp"
+#include "launchers/pmi/pmi1.hpp"
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <cstring>
 #include <span>
 
-#include "src/pool/worker_messages.hpp"
-#include "src/pool/worker_transfers.hpp"
+#include "src/pool/worker/messages.hpp"
+#include "src/pool/worker/transfers.hpp"
 
 namespace {
 

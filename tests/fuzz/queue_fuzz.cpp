@@ -8,7 +8,7 @@
 #include <new>
 #include <span>
 
-#include "src/process/queue_letter.hpp"
+#include "src/process/rpc/message.hpp"
 
 namespace {
 
@@ -40,16 +40,16 @@ unsigned sum(Input bytes) {
 void read_letters(Input frame) {
     auto rest = frame;
     std::size_t read = 0;
-    while (auto const letter = take_letter(rest)) {
-        expect(letter->bytes.size() == letter->head.size);
-        read += sizeof(LetterHead) + letter->bytes.size();
+    while (auto const message = take_message(rest)) {
+        expect(message->bytes.size() == message->head.size);
+        read += sizeof(MessageHeader) + message->bytes.size();
         expect(read + rest.size() == frame.size());
-        for (auto const& range : take_ranges(letter->bytes)) {
+        for (auto const& range : take_ranges(message->bytes)) {
             std::vector<Range> ranges{range};
             add_to(ranges, range.last + 1);
             expect(!ranges.empty());
         }
-        (void)sum(letter->bytes);
+        (void)sum(message->bytes);
     }
 }
 
@@ -68,9 +68,9 @@ void assemble(Input input) {
         } else if (kind == 1 || kind == 3) {
             realloc_fails = kind == 3;
             try {
-                if (auto const letter = assembler.piece(payload)) {
-                    expect(letter->bytes.size() == letter->head.size && letter->keeper);
-                    (void)sum(letter->bytes);
+                if (auto const message = assembler.piece(payload)) {
+                    expect(message->bytes.size() == message->head.size && message->keeper);
+                    (void)sum(message->bytes);
                 }
             } catch (std::bad_alloc const&) {
                 expect(realloc_fails);

@@ -14,9 +14,9 @@
 #include <span>
 #include <vector>
 
-#include "src/pool/remote_node.hpp"
-#include "src/pool/remote_port.hpp"
-#include "src/pool/supervisor.hpp"
+#include "src/pool/remote/remote_node.hpp"
+#include "src/pool/remote/remote_port.hpp"
+#include "src/pool/remote/supervisor.hpp"
 #include "tests/fuzz/fake_child.hpp"
 #include "tests/fuzz/fake_runtime.hpp"
 #include "tests/fuzz/script.hpp"
@@ -153,7 +153,7 @@ struct NodeGame {
     unsigned sent = 0;
     std::shared_ptr<RemoteNode> node;
     std::shared_ptr<wire::Link::Callbacks> arriving;
-    std::array<std::unique_ptr<WorkerPort>, 4> ports;
+    std::array<std::unique_ptr<WorkerHandle>, 4> ports;
 };
 
 /// Another rank's side.
@@ -163,7 +163,7 @@ struct SupervisorGame {
         arriving = link->callbacks();
         supervisor = std::make_shared<Supervisor>(
             process::Runtime::instance(), std::move(link),
-            Supervisor::Setup{.rank = 1, .family = wire::Secret::random(), .cpus = {}});
+            Supervisor::Setup{.rank = 1, .session = wire::Secret::random(), .cpus = {}});
         supervisor->begin();
     }
     SupervisorGame(SupervisorGame const&) = delete;

@@ -15,8 +15,8 @@
 #include <vector>
 
 #include "src/wire/frame.hpp"
-#include "src/wire/greeting.hpp"
 #include "src/wire/hello.hpp"
+#include "src/wire/link_handshake.hpp"
 
 namespace {
 
@@ -106,10 +106,10 @@ void greet(Input input, std::size_t step, Role role) {
     bool over = false;
     LinkOptions options;
     options.max_frame = 1 << 16;
-    auto const greeting = std::make_shared<Greeting>(
-        Greeting::Setup{loop, role, own, options}, std::make_unique<Fed>(input, step),
-        [&](Greeting::Outcome outcome) {
-            if (auto* const greeted = std::get_if<Greeted>(&outcome)) {
+    auto const greeting = std::make_shared<LinkHandshake>(
+        LinkHandshake::Setup{loop, role, own, options}, std::make_unique<Fed>(input, step),
+        [&](LinkHandshake::Outcome outcome) {
+            if (auto* const greeted = std::get_if<HandshakeResult>(&outcome)) {
                 link = make_link(loop, std::move(*greeted), options);
                 link->on({[](Message const& message) { expect(message.kind < 240); },
                           [&](LinkEnd const&) {

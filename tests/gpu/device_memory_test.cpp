@@ -8,7 +8,8 @@
 #include <span>
 #include <string>
 
-#include <sinew/sinew.hpp>
+#include <sinew/error.hpp>
+#include <sinew/world.hpp>
 
 namespace {
 

@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <future>
 #include <iterator>
-#include <sinew/deferred.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/deferred.hpp>
 #include <sinew/process.hpp>
 #include <stdexcept>
 #include <thread>
@@ -26,7 +26,7 @@ using namespace std::chrono_literals;
 using testing::ElementsAre;
 
 /// Hands numbers to those who wait for some.
-class Desk {
+class ObjectRegistry {
 public:
     Deferred<int> take() {
         if (!numbers_.empty()) {
@@ -99,48 +99,51 @@ std::size_t threads_of(pid_t pid) {
 struct DeferredAnswers : testing::Test {
     LeakCheck leaks;
     Manager manager;
-    Object<Desk> desk = manager.create<Desk>();
+    Object<ObjectRegistry> registry = manager.create<ObjectRegistry>();
 };
 
 TEST_F(DeferredAnswers, ComeWhenTheObjectHasThem) {
-    auto const first = desk.async<&Desk::take>(), second = desk.async<&Desk::take>();
+    auto const first = registry.async<&ObjectRegistry::take>(),
+               second = registry.async<&ObjectRegistry::take>();
     EXPECT_FALSE(first.wait_for(50ms));
-    EXPECT_TRUE(desk.call<&Desk::put>(1));
+    EXPECT_TRUE(registry.call<&ObjectRegistry::put>(1));
     EXPECT_EQ(first.get(), 1);
     EXPECT_FALSE(second.ready());
-    desk.oneway<&Desk::put>(2);
-    desk.oneway<&Desk::put>(3);
+    registry.oneway<&ObjectRegistry::put>(2);
+    registry.oneway<&ObjectRegistry::put>(3);
     EXPECT_EQ(second.get(), 2);
-    EXPECT_EQ(desk.call<&Desk::take>(), 3) << "at once";
-    EXPECT_EQ(desk.call<&Desk::answered_before_it_returns>(), 5);
+    EXPECT_EQ(registry.call<&ObjectRegistry::take>(), 3) << "at once";
+    EXPECT_EQ(registry.call<&ObjectRegistry::answered_before_it_returns>(), 5);
 }
 
 TEST_F(DeferredAnswers, MayBeExceptions) {
-    auto const reply = desk.async<&Desk::fail_later>();
-    desk.call<&Desk::fail>();
+    auto const reply = registry.async<&ObjectRegistry::fail_later>();
+    registry.call<&ObjectRegistry::fail>();
     EXPECT_THROW(reply.get(), std::out_of_range);
-    EXPECT_THROW(desk.call<&Desk::throws_all_the_same>(), std::logic_error);
-    EXPECT_FALSE(desk.call<&Desk::put>(1)) << "nobody waits any more";
+    EXPECT_THROW(registry.call<&ObjectRegistry::throws_all_the_same>(), std::logic_error);
+    EXPECT_FALSE(registry.call<&ObjectRegistry::put>(1)) << "nobody waits any more";
 }
 
 TEST_F(DeferredAnswers, ComeFromAnyThread) {
     std::vector<Reply<int>> replies;
-    for (int i = 0; i < 5; ++i) replies.push_back(desk.async<&Desk::from_a_thread>(10 * i));
+    for (int i = 0; i < 5; ++i)
+        replies.push_back(registry.async<&ObjectRegistry::from_a_thread>(10 * i));
     for (int i = 0; i < 5; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), 10 * i);
 }
 
 TEST_F(DeferredAnswers, ThatNobodyGivesAnyMoreAreAnError) {
-    auto const reply = desk.async<&Desk::take>();
-    desk.call<&Desk::forget>();
+    auto const reply = registry.async<&ObjectRegistry::take>();
+    registry.call<&ObjectRegistry::forget>();
     EXPECT_THROW(reply.get(), std::future_error);
 }
 
 TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
-    auto const first = desk.async<&Desk::take>(), second = desk.async<&Desk::take>();
+    auto const first = registry.async<&ObjectRegistry::take>(),
+               second = registry.async<&ObjectRegistry::take>();
     EXPECT_FALSE(get_within(first, 20ms));
     EXPECT_THROW(first.get(), Cancelled);
-    EXPECT_EQ(desk.call<&Desk::waiting>(), 1U) << "the object has heard of it";
-    desk.call<&Desk::put>(7);
+    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 1U) << "the object has heard of it";
+    registry.call<&ObjectRegistry::put>(7);
     EXPECT_EQ(get_within(second, 0ms), 7) << "a value that arrives wins";
     second.cancel();
     EXPECT_EQ(second.get(), 7);
@@ -149,50 +152,50 @@ TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
 TEST_F(DeferredAnswers, AreGivenUpAtOnceOrNotAtAll) {
     int taken = 0;
     for (int i = 0; i < 200; ++i) {
-        auto const reply = desk.async<&Desk::take>();
-        auto const put = desk.async<&Desk::put>(i);
+        auto const reply = registry.async<&ObjectRegistry::take>();
+        auto const put = registry.async<&ObjectRegistry::put>(i);
         auto const got = get_within(reply, 0ns);
         if (got) ++taken;
         EXPECT_EQ(put.get(), got.has_value()) << "a number was lost, or given twice";
-        EXPECT_EQ(got ? *got : desk.call<&Desk::take>(), i);
+        EXPECT_EQ(got ? *got : registry.call<&ObjectRegistry::take>(), i);
     }
     RecordProperty("taken", taken);
 }
 
-int take_and_die(Object<Desk> const& desk) {
-    auto const reply = desk.async<&Desk::take>();
-    desk.call<&Desk::waiting>();
+int take_and_die(Object<ObjectRegistry> const& registry) {
+    auto const reply = registry.async<&ObjectRegistry::take>();
+    registry.call<&ObjectRegistry::waiting>();
     ::raise(SIGKILL);
     return 0;
 }
 
 TEST_F(DeferredAnswers, AreNotOwedToTheDead) {
-    Process process(task<take_and_die>, desk);
+    Process process(task<take_and_die>, registry);
     process.start();
     process.join();
-    EXPECT_TRUE(eventually([&] { return desk.call<&Desk::lost>() == 1; }));
-    EXPECT_EQ(desk.call<&Desk::waiting>(), 0U);
-    EXPECT_FALSE(desk.call<&Desk::put>(1));
+    EXPECT_TRUE(eventually([&] { return registry.call<&ObjectRegistry::lost>() == 1; }));
+    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 0U);
+    EXPECT_FALSE(registry.call<&ObjectRegistry::put>(1));
 }
 
 TEST_F(DeferredAnswers, HoldNoThread) {
     std::vector<Reply<int>> replies;
-    for (int i = 0; i < 5000; ++i) replies.push_back(desk.async<&Desk::take>());
-    EXPECT_EQ(desk.call<&Desk::waiting>(), 5000U);
+    for (int i = 0; i < 5000; ++i) replies.push_back(registry.async<&ObjectRegistry::take>());
+    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 5000U);
     auto const processors = std::max(1U, std::thread::hardware_concurrency());
     EXPECT_LT(threads_of(manager.pid()), 20 + processors);
-    for (int i = 0; i < 5000; ++i) desk.oneway<&Desk::put>(i);
+    for (int i = 0; i < 5000; ++i) registry.oneway<&ObjectRegistry::put>(i);
     for (int i = 0; i < 5000; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), i);
 }
 
 TEST_F(DeferredAnswers, KeepTheirObject) {
-    auto const reply = manager.create<Desk>().async<&Desk::from_a_thread>(100);
+    auto const reply = manager.create<ObjectRegistry>().async<&ObjectRegistry::from_a_thread>(100);
     EXPECT_EQ(reply.get(), 100);
 }
 
 TEST_F(DeferredAnswers, EndWithTheManager) {
-    auto const reply = desk.async<&Desk::take>();
-    desk.call<&Desk::waiting>();
+    auto const reply = registry.async<&ObjectRegistry::take>();
+    registry.call<&ObjectRegistry::waiting>();
     manager.shutdown();
     try {
         reply.get();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managers that processes of another family connect to.
+// Managers that processes of another session connect to.
 #include <gmock/gmock.h>
 #include <unistd.h>
 

@@ -16,7 +16,7 @@ namespace {
 
 using manager::CallHead;
 using manager::Op;
-using process::LetterHead;
+using process::MessageHeader;
 
 std::string hostile_frame(std::uint8_t kind, std::string const& payload) {
     auto const head = wire::encode({static_cast<std::uint32_t>(payload.size()), kind, 0, 0});
@@ -30,7 +30,7 @@ std::string hostile_hello(Manager const& manager, std::uint64_t max_frame) {
     return hostile_frame(wire::frame_kind::hello, hello.encode());
 }
 
-std::string hostile_letter(LetterHead head, std::span<std::byte const> bytes = {}) {
+std::string hostile_letter(MessageHeader head, std::span<std::byte const> bytes = {}) {
     head.size = bytes.size();
     auto const first = process::bytes_of(head);
     std::string all(reinterpret_cast<char const*>(first.data()), first.size());
@@ -42,9 +42,9 @@ std::string hostile_bytes(Value const& value) {
     return {reinterpret_cast<char const*>(&value), sizeof value};
 }
 
-// Of a letter in pieces, whose size is what the head says.
-std::string hostile_begin(std::uint64_t transfer, LetterHead const& head) {
-    return hostile_frame(process::mail_frame::begin, hostile_bytes(transfer) + hostile_bytes(head));
+// Of a message in pieces, whose size is what the head says.
+std::string hostile_begin(std::uint64_t transfer, MessageHeader const& head) {
+    return hostile_frame(process::frame_kind::begin, hostile_bytes(transfer) + hostile_bytes(head));
 }
 
 /// Where everything can be written by hand.
@@ -56,7 +56,7 @@ protected:
         send_some(stranger, hostile_hello(manager, usual_frame));
         char answer = 0;
         EXPECT_EQ(::recv(stranger.get(), &answer, 1, 0), 1);
-        send_some(stranger, hostile_frame(process::mail_frame::letters,
+        send_some(stranger, hostile_frame(process::frame_kind::messages,
                                           hostile_letter(
                                               manager::head(Op::hello, 0, 0),
                                               manager::bytes_of(detail::program_identity().text))));
@@ -70,19 +70,19 @@ protected:
 
 TEST_P(HostileByHand, FramesBeyondAllMeasureEndTheConnection) {
     auto const stranger = let_in();
-    auto const endless = wire::encode({0xffffffff, process::mail_frame::letters, 0, 0});
+    auto const endless = wire::encode({0xffffffff, process::frame_kind::messages, 0, 0});
     send_some(stranger, {reinterpret_cast<char const*>(endless.data()), endless.size()});
     expect_end(stranger);
 }
 
-// Who takes no frames can be answered nothing: it is not let in, and has no letter served.
+// Who takes no frames can be answered nothing: it is not let in, and has no message served.
 TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
     for (std::uint64_t const max_frame : {0, 1, 100, 1000, 65536}) {
         auto const stranger = knock();
         auto const ask =
             hostile_letter(manager::head(Op::lookup, 0, 1), manager::bytes_of("nothing"));
         send_some(stranger, hostile_hello(manager, max_frame) +
-                                hostile_frame(process::mail_frame::letters, ask));
+                                hostile_frame(process::frame_kind::messages, ask));
         std::string said;
         char buffer[512];
         for (ssize_t count = 0; (count = ::recv(stranger.get(), buffer, sizeof buffer, 0)) > 0;)
@@ -93,14 +93,14 @@ TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
 
 // All of these are in the receiver's buffer when the first ends the connection.
 TEST_P(HostileByHand, FramesBehindAForbiddenOneAreNotDelivered) {
-    auto const letters = hostile_frame(
-        process::mail_frame::letters,
+    auto const messages = hostile_frame(
+        process::frame_kind::messages,
         hostile_letter(manager::head(Op::lookup, 0, 1), manager::bytes_of("counter")));
     for (auto const kind : {process::kinds::supervisor, process::kinds::child,
                             process::kinds::manager, std::uint8_t{239}}) {
         auto const stranger = knock();
-        auto packet = hostile_hello(manager, usual_frame) + letters;
-        for (int i = 0; i < 100; ++i) packet += hostile_frame(kind, "x") + letters;
+        auto packet = hostile_hello(manager, usual_frame) + messages;
+        for (int i = 0; i < 100; ++i) packet += hostile_frame(kind, "x") + messages;
         send_some(stranger, packet);
         expect_end(stranger);
     }
@@ -111,12 +111,12 @@ TEST_P(HostileByHand, WhatMakesNoSenseEndsTheConnectionOnce) {
     std::string packet;
     for (int i = 0; i < 100; ++i)
         packet += hostile_frame(process::kinds::queue_last, "x") +
-                  hostile_frame(process::mail_frame::letters, "cut short");
+                  hostile_frame(process::frame_kind::messages, "cut short");
     send_some(stranger, packet);
     expect_end(stranger);
 }
 
-// More than it may have under way: letters that never end, calls before which another never comes,
+// More than it may have under way: messages that never end, calls before which another never comes,
 // promises of nothing.
 class HostileHoarder : public HostileByHand {
 protected:
@@ -142,7 +142,7 @@ TEST_P(HostileHoarder, LettersThatNeverEnd) {
     expect_limit([](std::uint64_t i) {
         auto head = manager::head(Op::call, 1, i);
         head.size = 4 << 20;
-        return hostile_begin(i, head) + hostile_frame(process::mail_frame::piece,
+        return hostile_begin(i, head) + hostile_frame(process::frame_kind::piece,
                                                       hostile_bytes(i) + std::string(100'000, 'x'));
     });
 }
@@ -161,7 +161,7 @@ TEST_P(HostileHoarder, CallsThatNeverHaveTheirTurn) {
         std::vector<std::byte> bytes(1000);
         CallHead const head{detail::id_of(Known::entry()).value, i + 1};
         std::memcpy(bytes.data(), &head, sizeof head);
-        return hostile_frame(process::mail_frame::letters,
+        return hostile_frame(process::frame_kind::messages,
                              hostile_letter(manager::head(Op::call, 1, i), bytes));
     });
 }
@@ -170,7 +170,7 @@ TEST_P(HostileHoarder, CallsThatWillNotCome) {
     expect_limit([](std::uint64_t i) {
         CallHead const head{0, i + 1};
         return hostile_frame(
-            process::mail_frame::letters,
+            process::frame_kind::messages,
             hostile_letter(manager::head(Op::skip, 1, i), process::bytes_of(head)));
     });
 }
@@ -179,14 +179,14 @@ TEST_P(HostileHoarder, PromisesOfNothing) {
     expect_limit([](std::uint64_t i) {
         auto head = manager::head(Op::hold, 1, i);
         head.epoch = manager::gives_object;
-        return hostile_frame(process::mail_frame::letters, hostile_letter(head));
+        return hostile_frame(process::frame_kind::messages, hostile_letter(head));
     });
 }
 
 // Asks and does not read.
 TEST_P(HostileHoarder, AnswersThatAreNotRead) {
     expect_limit([](std::uint64_t i) {
-        return hostile_frame(process::mail_frame::letters,
+        return hostile_frame(process::frame_kind::messages,
                              hostile_letter(manager::head(Op::lookup, 0, i),
                                             manager::bytes_of(std::string(500, 'x'))));
     });

@@ -5,11 +5,11 @@
 #include <cstdlib>
 #include <memory>
 #include <random>
-#include <sinew/encoding.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/task/encoding.hpp>
 #include <thread>
 
-#include "src/manager/desk.hpp"
+#include "src/manager/object_registry.hpp"
 #include "src/process/auth_key.hpp"
 #include "tests/manager/support/hostile.hpp"
 
@@ -19,13 +19,13 @@ namespace {
 using namespace std::chrono_literals;
 using manager::CallHead;
 using manager::Op;
-using process::LetterHead;
-using process::MailService;
+using process::MessageHeader;
+using process::ServiceId;
 
 TEST_P(Hostile, GarbageIsShownTheDoor) {
     std::minstd_rand random(7);
     std::string noise(100'000, '\0');
-    for (auto& letter : noise) letter = static_cast<char>(random());
+    for (auto& message : noise) message = static_cast<char>(random());
     for (std::string const& garbage :
          {std::string("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), noise, std::string(100'000, '\xff'),
           std::string(8, '\0'), std::string("\xff\xff\xff\x7f\xf0\x00\x00\x00 a long frame", 21)}) {
@@ -47,16 +47,16 @@ TEST_P(Hostile, TheSilentKeepNobodyOut) {
 /// Let in, and says what nobody says.
 struct Talker {
     explicit Talker(Manager const& manager)
-        : mail(manager::Desk::instance().mail()), lock(mail.guard()),
-          peer(mail.runtime().host(manager.address(), process::secret_of(manager.authkey()), 10s)) {
-    }
-    void say(LetterHead head, std::span<std::byte const> bytes = {}) {
+        : messenger(manager::ObjectRegistry::instance().messenger()), lock(messenger.guard()),
+          peer(messenger.runtime().host(manager.address(), process::secret_of(manager.authkey()),
+                                        10s)) {}
+    void say(MessageHeader head, std::span<std::byte const> bytes = {}) {
         std::vector<std::byte> frame;
         head.size = bytes.size();
         auto const first = process::bytes_of(head);
         frame.insert(frame.end(), first.begin(), first.end());
         frame.insert(frame.end(), bytes.begin(), bytes.end());
-        peer->send(process::mail_frame::letters, {frame});
+        peer->send(process::frame_kind::messages, {frame});
     }
     void hello() {
         say(manager::head(Op::hello, 0, 0), manager::bytes_of(detail::program_identity().text));
@@ -68,11 +68,11 @@ struct Talker {
     }
     bool is_disconnected() {
         return eventually([&] {
-            process::Lock const held(mail.guard());
+            process::Lock const held(messenger.guard());
             return peer->lost();
         });
     }
-    process::Mail& mail;
+    process::Messenger& messenger;
     process::Lock lock;
     std::shared_ptr<process::Peer> peer;
 };
@@ -88,20 +88,20 @@ TEST_P(Hostile, LettersThatMakeNoSenseDoNothing) {
                 for (std::size_t const size : {0ul, 1ul, 15ul, 16ul, 17ul, 200ul}) {
                     // Its object is the other's: held by that, and not to be detached or named here.
                     if (id == 1 && op == static_cast<std::uint16_t>(Op::publish)) continue;
-                    talker.say({MailService::manager, op, 7, id, id * 3},
+                    talker.say({ServiceId::manager, op, 7, id, id * 3},
                                std::span(bytes).first(size));
                 }
         }
     }
     for (std::uint16_t service = 0; service < 9; ++service)
-        talker.say({static_cast<MailService>(service), 3, 1, 1, 1}, bytes);
+        talker.say({static_cast<ServiceId>(service), 3, 1, 1, 1}, bytes);
     for (auto kind = process::kinds::queue; kind <= process::kinds::queue_last; ++kind)
         talker.peer->send(kind, {std::span(bytes).first(kind)});
     talker.finish();
     EXPECT_TRUE(talker.is_disconnected());
 }
 
-// What a family says to each other is not for guests.
+// What a session says to each other is not for guests.
 TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
     for (auto const kind : {process::kinds::supervisor, process::kinds::child,
                             process::kinds::manager, std::uint8_t{239}}) {
@@ -130,8 +130,8 @@ TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
     // Nor of an object that is not there yet.
     auto create = manager::head(Op::create, 0, 2);
     create.epoch = manager::gives_object;
-    auto const maker = detail::id_of(detail::Construction<Counter>::entry()).value;
-    talker.say(create, process::bytes_of(CallHead{maker, 1}));
+    auto const supervisor = detail::id_of(detail::Construction<Counter>::entry()).value;
+    talker.say(create, process::bytes_of(CallHead{supervisor, 1}));
     CallHead const follow{detail::id_of(Foreign::entry()).value, 2};
     talker.say(manager::head(Op::follow, 0, 3), process::bytes_of(follow));
     talker.finish();
@@ -143,9 +143,9 @@ TEST_P(Hostile, APieceThatNeverComesHoldsNobody) {
     for (std::uint64_t transfer = 1; transfer < 50; ++transfer) {
         auto head = manager::head(Op::call, 1, transfer);
         head.size = guest_memory >> (transfer % 20);
-        talker.peer->send(process::mail_frame::begin,
+        talker.peer->send(process::frame_kind::begin,
                           {process::bytes_of(transfer), process::bytes_of(head)});
-        talker.peer->send(process::mail_frame::piece,
+        talker.peer->send(process::frame_kind::piece,
                           {process::bytes_of(transfer), process::bytes_of(head)});
     }
     talker.finish();

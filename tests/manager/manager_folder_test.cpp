@@ -15,9 +15,9 @@
 #include <string>
 #include <utility>
 
-#include "src/base/spawn.hpp"
-#include "src/base/unique_fd.hpp"
-#include "src/process/child_environment.hpp"
+#include "src/base/system/spawn.hpp"
+#include "src/base/system/unique_fd.hpp"
+#include "src/process/child/child_environment.hpp"
 #include "tests/manager/support/tally.hpp"
 #include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
@@ -218,21 +218,22 @@ int be_a_keeping_maker(int, char** argv) {
     }
 }
 
-AlternativeMain const keeping_maker_main("--be-a-keeping-maker", be_a_keeping_maker);
+AlternativeMain const keeping_maker_main("--be-a-keeping-supervisor", be_a_keeping_maker);
 
 TEST_F(ManagerFolder, OutlivesAMakerThatIsKilled) {
     leaks.folders_may_stay();
     long long last = 0;
     for (int turn = 0; turn < 5; ++turn) {
         auto [read_end, write_end] = make_pipe();
-        auto const spawned = spawn({.path = "/proc/self/exe",
-                                    .argv = {"manager_tests", "--be-a-keeping-maker", folder()},
-                                    .env = process::child_environment({}),
-                                    .folder = {},
-                                    .cpus = {},
-                                    .out = write_end.get(),
-                                    .keep = {},
-                                    .only_kept = true});
+        auto const spawned =
+            spawn({.path = "/proc/self/exe",
+                   .argv = {"manager_tests", "--be-a-keeping-supervisor", folder()},
+                   .env = process::child_environment({}),
+                   .folder = {},
+                   .cpus = {},
+                   .out = write_end.get(),
+                   .keep = {},
+                   .only_kept = true});
         ASSERT_EQ(spawned.error, 0) << spawned.step;
         write_end = UniqueFd();
         auto* const said = ::fdopen(::dup(read_end.get()), "r");

@@ -121,7 +121,7 @@ TEST_F(ManagerRestart, WithoutAnyThereIsNothingToRefresh) {
     auto tally = manager.create<Tally>();
     kill_and_see(manager, tally);
     EXPECT_THAT(message_of<ObjectLost>([&] { tally.refresh(); }), HasSubstr("max_restarts"));
-    // The maker hears of the link's end before, or after it knows how the process died.
+    // The supervisor hears of the link's end before, or after it knows how the process died.
     EXPECT_TRUE(eventually([&] {
         return message_of<ObjectLost>([&] { tally.call<&Tally::count>(); }).find("signal 9") !=
                std::string::npos;
@@ -257,7 +257,7 @@ TEST_F(ManagerRestart, AStartThatTakesTooLongIsOver) {
     EXPECT_EQ(tally.call<&Tally::count>(), 0);
 }
 
-// Its callers may see the end of their link before its maker hears that the process is dead.
+// Its callers may see the end of their link before its supervisor hears that the process is dead.
 TEST_F(ManagerRestart, WhoIsInAHurryIsNotSentToTheDead) {
     constexpr int rounds = 30;
     Manager manager(restarts(rounds));

@@ -5,8 +5,8 @@
 set -euo pipefail
 # shellcheck source=tests/launchers/hosts/support.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../launchers/hosts/support.sh"
-# shellcheck source=tests/pool/communicator_lab.sh
-. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../pool/communicator_lab.sh"
+# shellcheck source=tests/pool/communicator/communicator_lab.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../pool/communicator/communicator_lab.sh"
 on_a_lab 3 "$0" "$@"
 prepare "$1"
 prepare_ranks 3 "$2"

@@ -12,7 +12,7 @@
 #include <iostream>
 #include <map>
 #include <optional>
-#include <sinew/tasks.hpp>
+#include <sinew/sinew.hpp>
 #include <sinew/world.hpp>
 #include <string>
 #include <thread>
@@ -236,7 +236,7 @@ std::string broadcast(Communicator& world, std::string words) {
     return words;
 }
 
-// Rank 0's manager, and the last rank as a guest of it: they are of no common family.
+// Rank 0's manager, and the last rank as a guest of it: they are of no common session.
 void guests(Communicator& world, bool lasting) {
     std::optional<Manager> manager;
     if (world.rank() == 0) manager.emplace(ManagerOptions{.listen = "0.0.0.0:0"});

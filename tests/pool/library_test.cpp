@@ -4,8 +4,8 @@
 
 #include <gmock/gmock.h>
 
+#include <sinew/detail/task.hpp>
 #include <sinew/process.hpp>
-#include <sinew/task.hpp>
 
 #include "src/task/registry.hpp"
 #include "tests/pool/pool_fixture.hpp"

@@ -13,8 +13,8 @@
 #include <sinew/queue.hpp>
 #include <sstream>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 #include "src/process/runtime.hpp"
 #include "tests/pool/pool_fixture.hpp"
 #include "tests/wire/support.hpp"

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <sinew/pool_options.hpp>
+#include <sinew/pool/options.hpp>
 
 #include "tests/support/leak_check.hpp"
 #include "tests/support/processes.hpp"

@@ -13,8 +13,8 @@
 #include <sinew/remote_error.hpp>
 #include <thread>
 
-#include "src/base/cgroup.hpp"
-#include "src/process/memory_group.hpp"
+#include "src/base/system/cgroup.hpp"
+#include "src/process/resources/memory_group.hpp"
 #include "tests/pool/pool_fixture.hpp"
 #include "tests/pool/tasks.hpp"
 #include "tests/process/support/resources.hpp"

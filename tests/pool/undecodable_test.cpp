@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 
 #include <cstdint>
-#include <sinew/encoding.hpp>
 #include <sinew/pool.hpp>
+#include <sinew/task/encoding.hpp>
 #include <stdexcept>
 #include <string>
 #include <vector>

@@ -13,9 +13,9 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/spawn.hpp"
+#include "src/base/system/spawn.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 #include "tests/support/child.hpp"
 
 namespace sinew {

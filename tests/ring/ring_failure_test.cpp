@@ -15,9 +15,9 @@
 #include <stdexcept>
 #include <thread>
 
-#include "src/base/spawn.hpp"
+#include "src/base/system/spawn.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child_environment.hpp"
+#include "src/process/child/child_environment.hpp"
 #include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
 #include "tests/support/processes.hpp"

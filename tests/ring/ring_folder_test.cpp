@@ -14,9 +14,9 @@
 #include <stdexcept>
 #include <string>
 
-#include "src/base/spawn.hpp"
-#include "src/base/unique_fd.hpp"
-#include "src/process/child_environment.hpp"
+#include "src/base/system/spawn.hpp"
+#include "src/base/system/unique_fd.hpp"
+#include "src/process/child/child_environment.hpp"
 #include "tests/support/alternative_main.hpp"
 #include "tests/support/leak_check.hpp"
 #include "tests/support/temp_folder.hpp"

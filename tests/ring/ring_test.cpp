@@ -16,7 +16,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/unique_fd.hpp"
 #include "tests/support/leak_check.hpp"
 
 namespace sinew {

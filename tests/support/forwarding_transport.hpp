@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew::testing_support {
 

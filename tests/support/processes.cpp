@@ -16,8 +16,8 @@
 #include <system_error>
 #include <thread>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 
 namespace sinew::testing_support {
 namespace {

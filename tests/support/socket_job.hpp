@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "src/base/unique_fd.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/base/system/unique_fd.hpp"
+#include "src/wire/socket/sockets.hpp"
 #include "src/world/socket_mesh.hpp"
 #include "src/world/world_file.hpp"
 

@@ -20,9 +20,9 @@
 namespace sinew::testing {
 
 /// Lets the other threads run, and ends the wait when a rank has failed or 20 s have passed.
-class TestSupervisor final : public collectives::Supervisor {
+class TestWaitPolicy final : public collectives::WaitPolicy {
 public:
-    explicit TestSupervisor(std::atomic<bool> const& failed) : failed_(failed) {}
+    explicit TestWaitPolicy(std::atomic<bool> const& failed) : failed_(failed) {}
 
     int spins() const override { return 4; }
     void idle(int round, collectives::Channel const& channel) override {
@@ -52,7 +52,7 @@ inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> cons
     std::mutex mutex;
     auto const run = [&](int rank) {
         ThreadTransport transport(hub, rank);
-        TestSupervisor supervisor(failed);
+        TestWaitPolicy supervisor(failed);
         collectives::Channel channel(transport, supervisor, tag);
         try {
             body(channel);

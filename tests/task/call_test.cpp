@@ -6,8 +6,8 @@
 #include <array>
 #include <cstdio>
 
-#include <sinew/call.hpp>
-#include <sinew/method.hpp>
+#include <sinew/detail/call.hpp>
+#include <sinew/detail/method.hpp>
 
 #include "src/base/text.hpp"
 #include "tests/support/message_of.hpp"

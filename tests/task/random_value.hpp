@@ -5,7 +5,7 @@
 #include <memory>
 #include <random>
 
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace sinew::task_test {
 
@@ -15,7 +15,7 @@ struct Point {
     bool operator==(Point const&) const = default;
 };
 
-/// Travels by its own members, as handles do.
+/// Encodable by its own members, as handles do.
 struct Handle {
     std::string name;
     bool operator==(Handle const&) const = default;

@@ -4,10 +4,10 @@
 #include <memory>
 #include <mutex>
 
-#include <sinew/call.hpp>
-#include <sinew/method.hpp>
+#include <sinew/detail/call.hpp>
+#include <sinew/detail/method.hpp>
 #if CASE == 0 || CASE == 19  // they take long to compile
-#include <sinew/pool_calls.hpp>
+#include <sinew/pool/calls.hpp>
 #endif
 
 namespace {

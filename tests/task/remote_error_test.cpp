@@ -20,8 +20,8 @@
 #include <typeinfo>
 #include <variant>
 
-#include <sinew/encoding.hpp>
 #include <sinew/remote_error.hpp>
+#include <sinew/task/encoding.hpp>
 
 namespace app {
 class Odd : public std::runtime_error {

@@ -17,7 +17,7 @@
 #include <thread>
 #include <vector>
 
-#include <sinew/transport.hpp>
+#include <sinew/comm/transport.hpp>
 
 namespace sinew::conformance {
 

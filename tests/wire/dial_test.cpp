@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "src/wire/link.hpp"
-#include "src/wire/sockets.hpp"
-#include "tests/wire/door.hpp"
+#include "src/wire/socket/sockets.hpp"
+#include "tests/wire/stubborn_listener.hpp"
 #include "tests/wire/support.hpp"
 
 namespace sinew::wire {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/wire/hello.hpp"
-#include "src/wire/send_queue.hpp"
+#include "src/wire/socket/send_queue.hpp"
 #include "tests/wire/support.hpp"
 
 namespace sinew::wire {

@@ -14,9 +14,9 @@
 
 #include "src/base/text.hpp"
 #include "src/wire/frame.hpp"
-#include "src/wire/greeting.hpp"
-#include "src/wire/sockets.hpp"
-#include "tests/wire/door.hpp"
+#include "src/wire/link_handshake.hpp"
+#include "src/wire/socket/sockets.hpp"
+#include "tests/wire/stubborn_listener.hpp"
 #include "tests/wire/support.hpp"
 
 namespace sinew::wire {

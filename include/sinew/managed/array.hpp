@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/managed/handle.hpp>
+#include <sinew/detail/managed_handle.hpp>
 
 namespace sinew::managed {
 
@@ -31,7 +31,7 @@ public:
     std::vector<T> copy() const { return values_; }
     std::size_t size() const { return values_.size(); }
 
-    // Keepable.
+    // Checkpointable.
     std::vector<T> save() const { return values_; }
     void restore(std::vector<T> values) { values_ = std::move(values); }
 

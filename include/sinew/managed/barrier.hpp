@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include <sinew/detail/managed_handle.hpp>
 #include <sinew/error.hpp>
-#include <sinew/managed/handle.hpp>
 
 namespace sinew {
 

@@ -3,7 +3,7 @@
 
 #include <cstdint>
 
-#include <sinew/managed/handle.hpp>
+#include <sinew/detail/managed_handle.hpp>
 
 namespace sinew::managed {
 

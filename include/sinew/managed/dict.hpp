@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/managed/dict_object.hpp>
+#include <sinew/detail/dict_object.hpp>
 
 namespace sinew::managed {
 

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/managed/list_object.hpp>
+#include <sinew/detail/list_object.hpp>
 
 namespace sinew::managed {
 

@@ -5,8 +5,8 @@
 #include <cstddef>
 #include <optional>
 
-#include <sinew/managed/handle.hpp>
-#include <sinew/managed/queue_object.hpp>
+#include <sinew/detail/managed_handle.hpp>
+#include <sinew/detail/queue_object.hpp>
 
 namespace sinew::managed {
 

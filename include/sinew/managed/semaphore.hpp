@@ -4,7 +4,7 @@
 #include <chrono>
 #include <cstdint>
 
-#include <sinew/managed/handle.hpp>
+#include <sinew/detail/managed_handle.hpp>
 
 namespace sinew::managed {
 

@@ -8,7 +8,7 @@
 #include <type_traits>
 #include <vector>
 
-#include <sinew/managed/handle.hpp>
+#include <sinew/detail/managed_handle.hpp>
 
 namespace sinew {
 namespace detail {

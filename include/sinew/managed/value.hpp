@@ -4,7 +4,7 @@
 #include <concepts>
 #include <utility>
 
-#include <sinew/managed/handle.hpp>
+#include <sinew/detail/managed_handle.hpp>
 
 namespace sinew::managed {
 
@@ -27,7 +27,7 @@ public:
         return before;
     }
 
-    // Keepable.
+    // Checkpointable.
     T save() const { return value_; }
     void restore(T value) { value_ = std::move(value); }
 

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <atomic>
 #include <deque>
-#include <sinew/deferred.hpp>
 #include <sinew/managed/barrier.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/deferred.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"

@@ -18,7 +18,7 @@ public:
         return static_cast<std::int64_t>(std::exchange(value_, static_cast<std::uint64_t>(to)));
     }
 
-    // Keepable.
+    // Checkpointable.
     std::int64_t save() const { return get(); }
     void restore(std::int64_t value) { reset(value); }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <deque>
-#include <sinew/deferred.hpp>
 #include <sinew/managed/event.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/deferred.hpp>
 #include <utility>
 
 namespace sinew::managed {

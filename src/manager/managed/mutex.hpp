@@ -5,7 +5,7 @@
 #include <deque>
 #include <map>
 #include <optional>
-#include <sinew/deferred.hpp>
+#include <sinew/manager/deferred.hpp>
 
 namespace sinew::managed {
 

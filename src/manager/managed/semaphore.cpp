@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <deque>
-#include <sinew/deferred.hpp>
 #include <sinew/managed/semaphore.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/deferred.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"

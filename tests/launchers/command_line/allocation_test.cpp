@@ -10,9 +10,9 @@
 #include <fstream>
 #include <sinew/error.hpp>
 
-#include "launchers/backend.hpp"
+#include "launchers/backends/backend.hpp"
 #include "launchers/command_line/parse.hpp"
-#include "launchers/host_name.hpp"
+#include "launchers/common/host_name.hpp"
 #include "src/base/text.hpp"
 #include "tests/support/refusal.hpp"
 

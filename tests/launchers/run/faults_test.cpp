@@ -234,10 +234,10 @@ TEST_F(Faults, ADeadGuardianIsNamed) {
     ASSERT_TRUE(job.says("ready", 2));
     auto const agents = job.agents(2);
     ASSERT_EQ(agents.size(), 2U);
-    ::kill(agents[1].guardian, SIGKILL);
+    ::kill(agents[1].init_process, SIGKILL);
     auto const ended = job.wait();
     EXPECT_EQ(ended.code, 125);
-    EXPECT_THAT(lines_of(ended.err).back(), HasSubstr("its guardian was killed"));
+    EXPECT_THAT(lines_of(ended.err).back(), HasSubstr("its init_process was killed"));
 }
 
 TEST_F(Faults, AScriptThatNamesNoInterpreterGetsARemedy) {

@@ -116,14 +116,14 @@ TEST_P(Killed, WorkerOfAnAgent) {
 }
 
 TEST_P(Killed, GuardianOfAnAgent) {
-    ::kill(agents[1].guardian, SIGKILL);
+    ::kill(agents[1].init_process, SIGKILL);
     expect_named_end();
 }
 
 TEST_P(Killed, BothHalvesOfAnAgent) {
-    ::kill(agents[1].guardian, SIGSTOP);  // so that it cannot act between the two
+    ::kill(agents[1].init_process, SIGSTOP);  // so that it cannot act between the two
     ::kill(agents[1].worker, SIGKILL);
-    ::kill(agents[1].guardian, SIGKILL);
+    ::kill(agents[1].init_process, SIGKILL);
     expect_named_end();
     leaks.folders_may_stay();
     EXPECT_EQ(run({"-n", "1", "true"}).code, 0);
@@ -140,12 +140,12 @@ TEST_P(Killed, SinewRunItself) {
 
 TEST_P(Killed, EverythingButTheRanks) {
     for (auto const& agent : agents) {
-        ::kill(agent.guardian, SIGSTOP);
+        ::kill(agent.init_process, SIGSTOP);
         ::kill(agent.worker, SIGSTOP);
     }
     job->signal(SIGKILL);
     for (auto const& agent : agents) {
-        ::kill(agent.guardian, SIGKILL);
+        ::kill(agent.init_process, SIGKILL);
         ::kill(agent.worker, SIGKILL);
     }
     EXPECT_EQ(job->wait(soon).code, 137);
@@ -184,9 +184,9 @@ TEST_F(Trees, LoseEachAgentAlike) {
         ASSERT_TRUE(job.says("ready", 7));
         auto const agents = job.agents(7);
         ASSERT_EQ(agents.size(), 7U);
-        ::kill(agents[which].guardian, SIGSTOP);
+        ::kill(agents[which].init_process, SIGSTOP);
         ::kill(agents[which].worker, SIGKILL);
-        ::kill(agents[which].guardian, SIGCONT);
+        ::kill(agents[which].init_process, SIGCONT);
         EXPECT_EQ(job.wait(soon).code, 125) << which;
     }
 }

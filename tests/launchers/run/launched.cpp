@@ -219,16 +219,16 @@ std::vector<AgentPids> Launched::agents(std::size_t count, Seconds limit) const 
         auto const is_agent = [](auto const& each) {
             return each.command.ends_with("sinew agent ");
         };
-        for (auto const& guardian : all)
+        for (auto const& init_process : all)
             for (auto const& worker : all)
-                if (guardian.parent == pid_ && worker.parent == guardian.pid &&
-                    is_agent(guardian) && is_agent(worker))
-                    found.push_back({guardian.pid, worker.pid});
+                if (init_process.parent == pid_ && worker.parent == init_process.pid &&
+                    is_agent(init_process) && is_agent(worker))
+                    found.push_back({init_process.pid, worker.pid});
         return found.size() >= count;
     };
     EXPECT_TRUE(eventually(run, limit)) << "there are " << found.size() << " agents\n" << err();
     std::sort(found.begin(), found.end(),
-              [](auto const& a, auto const& b) { return a.guardian < b.guardian; });
+              [](auto const& a, auto const& b) { return a.init_process < b.init_process; });
     found.resize(std::max(found.size(), count));
     return found;
 }

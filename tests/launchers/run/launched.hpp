@@ -34,7 +34,7 @@ struct Ended {
 
 /// An agent's two processes, from above.
 struct AgentPids {
-    pid_t guardian = 0, worker = 0;
+    pid_t init_process = 0, worker = 0;
 };
 
 /// One `sinew run` as a child in a process group of its own, its output read by threads. Every

@@ -162,7 +162,7 @@ TEST_F(Output, WaitsForASlowReader) {
     for (int look = 0; look < 30; ++look) {
         std::size_t all = resident_size(job.pid());
         for (auto const& agent : job.agents(1))
-            all += resident_size(agent.guardian) + resident_size(agent.worker);
+            all += resident_size(agent.init_process) + resident_size(agent.worker);
         most = std::max(most, all);
         ::usleep(100'000);
     }

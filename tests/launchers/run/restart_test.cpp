@@ -68,7 +68,7 @@ TEST_P(RestartOfAnAgent, BringsANewOne) {
     ASSERT_TRUE(job.says("ready", 4));
     auto const agents = job.agents(2);
     ASSERT_EQ(agents.size(), 2U);
-    ::kill(planned ? agents[1].guardian : agents[1].worker, planned ? SIGTERM : SIGKILL);
+    ::kill(planned ? agents[1].init_process : agents[1].worker, planned ? SIGTERM : SIGKILL);
     auto const ended = job.wait();
     EXPECT_EQ(ended.code, 0) << ended.err;
     EXPECT_EQ(count_of(ended.out, "again 1\n"), 4U);
@@ -84,7 +84,7 @@ TEST_F(Restart, WithoutABudgetAPlannedLeaveEndsTheJob) {
     ASSERT_TRUE(job.says("ready", 2));
     auto const agents = job.agents(2);
     ASSERT_EQ(agents.size(), 2U);
-    ::kill(agents[0].guardian, SIGTERM);
+    ::kill(agents[0].init_process, SIGTERM);
     auto const ended = job.wait();
     EXPECT_EQ(ended.code, 125);
     EXPECT_THAT(ended.err, HasSubstr("asked to end (SIGTERM)"));

@@ -14,8 +14,8 @@
 #include <set>
 #include <sstream>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/base/unique_fd.hpp"
 #include "tests/launchers/run/launched.hpp"
 #include "tests/launchers/run/programs.hpp"
 #include "tests/launchers/run/programs/lines.hpp"

@@ -4,8 +4,8 @@
 #include <sys/types.h>
 
 #include <cstdint>
-#include <sinew/deferred.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/deferred.hpp>
 #include <sinew/this_manager.hpp>
 #include <utility>
 #include <vector>

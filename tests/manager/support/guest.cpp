@@ -13,7 +13,7 @@
 #include <sinew/process.hpp>
 
 #include "src/base/text.hpp"
-#include "src/process/child_environment.hpp"
+#include "src/process/child/child_environment.hpp"
 #include "tests/manager/support/counter.hpp"
 #include "tests/support/alternative_main.hpp"
 
@@ -112,9 +112,9 @@ std::string Guest::line() {
     std::string words;
     pollfd waiting{::fileno(lines_), POLLIN, 0};
     if (::poll(&waiting, 1, 60'000) != 1) return "nothing within a minute";
-    for (int letter = std::fgetc(lines_); letter != EOF && letter != '\n';
-         letter = std::fgetc(lines_))
-        words += static_cast<char>(letter);
+    for (int message = std::fgetc(lines_); message != EOF && message != '\n';
+         message = std::fgetc(lines_))
+        words += static_cast<char>(message);
     return words;
 }
 

@@ -5,12 +5,12 @@
 #include <sinew/auth_key.hpp>
 #include <string>
 
-#include "src/base/spawn.hpp"
-#include "src/base/unique_fd.hpp"
+#include "src/base/system/spawn.hpp"
+#include "src/base/system/unique_fd.hpp"
 
 namespace sinew::testing_support {
 
-/// This same program, run as somebody else would run it: of a family of its own.
+/// This same program, run as somebody else would run it: of a session of its own.
 class Guest {
 public:
     /// `role`: what it does there, see guest.cpp.

@@ -9,9 +9,9 @@
 #include <sinew/manager.hpp>
 #include <string>
 
-#include "src/base/unique_fd.hpp"
-#include "src/wire/address.hpp"
-#include "src/wire/sockets.hpp"
+#include "src/base/system/unique_fd.hpp"
+#include "src/wire/socket/address.hpp"
+#include "src/wire/socket/sockets.hpp"
 #include "tests/manager/support/counter.hpp"
 #include "tests/support/leak_check.hpp"
 

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <sinew/encoding.hpp>
+#include <sinew/task/encoding.hpp>
 #include <stdexcept>
 #include <utility>
 

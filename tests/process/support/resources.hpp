@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "src/base/text.hpp"
-#include "src/process/memory_group.hpp"
+#include "src/process/resources/memory_group.hpp"
 #include "tests/support/leak_check.hpp"
 #include "tests/support/message_of.hpp"
 

@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "collectives/arguments.hpp"
+#include "collectives/channel.hpp"
+
+namespace sinew::collectives {
+
+// Every rank gets the reduction of the buffers of ranks 0 to its own (scan), or to the one before it (exscan).
+// Each function's idea, cost and source stand above its definition in collectives/scan/.
+void linear_scan(Channel& channel, Arguments const& call);
+void linear_exscan(Channel& channel, Arguments const& call);
+void recursive_doubling_scan(Channel& channel, Arguments const& call);
+void recursive_doubling_exscan(Channel& channel, Arguments const& call);
+
+}  // namespace sinew::collectives

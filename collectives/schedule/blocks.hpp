@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "collectives/schedule/chunks.hpp"
+
+namespace sinew::collectives {
+
+/// Where each rank's part of a buffer lies, in bytes: equal packed parts, or counts and offsets in
+/// elements that the caller keeps alive.
+class Blocks {
+public:
+    Blocks() = default;
+    /// Every rank has `count` elements.
+    static Blocks equal(std::size_t count, std::size_t element) {
+        Blocks blocks;
+        blocks.equal_ = count * element;
+        return blocks;
+    }
+    static Blocks listed(std::span<std::size_t const> counts, std::span<std::size_t const> offsets,
+                         std::size_t element) {
+        Blocks blocks;
+        blocks.counts_ = counts;
+        blocks.offsets_ = offsets;
+        blocks.element_ = element;
+        return blocks;
+    }
+
+    Range operator[](int rank) const {
+        auto const r = static_cast<std::size_t>(rank);
+        if (counts_.empty()) return {r * equal_, equal_};
+        return {offsets_[r] * element_, counts_[r] * element_};
+    }
+
+    /// Bytes of the largest part among `ranks`.
+    std::size_t largest(int ranks) const {
+        std::size_t bytes = equal_;
+        if (!counts_.empty())
+            for (int r = 0; r < ranks; ++r) bytes = std::max(bytes, (*this)[r].bytes);
+        return bytes;
+    }
+
+private:
+    std::size_t equal_ = 0;
+    std::size_t element_ = 1;
+    std::span<std::size_t const> counts_;
+    std::span<std::size_t const> offsets_;
+};
+
+}  // namespace sinew::collectives

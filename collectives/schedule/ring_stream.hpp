@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <span>
+
+#include "collectives/channel.hpp"
+#include "collectives/schedule/segments.hpp"
+#include "collectives/schedule/transfers.hpp"
+
+namespace sinew::collectives {
+
+/// A pipeline around the ring: in step k every rank passes a block to the next rank and takes one
+/// from the previous, and what it takes in step k it passes on in step k + 1. Blocks travel in
+/// segments, and there is no barrier between steps: a segment leaves as soon as the same segment of
+/// the step before has arrived and been worked on, while up to `window` others are under way.
+///
+/// `Place` says where things are, by step and segment:
+///     std::span<std::byte const> outgoing(int step, std::size_t segment)   what to send
+///     std::span<std::byte> landing(int step, std::size_t segment, int slot)  where to receive
+///     void arrived(int step, std::size_t segment, int slot)                work on what has come
+/// `slot` (0 .. window-1) is free for the segment between landing and arrived.
+template <class Place>
+class RingStream {
+public:
+    /// A receive may overwrite what was sent `reuse` segments before; 0: nothing that was sent.
+    RingStream(Channel& channel, Scratch& scratch, Place& place, int steps, std::size_t segments,
+               int window, std::size_t reuse)
+        : channel_(channel), place_(place), steps_(steps), segments_(segments),
+          window_(static_cast<std::size_t>(window)), reuse_(reuse),
+          total_(static_cast<std::size_t>(steps) * segments), receives_(scratch, window_),
+          sends_(scratch, window_) {}
+
+    void run() {
+        int idle_polls = 0;
+        while (received_ < total_ || sent_ < total_) {
+            post_receives();
+            start_sends();
+            bool const came = finish_receive();
+            bool const went = finish_send();
+            if (came || went) idle_polls = 0;
+            else if (++idle_polls > channel_.spins()) wait(idle_polls - channel_.spins() - 1);
+        }
+    }
+
+private:
+    int step_of(std::size_t index) const { return static_cast<int>(index / segments_); }
+    int slot_of(std::size_t index) const { return static_cast<int>(index % window_); }
+
+    void post_receives() {
+        while (posted_ < total_ && posted_ < received_ + window_ &&
+               (reuse_ == 0 || posted_ < sent_ + reuse_)) {
+            auto const bytes =
+                place_.landing(step_of(posted_), posted_ % segments_, slot_of(posted_));
+            receives_[posted_] = channel_.start_receive(previous_, bytes);
+            ++posted_;
+        }
+    }
+
+    void start_sends() {
+        while (started_ < total_ && started_ < sent_ + window_ &&
+               started_ < received_ + segments_) {
+            auto const bytes = place_.outgoing(step_of(started_), started_ % segments_);
+            sends_[started_] = channel_.start_send(next_, bytes);
+            ++started_;
+        }
+    }
+
+    void wait(int round) {
+        bool const receiving = received_ < posted_;
+        channel_.step(step_of(receiving ? received_ : sent_) + 1, steps_);
+        channel_.idle(round, receiving ? previous_ : next_);
+    }
+
+    bool finish_receive() {
+        if (received_ == posted_ || !receives_[received_].test()) return false;
+        place_.arrived(step_of(received_), received_ % segments_, slot_of(received_));
+        ++received_;
+        return true;
+    }
+
+    bool finish_send() {
+        if (sent_ == started_ || !sends_[sent_].test()) return false;
+        ++sent_;
+        return true;
+    }
+
+    Channel& channel_;
+    Place& place_;
+    int steps_;
+    std::size_t segments_;  // of one step
+    std::size_t window_;
+    std::size_t reuse_;
+    std::size_t total_;
+    int next_ = (channel_.rank() + 1) % channel_.size();
+    int previous_ = (channel_.rank() + channel_.size() - 1) % channel_.size();
+    // Segments, numbered through all steps: receives posted and worked on, sends started and done.
+    std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
+    Transfers receives_, sends_;
+};
+
+}  // namespace sinew::collectives

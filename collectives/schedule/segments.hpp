@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+#include "collectives/schedule/chunks.hpp"
+
+namespace sinew::collectives {
+
+/// Blocks cut into segments of at most `bytes`, whole elements (one at least). All blocks count as
+/// having as many segments as the largest; the missing ones are empty, and empty messages are not
+/// sent.
+class Segments {
+public:
+    Segments(std::size_t largest_block, std::size_t bytes, std::size_t element)
+        : bytes_(std::max(std::min(bytes, largest_block) / element, std::size_t{1}) * element),
+          count_(std::max((largest_block + bytes_ - 1) / bytes_, std::size_t{1})) {}
+
+    std::size_t count() const { return count_; }
+    /// Of the longest segment.
+    std::size_t bytes() const { return bytes_; }
+    /// Segment `index` of `block`.
+    Range of(Range block, std::size_t index) const {
+        std::size_t const begin = std::min(index * bytes_, block.bytes);
+        return {block.offset + begin, std::min(bytes_, block.bytes - begin)};
+    }
+
+private:
+    std::size_t bytes_;
+    std::size_t count_;
+};
+
+}  // namespace sinew::collectives

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/tuning/calibrate.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <vector>
+
+#include "collectives/allgather.hpp"
+#include "collectives/reducer.hpp"
+#include "collectives/schedule/lent_buffer.hpp"
+#include "collectives/schedule/scratch.hpp"
+
+namespace sinew::collectives {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+/// Longer sizes of a series are not measured once one took this long: a slow link.
+constexpr double enough = 0.5e-3;
+
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+/// Rank 0's value, everywhere.
+template <class Plain>
+Plain agreed(Channel& channel, Plain value) {
+    LentBuffer<Plain> lent(channel, 1, value);
+    auto const bytes = std::as_writable_bytes(std::span(*lent));
+    if (channel.rank() != 0) channel.receive(0, bytes);
+    else
+        for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
+    return lent->front();
+}
+
+/// One time out of those of `repetitions` runs, after one that connects and faults in. With cores
+/// for all ranks the least: the rest is the luck of other programs. Else the lower quartile, since
+/// ranks that take turns pay for it as a rule.
+template <class Run>
+double typical_time(int repetitions, bool crowded, Run&& run) {
+    run();
+    std::vector<double> times;
+    for (int i = 0; i < repetitions; ++i) {
+        auto const start = Clock::now();
+        run();
+        times.push_back(seconds_since(start));
+    }
+    auto const at = times.begin() + (crowded ? repetitions / 4 : 0);
+    std::nth_element(times.begin(), at, times.end());
+    return *at;
+}
+
+/// Times of all sizes. Everyone goes by rank 0's clock, to take the same branches.
+void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
+    int const next = (channel.rank() + 1) % channel.size();
+    int const previous = (channel.rank() + channel.size() - 1) % channel.size();
+    LentBuffer<std::byte> out(channel, Model::sizes.back()), in(channel, Model::sizes.back());
+    double last = 1e-6;
+    for (std::size_t i = 0; i < Model::sizes.size(); ++i) {
+        std::size_t const bytes = Model::sizes[i];
+        if (last > enough) {  // what is larger takes longer in proportion
+            model.seconds[i] = model.seconds[i - 1] * static_cast<double>(bytes) /
+                               static_cast<double>(Model::sizes[i - 1]);
+            continue;
+        }
+        int const repetitions = std::clamp(static_cast<int>(enough / last), 3, 100);
+        double const time = typical_time(repetitions, setting.crowded, [&] {
+            channel.exchange(next, std::span(*out).first(bytes), previous,
+                             std::span(*in).first(bytes));
+        });
+        model.seconds[i] = last = agreed(channel, time);
+    }
+}
+
+void fit_stream(Channel& channel, Setting const& setting, Model& model) {
+    struct Cut {
+        std::size_t segment;
+        int window;
+    };
+    // Between nodes: below the eager limit of TCP transports (64 KiB), deep enough to hide a round
+    // trip. Within a node each message costs a hand-over, so perhaps fewer and larger ones.
+    constexpr Cut network{16384, 16};
+    constexpr Cut memory[] = {{32768, 8}, {131072, 4}, {524288, 2}};
+    std::span<Cut const> const cuts =
+        setting.across_nodes ? std::span(&network, 1) : std::span(memory);
+
+    auto const others = static_cast<std::size_t>(channel.size() - 1);
+    std::size_t const bytes =
+        model.exchange(65536) > enough ? std::size_t{256} << 10 : std::size_t{2} << 20;
+    std::size_t const block = bytes / others + 1;
+    LentBuffer<std::byte> all(channel, block * (others + 1));
+    Scratch scratch;
+    Arguments gather;
+    gather.scratch = &scratch;
+    gather.out = all->data();
+    gather.blocks = Blocks::equal(block, 1);
+    double best = HUGE_VAL;
+    for (Cut const& cut : cuts) {
+        gather.segment = cut.segment;
+        gather.window = cut.window;
+        double const time = typical_time(3, false, [&] {
+            ring_allgather(channel, gather);
+            scratch.release();
+        });
+        if (time >= best) continue;
+        best = time;
+        model.segment = cut.segment;
+        model.window = cut.window;
+    }
+    model.stream_per_byte = best / static_cast<double>(block * others);
+}
+
+double time_reduction() {
+    constexpr std::size_t count = 16384;
+    std::vector<float> a(count, 1.0F), b(count, 2.0F);
+    Reducer const add(sum, DataType::Kind::f32);
+    double const time =
+        typical_time(5, false, [&] { add.combine(a.data(), a.data(), b.data(), count); });
+    return time / static_cast<double>(count * sizeof(float));
+}
+
+}  // namespace
+
+Model calibrate(Channel& channel, Setting const& setting) {
+    Model model, again;
+    fit_exchanges(channel, setting, model);
+    fit_stream(channel, setting, model);
+    // Twice, some ms apart: another program may have had the core.
+    fit_exchanges(channel, setting, again);
+    for (std::size_t i = 0; i < Model::sizes.size(); ++i)
+        model.seconds[i] = std::min(model.seconds[i], again.seconds[i]);
+    model.reduce_per_byte = time_reduction();
+    return agreed(channel, model);
+}
+
+}  // namespace sinew::collectives

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include <sinew/error.hpp>
+#include <sinew/task/codec.hpp>
+
+namespace sinew {
+
+/// The other end of the pipe is closed, or its process is gone; all it had sent has been received.
+class PipeClosed : public Error {
+public:
+    using Error::Error;
+};
+
+namespace detail {
+
+/// One end of a pipe, for messages of bytes. Any thread; one sends and one receives at a time.
+class PipeSocket {
+public:
+    using Deadline = std::chrono::steady_clock::time_point;
+    enum class Direction : std::uint8_t { both, in, out };
+
+    struct State;
+    explicit PipeSocket(std::unique_ptr<State> state);
+    PipeSocket(PipeSocket const&) = delete;
+    ~PipeSocket();
+
+    void send(std::span<std::byte const> message);
+    /// Nothing: none came in time.
+    std::optional<std::vector<std::byte>> receive(Deadline deadline);
+    bool poll(Deadline deadline);
+    int fileno() const;
+    void close();
+    /// Leaves this end to whoever decodes the bytes.
+    void encode_to(Writer& writer);
+
+private:
+    std::unique_ptr<State> state_;
+};
+
+std::pair<std::shared_ptr<PipeSocket>, std::shared_ptr<PipeSocket>> make_pipe_sockets(bool duplex);
+/// Fetches the end from the process that sent it away.
+std::shared_ptr<PipeSocket> fetch_pipe_socket(Reader& reader);
+PipeSocket::Deadline pipe_deadline(std::chrono::nanoseconds timeout);
+
+}  // namespace detail
+}  // namespace sinew

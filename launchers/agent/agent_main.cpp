@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/agent/agent_main.hpp"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <iostream>
+#include <sinew/error.hpp>
+
+#include "launchers/agent/agent.hpp"
+#include "launchers/agent/init_process.hpp"
+#include "launchers/common/exit_codes.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+constexpr char help[] =
+    "sinew agent [--config FILE]\n\n"
+    "Serves one node of one job. It is started by `sinew run` (or by what --launch-agent names) "
+    "and\n"
+    "reads its configuration, one line of JSON with the job's secret in it, from standard input,\n"
+    "or from FILE, which must be yours and readable by you alone.\n\n"
+    "It dials the root, starts this node's ranks, carries their output, and ends them when told "
+    "to,\n"
+    "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n";
+
+// A line: the writer may keep the pipe open.
+std::string read_line(int fd) {
+    std::string line;
+    std::array<char, 4096> buffer;
+    while (line.find('\n') == std::string::npos && line.size() < (1U << 20)) {
+        ssize_t const count = ::read(fd, buffer.data(), buffer.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        line.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return line;
+}
+
+std::string read_file(std::string const& path) {
+    UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    struct ::stat about {};
+    if (!file || ::fstat(file.get(), &about) != 0)
+        throw SystemError(text(path, " cannot be read (", std::strerror(errno), ")"), errno);
+    if (about.st_uid != ::getuid() || (about.st_mode & 077) != 0)
+        throw UsageError(text(path, " holds a secret and must be yours alone. chmod 600 ", path));
+    return read_line(file.get());
+}
+
+AgentConfig configuration(std::vector<std::string> const& arguments) {
+    if (arguments.empty()) return parse_config(read_line(STDIN_FILENO));
+    if (arguments.size() == 2 && arguments[0] == "--config")
+        return parse_config(read_file(arguments[1]));
+    throw UsageError(text("sinew agent does not know ", arguments[0], ". See sinew agent --help"));
+}
+
+void raise_file_limit() {
+    struct rlimit limit {};
+    if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+int serve(AgentConfig const& config, JobFolder& folder) {
+    try {
+        ::signal(SIGPIPE, SIG_IGN);
+        raise_file_limit();
+        wire::Loop loop;
+        Agent agent(loop, config, folder);
+        auto const signals =
+            loop.signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}, [&](int number) {
+                if (init_process_is_gone())
+                    agent.give_up("its init_process was killed; ending the ranks");
+                else if (number != SIGUSR1 && number != SIGUSR2) agent.leave();
+            });
+        int const code = agent.run();
+        if (init_process_is_gone()) folder.remove();
+        return code;
+    } catch (std::exception const& problem) {
+        log_warning(text("agent on ", config.name, ": ", problem.what()));
+        return exit_launcher_failed;
+    }
+}
+
+}  // namespace
+
+int agent_main(std::vector<std::string> const& arguments) {
+    if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
+        std::cout << help;
+        return 0;
+    }
+    auto const config = configuration(arguments);
+    // Standard input is of no use from here on, and the next to read it must not find the secret.
+    UniqueFd const null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    ::dup2(null.get(), STDIN_FILENO);
+    remove_stale_folders();
+    JobFolder folder(text(config.job, "-", config.node, "-", config.incarnation));
+    return guarded(folder, config.name, [&] { return serve(config, folder); });
+}
+
+}  // namespace sinew::launch

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/agent/init_process.hpp"
+
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <sinew/error.hpp>
+
+#include "launchers/agent/descendants.hpp"
+#include "launchers/common/exit_codes.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+pid_t init_process = 0;
+
+// Until the child has ended; its status.
+int watch(pid_t child, sigset_t const& all) {
+    for (;;) {
+        siginfo_t info{};
+        if (::sigwaitinfo(&all, &info) < 0) continue;
+        if (info.si_signo != SIGCHLD) {
+            ::kill(child, info.si_signo);
+            // One that is stopped could neither leave nor clean up.
+            if (info.si_signo == SIGTERM) ::kill(child, SIGCONT);
+            continue;
+        }
+        // One SIGCHLD may stand for several: orphans of the job among them.
+        int status = 0;
+        pid_t pid = 0;
+        while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0)
+            if (pid == child) return status;
+    }
+}
+
+}  // namespace
+
+bool init_process_is_gone() { return ::getppid() != init_process; }
+
+int guarded(JobFolder& folder, std::string const& name, std::function<int()> const& work) {
+    sigset_t all, before;
+    ::sigfillset(&all);
+    for (int const fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTRAP})
+        ::sigdelset(&all, fault);
+    ::sigprocmask(SIG_BLOCK, &all, &before);
+    ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+    init_process = ::getpid();
+    pid_t const child = ::fork();
+    if (child < 0)
+        throw SystemError(text("fork failed (", std::strerror(errno), "). See ulimit -u"), errno);
+    if (child == 0) {
+        ::prctl(PR_SET_PDEATHSIG, SIGHUP);
+        ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+        ::sigprocmask(SIG_SETMASK, &before, nullptr);
+        if (init_process_is_gone()) ::_exit(exit_launcher_failed);
+        // No destructors: the folder and the lock are the init_process's.
+        ::_exit(work());
+    }
+    int const status = watch(child, all);
+    kill_descendants();
+    folder.remove();
+    if (WIFEXITED(status)) return WEXITSTATUS(status);
+    log_warning(text("agent on ", name, " was killed by signal ", WTERMSIG(status), " (",
+                     ::strsignal(WTERMSIG(status)), "); its ranks were ended"));
+    return exit_launcher_failed;
+}
+
+}  // namespace sinew::launch

@@ -1,0 +1,350 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/agent/node_job.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <cstdint>
+#include <cstring>
+#include <filesystem>
+#include <sinew/error.hpp>
+#include <sstream>
+#include <utility>
+
+#include "launchers/checks/check.hpp"
+#include "launchers/common/aside.hpp"
+#include "launchers/map/binding.hpp"
+#include "launchers/pmi/mpi_environment.hpp"
+#include "launchers/pmi/open_mpi_shortcuts.hpp"
+#include "launchers/program/program_kind.hpp"
+#include "src/base/text.hpp"
+#include "src/world/world_file.hpp"
+
+namespace sinew::launch {
+namespace {
+
+// libpmix's shared memory takes some megabytes for each job, and more with its size.
+constexpr std::uintmax_t room_for_pmix = std::uintmax_t(32) << 20;
+
+bool has_little_room(std::string const& folder) {
+    std::error_code error;
+    auto const room = std::filesystem::space(folder, error);
+    return !error && room.available < room_for_pmix;
+}
+
+}  // namespace
+
+/// For a thread of its own: what it needs, and what it finds.
+struct NodeJob::Search {
+    std::map<int, App> apps;
+    std::string folder;
+    Variables variables;
+    MpiSupport mpi = MpiSupport::automatic;
+    std::map<int, Program> programs;
+    MpiNeeds needs;
+
+    void run();
+};
+
+NodeJob::NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Setting setting,
+                 Launch launch)
+    : loop_(loop), uplink_(uplink), folder_(folder), setting_(std::move(setting)),
+      launch_(std::move(launch)), gate_(loop) {
+    auto const& nodes = launch_.map.nodes;
+    for (std::size_t i = 0; i < nodes.size(); ++i)
+        if (nodes[i].name == setting_.node_name) node_ = static_cast<int>(i);
+    if (node_ >= 0) mine_ = launch_.map.ranks_of(node_);
+}
+
+NodeJob::~NodeJob() {
+    gate_.close();
+    kill_now();
+    mpi_.reset();  // before its folder goes
+    if (!epoch_folder_.empty()) {
+        std::error_code ignored;
+        std::filesystem::remove_all(epoch_folder_, ignored);
+    }
+}
+
+void NodeJob::start() {
+    if (mine_.empty()) return;
+    attempt([this] {
+        epoch_folder_ = folder_.below(text("epoch-", launch_.epoch));
+        world_file_ = epoch_folder_ + "/world";
+        auto const many = launch_.map.nodes.size() > 1;
+        for (int const rank : mine_)
+            listeners_.push_back(
+                bind_rank(epoch_folder_, rank, many ? launch_.addresses[node_] : std::string()));
+        // Others wait for our addresses: first, so that they do not wait for the servers below too.
+        if (many) exchange_addresses();
+        else addresses_.emplace();
+        find_programs();
+    });
+}
+
+void NodeJob::attempt(std::function<void()> const& step) {
+    if (stopping_) return;
+    try {
+        step();
+    } catch (std::exception const& problem) {
+        auto const faults = local_faults();
+        auto const reason =
+            faults.empty() ? std::string(problem.what()) : text(faults, " (", problem.what(), ")");
+        report_started({{.rank = -1, .pid = 0, .error = EIO, .step = reason}});
+    }
+}
+
+// In a thread: the files may be on a file system that is slow, and loaders are asked.
+void NodeJob::find_programs() {
+    auto const search = std::make_shared<Search>();
+    for (int const rank : mine_) {
+        int const index = launch_.map.ranks[rank].app;
+        search->apps.try_emplace(index, launch_.apps[index]);
+    }
+    search->folder = launch_.folder;
+    search->variables = own_variables();
+    for (auto const& [name, value] : launch_.env) search->variables.insert_or_assign(name, value);
+    search->mpi = launch_.mpi;
+    run_aside(
+        gate_, [search] { search->run(); },
+        [this, search](std::exception_ptr const& problem) {
+            attempt([&] {
+                if (problem) std::rethrow_exception(problem);
+                on_programs(*search);
+            });
+        });
+}
+
+void NodeJob::Search::run() {
+    for (auto const& [index, app] : apps) {
+        auto const kind = inspect(app.argv, app.folder.empty() ? folder : app.folder,
+                                  variables["PATH"], as_list(variables));
+        programs[index] = {
+            .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
+        needs.pmix = needs.pmix || kind.open_mpi || kind.unknown;
+        needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
+        if (kind.unknown && mpi == MpiSupport::automatic) {
+            bool usable = false;
+            PmixServer::describe(usable);
+            needs.pmix = needs.pmix && usable;  // it may not be needed after all
+        }
+    }
+    if (mpi == MpiSupport::automatic) return;
+    needs = {.pmix = mpi == MpiSupport::pmix, .pmi1 = mpi == MpiSupport::pmi1};
+}
+
+// libpmix, too, is started in a thread: it looks at the whole machine first.
+void NodeJob::on_programs(Search& search) {
+    programs_ = std::move(search.programs);
+    bind_ranks();
+    auto const needs = search.needs;
+    if (!needs.pmix) return serve_mpi(needs);
+    auto const options = MpiService::pmix_options(launch_, node_, folder_.path());
+    PmixServer::prepare_environment(options);
+    run_aside(
+        gate_, [options] { PmixServer::prepare(options); },
+        [this, needs](std::exception_ptr const& problem) {
+            attempt([&] {
+                if (problem) std::rethrow_exception(problem);
+                serve_mpi(needs);
+            });
+        });
+}
+
+void NodeJob::start_if_ready() {
+    if (stopping_ || !mpi_ || !addresses_) return;
+    write_world(*addresses_);
+    start_ranks();
+}
+
+void NodeJob::bind_ranks() {
+    crowded_ = launch_.map.oversubscribed || static_cast<int>(mine_.size()) > usable_cores();
+    auto const policy =
+        crowded_ && launch_.bind_to == BindTo::automatic ? BindTo::none : launch_.bind_to;
+    cpusets_ = bindings(policy, static_cast<int>(mine_.size()));
+    if (launch_.report_bindings) {
+        auto const machine = processors();
+        std::string lines;
+        for (std::size_t i = 0; i < mine_.size(); ++i)
+            lines += show_binding(mine_[i], setting_.node_name, cpusets_[i], machine) + "\n";
+        uplink_.up(Kind::notice, {bytes_of(lines)});
+    }
+}
+
+void NodeJob::serve_mpi(MpiNeeds needs) {
+    mpi_ = std::make_unique<MpiService>(
+        loop_, launch_,
+        MpiService::Here{.node = node_,
+                         .ranks = mine_,
+                         .cpusets = cpusets_,
+                         .folder = epoch_folder_,
+                         .server_folder = folder_.path()},
+        needs,
+        MpiService::Outward{
+            .fence = [this](auto const& key, Bytes bytes) { uplink_.fence(key, std::move(bytes)); },
+            .modex =
+                [this](auto const& head, auto const& bytes) {
+                    uplink_.up(Kind::modex, {head_bytes(head), bytes});
+                },
+            .modex_reply =
+                [this](auto const& head, auto const& bytes) {
+                    uplink_.up(Kind::modex_reply, {head_bytes(head), bytes});
+                },
+            .abort =
+                [this](auto const& what) { uplink_.up(Kind::abort, {bytes_of(encode(what))}); },
+            .name =
+                [this](auto const& what) { uplink_.up(Kind::name, {bytes_of(encode(what))}); }});
+    start_if_ready();
+}
+
+void NodeJob::exchange_addresses() {
+    std::string lines;
+    for (std::size_t i = 0; i < mine_.size(); ++i)
+        lines += text(mine_[i], " ", listeners_[i].local_address.text(), " ",
+                      listeners_[i].remote_address->text(), "\n");
+    FenceKey const key{.epoch = launch_.epoch,
+                       .kind = FenceKey::Kind::addresses,
+                       .nodes = {},
+                       .group = 0,
+                       .sequence = 0};
+    auto const bytes = bytes_of(lines);
+    uplink_.fence(key, Bytes(bytes.begin(), bytes.end()));
+}
+
+void NodeJob::fence_done(FenceKey const& key, FenceParts const& parts) {
+    if (key.kind == FenceKey::Kind::addresses) {
+        addresses_ = parts;
+        attempt([this] { start_if_ready(); });
+    } else if (mpi_) {
+        mpi_->fence_done(key, parts);
+    }
+}
+
+void NodeJob::fence_failed(FenceKey const& key, std::string const& why) {
+    if (key.kind == FenceKey::Kind::addresses)
+        report_started({{.rank = -1, .pid = 0, .error = EPIPE, .step = why}});
+    else if (mpi_) mpi_->fence_failed(key, why);
+}
+
+void NodeJob::write_world(FenceParts const& parts) {
+    auto const& map = launch_.map;
+    WorldFile world{.job = launch_.job,
+                    .epoch = launch_.epoch,
+                    .key = wire::Secret::from_hex(launch_.data_key),
+                    .nodes = {},
+                    .ranks = {}};
+    for (auto const& node : map.nodes) world.nodes.push_back(node.name);
+    for (auto const& place : map.ranks)
+        world.ranks.push_back(
+            {.node = place.node, .local_rank = place.local_rank, .local = {}, .remote = {}});
+    for (std::size_t i = 0; i < mine_.size(); ++i)
+        world.ranks[mine_[i]].local = listeners_[i].local_address;
+    for (auto const& part : parts) {
+        std::istringstream lines{std::string(text_of(part.bytes))};
+        std::size_t rank = 0;
+        std::string local, remote;
+        while (lines >> rank >> local >> remote) {
+            world.ranks.at(rank).local = wire::Address::parse(local);
+            world.ranks.at(rank).remote = wire::Address::parse(remote);
+        }
+    }
+    world.write(world_file_);
+}
+
+// Once for each program, not for each rank: it looks into files and for devices.
+Variables NodeJob::common_variables(App const& app) const {
+    Variables environment = own_variables();
+    scrub(environment);
+    for (auto const& [name, value] : launch_.env) environment.insert_or_assign(name, value);
+    for (auto const& [name, value] : app.env) environment.insert_or_assign(name, value);
+    MpiSettings const settings{.folder = epoch_folder_,
+                               .interface = launch_.map.nodes.size() > 1 ? setting_.interface : "",
+                               .oversubscribed = crowded_,
+                               .both_pmis = mpi_->serves_both(),
+                               .little_room = has_little_room(epoch_folder_)};
+    add_defaults(environment, mpi_environment(settings, environment));
+    if (!settings.interface.empty())
+        add_defaults(environment, {"NCCL_SOCKET_IFNAME=" + settings.interface,
+                                   "GLOO_SOCKET_IFNAME=" + settings.interface});
+    auto const home = environment.contains("HOME") ? environment.at("HOME") : "";
+    add_defaults(environment, open_mpi_shortcuts("", home));
+    return environment;
+}
+
+Variables NodeJob::environment_for(int rank, std::vector<int>& keep) {
+    auto const& place = launch_.map.ranks[rank];
+    auto& listeners = listeners_[place.local_rank];
+    std::string fds = text(listeners.local.get());
+    keep.push_back(listeners.local.get());
+    if (listeners.remote) {
+        fds += text(",", listeners.remote.get());
+        keep.push_back(listeners.remote.get());
+    }
+    Variables environment = programs_.at(place.app).variables;
+    add(environment, rank_variables(launch_, {.rank = rank,
+                                              .node = node_,
+                                              .job_folder = epoch_folder_,
+                                              .world_file = world_file_,
+                                              .listen_fds = fds}));
+    add(environment, mpi_->environment(rank, keep));
+    return environment;
+}
+
+SpawnRequest NodeJob::request_for(int rank) {
+    auto const& place = launch_.map.ranks[rank];
+    auto const& app = launch_.apps[place.app];
+    SpawnRequest request;
+    request.path = programs_[place.app].path;
+    request.argv = app.argv;
+    request.env = as_list(environment_for(rank, request.keep));
+    request.folder = app.folder;
+    if (request.folder.empty() && std::filesystem::is_directory(launch_.folder))
+        request.folder = launch_.folder;  // on another host it need not exist
+    if (auto const& cpus = cpusets_[place.local_rank]; !cpus.empty())
+        request.cpus = to_cpu_set(cpus);
+    return request;
+}
+
+void NodeJob::start_ranks() {
+    for (auto& [app, program] : programs_) program.variables = common_variables(launch_.apps[app]);
+    std::vector<StartedRank> report;
+    for (int const rank : mine_)
+        if (!start_rank(rank, report)) break;
+    report_started(report);
+    listeners_.clear();  // the ranks have them now
+    for (auto const& bytes : std::exchange(early_input_, {})) input(bytes);
+}
+
+void NodeJob::report_started(std::vector<StartedRank> const& report) {
+    if (std::exchange(reported_, true)) return;
+    uplink_.up(Kind::started, {bytes_of(encode(report))});
+}
+
+bool NodeJob::start_rank(int rank, std::vector<StartedRank>& report) {
+    auto const& place = launch_.map.ranks[rank];
+    auto const& program = programs_[place.app];
+    if (program.error != 0) {
+        report.push_back({.rank = rank, .pid = 0, .error = program.error, .step = program.why});
+        return false;
+    }
+    LocalRank::Callbacks callbacks;
+    callbacks.output = [this, rank](int stream, auto piece) { on_output(rank, stream, piece); };
+    callbacks.ended = [this, rank](auto const& end) { on_ended(rank, end); };
+    callbacks.consumed = [this, rank](std::size_t bytes) { on_consumed(rank, bytes); };
+    auto local = std::make_unique<LocalRank>(loop_, rank, std::move(callbacks));
+    bool const reads = launch_.stdin_to == "all" || launch_.stdin_to == std::to_string(rank);
+    Spawned failure;
+    bool const started = local->start(request_for(rank), reads, failure);
+    mpi_->started(rank);
+    if (!started) {
+        report.push_back(
+            {.rank = rank, .pid = 0, .error = failure.error, .step = std::move(failure.step)});
+        return false;
+    }
+    report.push_back({.rank = rank, .pid = local->pid(), .error = 0, .step = {}});
+    ranks_.push_back(std::move(local));
+    return true;
+}
+
+}  // namespace sinew::launch

@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+
+#include <algorithm>
+#include <cstdlib>
+#include <sinew/error.hpp>
+
+#include "launchers/backends/backend.hpp"
+#include "launchers/backends/local.hpp"
+#include "launchers/backends/ssh.hpp"
+#include "launchers/command_line/options.hpp"
+#include "launchers/common/host_name.hpp"
+#include "launchers/program/program_kind.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+// An allocation of one host, which is this one.
+bool is_only_here(RunOptions const& options) {
+    return !options.hosts_from.empty() && options.launch_agent.empty() &&
+           std::all_of(options.hosts.begin(), options.hosts.end(),
+                       [](HostRequest const& host) { return is_this_host(host.host); });
+}
+
+std::string local_unusable(RunOptions const& options) {
+    return options.hosts.empty() || is_only_here(options)
+               ? ""
+               : "hosts are named; they need ssh or --launch-agent";
+}
+
+std::string ssh_unusable(RunOptions const& options) {
+    if (!options.launch_agent.empty() || !options.found_agent.empty()) return "";
+    char const* const path = ::getenv("PATH");
+    if (find_program("ssh", "", path != nullptr ? path : "").error != 0)
+        return text("there is no ssh in PATH",
+                    options.hosts_from.empty() ? "" : " for the hosts of " + options.hosts_from,
+                    ". Debian: apt-get install openssh-client");
+    return "";
+}
+
+}  // namespace
+
+std::vector<BackendEntry> const& backends() {
+    static std::vector<BackendEntry> const table{
+        {"local", "this host; --fake-nodes N plays several", local_unusable, make_local},
+        {"ssh",
+         "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
+         "names",
+         ssh_unusable, make_ssh},
+    };
+    return table;
+}
+
+std::unique_ptr<Backend> choose_backend(RunOptions const& options) {
+    std::string names;
+    auto const wanted = options.backend != "auto"                        ? options.backend
+                        : options.hosts.empty() || is_only_here(options) ? std::string("local")
+                                                                         : std::string("ssh");
+    for (auto const& entry : backends()) {
+        names += text(names.empty() ? "" : ", ", entry.name);
+        if (entry.name != wanted) continue;
+        if (auto const reason = entry.unusable(options); !reason.empty())
+            throw UsageError(text("backend ", wanted, " is not usable here: ", reason));
+        if (wanted == "ssh" && options.hosts.empty())
+            throw UsageError("backend ssh needs hosts. Name them by -H or --hostfile");
+        return entry.make(options);
+    }
+    throw UsageError(text("there is no backend ", wanted, " (there are: ", names, ")"));
+}
+
+}  // namespace sinew::launch

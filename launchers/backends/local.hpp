@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "launchers/backends/backend.hpp"
+
+namespace sinew::launch {
+
+/// Agents on this host, as children of `sinew run`: one, or several that play nodes.
+std::unique_ptr<Backend> make_local(RunOptions const& options);
+
+}  // namespace sinew::launch

@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/backends/ssh.hpp"
+
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "launchers/command_line/options.hpp"
+#include "launchers/common/host_name.hpp"
+#include "launchers/common/own_path.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+// Words as a POSIX shell splits them, without expansions.
+std::vector<std::string> split_words(std::string const& line) {
+    std::vector<std::string> words;
+    std::string word;
+    bool inside = false;
+    char quote = 0;
+    for (std::size_t i = 0; i < line.size(); ++i) {
+        char const c = line[i];
+        if (quote == 0 && (c == ' ' || c == '\t')) {
+            if (inside) words.push_back(std::exchange(word, {}));
+            inside = false;
+            continue;
+        }
+        inside = true;
+        if (quote == 0 && (c == '\'' || c == '"')) quote = c;
+        else if (c == quote) quote = 0;
+        else if (c == '\\' && quote != '\'' && i + 1 < line.size()) word += line[++i];
+        else word += c;
+    }
+    if (quote != 0)
+        throw UsageError(text("--launch-agent ", line, ": a quote (", quote, ") is not closed"));
+    if (inside) words.push_back(word);
+    return words;
+}
+
+std::string fill(std::string word, std::string const& name, std::string const& value) {
+    for (auto at = word.find(name); at != std::string::npos;
+         at = word.find(name, at + value.size()))
+        word.replace(at, name.size(), value);
+    return word;
+}
+
+// For the login shell of the other side, whichever that is: quoted for each of them.
+std::string quoted(std::string const& word) {
+    std::string result = "'";
+    for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
+// The same file, where installations are alike or shared; else the one in PATH there.
+std::string remote_command() {
+    auto const here = own_path();
+    auto const script = text("p=", quoted(here), "; [ -x \"$p\" ] || p=sinew; exec \"$p\" agent");
+    return text("sh -c ", quoted(script));
+}
+
+class Ssh : public Backend {
+public:
+    Ssh(std::string agent_template, std::string found)
+        : template_(std::move(agent_template)), found_(std::move(found)) {}
+
+    std::string_view name() const override {
+        return !template_.empty() ? "launch-agent" : found_.empty() ? "ssh" : "srun";
+    }
+    int window() const override { return 64; }
+    bool on_this_host() const override { return false; }
+
+    AgentProcess command(AgentStart const& start) const override {
+        if (!template_.empty())
+            return {.argv = fill_template(template_, start, {own_path(), "agent"})};
+        // mpirun's habit, too: no sshd is needed to reach oneself.
+        if (is_this_host(start.host)) return {.argv = {own_path(), "agent"}};
+        if (!found_.empty()) return {.argv = fill_template(found_, start, {own_path(), "agent"})};
+        return {.argv = {"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
+                         "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", start.host, "--",
+                         remote_command()}};
+    }
+
+    std::string explain(int exit_code, std::string_view words) const override {
+        auto const says = [&](char const* what) { return words.find(what) != words.npos; };
+        if (says("cannot reach sinew run"))  // the agent's own words: it is there
+            return "Name an address of this host that the other can reach by --root-address, and "
+                   "see that no firewall is between them";
+        if (template_.empty() && !found_.empty() && exit_code != 127)
+            return "See squeue and scontrol show hostnames; --backend ssh uses ssh instead of srun";
+        if (says("Permission denied"))
+            return "The host does not accept your key: ssh-copy-id to it, or start an ssh-agent";
+        if (says("Host key verification failed"))
+            return "The host is not known: ssh to it once by hand, or add it to known_hosts";
+        if (says("Could not resolve") || says("Name or service not known"))
+            return "The name does not resolve: see the hostfile, or sinew doctor";
+        if (says("Connection refused"))
+            return "No sshd listens there: start it, or choose another way by --launch-agent";
+        if (says("timed out") || says("No route"))
+            return "The host does not answer: see its network, or sinew doctor";
+        if (says("cannot be executed"))
+            return template_.empty() ? "Debian: apt-get install openssh-client"
+                                     : "The first word of --launch-agent is a command of this host";
+        if (exit_code == 127) return "Install sinew on that host, in PATH or where it is here";
+        return "Try the command by hand, or sinew doctor";
+    }
+
+private:
+    std::string template_, found_;  ///< the user's, the allocation's
+};
+
+}  // namespace
+
+std::vector<std::string> fill_template(std::string const& line, AgentStart const& start,
+                                       std::vector<std::string> const& command) {
+    std::vector<std::string> words;
+    bool commanded = false;
+    for (auto& word : split_words(line)) {
+        if (word == "{command}") {
+            words.insert(words.end(), command.begin(), command.end());
+            commanded = true;
+            continue;
+        }
+        word = fill(fill(word, "{host}", start.host), "{node}", std::to_string(start.node));
+        auto const brace = word.find('{');
+        if (brace != std::string::npos && word.find('}', brace) != std::string::npos)
+            throw UsageError(text("--launch-agent ", line, ": ", word.substr(brace),
+                                  " is not known (there are {host}, {node} and {command})"));
+        words.push_back(std::move(word));
+    }
+    if (words.empty()) throw UsageError("--launch-agent is empty (a command was expected)");
+    if (!commanded) words.insert(words.end(), command.begin(), command.end());
+    return words;
+}
+
+std::unique_ptr<Backend> make_ssh(RunOptions const& options) {
+    return std::make_unique<Ssh>(options.launch_agent, options.found_agent);
+}
+
+}  // namespace sinew::launch

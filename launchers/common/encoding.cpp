@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/common/encoding.hpp"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace sinew::launch {
+
+namespace {
+
+/// How many bytes the sequence that begins here has; 0 if there is none.
+std::size_t sequence(std::string_view bytes) {
+    auto const at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
+    auto const lead = at(0);
+    if (lead < 0x80) return 1;
+    std::size_t const length = lead < 0xc2   ? 0
+                               : lead < 0xe0 ? 2
+                               : lead < 0xf0 ? 3
+                               : lead < 0xf5 ? 4
+                                             : 0;
+    if (length == 0 || bytes.size() < length) return 0;
+    for (std::size_t i = 1; i < length; ++i)
+        if ((at(i) & 0xc0) != 0x80) return 0;
+    // The second byte rules out overlong forms, surrogates, and what is above U+10FFFF.
+    if (lead == 0xe0 && at(1) < 0xa0) return 0;
+    if (lead == 0xed && at(1) > 0x9f) return 0;
+    if (lead == 0xf0 && at(1) < 0x90) return 0;
+    if (lead == 0xf4 && at(1) > 0x8f) return 0;
+    return length;
+}
+
+}  // namespace
+
+bool is_utf8(std::string_view bytes) {
+    while (!bytes.empty()) {
+        auto const length = sequence(bytes);
+        if (length == 0) return false;
+        bytes.remove_prefix(length);
+    }
+    return true;
+}
+
+std::string base64(std::string_view bytes) {
+    static constexpr std::string_view digits =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    std::string out;
+    out.reserve((bytes.size() + 2) / 3 * 4);
+    for (std::size_t i = 0; i < bytes.size(); i += 3) {
+        std::uint32_t group = 0;
+        for (std::size_t j = 0; j < 3; ++j)
+            group =
+                group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
+        for (std::size_t j = 0; j < 4; ++j)
+            out += i + j > bytes.size() ? '=' : digits[group >> (18 - 6 * j) & 63];
+    }
+    return out;
+}
+
+}  // namespace sinew::launch

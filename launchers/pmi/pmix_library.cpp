@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/pmi/pmix_library.hpp"
+
+#include <dlfcn.h>
+
+#include <cctype>
+#include <cstdlib>
+#include <future>
+#include <sinew/error.hpp>
+#include <string_view>
+#include <thread>
+
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+constexpr char file_name[] = "libpmix.so.2";
+
+[[noreturn]] void unusable(std::string const& why) {
+    throw Unavailable(
+        text(file_name, " cannot be loaded (", why, "). Debian: apt-get install libpmix2"));
+}
+
+template <class Function>
+void find(void* library, char const* name, Function& function) {
+    ::dlerror();
+    function = reinterpret_cast<Function>(::dlsym(library, name));
+    if (function == nullptr) unusable(text("it has no ", name));
+}
+
+// "OpenPMIx 4.2.2 (PMIx Standard: ...)": the first number is the major version.
+int major_version(std::string_view version) {
+    for (auto const& letter : version)
+        if (std::isdigit(static_cast<unsigned char>(letter))) return std::atoi(&letter);
+    return 0;
+}
+
+std::shared_ptr<PmixLibrary const> find_all() {
+    void* const library = ::dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+    if (library == nullptr) unusable(::dlerror());
+    auto table = std::make_shared<PmixLibrary>();
+    find(library, "PMIx_server_init", table->server_init);
+    find(library, "PMIx_server_finalize", table->server_finalize);
+    find(library, "PMIx_generate_regex", table->generate_regex);
+    find(library, "PMIx_generate_ppn", table->generate_ppn);
+    find(library, "PMIx_server_register_nspace", table->register_nspace);
+    find(library, "PMIx_server_deregister_nspace", table->deregister_nspace);
+    find(library, "PMIx_server_register_client", table->register_client);
+    find(library, "PMIx_server_setup_fork", table->setup_fork);
+    find(library, "PMIx_server_dmodex_request", table->dmodex_request);
+    find(library, "PMIx_server_generate_locality_string", table->locality_string);
+    find(library, "PMIx_Parse_cpuset_string", table->parse_cpuset);
+    find(library, "PMIx_Cpuset_destruct", table->destruct_cpuset);
+    find(library, "PMIx_Register_event_handler", table->register_event_handler);
+    find(library, "PMIx_Deregister_event_handler", table->deregister_event_handler);
+    find(library, "PMIx_Data_pack", table->pack);
+    find(library, "PMIx_Data_unpack", table->unpack);
+    find(library, "PMIx_Value_load", table->load_value);
+    find(library, "PMIx_Value_destruct", table->destruct_value);
+    find(library, "PMIx_Error_string", table->error_string);
+    find(library, "PMIx_Get_version", table->version);
+    // Before 4 the structures differ that we fill in.
+    if (major_version(table->version()) < 4) unusable(text(table->version(), " is older than 4.0"));
+    return table;
+}
+
+struct Answer {
+    std::promise<pmix_status_t> status;
+    std::shared_ptr<void> keep;
+};
+
+void answered(pmix_status_t status, void* data) {
+    std::unique_ptr<std::shared_ptr<Answer>> const answer(
+        static_cast<std::shared_ptr<Answer>*>(data));
+    (*answer)->status.set_value(status);
+}
+
+pmix_status_t await(std::string const& what, std::shared_ptr<Answer> const& answer) {
+    auto future = answer->status.get_future();
+    if (future.wait_for(pmix_patience) != std::future_status::ready)
+        throw Timeout(text(what, " has not returned after ", pmix_patience.count(),
+                           " s (libpmix is stuck). Is the loopback interface up?"));
+    return future.get();
+}
+
+void run_work(pmix_status_t, void* data) {
+    std::unique_ptr<std::function<void()>> const work(static_cast<std::function<void()>*>(data));
+    (*work)();
+}
+
+}  // namespace
+
+std::shared_ptr<PmixLibrary const> PmixLibrary::load() {
+    static auto const library = find_all();
+    return library;
+}
+
+void PmixLibrary::check(pmix_status_t status, std::string const& what) const {
+    // What completes at once says so by a status of its own.
+    if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
+    throw BackendError(text(what, " failed (", error_string(status), ", PMIx status ", status,
+                            "). Run with PMIX_MCA_pmix_base_verbose=5 for details"),
+                       status);
+}
+
+void PmixLibrary::wait_for(
+    std::string const& what, std::shared_ptr<void> keep,
+    std::function<pmix_status_t(pmix_op_cbfunc_t, void*)> const& start) const {
+    auto const answer = std::make_shared<Answer>();
+    answer->keep = std::move(keep);
+    auto* const data = new std::shared_ptr<Answer>(answer);
+    auto const status = start(answered, data);
+    if (status != PMIX_SUCCESS) {
+        delete data;  // no callback follows
+        return check(status, what);
+    }
+    check(await(what, answer), what);
+}
+
+void PmixLibrary::on_its_thread(std::function<void()> work) const {
+    // A handler of this number does not exist: all this does is to call back from that thread.
+    auto* const data = new std::function<void()>(std::move(work));
+    if (deregister_event_handler(SIZE_MAX, run_work, data) != PMIX_SUCCESS) delete data;
+}
+
+pmix_status_t within_patience(std::string const& what, std::function<pmix_status_t()> work) {
+    auto const answer = std::make_shared<Answer>();
+    std::thread([answer, work = std::move(work)] { answer->status.set_value(work()); }).detach();
+    return await(what, answer);
+}
+
+}  // namespace sinew::launch

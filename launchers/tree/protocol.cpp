@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/tree/protocol.hpp"
+
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <sinew/error.hpp>
+
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+
+// clang-format off
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, region, zone, block, rack)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Node, name, host, slots, max_slots, cores, place)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankPlace, node, local_rank, app)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobMap, nodes, ranks, oversubscribed)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(App, argv, ranks, folder, env)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentConfig, job, secret, node, name, incarnation, roots, listen,
+    folders, patience_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid, cores, host,
+    address, interface, listen, free_port, unreachable, place)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, data_key, map, agents, parents, addresses, apps, env, folder,
+    bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left,
+    in_world, oom, cause)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Aborted, rank, status, message)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Stop, signal, grace_ms)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NameRequest, id, verb, key, value)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(NameReply, id, ok, value)
+// clang-format on
+
+namespace {
+
+template <class T>
+constexpr char const* message_name = "message";
+template <>
+constexpr char const* message_name<AgentConfig> = "agent configuration";
+template <>
+constexpr char const* message_name<Hello> = "hello";
+template <>
+constexpr char const* message_name<Launch> = "launch order";
+
+[[noreturn]] void refuse(char const* kind, std::size_t bytes, int reason) {
+    // The text itself may hold the job's secret: not repeated.
+    throw UsageError(text("not a valid ", kind, " of ", bytes, " bytes (reason ", reason,
+                          "). Are all agents of the same version of sinew?"));
+}
+
+}  // namespace
+
+// CBOR, because it carries strings as the bytes they are: arguments, folders and variables need not
+// be UTF-8.
+template <class T>
+std::string encode(T const& value) {
+    std::string bytes;
+    nlohmann::json::to_cbor(nlohmann::json(value), bytes);
+    return bytes;
+}
+
+template <class T>
+T decode(std::string_view bytes) {
+    try {
+        return nlohmann::json::from_cbor(bytes).template get<T>();
+    } catch (nlohmann::json::exception const& problem) {
+        refuse(message_name<T>, bytes.size(), problem.id);
+    }
+}
+
+std::string config_line(AgentConfig const& config) { return nlohmann::json(config).dump(); }
+
+AgentConfig parse_config(std::string_view line) {
+    try {
+        return nlohmann::json::parse(line).get<AgentConfig>();
+    } catch (nlohmann::json::exception const& problem) {
+        refuse(message_name<AgentConfig>, line.size(), problem.id);
+    }
+}
+
+template <class T>
+T take_head(std::span<std::byte const>& bytes) {
+    T head;
+    if (bytes.size() < sizeof head)
+        throw UsageError(text("a message of ", bytes.size(), " bytes where at least ", sizeof head,
+                              " were expected. Are all agents of the same version of sinew?"));
+    std::memcpy(&head, bytes.data(), sizeof head);
+    bytes = bytes.subspan(sizeof head);
+    return head;
+}
+
+#define SINEW_MESSAGE(T)                      \
+    template std::string encode<T>(T const&); \
+    template T decode<T>(std::string_view);
+SINEW_MESSAGE(Hello)
+SINEW_MESSAGE(Placement)
+SINEW_MESSAGE(Attach)
+SINEW_MESSAGE(Detached)
+SINEW_MESSAGE(Launch)
+SINEW_MESSAGE(std::vector<StartedRank>)
+SINEW_MESSAGE(Exited)
+SINEW_MESSAGE(Aborted)
+SINEW_MESSAGE(Stop)
+SINEW_MESSAGE(NameRequest)
+SINEW_MESSAGE(NameReply)
+#undef SINEW_MESSAGE
+template OutputHead take_head(std::span<std::byte const>&);
+template ModexHead take_head(std::span<std::byte const>&);
+template std::int32_t take_head(std::span<std::byte const>&);
+template std::int64_t take_head(std::span<std::byte const>&);
+
+}  // namespace sinew::launch

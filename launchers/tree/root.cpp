@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/tree/root.hpp"
+
+#include <sinew/error.hpp>
+#include <sinew/version.hpp>
+
+#include "launchers/tree/fence_codec.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+// What an agent that has lost its parent needs to be back by way of another.
+constexpr auto orphan_patience = std::chrono::seconds(8);
+
+}  // namespace
+
+Root::Root(wire::Loop& loop, wire::Address const& address, wire::Credentials credentials,
+           int fanout, Callbacks callbacks)
+    : loop_(loop), callbacks_(std::move(callbacks)), tree_(fanout), fences_(root_node),
+      listener_(loop, address, std::move(credentials), wire::Listener::Options{},
+                [this](auto link) { on_link(std::move(link)); }) {}
+
+Root::~Root() = default;
+
+void Root::expect(int node, std::uint32_t incarnation) { expected_[node] = incarnation; }
+
+// The child of ours that leads to it.
+std::optional<int> Root::way(int node) const {
+    auto above = tree_.parent(node);
+    while (above && *above != root_node) {
+        node = *above;
+        above = tree_.parent(node);
+    }
+    return above ? std::optional(node) : std::nullopt;
+}
+
+std::vector<int> Root::parents() const {
+    std::vector<int> found;
+    for (auto const& [node, hello] : hellos_) {
+        found.resize(static_cast<std::size_t>(node) + 1, root_node);
+        found[node] = tree_.parent(node).value_or(root_node);
+    }
+    return found;
+}
+
+void Root::on_link(std::unique_ptr<wire::Link> link) {
+    int const node = static_cast<int>(link->peer().node);
+    link->on({.message = [this, node](auto const& message) { on_first_message(node, message); },
+              .end =
+                  [this, node](wire::LinkEnd const& end) {
+                      if (children_.contains(node)) return on_end(node, end.text);
+                      joining_.erase(node);
+                  }});
+    // A second link of one that is here already has no business.
+    if (!children_.contains(node)) joining_[node] = std::move(link);
+}
+
+void Root::on_first_message(int node, wire::Message const& message) {
+    if (children_.contains(node)) return on_message(node, message);
+    auto body = message.payload;
+    take_head<std::int32_t>(body);
+    auto const kind = static_cast<Kind>(message.kind);
+    if (kind == Kind::hello) on_hello(node, body);
+    if (kind == Kind::here && tree_.parent(node)) on_here(node);
+}
+
+std::string Root::refusal(int node, Hello const& hello) const {
+    auto const expected = expected_.find(node);
+    if (expected == expected_.end() || hello.node != node)
+        return text("no node ", node, " is expected in this job");
+    if (expected->second != hello.incarnation)
+        return text("another incarnation of node ", node, " is expected (", expected->second,
+                    ", this one is ", hello.incarnation, ")");
+    if (hello.version != sinew::version())
+        return text("it is sinew ", hello.version, ", `sinew run` is ", sinew::version(),
+                    ". Install the same version on ", hello.name);
+    return {};
+}
+
+void Root::on_hello(int node, std::span<std::byte const> body) {
+    auto hello = decode<Hello>(text_of(body));
+    auto& link = joining_.at(node);
+    Placement placement{.parent = root_node, .address = {}, .refused = refusal(node, hello)};
+    if (placement.refused.empty()) {
+        placement.parent = hello.unreachable == everyone ? tree_.place(node)
+                                                         : tree_.place(node, hello.unreachable);
+        if (placement.parent != root_node) placement.address = hellos_.at(placement.parent).listen;
+        hellos_[node] = std::move(hello);
+    }
+    std::int32_t const to = node;
+    link->send(static_cast<std::uint8_t>(Kind::place), 0,
+               {head_bytes(to), bytes_of(encode(placement))});
+    if (!placement.refused.empty()) return link->close();
+    if (placement.parent != root_node) return;  // until it is there
+    children_[node] = std::move(link);
+    joining_.erase(node);
+}
+
+void Root::on_here(int node) {
+    if (!present_.insert(node).second) return;
+    orphans_.erase(node);
+    callbacks_.joined(node);
+}
+
+void Root::on_message(int child, wire::Message const& message) {
+    auto body = message.payload;
+    int const node = take_head<std::int32_t>(body);
+    auto const kind = static_cast<Kind>(message.kind);
+    if (kind == Kind::fence_up) {
+        if (auto up = decode_up(body)) perform(fences_.from_child(child, std::move(*up)));
+    } else if (kind == Kind::attach) {
+        on_attach(child, decode<Attach>(text_of(body)));
+    } else if (kind == Kind::detached) {
+        on_detached(child, decode<Detached>(text_of(body)));
+    } else {
+        callbacks_.message(node, kind, body);
+    }
+}
+
+void Root::on_attach(int child, Attach const& attach) {
+    perform(fences_.more_below(child, NodeSet(attach.nodes)));
+    for (int const node : attach.nodes) {
+        auto const orphan = orphans_.extract(node);
+        on_here(node);
+        if (!orphan) continue;
+        for (auto const& [kind, bytes] : orphan.mapped().waiting)
+            children_.at(child)->send(kind, 0, {bytes_of(bytes)});
+    }
+}
+
+void Root::on_detached(int child, Detached const& detached) {
+    auto const top = way(detached.child);
+    if (top != child) return;  // it is back by another way already
+    on_gone(detached.child, detached.why);
+}
+
+void Root::on_end(int child, std::string const& why) {
+    children_.erase(child);
+    if (!farewell_) return on_gone(child, why);
+    present_.erase(child);
+    callbacks_.left();
+}
+
+// The node itself is lost; those it led to will come back by another way, or be lost as well.
+void Root::on_gone(int node, std::string const& why) {
+    auto const top = way(node);
+    auto const below = tree_.subtree(node);
+    tree_.remove(node);
+    if (top == node) perform(fences_.child_gone(node));
+    else if (top) perform(fences_.below(*top, NodeSet(tree_.subtree(*top))));
+    present_.erase(node);
+    expected_.erase(node);
+    orphans_.erase(node);
+    for (int const orphan : below)
+        if (orphan != node && present_.contains(orphan) && !orphans_.contains(orphan))
+            orphans_[orphan].patience = loop_.after(orphan_patience, [this, orphan] {
+                on_gone(orphan, "its way to sinew run was lost, and it has not found another");
+            });
+    fail_fences({node}, why);
+    callbacks_.lost(node, why);
+}
+
+void Root::send(int to, Kind kind, std::initializer_list<std::span<std::byte const>> parts) {
+    std::int32_t const head = to;
+    std::string whole(text_of(head_bytes(head)));
+    for (auto const part : parts) whole += text_of(part);
+    auto const number = static_cast<std::uint8_t>(kind);
+    // Those on their way to another parent hear it when they are back.
+    for (auto& [orphan, state] : orphans_)
+        if (std::int32_t const node = orphan; to == everyone || to == node)
+            state.waiting.emplace_back(
+                number, std::string(text_of(head_bytes(node))) + whole.substr(sizeof node));
+    if (orphans_.contains(to)) return;
+    if (to == everyone) {
+        for (auto const& [node, link] : children_) link->send(number, 0, {bytes_of(whole)});
+    } else if (auto const top = way(to); top && children_.contains(*top)) {
+        children_.at(*top)->send(number, 0, {bytes_of(whole)});
+    }
+}
+
+void Root::restart_fences(std::uint32_t epoch, std::vector<int> const& members) {
+    fences_.restart(epoch, NodeSet(members));
+    for (auto const& [child, link] : children_)
+        perform(fences_.below(child, NodeSet(tree_.subtree(child))));
+}
+
+void Root::fail_fences(std::vector<int> const& nodes, std::string const& why) {
+    perform(fences_.fail(NodeSet(nodes), why));
+}
+
+void Root::perform(FenceNode::Actions const& actions) {
+    for (auto const& action : actions)
+        if (auto const* down = std::get_if<FenceNode::Down>(&action)) {
+            std::int32_t const to = everyone;
+            auto const bytes = encode_down(*down);
+            for (int const child : down->children)
+                if (auto const found = children_.find(child); found != children_.end())
+                    found->second->send(static_cast<std::uint8_t>(Kind::fence_down), 0,
+                                        {head_bytes(to), bytes});
+        }
+}
+
+}  // namespace sinew::launch

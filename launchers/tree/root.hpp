@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "launchers/tree/fence.hpp"
+#include "launchers/tree/protocol.hpp"
+#include "launchers/tree/tree.hpp"
+#include "src/wire/link.hpp"
+#include "src/wire/loop/loop.hpp"
+
+namespace sinew::launch {
+
+/// The top of the tree of agents: takes them in, gives each its place, brings messages to any of
+/// them and theirs to the job, and knows who is there.
+class Root {
+public:
+    struct Callbacks {
+        std::function<void(int node)> joined;
+        /// For good: its process or its host is gone, or it does not answer.
+        std::function<void(int node, std::string const& why)> lost;
+        /// After farewell(): its link ended, as it should.
+        std::function<void()> left;
+        std::function<void(int node, Kind kind, std::span<std::byte const> body)> message;
+    };
+
+    Root(wire::Loop& loop, wire::Address const& address, wire::Credentials credentials, int fanout,
+         Callbacks callbacks);
+    ~Root();
+
+    wire::Address const& address() const { return listener_.address(); }
+    /// This node may join from now on, in this incarnation only.
+    void expect(int node, std::uint32_t incarnation);
+    bool present(int node) const { return present_.contains(node); }
+    Hello const& hello(int node) const { return hellos_.at(node); }
+    std::set<int> const& present_nodes() const { return present_; }
+    /// Of each node in the tree, root_node for our own children.
+    std::vector<int> parents() const;
+
+    /// To one node, or to `everyone` that is there.
+    void send(int to, Kind kind, std::initializer_list<std::span<std::byte const>> parts);
+    /// A new epoch begins: these have ranks in it.
+    void restart_fences(std::uint32_t epoch, std::vector<int> const& members);
+    /// Ends the fences that wait for these.
+    void fail_fences(std::vector<int> const& nodes, std::string const& why);
+    /// From here on links end as they should.
+    void farewell() { farewell_ = true; }
+
+private:
+    void on_link(std::unique_ptr<wire::Link> link);
+    void on_first_message(int node, wire::Message const& message);
+    void on_hello(int node, std::span<std::byte const> body);
+    std::string refusal(int node, Hello const& hello) const;
+    void on_here(int node);
+    std::optional<int> way(int node) const;
+    void on_message(int child, wire::Message const& message);
+    void on_attach(int child, Attach const& attach);
+    void on_detached(int child, Detached const& detached);
+    void on_end(int child, std::string const& why);
+    void on_gone(int node, std::string const& why);
+    void perform(FenceNode::Actions const& actions);
+
+    wire::Loop& loop_;
+    Callbacks callbacks_;
+    TreeBuilder tree_;
+    FenceNode fences_;
+    std::map<int, std::uint32_t> expected_;
+    std::map<int, Hello> hellos_;
+    std::map<int, std::unique_ptr<wire::Link>> joining_;  ///< connected, not placed here
+    std::map<int, std::unique_ptr<wire::Link>> children_;
+    std::set<int> present_;  ///< have a way to us, or had one a moment ago
+    struct Orphan {
+        wire::Loop::Handle patience;
+        std::vector<std::pair<std::uint8_t, std::string>> waiting;  ///< messages for it
+    };
+    std::map<int, Orphan> orphans_;  ///< without a parent, until lost themselves
+    bool farewell_ = false;
+    wire::Listener listener_;
+};
+
+}  // namespace sinew::launch

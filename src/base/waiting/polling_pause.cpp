@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/base/waiting/polling_pause.hpp"
+
+#include <sched.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace sinew {
+namespace {
+
+using namespace std::chrono_literals;
+
+constexpr auto long_yield = 500us;  // a poll is never that long, a time slice always is
+constexpr auto nap = 20us;
+constexpr int fewest_naps = 16, most_naps = 1024;
+
+}  // namespace
+
+bool PollingPause::naps() {
+    if (left_ == 0) return false;
+    --left_;
+    return true;
+}
+
+void PollingPause::yielded(std::chrono::nanoseconds took) {
+    if (took < long_yield) {
+        next_ = fewest_naps;
+        return;
+    }
+    left_ = next_;
+    next_ = std::min(2 * next_, most_naps);
+}
+
+void pause_between_polls() {
+    thread_local PollingPause pause;
+    if (pause.naps()) {
+        std::this_thread::sleep_for(nap);
+        return;
+    }
+    auto const before = std::chrono::steady_clock::now();
+    ::sched_yield();
+    pause.yielded(std::chrono::steady_clock::now() - before);
+}
+
+}  // namespace sinew

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/collective/collective_execution.hpp"
+
+#include <cstring>
+#include <numeric>
+
+#include <sinew/error.hpp>
+
+#include "src/base/text.hpp"
+
+namespace sinew::detail {
+
+namespace {
+
+using collectives::Arguments;
+using collectives::Blocks;
+using collectives::Shape;
+using C = Collective;
+
+void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
+    if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
+}
+
+class CollectiveExecution {
+public:
+    CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
+                        collectives::Scratch& scratch, Invocation const& call, bool& under_way)
+        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), under_way_(under_way),
+          rank_(channel.rank()), size_(static_cast<std::size_t>(channel.size())),
+          element_(call.in.type.size()) {
+        if (!reads()) element_ = call.out.type.size();
+        args_.in = static_cast<std::byte const*>(call.in.data);
+        args_.out = static_cast<std::byte*>(call.out.data);
+        args_.element = element_;
+        args_.root = call.root;
+        args_.scratch = &scratch;
+        args_.segment = tuner.model().segment;
+        args_.window = tuner.model().window;
+    }
+
+    void run() {
+        prepare();
+        if (call_.reduces()) {
+            collectives::Reducer const reduce(call_.op, call_.in.type);
+            args_.reduce = &reduce;
+            shape_.commutative = reduce.commutative();
+            run_algorithm();
+        } else {
+            run_algorithm();
+        }
+        finish();
+    }
+
+private:
+    bool at_root() const { return rank_ == call_.root; }
+    bool reads() const {
+        return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
+    }
+    std::size_t bytes(std::size_t count) const { return count * element_; }
+
+    void run_algorithm() {
+        shape_.ranks = channel_.size();
+        collectives::Algorithm const& algorithm = choose();
+        under_way_ = true;
+        algorithm.run(channel_, args_);
+    }
+
+    collectives::Algorithm const& choose() {
+        if (call_.options.algorithm.empty())
+            return tuner_.choose(call_.collective, shape_,
+                                 call_.reduces() && call_.op.order_matters(call_.in.type));
+        collectives::Algorithm const& asked =
+            collectives::find_algorithm(call_.collective, call_.options.algorithm);
+        if (!asked.applies(shape_))
+            throw UsageError(text("algorithm ", asked.name, " cannot do ", call_.text(), " on ",
+                                  size_, " ranks (", asked.suits, "). Leave the choice to sinew"));
+        return asked;
+    }
+
+    Blocks cut(Parts const& parts) {
+        if (!parts.offsets.empty()) return Blocks::listed(parts.counts, parts.offsets, element_);
+        auto const packed = scratch_.take_array<std::size_t>(size_);
+        std::exclusive_scan(parts.counts.begin(), parts.counts.end(), packed.begin(),
+                            std::size_t{0});
+        return Blocks::listed(parts.counts, packed, element_);
+    }
+    void equal_blocks(std::size_t count_of_one) {
+        args_.count = count_of_one;
+        args_.blocks = Blocks::equal(count_of_one, element_);
+        shape_.count = count_of_one * size_;
+        shape_.bytes = bytes(shape_.count);
+    }
+    void whole(std::size_t count) {
+        args_.count = shape_.count = count;
+        shape_.bytes = bytes(count);
+    }
+    std::byte* own_out() const { return args_.out + args_.blocks[rank_].offset; }
+
+    void prepare() {
+        switch (call_.collective) {
+            case C::allreduce:
+            case C::reduce:
+            case C::scan:
+            case C::exscan:
+                whole(call_.in.count);
+                break;
+            case C::broadcast:
+                whole(call_.out.count);
+                break;
+            case C::reduce_scatter_block:
+                prepare_reduce_scatter_block();
+                break;
+            case C::reduce_scatter:
+                prepare_reduce_scatter();
+                break;
+            case C::allgather:
+                equal_blocks(call_.in_place ? call_.out.count / size_ : call_.in.count);
+                place_own_block();
+                break;
+            case C::allgatherv:
+                prepare_allgatherv();
+                break;
+            case C::gather:
+                equal_blocks(call_.in_place && at_root() ? call_.out.count / size_
+                                                         : call_.in.count);
+                if (at_root()) place_own_block();
+                break;
+            case C::gatherv:
+                if (at_root()) {
+                    args_.blocks = cut(call_.parts);
+                    place_own_block();
+                } else {
+                    args_.count = call_.in.count;
+                }
+                break;
+            case C::scatter:
+                equal_blocks(at_root() && call_.in_place ? call_.in.count / size_
+                                                         : call_.out.count);
+                if (at_root()) take_own_block();
+                break;
+            case C::scatterv:
+                if (at_root()) {
+                    args_.blocks = cut(call_.parts);
+                    take_own_block();
+                } else {
+                    args_.count = call_.out.count;
+                }
+                break;
+            case C::alltoall:
+                prepare_alltoall();
+                break;
+            case C::alltoallv:
+                prepare_alltoallv();
+                break;
+            case C::barrier:
+                break;
+        }
+    }
+
+    void prepare_reduce_scatter_block() {
+        equal_blocks(call_.in.count / size_);
+        if (call_.in_place) args_.out = scratch_.take(bytes(args_.count)).data();
+    }
+    void prepare_reduce_scatter() {
+        args_.blocks = cut(call_.parts);
+        sum_counts();
+        if (call_.in_place) args_.out = scratch_.take(args_.blocks[rank_].bytes).data();
+    }
+    void prepare_allgatherv() {
+        args_.blocks = cut(call_.parts);
+        sum_counts();
+        place_own_block();
+    }
+    void prepare_alltoall() {
+        equal_blocks(call_.in.count / size_);
+        args_.sent = args_.blocks;
+        if (call_.in_place) copy_input();
+    }
+    void prepare_alltoallv() {
+        args_.blocks = cut(call_.parts);
+        // Sizes differ from rank to rank: the choice must not depend on them.
+        if (call_.in_place) {
+            args_.sent = args_.blocks;
+            copy_input();
+        } else {
+            args_.sent = cut(call_.sent);
+        }
+    }
+
+    void sum_counts() {
+        shape_.count =
+            std::accumulate(call_.parts.counts.begin(), call_.parts.counts.end(), std::size_t{0});
+        shape_.bytes = bytes(shape_.count);
+    }
+    void place_own_block() {
+        if (!call_.in_place) copy_bytes(own_out(), args_.in, call_.in.bytes());
+    }
+    void take_own_block() {
+        if (!call_.in_place)
+            copy_bytes(args_.out, args_.in + args_.blocks[rank_].offset, args_.blocks[rank_].bytes);
+    }
+    void copy_input() {
+        auto const room = scratch_.take(call_.in.bytes());
+        copy_bytes(room.data(), args_.in, room.size());
+        args_.in = room.data();
+    }
+
+    void finish() {
+        bool const scatters =
+            call_.collective == C::reduce_scatter || call_.collective == C::reduce_scatter_block;
+        if (scatters && call_.in_place)
+            copy_bytes(static_cast<std::byte*>(call_.out.data), args_.out,
+                       args_.blocks[rank_].bytes);
+        if (!call_.reduces() || call_.op.kind() != ReduceOp::Kind::average || !has_result()) return;
+        std::size_t const count = scatters ? args_.blocks[rank_].bytes / element_ : args_.count;
+        collectives::scale_by_ranks(call_.out.data, count, call_.out.type, averaged_ranks());
+    }
+    bool has_result() const {
+        if (call_.collective == C::reduce) return at_root();
+        return call_.collective != C::exscan || rank_ > 0;
+    }
+    /// A scan's average is over the ranks that it has taken in.
+    int averaged_ranks() const {
+        if (call_.collective == C::scan) return rank_ + 1;
+        return call_.collective == C::exscan ? rank_ : channel_.size();
+    }
+
+    collectives::Channel& channel_;
+    collectives::Tuner& tuner_;
+    collectives::Scratch& scratch_;
+    Invocation const& call_;
+    bool& under_way_;
+    int rank_;
+    std::size_t size_;
+    std::size_t element_;
+    Arguments args_;
+    Shape shape_;
+};
+
+/// A reduction of 16-bit floats whose partial results would be rounded at every step is carried out
+/// on f32 instead, and rounded once.
+bool needs_wider(Invocation const& call) {
+    if (!call.reduces() || !call.in.type.is_16_bit_float()) return false;
+    auto const kind = call.op.kind();
+    return kind == ReduceOp::Kind::sum || kind == ReduceOp::Kind::prod ||
+           kind == ReduceOp::Kind::average;
+}
+
+void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
+                   collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
+    DataType const f32 = DataType::Kind::f32;
+    bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
+    auto const floats = [&](std::size_t count) {
+        return reinterpret_cast<float*>(scratch.take(count * sizeof(float)).data());
+    };
+    float* const in = floats(call.in.count);
+    collectives::widen(in, call.in.data, call.in.count, call.in.type);
+    Invocation wide = call;
+    wide.in = {in, call.in.count, f32};
+    std::size_t const out_count = has_out ? call.out.count : 0;
+    float* const out = call.in_place ? in : floats(out_count);
+    wide.out = {out, out_count, f32};
+    CollectiveExecution(channel, tuner, scratch, wide, under_way).run();
+    if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
+    std::size_t results = call.out.count;
+    if (call.in_place && call.collective == C::reduce_scatter_block)
+        results /= static_cast<std::size_t>(channel.size());
+    if (call.in_place && call.collective == C::reduce_scatter)
+        results = call.parts.counts[static_cast<std::size_t>(channel.rank())];
+    collectives::narrow(call.out.data, out, results, call.out.type);
+}
+
+}  // namespace
+
+void perform(collectives::Channel& channel, collectives::Tuner& tuner,
+             collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
+    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call, under_way);
+    else CollectiveExecution(channel, tuner, scratch, call, under_way).run();
+}
+
+collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
+                                                 Invocation const& call) {
+    // Where each rank knows its own sizes alone, the choice does not look at them.
+    bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
+                           call.collective == C::alltoallv || call.collective == C::barrier;
+    DataType const type = needs_wider(call) ? DataType(DataType::Kind::f32) : call.in.type;
+    Shape const shape{.ranks = ranks,
+                      .bytes = own_sizes ? 0 : call.in.count * type.size(),
+                      .count = own_sizes ? 0 : call.in.count,
+                      .commutative = !call.reduces() || call.op.commutative()};
+    return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/progress/progress_policy.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include <sinew/error.hpp>
+
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/base/waiting/polling_pause.hpp"
+
+namespace sinew::detail {
+
+using namespace std::chrono_literals;
+
+namespace {
+
+constexpr auto look_interval = 5ms;
+/// Yields are cheap beside a clock and a probe: look at the clock only once in so many.
+constexpr int rounds_per_clock = 16;
+constexpr auto nap = 20us;
+/// A wait that nobody polled for longer than this counts as this long: the process was stopped, or
+/// the application computed where the library has no thread, and the peers are not to blame.
+constexpr auto longest_counted = 1s;
+
+}  // namespace
+
+void ProgressPolicy::idle(int round, collectives::Channel const& channel) {
+    idle(round, channel.waiting_for(), channel.current_step(), channel.steps());
+}
+
+void ProgressPolicy::idle(int round, int peer, int step, int steps) {
+    pause(round);
+    if (operation_ == nullptr && round % rounds_per_clock != 0 && round < pace_.yields) return;
+    auto const now = Clock::now();
+    if (start_ == Clock::time_point{}) {
+        start_ = seen_ = now;
+        next_look_ = now + look_interval;
+    }
+    count(now, round == 0);
+    if (now < next_look_) return;
+    next_look_ = now + look_interval;
+    look_around(peer, step, steps);
+}
+
+void ProgressPolicy::count(Clock::time_point now, bool progressed) {
+    // A non-blocking message has all the time until somebody waits for it.
+    bool const idle = operation_ != nullptr && !in_collective_ && !operation_->awaited();
+    if (progressed || idle) {
+        waited_ = forgiven_ = {};
+        all_came_ = false;
+    } else waited_ += std::min<Clock::duration>(now - seen_, longest_counted);
+    seen_ = now;
+}
+
+void ProgressPolicy::pause(int round) {
+    if (operation_ != nullptr) {
+        if (round == 0) engine_.note_progress();
+        operation_->suspend();
+        return;
+    }
+    engine_.drive();  // where nobody else does: other operations must get on while this one waits
+    if (round < pace_.yields) pause_between_polls();
+    else std::this_thread::sleep_for(nap);
+}
+
+void ProgressPolicy::look_around(int peer, int step, int steps) {
+    watch_.poll();
+    auto const now = Clock::now();
+    if (auto const trouble = watch_.trouble())
+        throw PeerLost(text(waits(now, " stopped after ", peer, step, steps), " (", *trouble,
+                            "). This communicator is lost"));
+    if (waited_ - forgiven_ > deadlines_.silent) decide(now, peer, step, steps);
+}
+
+/// The time is over: ranks that live and are only late get more of it.
+void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps) {
+    FailureDetector::Findings const findings = watch_.investigate(in_collective_, peer);
+    // Who has come only now may not have got to its messages. If they do not come either, nobody is
+    // late any more: something is wrong.
+    bool const just_came = findings.all_came && !std::exchange(all_came_, true);
+    if ((!findings.only_late && !just_came) || waited_ > deadlines_.late)
+        throw Timeout(
+            text(waits(now, " stopped after ", peer, step, steps), " (", findings.text,
+                 "). Are they alive? SINEW_TIMEOUT sets the deadline",
+                 findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
+    forgiven_ = waited_;
+    if (findings.only_late && findings.speaks && !std::exchange(warned_, true))
+        log_warning(text(waits(now, " has waited for ", peer, step, steps), " (", findings.text,
+                         "). All ranks answer, so it goes on waiting; SINEW_LATE_TIMEOUT sets for "
+                         "how long"));
+}
+
+std::string ProgressPolicy::subject() const { return text(watch_.self_text(), ": ", what_()); }
+
+std::string ProgressPolicy::waits(Clock::time_point now, char const* how, int peer, int step,
+                                  int steps) const {
+    auto const seconds = [](Clock::duration time) {
+        double const exact = std::chrono::duration<double>(time).count();
+        return static_cast<double>(static_cast<long>(exact * 100)) / 100;
+    };
+    std::string words = text(subject(), how, seconds(now - start_), " s");
+    if (waited_ + longest_counted < now - start_)
+        words += text(", ", seconds(waited_), " s of them without progress");
+    if (peer >= 0) words += ", waiting for " + watch_.rank_text(peer);
+    if (steps > 0) words += text(" at step ", step, " of ", steps);
+    return words;
+}
+
+}  // namespace sinew::detail

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "collectives/channel.hpp"
+#include "src/base/waiting/deadlines.hpp"
+#include "src/comm/progress/engine.hpp"
+#include "src/comm/progress/failure_detector.hpp"
+
+namespace sinew::detail {
+
+/// How one operation waits: in the caller's thread it spins, yields, then naps; in a fiber it lets
+/// the other operations run. Either way it looks after the deadline and the peers now and then.
+class ProgressPolicy final : public collectives::WaitPolicy {
+public:
+    struct Pace {
+        int spins;   ///< polls before the first yield
+        int yields;  ///< before the first nap
+    };
+
+    /// `what`: the operation in words, called only when it failed. `operation`: the fiber it runs in,
+    /// or null. `in_collective` as in FailureDetector::investigate.
+    ProgressPolicy(FailureDetector& watch, Engine& engine, Operation* operation,
+                   Deadlines const& deadlines, Pace pace, bool in_collective,
+                   std::function<std::string()> what)
+        : watch_(watch), engine_(engine), operation_(operation), deadlines_(deadlines), pace_(pace),
+          in_collective_(in_collective), what_(std::move(what)) {}
+
+    int spins() const override { return operation_ != nullptr ? 1 : pace_.spins; }
+    void idle(int round, collectives::Channel const& channel) override;
+    std::string subject() const override;
+    std::string name_of(int rank) const override { return watch_.rank_text(rank); }
+    /// As `idle` for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
+    void idle(int round, int peer, int step, int steps);
+
+private:
+    using Clock = std::chrono::steady_clock;
+
+    void pause(int round);
+    void look_around(int peer, int step, int steps);
+    void count(Clock::time_point now, bool progressed);
+    void decide(Clock::time_point now, int peer, int step, int steps);
+    std::string waits(Clock::time_point now, char const* how, int peer, int step, int steps) const;
+
+    FailureDetector& watch_;
+    Engine& engine_;
+    Operation* operation_;
+    Deadlines deadlines_;
+    Pace pace_;
+    bool in_collective_;
+    std::function<std::string()> what_;
+    Clock::time_point start_{};  // of the first wait that lasted
+    Clock::time_point seen_{};   // when it was polled last
+    Clock::time_point next_look_{};
+    Clock::duration waited_{};    // since the last progress
+    Clock::duration forgiven_{};  // of that, when the others were last found to be only late
+    bool warned_ = false;
+    bool all_came_ = false;  // already when the time was over last
+};
+
+}  // namespace sinew::detail

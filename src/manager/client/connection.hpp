@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/manager/client/pending_reply.hpp"
+#include "src/manager/protocol.hpp"
+#include "src/manager/restart/incarnation.hpp"
+#include "src/process/rpc/process_address.hpp"
+
+namespace sinew::manager {
+
+class Server;
+
+/// One manager as this process calls it, and the calls under way.
+/// Everything with the guard held.
+class Connection : public std::enable_shared_from_this<Connection> {
+public:
+    /// `peer`: null where it is this process itself, which `server` serves.
+    Connection(process::Messenger& messenger, process::ProcessAddress address,
+               std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending,
+               std::shared_ptr<Incarnation const> line = nullptr);
+    Connection(Connection const&) = delete;
+
+    /// Sends a call, or a question. Waits while there are too many under way, unless in a callback.
+    /// `bytes` of a call begin with a CallHead, whose `sequence` is drawn from `row` when it is its
+    /// turn.
+    std::shared_ptr<PendingReply> call(process::Lock& lock, Op op, ObjectId object,
+                                       detail::TaskEntry const* method, Writer& bytes,
+                                       std::uint64_t& row, std::uint32_t gives = 0);
+    /// A call of what `target` will give. Null: that is there by now.
+    std::shared_ptr<PendingReply> follow(process::Lock& lock,
+                                         std::shared_ptr<PendingReply> const& target,
+                                         PipelinedCall pipelined, Writer& bytes);
+    /// `target` is ready: what was to be called of its result is called where that is.
+    void pass_on(PendingReply& target);
+    /// Calls what another manager was to call, without waiting.
+    void call_instead(ObjectId object, std::uint64_t& row, PipelinedCall const& pipelined);
+    /// Any time, also without the guard. `unused`: an object that was made for nobody.
+    void forget_later(std::uint64_t number, ObjectId unused);
+    std::shared_ptr<PendingReply> ask(process::Lock& lock, Op op, ObjectId object,
+                                      std::span<std::byte const> bytes);
+    /// What is not answered.
+    void tell(Op op, ObjectId object, std::uint64_t number = 0,
+              std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
+    void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
+    void withdraw(ObjectId object, std::uint64_t number) { tell(Op::recall, object, number); }
+
+    /// Of a manager of another session, when it has said who it is.
+    void introduce(process::ProcessAddress const& itself);
+
+    void message(process::Message const& message);
+    std::exception_ptr lost_error(PendingReply const& call, bool maybe_executed) const;
+    void lost(std::string const& why);
+
+    process::Messenger& messenger() { return messenger_; }
+    process::ProcessAddress const& address() const { return address_; }
+    std::string const& name() const { return address_.name; }
+    bool here() const { return peer_ == nullptr; }
+    bool is_lost() const { return !why_lost_.empty(); }
+    std::string const& why_lost() const { return why_lost_; }
+    std::size_t most_pending() const { return most_pending_; }
+    /// Null: it is not started anew when it dies.
+    std::shared_ptr<Incarnation const> const& line() const { return line_; }
+    void set_line(std::shared_ptr<Incarnation const> line) { line_ = std::move(line); }
+    /// There will be no other process of it.
+    void set_last() { is_last_ = true; }
+    /// How its process died, as its supervisor knows it.
+    void set_cause(std::string const& cause);
+
+private:
+    /// For a call under way, then for another. A call's number: which slot, and how many there were
+    /// in it before.
+    struct Slot {
+        std::shared_ptr<PendingReply> pending;  ///< null: of a one-way call
+        std::size_t bytes = 0;
+        std::uint32_t round = 0;
+        bool taken = false;
+    };
+    struct Entered {
+        std::shared_ptr<PendingReply> pending;
+        std::uint64_t number = 0;
+    };
+    void wait_for_room(process::Lock& lock);
+    Entered enter(Op op, ObjectId object, detail::TaskEntry const* method, std::size_t bytes);
+    void send(process::Lock& lock, Op op, ObjectId object, std::uint64_t number,
+              std::span<std::byte const> bytes, std::uint32_t gives = 0);
+    void refuse_large(process::Lock const& lock, detail::TaskEntry const& method,
+                      std::size_t bytes) const;
+    void send_forgotten();
+    bool is_answered_there(PendingReply const& target) const;
+    /// Ends the use of a slot. Null: that of a one-way call, of a call that is answered elsewhere, or
+    /// of none.
+    std::shared_ptr<PendingReply> vacate(std::uint32_t index, std::uint64_t round);
+    void answer(PendingReply& pending, process::Message const& message);
+    void expect_no_answer(PipelinedCall const& pipelined);
+
+    process::Messenger& messenger_;
+    process::ProcessAddress address_;
+    std::shared_ptr<process::Peer> const peer_;
+    Server* const server_;
+    std::size_t const most_pending_;
+    std::shared_ptr<Incarnation const> line_;
+    bool is_last_ = false;
+    std::string why_lost_, cause_;
+    std::vector<Slot> slots_;
+    std::vector<std::uint32_t> free_;  ///< of them
+    std::size_t under_way_ = 0, bytes_ = 0;
+    std::size_t waiting_ = 0;  ///< threads, for room
+    std::condition_variable room_;
+    std::atomic<bool> any_forgotten_{false};
+    std::mutex forgotten_guard_;
+    std::vector<std::pair<std::uint64_t, ObjectId>> forgotten_;
+};
+
+}  // namespace sinew::manager

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace sinew::manager {
+
+/// A process that calls, as its manager counts them.
+using Client = std::uint64_t;
+/// An object of one manager. 0 is none.
+using ObjectId = std::uint64_t;
+
+}  // namespace sinew::manager

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <sinew/manager/persistence.hpp>
+#include <sinew/task/encoding.hpp>
+
+#include "src/process/rpc/process_address.hpp"
+
+namespace sinew::manager {
+
+/// Of a process of a manager that is started anew when it dies: which one it is, and who makes the next.
+/// Handles carry it, so that they find that.
+struct Incarnation {
+    process::ProcessAddress supervisor;
+    std::uint64_t lineage = 0;  ///< of its supervisor's managers
+    std::uint32_t incarnation = 0, most_restarts = 0;
+    Checkpoints checkpoints = {};
+    /// By which the supervisor and the process know each other's messages; not in handles.
+    std::uint64_t key = 0;
+
+    /// There will be no other process.
+    bool is_last() const { return incarnation >= most_restarts; }
+
+    void encode_to(Writer& writer) const {
+        supervisor.encode_to(writer);
+        encode(writer, lineage);
+        encode(writer, incarnation);
+        encode(writer, most_restarts);
+        encode(writer, checkpoints.every_calls);
+        encode(writer, static_cast<std::int64_t>(checkpoints.interval.count()));
+    }
+    static Incarnation decode_from(Reader& reader) {
+        Incarnation line;
+        line.supervisor = process::ProcessAddress::decode_from(reader);
+        line.lineage = decode<std::uint64_t>(reader);
+        line.incarnation = decode<std::uint32_t>(reader);
+        line.most_restarts = decode<std::uint32_t>(reader);
+        line.checkpoints.every_calls = decode<std::uint64_t>(reader);
+        line.checkpoints.interval = std::chrono::nanoseconds(decode<std::int64_t>(reader));
+        return line;
+    }
+};
+
+}  // namespace sinew::manager

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "src/manager/ids.hpp"
+
+namespace sinew::manager {
+
+/// What a manager's supervisor keeps of its objects, so that they can be made again in another process:
+/// how they were made, their names, and the last state that they gave. Without threads, links or time.
+class SnapshotStore {
+public:
+    using Bytes = std::vector<std::byte>;
+    struct Entry {
+        std::uint64_t supervisor = 0;  ///< detail::TaskId; 0: only its state has arrived so far
+        std::uint64_t parallel = 1;
+        bool detached = false;
+        std::set<std::string> names;
+        std::shared_ptr<Bytes const> arguments;
+        std::uint64_t file = 0;     ///< its number in the supervisor's folder; 0: it is not there
+        std::uint64_t version = 0;  ///< of the state
+        std::shared_ptr<Bytes const> state;
+    };
+
+    void made(ObjectId object, std::uint64_t supervisor, std::uint64_t parallel, Bytes arguments);
+    void detached(ObjectId object) { entries_[object].detached = true; }
+    void named(ObjectId object, std::string name);
+    /// Of several, the one of the highest version counts, however they arrive.
+    void state(ObjectId object, std::uint64_t version, Bytes state);
+    void ended(ObjectId object) { entries_.erase(object); }
+    /// Of an earlier supervisor. It gets an id that no object of this one's has.
+    void take_up(Entry entry);
+
+    /// The process they came from is dead: what had not wholly arrived never will, and the next one
+    /// counts its versions anew.
+    void restart();
+    /// Those that can be made again.
+    std::map<ObjectId, Entry> const& entries() const { return entries_; }
+    /// Null: there is none.
+    Entry* find(ObjectId object);
+
+private:
+    std::map<ObjectId, Entry> entries_;
+};
+
+}  // namespace sinew::manager

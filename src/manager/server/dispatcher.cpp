@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/server/dispatcher.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+namespace sinew::manager {
+namespace {}  // namespace
+
+ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId again) {
+    auto const id = again != 0 ? again : ids_ + 1;
+    ids_ = std::max(ids_, id);
+    auto& object = objects_[id];
+    object.parallel = std::max(1U, parallel);
+    object.type = type;
+    object.holders.insert(making.client);
+    object.calls.push_back(std::move(making));
+    list(id, object);
+    return id;
+}
+
+bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call, process::Reservation place) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    auto& object = found->second;
+    auto& row = object.rows[call.client];
+    return enqueue(id, object, row, sequence, std::move(call), std::move(place));
+}
+
+ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                        Client holder) {
+    auto const id = ++ids_;
+    auto& object = objects_[id];
+    object.parallel = std::max(1U, parallel);
+    object.type = type;
+    object.made = true;
+    object.instance = std::move(instance);
+    object.holders.insert(holder);
+    return id;
+}
+
+bool Core::append(ObjectId id, Call call) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.calls.push_back(std::move(call));
+    list(id, found->second);
+    return true;
+}
+
+void Core::skip(ObjectId id, Client client, std::uint64_t sequence, process::Reservation place) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return;
+    auto& row = found->second.rows[client];
+    enqueue(id, found->second, row, sequence, std::nullopt, std::move(place));
+}
+
+bool Core::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
+                   std::optional<Call> call, process::Reservation place) {
+    if (sequence < row.next) return false;
+    if (sequence > row.next)
+        return row.early.emplace(sequence, Early{std::move(call), std::move(place)}).second;
+    ++row.next;
+    if (call) object.calls.push_back(std::move(*call));
+    for (auto first = row.early.begin(); first != row.early.end() && first->first == row.next;
+         first = row.early.erase(first)) {
+        ++row.next;
+        if (first->second.call) object.calls.push_back(std::move(*first->second.call));
+    }
+    list(id, object);
+    return true;
+}
+
+// In the row of those that have something to do.
+void Core::list(ObjectId id, Object& object) {
+    // Until it is made, nothing runs beside its making.
+    unsigned const limit = object.made ? object.parallel : 1;
+    bool const destroy = object.calls.empty() && object.batches.empty() && !wanted(object);
+    if (object.listed || object.batches.size() >= limit || (object.calls.empty() && !destroy))
+        return;
+    object.listed = true;
+    turns_.push_back(id);
+}
+
+bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    auto& object = found->second;
+    auto const is_it = [&](Call const& each) {
+        return each.client == client && each.number == number;
+    };
+    if (std::erase_if(object.calls, is_it) > 0) return true;
+    for (auto& [sequence, early] : object.rows[client].early) {
+        if (!early.call || !is_it(*early.call)) continue;
+        early.call.reset();  // those behind it have their turn all the same
+        return true;
+    }
+    if (auto const ended = end_wait(id, object, client, number)) return *ended;
+    for (auto const& batch : object.batches)
+        for (std::size_t i = 0; i < batch->size(); ++i) {
+            if (!is_it((*batch)[i])) continue;
+            if (batch->claim(i)) return true;
+            batch->withdraw(i);
+            return false;
+        }
+    return false;
+}
+
+bool Core::hold(ObjectId id, Client client) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.holders.insert(client);
+    found->second.rows.erase(client);
+    return true;
+}
+
+void Core::release(ObjectId id, Client client) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return;
+    found->second.holders.erase(client);
+    found->second.rows.erase(client);
+    list(id, found->second);
+}
+
+bool Core::detach(ObjectId id) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end()) return false;
+    found->second.detached = true;
+    return true;
+}
+
+void Core::lost(Client client) {
+    for (auto& [id, object] : objects_) {
+        auto const dropped = [client](Call const& each) {
+            return each.client == client && !each.oneway && !each.makes &&
+                   each.notice == ObjectEvent::none;
+        };
+        std::erase_if(object.calls, dropped);
+        for (auto const& batch : object.batches)
+            for (std::size_t i = 0; i < batch->size(); ++i)
+                if (dropped((*batch)[i])) batch->claim(i);
+        object.rows.erase(client);
+        object.holders.erase(client);
+        lose_postponed(object, client);
+        list(id, object);
+    }
+}
+
+std::vector<Dropped> Core::drop_all() {
+    std::vector<Dropped> dropped;
+    ended_ = true;
+    for (auto& [id, object] : objects_) {
+        for (auto const& [key, call] : object.postponed)
+            if (call->claim()) dropped.push_back({call->client, call->number, true});
+        object.postponed.clear();
+        for (auto const& batch : object.batches)
+            for (std::size_t i = 0; i < batch->size(); ++i)
+                if (batch->claim(i)) drop((*batch)[i], dropped);
+        drop_waiting(object, dropped);
+    }
+    return dropped;
+}
+
+void Core::drop(Call const& call, std::vector<Dropped>& dropped) {
+    if (call.notice == ObjectEvent::none) dropped.push_back({call.client, call.number});
+}
+
+void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
+    for (auto const& call : object.calls) drop(call, dropped);
+    object.calls.clear();
+    for (auto const& [client, row] : object.rows)
+        for (auto const& [sequence, early] : row.early)
+            if (early.call) drop(*early.call, dropped);
+    object.rows.clear();
+}
+
+bool Core::publish(ObjectId id, std::string const& name) {
+    auto const found = objects_.find(id);
+    if (found == objects_.end() || !names_.emplace(name, id).second) return false;
+    found->second.detached = true;
+    return true;
+}
+
+std::optional<Core::Published> Core::find(std::string const& name) const {
+    auto const named = names_.find(name);
+    if (named == names_.end()) return std::nullopt;
+    return Published{named->second, objects_.at(named->second).type};
+}
+
+std::optional<Work> Core::take(std::size_t in_a_row) {
+    while (!turns_.empty()) {
+        auto const id = turns_.front();
+        turns_.pop_front();
+        auto& object = objects_.at(id);
+        object.listed = false;
+        Work work{id, object.instance, nullptr, object.parallel == 1};
+        if (object.calls.empty()) {
+            if (!object.batches.empty() || wanted(object))
+                continue;  // it was wanted again, or emptied
+            objects_.erase(id);
+            return work;
+        }
+        std::size_t const most = object.made && object.parallel == 1 ? in_a_row : 1;
+        std::vector<Call> calls;
+        calls.reserve(std::min(most, object.calls.size()));
+        while (!object.calls.empty() && calls.size() < most) {
+            calls.push_back(std::move(object.calls.front()));
+            object.calls.pop_front();
+            if (calls.back().notice == ObjectEvent::withdrawn) object.withdrawn_noted = false;
+        }
+        work.calls = object.batches.emplace_back(std::make_shared<Batch>(std::move(calls)));
+        list(id, object);
+        return work;
+    }
+    return std::nullopt;
+}
+
+std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> instance) {
+    auto const id = work.object;
+    auto& object = objects_.at(id);
+    std::erase(object.batches, work.calls);
+    if (!object.made) {
+        if (!instance) {
+            std::vector<Dropped> unmade;
+            drop_waiting(object, unmade);
+            std::erase_if(names_, [id](auto const& each) { return each.second == id; });
+            if (object.listed) std::erase(turns_, id);
+            objects_.erase(id);
+            return unmade;
+        }
+        object.made = true;
+        object.instance = std::move(instance);
+    }
+    list(id, object);
+    return {};
+}
+
+std::vector<std::shared_ptr<void>> Core::take_all() {
+    std::vector<std::shared_ptr<void>> instances;
+    for (auto& [id, object] : objects_) instances.push_back(std::move(object.instance));
+    objects_.clear();
+    names_.clear();
+    turns_.clear();
+    return instances;
+}
+
+bool Core::is_a(ObjectId id, char const* type) const {
+    auto const found = objects_.find(id);
+    return found == objects_.end() ||
+           found->second.type == type ||  // as mostly, but not across libraries
+           (type != nullptr && std::strcmp(found->second.type, type) == 0);
+}
+
+std::size_t Core::waiting() const {
+    std::size_t sum = 0;
+    for (auto const& [id, object] : objects_) sum += object.calls.size();
+    return sum;
+}
+
+}  // namespace sinew::manager

@@ -1,0 +1,279 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/manager/server/server.hpp"
+
+#include <algorithm>
+#include <sinew/detail/task.hpp>
+#include <sinew/remote_error.hpp>
+#include <utility>
+
+#include "src/base/text.hpp"
+#include "src/manager/server/checkpoint_client.hpp"
+
+namespace sinew::manager {
+namespace {
+
+std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
+    return process::take_value<CallHead>(bytes);
+}
+
+}  // namespace
+
+Server::Server(Messenger& messenger, std::function<void(Message const&)> answer_here)
+    : messenger_(messenger), answer_here_(std::move(answer_here)) {}
+
+Server::~Server() = default;
+
+Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
+    auto& found = callers_[peer.get()];
+    if (found.number == 0) {
+        found.number = ++clients_;
+        found.peer = peer;
+        // Until it has said that it is of the same build.
+        found.refused = peer != nullptr && peer->trust() == process::PeerTrust::inbound_client;
+        peers_.emplace(found.number, peer);
+    }
+    return found;
+}
+
+void Server::message(std::shared_ptr<Peer> const& peer, Message const& message) {
+    if (is_from_supervisor(message.head.op)) {
+        if (peer && peer->trust() == process::PeerTrust::same_session) from_supervisor(message);
+        return wake();
+    }
+    auto& from = caller(peer);
+    if (static_cast<Op>(message.head.op) == Op::hello) {
+        auto const& ours = detail::program_identity().text;
+        from.refused = peer != nullptr && text_of(message.bytes) != ours;
+        return;
+    }
+    if (from.refused || stopping_) return give_up(from, message);
+    serve(from, message);
+    wake();
+}
+
+void Server::serve(Caller& from, Message const& message) {
+    auto const id = message.head.id;
+    auto const number = message.head.number;
+    if (message.head.epoch == gives_object)
+        promises_.expect(from.number, number, static_cast<Op>(message.head.op) == Op::create,
+                         reserve(from, each_entry));
+    switch (static_cast<Op>(message.head.op)) {
+        case Op::follow:
+        case Op::follow_oneway:
+            return follow(from, message);
+        case Op::forget:
+            return promises_.forget(from.number, number);
+        case Op::create:
+            return create(from, message);
+        case Op::call:
+        case Op::oneway:
+            return call(from, message);
+        case Op::skip: {
+            auto bytes = message.bytes;
+            if (auto const head = take_head(bytes))
+                core_.skip(id, from.number, head->sequence, reserve(from, each_entry));
+            return;
+        }
+        case Op::cancel:
+            return cancel(from, message);
+        case Op::recall:
+            return recall(from, message);
+        case Op::hold:
+            core_.hold(id, from.number);
+            return;
+        case Op::release:
+            return core_.release(id, from.number);
+        case Op::detach:
+            return detach(from, message);
+        case Op::publish:
+            return publish(from, message);
+        case Op::checkpoint:
+            return checkpoint(from, message);
+        case Op::lookup:
+            return lookup(from, message);
+        case Op::meet: {
+            Writer address;
+            messenger_.own_address().encode_to(address);
+            return answer(from, Op::value, number, address.bytes());
+        }
+        default:
+            return;
+    }
+}
+
+// Everything but `hello`, where nothing may be called: those who wait for an answer have one.
+void Server::give_up(Caller const& from, Message const& message) {
+    auto const op = static_cast<Op>(message.head.op);
+    if (op == Op::skip || op == Op::cancel || op == Op::recall || op == Op::hold ||
+        op == Op::release || op == Op::forget)
+        return;
+    if (!from.refused) return answer(from, Op::gone, message.head.number);
+    answer(from, Op::refused, message.head.number,
+           bytes_of(text("the manager runs another program than its caller (there: ",
+                         detail::program_identity().text,
+                         "). Both must run the same build, linked with the same libraries")));
+}
+
+process::Reservation Server::reserve(Caller const& from, std::size_t bytes) {
+    return {from.peer ? from.peer->budget() : nullptr, bytes};
+}
+
+Payload Server::keep(Message const& message, std::span<std::byte const> bytes) {
+    Payload payload;
+    if (message.keeper) {
+        payload.keeper = message.keeper;
+        payload.bytes = bytes;
+    } else {
+        payload.own.assign(bytes.begin(), bytes.end());
+        payload.bytes = payload.own;
+    }
+    return payload;
+}
+
+void Server::create(Caller& from, Message const& message) {
+    auto bytes = message.bytes;
+    auto const head = take_head(bytes);
+    auto const* const supervisor = head ? detail::find_task({head->method}) : nullptr;
+    if (supervisor == nullptr || supervisor->make == nullptr)
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of("the manager's program does not know how to make this object. "
+                               "Link the library that says so into it"));
+    auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
+    auto const id = core_.add(parallel, supervisor->name,
+                              {.client = from.number,
+                               .number = message.head.number,
+                               .method = supervisor,
+                               .makes = true,
+                               .oneway = false,
+                               .arguments = keep(message, bytes),
+                               .reserved = reserve(from, each_entry + bytes.size())});
+    if (checkpoints_) checkpoints_->add(id, *supervisor, parallel, false);
+}
+
+void Server::call(Caller& from, Message const& message) {
+    auto bytes = message.bytes;
+    auto const head = take_head(bytes);
+    auto const* const method = head ? detail::find_task({head->method}) : nullptr;
+    if (method == nullptr || method->make != nullptr) {
+        if (head)
+            core_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of("the manager's program does not know this method. Link the "
+                               "library that calls it into it"));
+    }
+    // Whoever calls: the handle may have come from a stranger, or mean an object of another process
+    // that had this one's address. The arguments may be nonsense, but not the kind of object.
+    if (!core_.is_a(message.head.id, method->object)) {
+        core_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of(text(detail::task_name(*method),
+                                    " is no method of the object it was called of")));
+    }
+    bool const there = core_.arrive(message.head.id, head->sequence,
+                                    {.client = from.number,
+                                     .number = message.head.number,
+                                     .method = method,
+                                     .makes = false,
+                                     .oneway = static_cast<Op>(message.head.op) == Op::oneway,
+                                     .arguments = keep(message, bytes),
+                                     .reserved = reserve(from, each_entry + bytes.size())},
+                                    reserve(from, each_entry));
+    if (!there) answer(from, Op::gone, message.head.number);
+}
+
+void Server::lookup(Caller& from, Message const& message) {
+    auto const found = core_.find(std::string(text_of(message.bytes)));
+    if (!found)
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of(text("there is no object published as ", text_of(message.bytes),
+                                    ". Publish one first, or look at the spelling")));
+    answer(from, Op::found, message.head.number, bytes_of(found->type), found->object);
+}
+
+void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std::byte const> bytes,
+                    ObjectId id) {
+    auto const head = manager::head(op, id, number);
+    if (to.peer) {
+        messenger_.send(to.peer, head, bytes);
+    } else {
+        auto here = head;
+        here.size = bytes.size();
+        answer_here_({here, bytes, nullptr});
+    }
+    if (!promises_.empty()) settle(to.number, number, op, bytes);
+}
+
+void Server::send(std::vector<Answer> const& answers, std::span<std::byte const> bytes) {
+    messenger_.together([&] {
+        for (auto const& each : answers) {
+            if (each.later != 0) core_.answered(each.later, each.to, each.number);
+            auto const to = peers_.find(each.to);
+            if (to == peers_.end()) continue;  // it is gone
+            auto const& peer = to->second;
+            auto const part = bytes.subspan(each.begin, each.size);
+            auto head = manager::head(each.op, 0, each.number);
+            head.size = part.size();
+            if (!peer) {
+                answer_here_({head, part, nullptr});
+            } else if (part.size() <= process::small_message) {
+                messenger_.send(peer, head, part);
+            } else {
+                auto const copy =
+                    std::make_shared<std::vector<std::byte>>(part.begin(), part.end());
+                messenger_.send(peer, head, *copy, copy);
+            }
+            if (!promises_.empty()) settle(each.to, each.number, each.op, part);
+        }
+    });
+}
+
+void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call) {
+    Lock const held(messenger_.guard());
+    auto const peer = peers_.find(call->client);
+    switch (core_.postpone(work, index, call, peer != peers_.end())) {
+        case Fate::cancelled:
+            return answer({call->client, peer->second}, Op::cancelled, call->number);
+        case Fate::ended:
+            return tell_gone({call->client, call->number, true});
+        case Fate::waits:
+        case Fate::lost:
+            return;
+    }
+}
+
+void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes) {
+    auto const held = messenger_.lock();
+    send(answers, bytes.bytes());
+    wake();  // it may have been all that kept an object
+}
+
+void Server::lost(std::shared_ptr<Peer> const& peer) {
+    auto const found = callers_.find(peer.get());
+    if (found == callers_.end()) return;
+    core_.lost(found->second.number);
+    promises_.lost(found->second.number);
+    peers_.erase(found->second.number);
+    callers_.erase(found);
+    wake();
+}
+
+void Server::tell_gone(Dropped const& call) {
+    auto const peer = peers_.find(call.client);
+    if (peer == peers_.end()) return;
+    std::byte const begun{1};
+    answer({call.client, peer->second}, Op::gone, call.number,
+           std::span(&begun, call.begun ? 1U : 0U));
+}
+
+void Server::stop() {
+    if (std::exchange(stopping_, true)) return;
+    if (checkpoints_) {
+        for (auto const& [client, peer] : peers_)
+            if (peer) answer({client, peer}, Op::farewell, 0);
+        checkpoints_->open();
+    }
+    for (auto const& each : core_.drop_all()) tell_gone(each);
+    messenger_.runtime().loop_leader().notify_all(changed_);
+}
+
+}  // namespace sinew::manager

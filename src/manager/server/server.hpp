@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <memory>
+#include <sinew/task/codec.hpp>
+#include <string>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+#include "src/manager/protocol.hpp"
+#include "src/manager/restart/incarnation.hpp"
+#include "src/manager/server/answer.hpp"
+#include "src/manager/server/dispatcher.hpp"
+#include "src/manager/server/promises.hpp"
+#include "src/process/rpc/messenger.hpp"
+
+namespace sinew::manager {
+
+using process::Lock;
+using process::Message;
+using process::Messenger;
+using process::Peer;
+
+class Executor;
+class CheckpointClient;
+
+/// The objects of this process, and the threads that execute what is called of them. Everything with
+/// the guard held, but `work`.
+class Server {
+public:
+    /// `answer_here`: takes what goes to this process itself.
+    Server(Messenger& messenger, std::function<void(Message const&)> answer_here);
+    Server(Server const&) = delete;
+    ~Server();
+
+    /// From another process; from this one where `peer` is null.
+    void message(std::shared_ptr<Peer> const& peer, Message const& message);
+    void lost(std::shared_ptr<Peer> const& peer);
+
+    /// In the process's main thread: executes until `stop`, with as many threads as it takes.
+    void work();
+    /// What runs ends; nothing else begins.
+    void stop();
+    /// This process has a supervisor that starts it anew when it dies; before anything is made.
+    void keep(Incarnation line);
+    CheckpointClient* checkpoints() { return checkpoints_.get(); }
+    /// An object that a method of another has made, held by this process. With the guard held.
+    ObjectId add_made(detail::TaskEntry const& supervisor, unsigned parallel,
+                      std::shared_ptr<void> instance, std::span<std::byte const> arguments);
+
+    // Without the guard: of calls whose objects answer later.
+    void postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call);
+    void send_later(std::vector<Answer> const& answers, Writer const& bytes);
+
+private:
+    struct Caller {
+        Client number = 0;
+        std::shared_ptr<Peer> peer;
+        bool refused = false;  ///< another program
+    };
+    Caller& caller(std::shared_ptr<Peer> const& peer);
+    void create(Caller& caller, Message const& message);
+    void call(Caller& caller, Message const& message);
+    void serve(Caller& caller, Message const& message);
+    void lookup(Caller& caller, Message const& message);
+    void publish(Caller& caller, Message const& message);
+    void detach(Caller& caller, Message const& message);
+    void checkpoint(Caller& caller, Message const& message);
+    void follow(Caller& caller, Message const& message);
+    void carry_on(Caller const& to, Promises::Outcome const& outcome, Call call);
+    void settle(Client client, std::uint64_t number, Op op, std::span<std::byte const> bytes);
+    void cancel(Caller const& caller, Message const& message);
+    void recall(Caller const& caller, Message const& message);
+    void from_supervisor(Message const& message);
+    void remake(Message const& message);
+    void remade_one();
+    void give_up(Caller const& caller, Message const& message);
+    void answer(Caller const& caller, Op op, std::uint64_t number,
+                std::span<std::byte const> bytes = {}, ObjectId id = 0);
+    void send(std::vector<Answer> const& answers, std::span<std::byte const> bytes);
+    void tell_gone(Dropped const& call);
+    void wake();
+    void look_after_threads();
+    void look_after_answers();
+    void watch_threads();
+    void watch_answers();
+    void execute(Lock& lock);
+    void note_taken(Work const& work);
+    bool may_drive(Executor const& executor) const;
+    void wait_for_work(Lock& lock, Executor const& executor);
+    /// What a call, a place in a row, or a promise takes beside its bytes, about.
+    static constexpr std::size_t each_entry = 256;
+    static process::Reservation reserve(Caller const& from, std::size_t bytes);
+    static Payload keep(Message const& message, std::span<std::byte const> bytes);
+
+    Messenger& messenger_;
+    std::function<void(Message const&)> answer_here_;
+    Core core_;
+    Promises promises_;
+    Client clients_ = 0;
+    std::unordered_map<Peer*, Caller> callers_;
+    std::unordered_map<Client, std::shared_ptr<Peer>> peers_;
+
+    std::condition_variable changed_;
+    std::vector<std::thread> threads_;
+    std::size_t idle_ = 0, most_threads_ = 0;
+    std::uint64_t taken_ = 0, taken_before_ = 0;  ///< works, to see whether any thread moves
+    ObjectId latest_ = 0;                         ///< whose work was taken
+    unsigned of_latest_ = 0;       ///< works in a row that were all of it, one at a time
+    std::vector<Executor*> busy_;  ///< with several calls in a row
+    wire::Loop::Handle threads_watch_, answers_watch_;
+    bool stopping_ = false;
+
+    std::unique_ptr<CheckpointClient> checkpoints_;  ///< null: nobody starts this process anew
+    std::uint64_t to_remake_ = 0, remade_ = 0;
+    bool knows_how_many_ = false;
+};
+
+}  // namespace sinew::manager

@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// The threads of a server: how many there are, what they do, and who drives the loop meanwhile.
+#include <algorithm>
+#include <utility>
+
+#include "src/manager/server/checkpoint_client.hpp"
+#include "src/manager/server/executor.hpp"
+#include "src/manager/server/server.hpp"
+
+namespace sinew::manager {
+namespace {
+
+// Calls may wait for one another, or for what only another call brings: where nothing has moved for
+// so long and something waits, there is another thread.
+constexpr auto standstill = std::chrono::milliseconds(5);
+constexpr std::size_t most_threads_ever = 1024;
+// So long, at most, an answer waits for a call that is behind its own.
+constexpr auto promptness = std::chrono::microseconds(200);
+// Works of one object in a row after which it is taken to be the only one that is called.
+constexpr unsigned habit = 16;
+
+}  // namespace
+
+void Server::wake() {
+    if (!core_.has_work()) return;
+    if (idle_ > 0) messenger_.runtime().loop_leader().notify_one(changed_);
+    else watch_threads();
+}
+
+// There are none at rest: a manager that nobody calls is not to wake up.
+void Server::watch_threads() {
+    if (threads_watch_ || stopping_) return;
+    taken_before_ = taken_;
+    threads_watch_ =
+        messenger_.runtime().loop().after(standstill, [this] { look_after_threads(); });
+}
+
+void Server::look_after_threads() {
+    threads_watch_ = {};
+    bool const stands = taken_ == taken_before_;
+    if (!core_.has_work() || idle_ > 0 || stopping_) return;
+    if (threads_.size() < most_threads_ever && (stands || threads_.size() + 1 < most_threads_))
+        threads_.emplace_back([this] {
+            Lock lock(messenger_.guard());
+            execute(lock);
+        });
+    watch_threads();
+}
+
+void Server::watch_answers() {
+    if (answers_watch_ || stopping_) return;
+    answers_watch_ =
+        messenger_.runtime().loop().after(promptness, [this] { look_after_answers(); });
+}
+
+// Those of short calls do not wait for a long one behind them in the row, nor do other objects.
+void Server::look_after_answers() {
+    answers_watch_ = {};
+    for (auto* const each : busy_) each->send_old();
+    messenger_.flush_batches();
+    if (core_.has_work()) wake();
+    if (!busy_.empty()) watch_answers();
+}
+
+void Server::work() {
+    Lock lock(messenger_.guard());
+    most_threads_ = std::max(1U, std::thread::hardware_concurrency());
+    execute(lock);
+    threads_watch_ = {};
+    answers_watch_ = {};
+    auto threads = std::move(threads_);
+    lock.unlock();
+    for (auto& each : threads) each.join();
+    lock.lock();
+    auto instances = core_.take_all();
+    lock.unlock();
+    instances.clear();  // without the guard: their destructors are the user's
+}
+
+void Server::execute(Lock& lock) {
+    Executor::Keep keep;
+    if (checkpoints_) keep = [this](Executed const& executed) { checkpoints_->executed(executed); };
+    Executor executor(
+        messenger_.guard(),
+        [this](auto const& answers, Writer const& bytes) { send(answers, bytes.bytes()); },
+        std::move(keep));
+    while (!stopping_) {
+        // Where answers wait for what is kept, nobody but this thread sends them: so not behind calls
+        // that take long.
+        auto work = core_.take(checkpoints_ && !executor.is_brief() ? 1 : Core::calls_in_a_row);
+        if (!work) {
+            wait_for_work(lock, executor);
+            continue;
+        }
+        note_taken(*work);
+        bool const several = !checkpoints_ && work->calls != nullptr && work->calls->size() > 1;
+        if (several) busy_.push_back(&executor);
+        if (several || core_.has_work()) watch_answers();
+        lock.unlock();
+        if (work->calls == nullptr) {
+            auto const id = work->object;
+            work.reset();  // its destructor may take long
+            lock.lock();
+            if (checkpoints_) checkpoints_->ended(id);
+            continue;
+        }
+        auto instance = executor.run(*work);
+        lock.lock();
+        if (several) std::erase(busy_, &executor);
+        if (!checkpoints_) executor.flush_batches();
+        bool const making = (*work->calls)[0].makes;
+        if (making && checkpoints_) {
+            if (!instance) checkpoints_->ended(work->object);
+            if ((*work->calls)[0].client == 0) remade_one();
+        }
+        for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
+    }
+}
+
+void Server::note_taken(Work const& work) {
+    ++taken_;
+    of_latest_ = work.alone && work.object == latest_ ? of_latest_ + 1 : 0;
+    latest_ = work.object;
+}
+
+// Where calls are so short that nobody else needs to drive while one is executed; or nothing could be
+// executed meanwhile as long as all calls are of one object, as those of a simulator.
+bool Server::may_drive(Executor const& executor) const {
+    return executor.is_brief() || (executor.is_short() && of_latest_ >= habit);
+}
+
+// Who drives meanwhile executes at once what arrives: no other thread has to be woken.
+void Server::wait_for_work(Lock& lock, Executor const& executor) {
+    std::function<bool()> const there_is = [this] { return stopping_ || core_.has_work(); };
+    auto& loop_leader = messenger_.runtime().loop_leader();
+    ++idle_;
+    if (may_drive(executor)) {
+        loop_leader.wait(lock, changed_, process::never, there_is,
+                         process::LoopLeader::Turn::some_time);
+    } else {
+        process::LoopLeader::Follower const stands_by(loop_leader);
+        changed_.wait(lock, there_is);
+    }
+    --idle_;
+}
+
+}  // namespace sinew::manager

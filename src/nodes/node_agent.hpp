@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sched.h>
+
+#include <condition_variable>
+#include <cstdint>
+#include <initializer_list>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "src/nodes/protocol.hpp"
+#include "src/process/runtime.hpp"
+
+namespace sinew::nodes {
+
+/// What a rank other than 0 does for rank 0's Nodes: starts processes of any role when rank 0 says so,
+/// and passes on what they and rank 0 say to each other. None of them outlives the link to rank 0:
+/// without it they are killed, and without granted leases they end by themselves.
+class Agent : public std::enable_shared_from_this<Agent> {
+public:
+    struct Setup {
+        int rank = 0;
+        wire::Secret session;           ///< rank 0's, of which the children are
+        std::optional<cpu_set_t> cpus;  ///< all that this node's ranks may use
+    };
+    Agent(process::Runtime& runtime, std::unique_ptr<wire::Link> link, Setup setup);
+    Agent(Agent const&) = delete;
+    ~Agent();
+
+    // With the guard held.
+    void begin();
+    /// Ends its children and the link.
+    void leave();
+    /// Until rank 0 needs it no more, or is lost. Without the guard.
+    void wait_until_over();
+    process::Runtime& runtime() const { return runtime_; }
+
+private:
+    struct Kept {
+        std::unique_ptr<process::Child> child;
+        bool held = false;   ///< rank 0 says so
+        bool waits = false;  ///< its bulk link does, for one reason or another
+    };
+    bool send(MessageKind word, Head head, std::span<std::byte const> bytes = {});
+    void on_message(wire::Message const& message);
+    void on_word(MessageKind word, Head const& head, std::span<std::byte const> body);
+    void start(std::uint64_t number, std::span<std::byte const> body);
+    void listen_to(std::uint64_t number);
+    void on_ended(std::uint64_t number, process::ChildEnd const& end);
+    void grant(std::int64_t asked);
+    void hold_where_full();
+    void on_link_end(std::string const& why);
+
+    process::Runtime& runtime_;
+    std::unique_ptr<wire::Link> link_;
+    Setup const setup_;
+    std::map<std::uint64_t, Kept> children_;
+    std::int64_t lease_until_ = 0;
+    bool full_ = false, told_over_ = false, over_ = false;
+    wire::Loop::Handle renewing_;
+    std::condition_variable changed_;
+};
+
+}  // namespace sinew::nodes

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "src/nodes/remote_node.hpp"
+
+namespace sinew::nodes {
+
+/// A child of an agent's, by way of that: what is sent goes over the agent's link.
+class RemoteChild final : public process::Child {
+public:
+    RemoteChild(std::shared_ptr<RemoteNode> node, std::uint64_t number);
+    ~RemoteChild() override;
+    void on(Callbacks callbacks) override;
+    /// 0 until the agent has said so, which is before anything that the child says.
+    pid_t pid() const override { return pid_; }
+    wire::Link& control() override { return control_; }
+    wire::Link& bulk() override { return bulk_; }
+    void hold_bulk(bool hold) override;
+    /// Nothing that the child writes there is seen here.
+    process::StatusPage& status() const override { return status_; }
+    void signal(int number) override;
+    /// There is none: -1.
+    int sentinel() const override { return -1; }
+
+private:
+    friend class RemoteNode;
+    /// One of the child's two, for sending.
+    class Relayed final : public wire::Link {
+    public:
+        Relayed(RemoteChild& child, MessageKind word) : child_(child), word_(word) {}
+        void on(Callbacks) override {}
+        wire::Flow send(std::uint8_t kind, std::uint16_t stream,
+                        std::initializer_list<std::span<std::byte const>> parts) override;
+        void flush() override;
+        wire::Flow send_now(std::uint8_t kind, std::uint16_t stream,
+                            std::initializer_list<std::span<std::byte const>> parts) override;
+        void pause() override {}
+        void resume() override {}
+        void close(wire::Clock::duration) override {}
+        wire::Identity const& peer() const override { return identity_; }
+        std::size_t queued() const override { return 0; }
+        std::string local_host() const override { return {}; }
+        std::string peer_host() const override { return {}; }
+
+    private:
+        RemoteChild& child_;
+        MessageKind const word_;
+        wire::Identity identity_;
+    };
+    void hear(MessageKind word, std::uint64_t number, std::span<std::byte const> body);
+    void end(process::ChildEnd const& how);
+
+    std::shared_ptr<RemoteNode> node_;
+    std::uint64_t const number_;
+    pid_t pid_ = 0;
+    bool ended_ = false;
+    std::shared_ptr<Callbacks const> callbacks_;
+    Relayed control_, bulk_;
+    mutable process::StatusPage status_{};
+};
+
+}  // namespace sinew::nodes

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <set>
+#include <sinew/detail/pool_job.hpp>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "src/pool/master/callback_thread.hpp"
+#include "src/pool/master/event_log.hpp"
+#include "src/pool/master/job_record.hpp"
+#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/scheduler/scheduler.hpp"
+#include "src/process/runtime.hpp"
+
+namespace sinew::pool {
+
+/// A pool without its types: brings events to the core, and carries out what it decides.
+///
+/// Everything happens under the runtime's guard, in the caller's thread or on the runtime's loop: a
+/// task leaves for its worker in the call that submitted it.
+class Master final : public detail::PoolMaster, public std::enable_shared_from_this<Master> {
+public:
+    /// In a fork it is never destroyed: its workers are the parent's, and its guard may be locked.
+    static std::shared_ptr<Master> make(PoolOptions const& options,
+                                        std::unique_ptr<WorkerPlacement> places);
+    Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> places);
+    ~Master() override;
+
+    std::mutex& guard() override { return runtime_.guard(); }
+    std::uint64_t new_job() override;
+    void submit(detail::JobSpec spec) override;
+    void grow(std::uint64_t job, std::shared_ptr<detail::ArgumentBlock> more,
+              bool complete) override;
+    void cancel(std::uint64_t job) override;
+    void later(std::function<void()> work) override;
+    bool wait(std::unique_lock<std::mutex>& lock, std::condition_variable& changed,
+              std::chrono::steady_clock::time_point deadline,
+              std::function<bool()> const& done) override;
+    void notify(std::condition_variable& changed) override {
+        runtime_.loop_leader().notify_all(changed);
+    }
+
+    void start_workers();
+    bool wait_until_workers_up(std::chrono::nanoseconds limit);
+    void resize(Workers workers);
+    void close();
+    void terminate();
+    /// Until all workers have gone; and the callbacks have been called, unless from one of them.
+    void join();
+    PoolStats stats();
+
+private:
+    struct Batch {
+        BatchId id;
+        JobId job;
+        std::uint64_t first;
+        std::uint32_t count;
+        std::uint32_t done = 0;
+    };
+    /// One life of a worker.
+    struct Worker {
+        WorkerId id;
+        std::unique_ptr<WorkerHandle> port;
+        std::deque<Batch> batches;
+        std::set<JobId> knows;        ///< whose function it was told
+        std::vector<JobId> over;      ///< of these, what it is yet to forget
+        wire::Loop::Handle patience;  ///< before it is started; then with one that does not move
+        bool frozen = false;          ///< and was killed for it
+        bool ready = false, killed = false, released = false;
+        bool misunderstood = false;  ///< broke the protocol: whatever else it says is not heard
+    };
+    /// What came with the results that are being accepted.
+    struct Arrived {
+        Batch const* batch;
+        ResultsHead head;
+        std::vector<std::pair<std::uint32_t, ErrorRecord>> errors;  ///< by offset
+        Reader values;
+    };
+
+    class UserLock;
+    void settle_meta(Meta const& wish);
+    void require_meta(detail::TaskEntry const& function) const;
+    void require_usable() const;
+    void end_with_program();
+    void program_ends();
+    /// From a user's thread: what goes to workers leaves at once.
+    void step(Event const& event);
+    /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
+    void step_in_turn(Event const& event);
+    bool wakes_before_it_starts();
+    void perform(Action const& action);
+    void break_down(std::string const& why);
+    void arm_timer();
+    static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
+    Worker* find(WorkerId id);
+
+    // One per kind of action.
+    void act(StartWorker const& action);
+    void act(SendBatch const& action);
+    void act(Revoke const& action);
+    void act(AskToStop const& action);
+    void act(Accept const& action);
+    void act(Fail const& action);
+    void act(Drop const& action);
+    void act(JobEnded const& action);
+    void act(KillWorker const& action);
+    void act(ReleaseWorker const& action);
+    void act(Fenced const& action);
+    void act(Broken const& action);
+    void act(Retried const& action);
+    void act(Ended const& action);
+
+    void start(WorkerId id);
+    void tell_function(Worker& worker, JobRecord& job);
+    void tell_to_forget(Worker& worker);
+    void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
+    void on_ready(Worker& worker);
+    void on_results(Worker& worker, std::span<std::byte const> body);
+    void on_revoked(Worker& worker, std::span<std::byte const> body);
+    void on_liveness(WorkerId id, bool suspect);
+    void on_ended(WorkerId id, WorkerEnd const& end);
+    pool::WorkerDied death_of(Worker const& worker, WorkerEnd const& end) const;
+    Thrown thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const;
+    std::exception_ptr error_of(JobRecord const& job, Fail const& action) const;
+    void show_progress();
+    void show_line();
+    void log(std::string const& what, std::initializer_list<EventLog::Field> fields);
+
+    process::Runtime& runtime_;
+    PoolOptions options_;
+    std::optional<Meta> meta_;  ///< of each worker; settled before the first starts
+    std::unique_ptr<WorkerPlacement> placement_;
+    Scheduler core_;
+    EventLog events_;
+    std::unordered_map<JobId, JobRecord> jobs_;
+    std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
+    std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
+    std::vector<Worker*> spoken_to_;  ///< in a step from a user's thread
+    std::vector<Action> actions_;
+    std::deque<Event> pending_;
+    bool stepping_ = false, from_user_ = false;
+    bool woken_ = false;  ///< what this step starts may wait for whom it wakes
+    Arrived* arrived_ = nullptr;
+    Time due_ = Time::max();
+    wire::Loop::Handle timer_, progress_timer_;
+    JobId next_job_ = 1;
+    std::uint64_t next_transfer_ = 1;
+    std::string broken_;
+    bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false,
+         line_shown_ = false;
+    Duration busy_{};
+    Time began_{};                     ///< the work that progress is shown of
+    CoreStats before_;                 ///< as it was then
+    std::condition_variable changed_;  ///< workers came up, or went, or the pool broke
+    CallbackThread callbacks_;
+};
+
+}  // namespace sinew::pool

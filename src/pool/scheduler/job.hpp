@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <deque>
+#include <limits>
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "src/pool/scheduler/events.hpp"
+#include "src/pool/scheduler/task_ranges.hpp"
+
+namespace sinew::pool {
+
+struct Job;
+
+/// What is known of a function: how long it takes, and how many of its tasks have not ended.
+struct Function {
+    double task_ns = -1;  ///< negative: never seen
+    std::uint64_t outstanding = 0;
+};
+
+/// Tasks that a worker has: first+done .. first+count-1 of the job.
+struct Batch {
+    BatchId id = 0;
+    Job* job = nullptr;
+    std::uint64_t first = 0;
+    std::uint32_t count = 0, done = 0;
+    std::uint32_t slot = 0;
+    bool alone = false;      ///< one task, which has a record
+    bool exclusive = false;  ///< the worker must have nothing else, so that blame is certain
+    bool revoked = false;    ///< asked for; once per batch
+    bool answered = false;
+    Batch* previous = nullptr;  ///< of the same job
+    Batch* next = nullptr;
+    Range unfinished() const { return {first + done, count - done}; }
+};
+
+/// Batches keep their addresses, and are used again.
+class BatchPool {
+public:
+    Batch& take();
+    void put(Batch& batch) { free_.push_back(&batch); }
+
+private:
+    std::deque<Batch> all_;
+    std::vector<Batch*> free_;
+};
+
+/// A task that did not succeed when it was first tried. It is always sent alone.
+struct Record {
+    enum class Where : std::uint8_t { waiting, delayed, held };
+    std::uint32_t crashes = 0, memory_deaths = 0;
+    std::uint32_t attempts = 0;  ///< executions that came to nothing
+    bool exclusive = false;
+    Where where = Where::held;
+};
+
+/// Most jobs never need this.
+struct JobExtra {
+    RangeSet returned;  ///< were sent to a worker once, and are free again
+    std::unordered_map<std::uint64_t, Record> records;
+};
+
+/// Of the indices below `total`, each is in one place: fresh (never sent), returned, in a record
+/// (waiting, delayed), in a batch, or ended. Only the ended ones are merely counted.
+struct Job {
+    JobId id = 0;
+    std::uint64_t total = 0, fresh = 0, ended = 0, held = 0;
+    /// From here on, nothing is begun any more: 0 if cancelled, the lowest failed index if one
+    /// failure stops the job. Those below are still executed, so that which failure is the lowest
+    /// does not depend on timing.
+    std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
+    Function* function = nullptr;
+    Batch* batches = nullptr;
+    Job* previous = nullptr;  ///< in the queue
+    Job* next = nullptr;
+    std::unique_ptr<JobExtra> extra;
+    std::uint32_t retries = 0, chunk = 0, bytes_each = 0;
+    bool at_most_once = false, stop_at_failure = false, cancelled = false;
+    bool complete = false;  ///< will not grow
+    bool linked = false;    ///< in the queue
+
+    std::uint64_t fresh_end() const { return std::max(fresh, std::min(total, limit)); }
+    bool has_ranges() const {
+        return fresh < fresh_end() || (extra != nullptr && !extra->returned.empty());
+    }
+    JobExtra& extras() {
+        if (extra == nullptr) extra = std::make_unique<JobExtra>();
+        return *extra;
+    }
+    void add(Batch& batch);
+    void remove(Batch& batch);
+};
+
+/// Jobs with tasks to be sent, one batch each in turn. In the order of submission alone, a task
+/// behind a long job would wait for all of it; in turn, it waits for a batch of each job before.
+class JobQueue {
+public:
+    Job* front() const { return front_; }
+    void push_back(Job& job);
+    void push_front(Job& job);
+    void remove(Job& job);
+
+private:
+    Job* front_ = nullptr;
+    Job* back_ = nullptr;
+};
+
+}  // namespace sinew::pool

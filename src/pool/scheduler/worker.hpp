@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <queue>
+#include <vector>
+
+#include "src/pool/scheduler/events.hpp"
+#include "src/pool/scheduler/job.hpp"
+
+namespace sinew::pool {
+
+/// A slot of the pool and the worker that lives in it.
+struct Worker {
+    enum class Phase : std::uint8_t { vacant, starting, ready, leaving, killed };
+    Phase phase = Phase::vacant;
+    bool suspect = false;     ///< not heard of for a while
+    bool draining = false;    ///< finishes what it has, then leaves
+    bool recycled = false;    ///< works until its successor is there
+    bool idle_timer = false;  ///< there is a timer that will look whether it is idle
+    std::uint32_t slot = 0, epoch = 0;
+    std::uint32_t revokes = 0;    ///< not answered
+    std::uint64_t budget = 0;     ///< tasks it may still be given
+    Time idle_since{};            ///< if it has no batches
+    std::vector<Batch*> batches;  ///< in the order in which they were sent
+
+    WorkerId id() const { return {slot, epoch}; }
+    /// Will be there for new work, so far as is known.
+    bool counts() const { return phase == Phase::starting || (phase == Phase::ready && !draining); }
+    bool usable() const { return phase == Phase::ready && !draining; }
+};
+
+struct Timer {
+    enum class Kind : std::uint8_t { start, wake, retry, cancel, idle };
+    Time when;
+    Kind kind;
+    std::uint64_t subject;  ///< slot or job
+    std::uint64_t detail;   ///< epoch or index
+    friend bool operator>(Timer const& a, Timer const& b) { return a.when > b.when; }
+};
+
+template <class T>
+using LowestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
+
+}  // namespace sinew::pool

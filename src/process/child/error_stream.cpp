@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/process/child/error_stream.hpp"
+
+#include <fcntl.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <sinew/error.hpp>
+#include <string_view>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "src/base/system/signals_blocked.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::process {
+namespace {
+
+constexpr std::size_t most_unwritten = std::size_t{256} << 10;
+constexpr std::size_t kept = 2 * ErrorStream::tail_size;
+
+/// Writes to standard error, which may be slow (a pipe nobody reads, a terminal held by Ctrl-S), in
+/// a thread of its own, so that the runtime goes on. RestartPolicy as long as the program.
+class StderrWriter {
+public:
+    static StderrWriter& instance() {
+        static StderrWriter* const writer = new StderrWriter;
+        return *writer;
+    }
+    static bool exists() { return made_; }
+    void write(std::string bytes, std::function<void()> written) {
+        std::lock_guard const lock(mutex_);
+        pieces_.push_back({std::move(bytes), std::move(written)});
+        changed_.notify_all();
+    }
+    void finish(wire::Clock::duration patience) {
+        std::unique_lock lock(mutex_);
+        changed_.wait_for(lock, patience, [this] { return pieces_.empty(); });
+    }
+
+private:
+    struct Piece {
+        std::string bytes;
+        std::function<void()> written;
+    };
+
+    StderrWriter() {
+        SignalsBlocked const blocked;  // SIGPIPE, too
+        try {
+            std::thread([this] { work(); }).detach();
+        } catch (std::system_error const& problem) {
+            throw SystemError(text("no thread for what children write to standard error (",
+                                   problem.what(), "). See ulimit -u"),
+                              problem.code().value());
+        }
+        made_ = true;
+    }
+    [[noreturn]] void work() {
+        std::unique_lock lock(mutex_);
+        for (;;) {
+            changed_.wait(lock, [this] { return !pieces_.empty(); });
+            auto& piece = pieces_.front();  // stays where it is
+            lock.unlock();
+            put(piece.bytes);
+            piece.written();
+            lock.lock();
+            pieces_.pop_front();
+            changed_.notify_all();
+        }
+    }
+    // What cannot be written (closed, full) is lost to us, too.
+    static void put(std::string_view bytes) {
+        while (!bytes.empty()) {
+            ssize_t const count = ::write(STDERR_FILENO, bytes.data(), bytes.size());
+            if (count > 0) {
+                bytes.remove_prefix(static_cast<std::size_t>(count));
+            } else if (errno == EAGAIN) {
+                pollfd waiting{STDERR_FILENO, POLLOUT, 0};
+                ::poll(&waiting, 1, -1);
+            } else if (errno != EINTR) {
+                return;
+            }
+        }
+    }
+
+    static inline std::atomic<bool> made_{false};
+    std::mutex mutex_;
+    std::condition_variable changed_;
+    std::deque<Piece> pieces_;
+};
+
+}  // namespace
+
+ErrorStream::ErrorStream(wire::Loop& loop, UniqueFd pipe) : loop_(loop), pipe_(std::move(pipe)) {
+    StderrWriter::instance();  // not only when there is something to write: it may fail
+    ::fcntl(pipe_.get(), F_SETFL, ::fcntl(pipe_.get(), F_GETFL) | O_NONBLOCK);
+}
+
+ErrorStream::~ErrorStream() = default;
+
+void ErrorStream::start() {
+    self_ = shared_from_this();
+    watch();
+}
+
+void ErrorStream::watch() {
+    if (pipe_ && !readable_ && unwritten_ < most_unwritten)
+        readable_ = loop_.readable(pipe_.get(), [this] {
+            auto const self = shared_from_this();
+            read_some();
+        });
+}
+
+// False: nothing is there now, or nothing more will come.
+bool ErrorStream::read_some() {
+    std::array<char, 16384> buffer;
+    ssize_t const count = ::read(pipe_.get(), buffer.data(), buffer.size());
+    if (count < 0 && (errno == EAGAIN || errno == EINTR)) return false;
+    if (count <= 0) {
+        readable_ = {};
+        pipe_ = UniqueFd();
+        tell_written();
+        return false;
+    }
+    auto const size = static_cast<std::size_t>(count);
+    tail_.append(buffer.data(), size);
+    if (tail_.size() > kept) {
+        tail_.erase(0, tail_.size() - tail_size);
+        cut_ = true;
+    }
+    unwritten_ += size;
+    StderrWriter::instance().write(std::string(buffer.data(), size),
+                                   [this, self = shared_from_this(), size] {
+                                       loop_.post([self, size] {
+                                           self->unwritten_ -= size;
+                                           self->watch();
+                                           self->tell_written();
+                                       });
+                                   });
+    if (unwritten_ >= most_unwritten) readable_ = {};
+    return true;
+}
+
+void ErrorStream::child_ended(std::function<void()> written) {
+    // A pipe holds no more of the child's; what others write to it does not count.
+    for (int i = 0; i < 64 && pipe_ && read_some(); ++i) {}
+    written_ = std::move(written);
+    tell_written();
+}
+
+void ErrorStream::tell_written() {
+    if (unwritten_ > 0) return;
+    if (auto const written = std::exchange(written_, nullptr)) written();
+    if (!pipe_) self_ = nullptr;
+}
+
+std::string ErrorStream::tail() const {
+    if (!cut_ && tail_.size() <= tail_size) return tail_;
+    auto const from = std::max(tail_.size(), tail_size) - tail_size;
+    auto const line = tail_.find('\n', from);
+    return tail_.substr(line == tail_.npos || line + 1 == tail_.size() ? from : line + 1);
+}
+
+void finish_error_output(wire::Clock::duration patience) {
+    if (StderrWriter::exists()) StderrWriter::instance().finish(patience);
+}
+
+}  // namespace sinew::process

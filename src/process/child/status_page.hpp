@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "src/base/system/unique_fd.hpp"
+#include "src/process/child/start_child.hpp"
+
+namespace sinew::process {
+
+/// A status page to be inherited as a descriptor. Throws SystemError.
+class SharedPage {
+public:
+    SharedPage();
+    SharedPage(SharedPage const&) = delete;
+    ~SharedPage();
+    StatusPage& page() const { return *static_cast<StatusPage*>(at_); }
+    int file() const { return file_.get(); }
+    /// The mapping stays.
+    void close_file() { UniqueFd const unused = std::move(file_); }
+
+private:
+    UniqueFd file_;
+    void* at_ = nullptr;
+};
+
+}  // namespace sinew::process

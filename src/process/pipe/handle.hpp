@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <sinew/task/codec.hpp>
+#include <string>
+#include <vector>
+
+#include "src/process/rpc/process_address.hpp"
+
+namespace sinew::process {
+
+/// 128 random bits: who shows them gets the end they stand for, once. Only the handle has them, and
+/// handles travel between authenticated processes; the socket is in a folder of mode 0700 and serves
+/// this user only. So there is nothing else to prove.
+using PipeToken = std::array<std::uint64_t, 2>;
+
+/// An end on its way.
+struct PipeHandle {
+    ProcessAddress keeper;  ///< the process that has it
+    std::string server;     ///< the socket there
+    PipeToken token{};
+    std::uint8_t direction = 0;
+    std::vector<std::byte> begun;  ///< of a message that was being received
+
+    void encode_to(Writer& writer) const;
+    static PipeHandle decode_from(Reader& reader);
+};
+
+}  // namespace sinew::process

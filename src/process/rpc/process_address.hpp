@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <sinew/task/codec.hpp>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace sinew::process {
+
+/// Where to find a process of the session: a part of all handles that travel.
+struct ProcessAddress {
+    std::uint64_t origin = 0;  ///< drawn by the process itself: tells it from all others
+    std::string name, host;
+    std::vector<std::string> addresses;
+
+    /// Of a manager of another session, as its guests know it: without a host, since the address says all.
+    static ProcessAddress of_host(std::string name, std::string const& address) {
+        return {0, std::move(name), "", {address}};
+    }
+    bool is_of_guest() const { return host.empty(); }
+
+    void encode_to(Writer& writer) const;
+    static ProcessAddress decode_from(Reader& reader);
+};
+
+}  // namespace sinew::process

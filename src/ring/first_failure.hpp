@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <optional>
+#include <sinew/remote_error.hpp>
+#include <sinew/ring.hpp>
+#include <span>
+#include <string>
+
+#include "src/process/child/start_child.hpp"
+
+namespace sinew::ring {
+
+/// What the parent knows of a member.
+struct MemberRecord {
+    int rank = 0;
+    std::string host;
+    pid_t pid = 0;
+    bool joined = false, returned = false;
+    std::optional<ErrorRecord> error;        ///< what it threw
+    std::exception_ptr thrown;               ///< the same, of the caller
+    std::string attribution;                 ///< why the parent gave up on it
+    std::optional<process::ChildEnd> ended;  ///< nothing: it lives, or is the caller
+    bool signalled = false;                  ///< by the parent, before it ended
+    int failed = 0;                          ///< how many had failed with it; 0: it has not
+
+    bool has_left() const { return returned && ended && ended->code == 0 && ended->signal == 0; }
+};
+
+struct FirstFailure {
+    int rank = 0;
+    std::exception_ptr cause;  ///< null: it died
+    /// Neither by an exception of its own nor after it had returned.
+    bool may_restart = true;
+};
+
+/// Who failed first: a member that lost another comes after all others. Nothing: nobody has failed.
+std::optional<FirstFailure> first_failure(std::span<MemberRecord const> members);
+RingStatus status_of(MemberRecord const& member);
+/// The last words on standard error of one that died; empty where there are none.
+std::string stderr_tail(MemberRecord const& member);
+
+}  // namespace sinew::ring

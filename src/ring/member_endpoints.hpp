@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sinew/communicator.hpp>
+#include <vector>
+
+#include "src/base/system/unique_fd.hpp"
+#include "src/ring/protocol.hpp"
+#include "src/ring/reserved_port.hpp"
+
+namespace sinew::ring {
+
+/// What a member has bound before it knows the others.
+struct LoopLeader {
+    /// Listens where the order says. Throws SystemError, UsageError.
+    explicit LoopLeader(Order const& order);
+    Joined joined() const { return joined_; }
+    std::vector<UniqueFd> listeners;
+    ReservedPort port;
+
+private:
+    Joined joined_;
+};
+
+/// The communicator of all members. Collective; throws PeerLost when one of them dies meanwhile.
+Communicator meet(Table const& table, int rank, std::vector<UniqueFd> listeners);
+
+}  // namespace sinew::ring

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/tuning/tuner.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+#include <random>
+#include <set>
+
+#include <sinew/error.hpp>
+
+namespace sinew::collectives {
+namespace {
+
+using C = Collective;
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+
+constexpr std::size_t kib = 1024;
+
+Shape shape(int ranks, std::size_t bytes, bool commutative = true) {
+    return {.ranks = ranks, .bytes = bytes, .count = bytes / 4, .commutative = commutative};
+}
+
+/// The text of the UsageError that this forced choice gives.
+std::string refusal(std::string const& forced) {
+    try {
+        Tuner const tuner(Model(), false, forced);
+    } catch (UsageError const& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << forced << " is not refused";
+    return {};
+}
+
+/// Machines of all kinds, possible or not.
+std::vector<Model> models() {
+    std::vector<Model> all{Model()};
+    std::minstd_rand random;
+    std::uniform_real_distribution<double> exponent(-9, -2);
+    for (int i = 0; i < 40; ++i) {
+        Model model;
+        for (double& seconds : model.seconds) seconds = std::pow(10, exponent(random));
+        model.reduce_per_byte = std::pow(10, exponent(random) - 4);
+        model.segment = std::size_t{512} << (i % 10);
+        model.window = 1 + i % 20;
+        all.push_back(model);
+    }
+    return all;
+}
+
+constexpr C reducing[] = {C::allreduce, C::reduce, C::reduce_scatter, C::reduce_scatter_block,
+                          C::scan,      C::exscan};
+
+TEST(Tuner, TakesWhatIsForced) {
+    Tuner tuner(Model(), false, "allreduce:tree,broadcast:chain");
+    for (std::size_t bytes : {std::size_t{8}, 100 * kib, 100000 * kib}) {
+        EXPECT_EQ(tuner.choose(C::allreduce, shape(4, bytes), true).name, "tree");
+        EXPECT_EQ(tuner.choose(C::broadcast, shape(4, bytes), false).name, "chain");
+    }
+}
+
+TEST(Tuner, ChoosesItselfWhereTheForcedOneDoesNotApply) {
+    Tuner tuner(Model(), false, "allreduce:ring");
+    EXPECT_EQ(tuner.choose(C::allreduce, shape(4, 8), true).name, "ring");
+    EXPECT_NE(tuner.choose(C::allreduce, shape(4, 8, false), true).name, "ring");
+}
+
+TEST(Tuner, NamesWhatCannotBeForced) {
+    EXPECT_THAT(refusal("allreduce"),
+                AllOf(HasSubstr("\"allreduce\""), HasSubstr("expected collective:algorithm")));
+    EXPECT_THAT(refusal("allreduce:ring,,"), HasSubstr("\"\" in \"allreduce:ring,,\""));
+    EXPECT_THAT(refusal("allreduce:rong"),
+                AllOf(HasSubstr("rong"), HasSubstr("recursive_doubling")));
+    EXPECT_THAT(refusal("all_reduce:ring"),
+                AllOf(HasSubstr("\"all_reduce\""), HasSubstr("no collective")));
+    EXPECT_THAT(refusal(":"), HasSubstr("no collective"));
+}
+
+TEST(Tuner, KeepsToOneOrderWhateverTheModelSays) {
+    for (bool const across_nodes : {false, true})
+        for (C const collective : reducing)
+            for (int const ranks : {3, 4, 7, 16})
+                for (bool const commutative : {true, false})
+                    for (std::size_t bytes = 1; bytes < 100000 * kib; bytes = bytes * 3 + 1) {
+                        std::set<Order> orders;
+                        for (Model const& model : models())
+                            orders.insert(
+                                Tuner(model, across_nodes, "")
+                                    .choose(collective, shape(ranks, bytes, commutative), true)
+                                    .order);
+                        EXPECT_EQ(orders.size(), 1U)
+                            << name(collective) << ' ' << ranks << ' ' << bytes;
+                    }
+}
+
+// What was asked for before must not matter: ranks may have a past of their own.
+TEST(Tuner, ChoosesTheSameWhateverItWasAskedBefore) {
+    for (Model const& model : models()) {
+        Tuner upwards(model, true, ""), downwards(model, true, "");
+        std::map<std::size_t, std::string_view> chosen;
+        std::vector<std::size_t> sizes;
+        for (std::size_t bytes = 1; bytes < 100000 * kib; bytes += 1 + bytes / 5)
+            sizes.push_back(bytes);
+        for (std::size_t const bytes : sizes)
+            chosen[bytes] = upwards.choose(C::allreduce, shape(5, bytes), true).name;
+        for (auto bytes = sizes.rbegin(); bytes != sizes.rend(); ++bytes)
+            ASSERT_EQ(downwards.choose(C::allreduce, shape(5, *bytes), true).name, chosen[*bytes])
+                << *bytes;
+    }
+}
+
+TEST(Tuner, BeginsTheRingExactlyAtItsBorder) {
+    for (bool const across_nodes : {false, true}) {
+        Tuner tuner(Model(), across_nodes, "");
+        std::size_t const border = Tuner::ring_border(across_nodes);
+        EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border - 4), true).order, Order::tree);
+        EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border), true).order, Order::ring);
+        EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border, false), true).order, Order::tree);
+    }
+}
+
+TEST(Tuner, ChoosesOnlyWhatApplies) {
+    for (Model const& model : models())
+        for (int i = 0; i < collectives_count; ++i)
+            for (int const ranks : {1, 2, 3, 6, 8})
+                for (std::size_t const bytes :
+                     {std::size_t{0}, std::size_t{1}, 64 * kib, std::size_t{1} << 40})
+                    for (bool const commutative : {true, false}) {
+                        Tuner tuner(model, false, "");
+                        Shape const wanted = shape(ranks, bytes, commutative);
+                        EXPECT_TRUE(
+                            tuner.choose(static_cast<C>(i), wanted, !commutative).applies(wanted));
+                    }
+}
+
+TEST(Tuner, ExplainsItsChoices) {
+    for (int i = 0; i < collectives_count; ++i) {
+        auto const collective = static_cast<C>(i);
+        std::string const table = Tuner(Model(), false, "").explain(collective, 4);
+        EXPECT_THAT(table, AllOf(HasSubstr(std::string(name(collective)) + " on 4 ranks"),
+                                 HasSubstr("33554432")));
+        for (Algorithm const& algorithm : algorithms(collective))
+            EXPECT_THAT(table, HasSubstr(std::string(algorithm.name) + ": " +
+                                         std::string(algorithm.suits)));
+    }
+    EXPECT_THAT(Tuner(Model(), false, "allreduce:tree").explain(C::allreduce, 4),
+                ::testing::ContainsRegex("\n +33554432  tree"));
+}
+
+}  // namespace
+}  // namespace sinew::collectives

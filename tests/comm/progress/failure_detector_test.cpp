@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a rank hears of its peers, from peers that die in the middle of saying it.
+#include "src/comm/progress/failure_detector.hpp"
+
+#include <csignal>
+
+#include "src/comm/node_layout.hpp"
+#include "src/transport/socket_frame.hpp"
+#include "src/transport/socket_transport.hpp"
+#include "src/transport/thread_transport.hpp"
+#include "tests/comm/ranks.hpp"
+#include "tests/support/child.hpp"
+#include "tests/support/forwarding_transport.hpp"
+#include "tests/support/socket_job.hpp"
+
+namespace sinew::tests {
+namespace {
+
+using testing::HasSubstr;
+using testing_support::Child;
+using testing_support::SocketJob;
+
+constexpr int notice_tag = 1, other_tag = 7;
+
+NodeLayout layout_of_one_node(int ranks, int self) {
+    std::vector<NodeIdentity> const here(static_cast<std::size_t>(ranks),
+                                         NodeIdentity::named("here", "here"));
+    return detail::make_node_layout(here, self);
+}
+
+/// Fills the window that its peer's memory grants it, and gives up, which can then be announced only.
+int announce_a_notice(SocketJob& job) {
+    SocketTransport self(job.mesh(1));
+    std::vector<std::byte> const eager(detail::eager_bytes);
+    std::vector<Transport::Ticket> sends;
+    for (std::size_t bytes = eager.size(); bytes > 0; bytes /= 2)  // down to the last gap
+        for (std::size_t i = 0; i <= (bytes == eager.size() ? detail::window_bytes / bytes : 1);
+             ++i)
+            sends.push_back(self.start_send(0, other_tag, std::span(eager).first(bytes)));
+    NodeLayout const nodes = layout_of_one_node(2, 1);
+    detail::FailureDetector watch(self, nodes, notice_tag);
+    watch.give_up("out of patience");
+    for (;;) {  // until it is killed
+        self.probe(any_source, other_tag);
+        std::this_thread::sleep_for(1ms);
+    }
+}
+
+TEST(FailureDetector, DoesNotWaitForANoticeWhoseSenderDiedBeforeItWasFetched) {
+    SocketJob job({0, 0});
+    Child child([&] { return announce_a_notice(job); });
+    SocketTransport self(job.mesh(0));
+    NodeLayout const nodes = layout_of_one_node(2, 0);
+    detail::FailureDetector watch(self, nodes, notice_tag);
+    // The notice is known to be there, and cannot be fetched from a dead process.
+    wait_until([&] { return self.probe(1, notice_tag).has_value(); });
+    child.kill(SIGKILL);
+    child.wait();
+    std::optional<std::string> trouble;
+    wait_until([&] {
+        watch.poll();  // before, it never came back from here
+        return (trouble = watch.trouble()).has_value();
+    });
+    EXPECT_THAT(*trouble, HasSubstr("rank 1 on here has died"));
+    EXPECT_FALSE(self.probe(1, notice_tag));
+}
+
+/// Hub of threads in which what the rank `mute` sends is known by probe, but its bytes never come: a
+/// link that was cut within a message.
+class CutLink final : public testing_support::ForwardingTransport {
+public:
+    CutLink(ThreadHub& hub, int rank, int mute)
+        : ForwardingTransport(std::make_unique<ThreadTransport>(hub, rank)), mute_(mute) {}
+    Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override {
+        if (from != mute_) return ForwardingTransport::start_receive(from, tag, bytes);
+        // Takes the message off, as a header that has been read does, and is never done.
+        lost_.resize(probe(from, tag)->bytes);
+        auto taken = ForwardingTransport::start_receive(from, tag, lost_);
+        EXPECT_TRUE(ForwardingTransport::test(taken, nullptr));
+        return {never};
+    }
+    bool test(Ticket& ticket, Received* received) override {
+        return ticket.handle != never && ForwardingTransport::test(ticket, received);
+    }
+    void cancel(Ticket& ticket) noexcept override {
+        if (ticket.handle != never) ForwardingTransport::cancel(ticket);
+        ticket = {};
+    }
+
+private:
+    static constexpr std::uint64_t never = ~std::uint64_t{0};
+    int mute_;
+    std::vector<std::byte> lost_;
+};
+
+TEST(FailureDetector, HearsTheOthersBehindANoticeThatNeverArrives) {
+    ThreadHub hub(3);
+    CutLink zero(hub, 0, 1);
+    ThreadTransport one(hub, 1), two(hub, 2);
+    NodeLayout const nodes = layout_of_one_node(3, 0);
+    detail::FailureDetector at_zero(zero, nodes, notice_tag), at_one(one, nodes, notice_tag),
+        at_two(two, nodes, notice_tag);
+    at_one.give_up("never heard");
+    at_two.give_up("of its own");
+    wait_until([&] {
+        at_zero.poll();
+        return at_zero.trouble().has_value();
+    });
+    EXPECT_THAT(*at_zero.trouble(), HasSubstr("rank 2 on here gave up: of its own"));
+}
+
+}  // namespace
+}  // namespace sinew::tests

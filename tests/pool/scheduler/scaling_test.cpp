@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many workers there are, and how they are replaced.
+#include "tests/pool/scheduler/scheduler_fixture.hpp"
+
+namespace sinew::pool {
+namespace {
+
+class CoreScaling : public CoreTest {
+protected:
+    void make_elastic(std::uint32_t least, std::uint32_t most) {
+        CoreSettings settings;
+        settings.min_workers = least;
+        settings.max_workers = most;
+        make(settings);
+        tell(Begin{});
+        ready_all();
+    }
+    std::size_t ready_all() {
+        auto const starts = all<StartWorker>();
+        for (auto const& start : starts) ready(start.worker);
+        return starts.size();
+    }
+};
+
+TEST_F(CoreScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
+    make(2, 1);
+    tell(WorkerRecycled{workers_[0]});
+    auto const successor = one<StartWorker>();
+    submit(1, 1000);
+    EXPECT_EQ(all<SendBatch>().size(), 2U);
+    EXPECT_TRUE(none<ReleaseWorker>());
+    tell(WorkerReady{successor.worker});
+    EXPECT_TRUE(none<ReleaseWorker>());  // it finishes what it has
+    EXPECT_EQ(core_.stats().ready, 3U);
+}
+
+TEST_F(CoreScaling, AWornWorkerThatIsIdleLeavesAsSoonAsItsSuccessorIsThere) {
+    make(2, 1);
+    tell(WorkerRecycled{workers_[0]});
+    tell(WorkerReady{one<StartWorker>().worker});
+    EXPECT_EQ(one<ReleaseWorker>().worker, workers_[0]);
+    die(workers_[0], Cause::planned);
+    EXPECT_TRUE(none<StartWorker>());
+}
+
+TEST_F(CoreScaling, TheWornAreReplacedOneAtATime) {
+    make(3, 1);
+    for (auto const worker : workers_) tell(WorkerRecycled{worker});
+    auto const first = one<StartWorker>();
+    tell(WorkerReady{first.worker});
+    EXPECT_EQ(one<ReleaseWorker>().worker, workers_[0]);
+    EXPECT_TRUE(none<StartWorker>());
+    die(workers_[0], Cause::planned);
+    EXPECT_EQ(all<StartWorker>().size(), 1U);
+}
+
+TEST_F(CoreScaling, NoWorkerGetsMoreTasksThanItMay) {
+    CoreSettings settings;
+    settings.max_tasks_per_worker = 10;
+    make(1, 1, settings);
+    submit(1, 100);
+    auto const first = one<SendBatch>();
+    EXPECT_EQ(first.count, 8U);
+    finish(first);
+    auto const second = one<SendBatch>();
+    EXPECT_EQ(second.count, 2U);
+    EXPECT_EQ(all<StartWorker>().size(), 1U);  // before it has ended
+    finish(second);
+    EXPECT_EQ(one<ReleaseWorker>().worker, first.worker);
+}
+
+TEST_F(CoreScaling, WorkIsWorthWorkers) {
+    make_elastic(1, 8);
+    teach(500ms);
+    submit(1, 6);  // three seconds of work, and a second is worth a worker
+    EXPECT_EQ(ready_all(), 2U);
+}
+
+// G14 (Fiber)
+TEST_F(CoreScaling, NeverMoreThanTheMost) {
+    make_elastic(0, 4);
+    submit(1, 1000);
+    EXPECT_EQ(all<StartWorker>().size(), 4U);
+}
+
+TEST_F(CoreScaling, TheIdleLeaveAfterAWhileAndNotBefore) {
+    make_elastic(1, 3);
+    JobOptions options;
+    options.chunk = 1;
+    submit(1, 6, options);
+    ready_all();
+    auto const sent = all<SendBatch>();
+    now_ += 40s;
+    for (auto const& batch : sent) finish(batch);
+    wait(29s);
+    EXPECT_TRUE(none<ReleaseWorker>());
+    wait(1s);
+    EXPECT_EQ(all<ReleaseWorker>().size(), 2U);
+    wait(300s);
+    EXPECT_TRUE(none<ReleaseWorker>());
+}
+
+TEST_F(CoreScaling, AResizeTakesTheIdleFirst) {
+    make(3, 1);
+    submit(1, 1);
+    auto const busy = one<SendBatch>().worker;
+    tell(Resize{1, 1});
+    auto const released = all<ReleaseWorker>();
+    ASSERT_EQ(released.size(), 2U);
+    for (auto const& one : released) EXPECT_FALSE(one.worker == busy);
+    tell(Resize{4, 4});
+    EXPECT_EQ(all<StartWorker>().size(), 2U);  // those that leave still take up room
+    for (auto const& one : released) die(one.worker, Cause::planned);
+    EXPECT_EQ(all<StartWorker>().size(), 1U);
+}
+
+}  // namespace
+}  // namespace sinew::pool

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <gmock/gmock.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "src/pool/scheduler/scheduler.hpp"
+
+namespace sinew::pool {
+
+using namespace std::chrono_literals;
+using Cause = WorkerDied::Cause;
+
+/// A core, its clock, and what it has asked for since the last look.
+class CoreTest : public testing::Test {
+protected:
+    void make(CoreSettings settings) { core_ = Scheduler(settings); }
+    /// `count` workers, ready, and so many batches each.
+    void make(std::uint32_t count, std::uint32_t in_flight = 2, CoreSettings settings = {}) {
+        settings.min_workers = settings.max_workers = count;
+        settings.in_flight = in_flight;
+        make(settings);
+        tell(Begin{});
+        for (auto const& start : all<StartWorker>()) ready(start.worker);
+    }
+    void ready(WorkerId worker) {
+        workers_.push_back(worker);
+        tell(WorkerReady{worker});
+    }
+
+    void tell(Event const& event) {
+        core_.step(event, now_, actions_);
+        core_.check_invariants();
+    }
+    void wait(Duration time) {
+        now_ += time;
+        tell(Tick{});
+    }
+    void submit(JobId job, std::uint64_t count, JobOptions const& options = {}) {
+        tell(JobSubmitted{job, count, options});
+    }
+    void finish(SendBatch const& batch, Duration each = 1us) {
+        tell(Results{batch.worker, batch.batch, 0, batch.count, each * batch.count, {}});
+    }
+    void die(WorkerId worker, Cause cause, std::optional<Running> running = {}) {
+        tell(WorkerDied{worker, cause, true, running, "killed by signal 9"});
+    }
+    void vanish(WorkerId worker) { tell(WorkerDied{worker, Cause::lost, false, {}, "host lost"}); }
+    /// Makes the time of this function known.
+    void teach(Duration each, JobOptions options = {}) {
+        options.chunk = 1;
+        submit(1000, 1, options);
+        finish(one<SendBatch>(), each);
+        forget();
+    }
+
+    /// Takes out all actions of a kind.
+    template <class A>
+    std::vector<A> all() {
+        std::vector<A> found;
+        for (auto const& action : actions_)
+            if (auto const* one = std::get_if<A>(&action)) found.push_back(*one);
+        std::erase_if(actions_, [](Action const& a) { return std::holds_alternative<A>(a); });
+        return found;
+    }
+    template <class A>
+    A one() {
+        auto const found = all<A>();
+        EXPECT_EQ(found.size(), 1U);
+        return found.empty() ? A{} : found.front();
+    }
+    template <class A>
+    bool none() {
+        return all<A>().empty();
+    }
+    void forget() { actions_.clear(); }
+
+    Scheduler core_{CoreSettings{}};
+    Time now_{};
+    std::vector<Action> actions_;
+    std::vector<WorkerId> workers_;
+};
+
+/// "job:first+count", to be compared.
+inline std::string tasks(SendBatch const& b) {
+    return std::to_string(b.job) + ":" + std::to_string(b.first) + "+" + std::to_string(b.count);
+}
+inline std::string tasks(Drop const& d) {
+    return std::to_string(d.job) + ":" + std::to_string(d.first) + "+" + std::to_string(d.count);
+}
+inline std::string tasks(Accept const& a) {
+    return std::to_string(a.job) + ":" + std::to_string(a.first) + "+" + std::to_string(a.count);
+}
+template <class A>
+std::vector<std::string> tasks(std::vector<A> const& actions) {
+    std::vector<std::string> words;
+    for (auto const& action : actions) words.push_back(tasks(action));
+    return words;
+}
+
+}  // namespace sinew::pool

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <random>
+#include <variant>
+#include <vector>
+
+#include "src/pool/scheduler/scheduler.hpp"
+#include "tests/pool/scheduler/task_ledger.hpp"
+
+namespace sinew::pool {
+
+/// A batch as the worker has it. Tasks `done` .. `next`-1 are executed and not reported; `next` is
+/// running if the worker says so.
+struct WorldBatch {
+    SendBatch sent;
+    std::uint32_t limit = 0;  ///< its tasks, less those given back
+    std::uint32_t reported = 0, next = 0;
+    bool asked_to_stop = false;
+    std::vector<Thrown> thrown;
+};
+
+using Command = std::variant<SendBatch, Revoke, AskToStop, ReleaseWorker>;
+
+/// A worker with both directions of its connection. Frames keep their order; between workers, and
+/// against the news of a death, there is none.
+struct WorldWorker {
+    WorkerId id;
+    bool up = false, frozen = false, doomed = false, running = false;
+    std::deque<Command> inbox;
+    std::deque<Event> outbox;
+    std::deque<WorldBatch> batches;
+};
+
+/// A pool's core in a world of workers, links and users that do whatever the dice say. What
+/// happens depends on the seed alone.
+class World {
+public:
+    explicit World(std::uint64_t seed);
+    /// Things happen and go wrong.
+    void chaos(int moves);
+    /// Nothing goes wrong any more: everything must come to its end. Throws if it does not.
+    void calm();
+    bool broken() const { return ledger_.broken(); }
+    CoreStats const& stats() const { return core_.stats(); }
+
+private:
+    bool chance(double probability);
+    std::uint64_t below(std::uint64_t limit);
+    void tell(Event const& event);
+    void obey(Action const& action);
+    void post(WorkerId id, Command const& command);
+    WorldWorker* worker(WorkerId id);
+
+    // The user.
+    void use();
+    void submit();
+    void grow();
+
+    // A worker's life, each one step; false: nothing to do.
+    bool live(WorldWorker& worker);
+    bool receive(WorldWorker& worker);
+    bool execute(WorldWorker& worker);
+    bool finish_task(WorldWorker& worker, WorldBatch& batch);
+    bool give_back(WorldWorker& worker, std::deque<WorldBatch>::iterator batch);
+    bool report(WorldWorker& worker);
+    bool deliver(WorldWorker& worker);
+    void start(WorldWorker& worker);
+    void die(WorldWorker& worker, WorkerDied::Cause cause);
+    void resurrect();
+    void misfortune(WorldWorker& worker);
+    bool sweep();
+
+    std::mt19937_64 dice_;
+    bool calm_ = false;
+    Time now_{};
+    Scheduler core_;
+    Ledger ledger_;
+    std::deque<WorldWorker> workers_;
+    std::deque<WorldWorker> ghosts_;  ///< dead ones whose frames are still under way
+    std::vector<Action> actions_;
+    JobId next_job_ = 1;
+};
+
+}  // namespace sinew::pool
