@@ -12,7 +12,7 @@
 #include "benchmarks/collectives/sweep.hpp"
 #include "benchmarks/collectives/table.hpp"
 #include "benchmarks/peers/mpi_peer.hpp"
-#include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {

@@ -5,7 +5,7 @@
 
 #include "benchmarks/manager/contestants.hpp"
 #include "benchmarks/manager/options.hpp"
-#include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
 #include "benchmarks/support/program.hpp"
 
 namespace sinew::bench {

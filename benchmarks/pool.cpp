@@ -5,7 +5,7 @@
 
 #include "benchmarks/pool/contestant.hpp"
 #include "benchmarks/pool/options.hpp"
-#include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
 #include "benchmarks/support/program.hpp"
 
 namespace sinew::bench {

@@ -9,12 +9,12 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/support/autogroup.hpp"
 #include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
+#include "benchmarks/support/machine/waiting.hpp"
 #include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
-#include "benchmarks/support/waiting.hpp"
 #include "benchmarks/wire/contestant.hpp"
 
 namespace po = boost::program_options;

@@ -12,7 +12,7 @@
 #include "benchmarks/collectives/row.hpp"
 #include "benchmarks/collectives/timing.hpp"
 #include "benchmarks/peers/peer.hpp"
-#include "benchmarks/support/processors.hpp"
+#include "benchmarks/support/machine/processors.hpp"
 #include "benchmarks/support/progress.hpp"
 
 namespace sinew::bench {

@@ -7,7 +7,7 @@
 
 #include "benchmarks/collectives/options.hpp"
 #include "benchmarks/collectives/workload.hpp"
-#include "benchmarks/support/core_state.hpp"
+#include "benchmarks/support/machine/core_state.hpp"
 
 namespace sinew::bench {
 

@@ -7,10 +7,10 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "benchmarks/support/machine/waiting.hpp"
 #include "benchmarks/support/progress.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
-#include "benchmarks/support/waiting.hpp"
 
 namespace sinew::bench {
 

@@ -61,6 +61,13 @@ foreach(file README.md docs/tasks.md docs/decisions/0001-operations-are-fibers.m
     endif()
 endforeach()
 
+# The installed examples are a project of their own.
+run(${CMAKE_COMMAND} -S ${prefix}/share/doc/sinew/examples -B ${temp}/examples -G ${GENERATOR}
+    -DCMAKE_CXX_COMPILER=${CXX} -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${temp}/examples --target example_allreduce example_queue_pipe)
+run(${temp}/examples/examples/queue_pipe 100)
+expect_output("the installed examples" "${sum_of_squares}")
+
 find_program(PKG_CONFIG NAMES pkg-config pkgconf REQUIRED)
 run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${PKGCONFIG_DIR}
     ${PKG_CONFIG} --cflags --libs sinew)

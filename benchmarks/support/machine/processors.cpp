@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/support/processors.hpp"
+#include "benchmarks/support/machine/processors.hpp"
 
 #include <algorithm>
 #include <array>

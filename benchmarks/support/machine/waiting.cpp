@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/support/waiting.hpp"
+#include "benchmarks/support/machine/waiting.hpp"
 
 #include <chrono>
 #include <cmath>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/support/autogroup.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/support/core_state.hpp"
+#include "benchmarks/support/machine/core_state.hpp"
 
 #include <fcntl.h>
 #include <sys/mman.h>
