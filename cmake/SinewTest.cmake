@@ -46,10 +46,11 @@ function(sinew_test_properties test)
     if(arg_LABELS MATCHES "(^|;)(mpi|run)(;|$)")
         list(APPEND arg_LABELS mpi_tests)
     endif()
+    set(cost ${arg_TIMEOUT})   # what may take long begins first, so that nothing long is left for the end
     if(SINEW_SANITIZE)
         math(EXPR arg_TIMEOUT "3 * ${arg_TIMEOUT}")
     endif()
-    set_tests_properties(${test} PROPERTIES
+    set_tests_properties(${test} PROPERTIES COST ${cost}
         TIMEOUT ${arg_TIMEOUT} LABELS "${arg_LABELS}" SKIP_RETURN_CODE 77
         ENVIRONMENT "${SINEW_TEST_ENVIRONMENT};${arg_ENV}")
 endfunction()

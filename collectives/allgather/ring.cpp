@@ -26,7 +26,7 @@ public:
 
 private:
     std::span<std::byte> at(int step, std::size_t segment) const {
-        Range const range =
+        ChunkRange const range =
             segments_.of(call_.blocks[((rank_ - step) % ranks_ + ranks_) % ranks_], segment);
         return {call_.out + range.offset, range.bytes};
     }

@@ -17,7 +17,7 @@ void recursive_doubling_allreduce(Channel& channel, Arguments const& call) {
     Partial vector(call, call.input(), call.out);
     fold.join(channel, vector, steps);
     if (fold.active()) {
-        Range const whole{0, call.bytes()};
+        ChunkRange const whole{0, call.bytes()};
         for (int distance = 1; distance < fold.ranks(); distance *= 2) {
             steps.next();
             vector.exchange(channel, fold.real(fold.rank() ^ distance), whole, whole);

@@ -23,16 +23,16 @@ public:
     std::size_t segments() const { return segments_.count(); }
 
     std::span<std::byte const> outgoing(int step, std::size_t segment) const {
-        Range const range = segments_.of(chunks_[rank_ - step], segment);
+        ChunkRange const range = segments_.of(chunks_[rank_ - step], segment);
         return {(step == 0 ? call_.in : call_.out) + range.offset, range.bytes};
     }
     std::span<std::byte> landing(int step, std::size_t segment, int slot) const {
-        Range const range = segments_.of(chunks_[rank_ - step - 1], segment);
+        ChunkRange const range = segments_.of(chunks_[rank_ - step - 1], segment);
         return {step < reducing_ ? slot_at(slot) : call_.out + range.offset, range.bytes};
     }
     void arrived(int step, std::size_t segment, int slot) const {
         if (step >= reducing_) return;
-        Range const range = segments_.of(chunks_[rank_ - step - 1], segment);
+        ChunkRange const range = segments_.of(chunks_[rank_ - step - 1], segment);
         call_.combine(call_.out + range.offset, slot_at(slot), call_.in + range.offset,
                       range.bytes);
     }

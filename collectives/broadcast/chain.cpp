@@ -19,7 +19,7 @@ void chain_broadcast(Channel& channel, Arguments const& call) {
     int const previous = rotation.real(me + ranks - 1), next = rotation.real(me + 1);
     Segments const segments(call.bytes(), call.segment, call.element);
     auto const segment = [&](std::size_t i) {
-        Range const range = segments.of({0, call.bytes()}, i);
+        ChunkRange const range = segments.of({0, call.bytes()}, i);
         return std::span(call.out + range.offset, range.bytes);
     };
     auto const window = static_cast<std::size_t>(call.window);

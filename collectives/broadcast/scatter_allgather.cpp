@@ -16,7 +16,7 @@ Blocks blocks_of(Arguments const& call, Chunks const& chunks, Rotation const& ro
     auto const counts = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
     auto const offsets = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
     for (int rank = 0; rank < ranks; ++rank) {
-        Range const chunk = chunks[rotation.turned(rank)];
+        ChunkRange const chunk = chunks[rotation.turned(rank)];
         counts[static_cast<std::size_t>(rank)] = chunk.bytes / call.element;
         offsets[static_cast<std::size_t>(rank)] = chunk.offset / call.element;
     }
@@ -30,7 +30,7 @@ void scatter(Channel& channel, Arguments const& call, Chunks const& chunks,
     BinomialPlace const place(me, ranks);
     Steps steps(channel, rounds_to_reach(ranks));
     auto const bytes = [&](int first, int last) {
-        Range const begin = chunks[first], end = chunks[last];
+        ChunkRange const begin = chunks[first], end = chunks[last];
         return std::span(call.out + begin.offset, end.offset + end.bytes - begin.offset);
     };
     if (me != 0) {

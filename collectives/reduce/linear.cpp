@@ -12,10 +12,10 @@ int step_number(std::size_t segment) { return static_cast<int>(segment) + 1; }
 
 void send_segments(Channel& channel, Arguments const& call, Segments const& segments) {
     Transfers sending(*call.scratch, static_cast<std::size_t>(call.window));
-    Range const whole{0, call.bytes()};
+    ChunkRange const whole{0, call.bytes()};
     for (std::size_t i = 0; i < segments.count(); ++i) {
         channel.step(step_number(i), static_cast<int>(segments.count()));
-        Range const part = segments.of(whole, i);
+        ChunkRange const part = segments.of(whole, i);
         sending[i].wait();
         sending[i] = channel.start_send(call.root, {call.in + part.offset, part.bytes});
     }
@@ -47,7 +47,7 @@ private:
         return segment % 2 * ranks_ + rank;
     }
     std::byte* buffer(std::size_t slot) const { return buffers_ + slot * segments_.bytes(); }
-    Range part(std::size_t segment) const { return segments_.of({0, call_.bytes()}, segment); }
+    ChunkRange part(std::size_t segment) const { return segments_.of({0, call_.bytes()}, segment); }
 
     void post(std::size_t segment) {
         for (std::size_t rank = 0; rank < ranks_; ++rank) {
@@ -58,7 +58,7 @@ private:
         }
     }
     void combine(std::size_t segment) {
-        Range const range = part(segment);
+        ChunkRange const range = part(segment);
         for (std::size_t rank = 0; rank < ranks_; ++rank) {
             std::size_t const at = slot(segment, rank);
             receiving_[at].wait();

@@ -36,7 +36,7 @@ private:
         return round % 2 * places() + static_cast<std::size_t>(rank);
     }
     std::byte* buffer(std::size_t place) const { return buffers_ + place * segments_.bytes(); }
-    Range own(std::size_t round) const { return segments_.of(call_.blocks[rank_], round); }
+    ChunkRange own(std::size_t round) const { return segments_.of(call_.blocks[rank_], round); }
 
     void receive(std::size_t round) {
         for (int away = 1; away < ranks_; ++away) {
@@ -55,7 +55,7 @@ private:
         }
     }
     void combine(std::size_t round) {
-        Range const part = own(round);
+        ChunkRange const part = own(round);
         for (int rank = 0; rank < ranks_; ++rank) {
             std::size_t const at = place(round, rank);
             receiving_[at].wait();

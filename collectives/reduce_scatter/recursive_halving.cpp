@@ -66,7 +66,7 @@ void recursive_halving_reduce_scatter(Channel& channel, Arguments const& call) {
     if (fold.active()) {
         Halving halving(fold, packing.cuts());
         halving.reduce_scatter(channel, vector, steps);
-        Range const held = halving.held();
+        ChunkRange const held = halving.held();
         copy(call.out, {packed + held.offset, own});
         fold.spread(channel, {packed + held.offset + own, held.bytes - own}, steps);
     } else {

@@ -21,7 +21,7 @@ public:
     std::size_t segments() const { return segments_.count(); }
 
     std::span<std::byte const> outgoing(int step, std::size_t segment) const {
-        Range const range = segments_.of(block(step), segment);
+        ChunkRange const range = segments_.of(block(step), segment);
         if (step == 0) return {call_.in + range.offset, range.bytes};
         return {partial(step - 1, segment), range.bytes};
     }
@@ -29,7 +29,7 @@ public:
         return {partial(step, segment), segments_.of(block(step + 1), segment).bytes};
     }
     void arrived(int step, std::size_t segment, int /*slot*/) const {
-        Range const range = segments_.of(block(step + 1), segment);
+        ChunkRange const range = segments_.of(block(step + 1), segment);
         std::byte* const sum = partial(step, segment);
         bool const last = step == ranks_ - 2;
         std::byte* const to = last ? call_.out + (range.offset - call_.blocks[rank_].offset) : sum;
@@ -40,7 +40,7 @@ private:
     std::byte* take_block(Arguments const& call) const {
         return call.scratch->take(segments_.count() * segments_.bytes()).data();
     }
-    Range block(int step) const {
+    ChunkRange block(int step) const {
         return call_.blocks[((rank_ - 1 - step) % ranks_ + ranks_) % ranks_];
     }
     std::byte* partial(int step, std::size_t segment) const {

@@ -24,7 +24,7 @@ public:
     /// The joined segments are the result.
     void scan() {
         run([&](std::size_t i) {
-            Range const range = segment(i);
+            ChunkRange const range = segment(i);
             std::byte* const sum = call_.out + range.offset;
             if (first_) copy(sum, {call_.in + range.offset, range.bytes});
             else call_.combine(sum, slot(received_, i), call_.in + range.offset, range.bytes);
@@ -35,7 +35,7 @@ public:
     void exscan() {
         std::byte* const sums = call_.scratch->take(window_ * segments_.bytes()).data();
         run([&](std::size_t i) {
-            Range const range = segment(i);
+            ChunkRange const range = segment(i);
             std::byte const* const mine = call_.in + range.offset;
             if (first_) return send(i, mine);
             if (!last_) {
@@ -59,7 +59,7 @@ private:
         }
         sending_.wait();
     }
-    Range segment(std::size_t i) const { return segments_.of({0, call_.bytes()}, i); }
+    ChunkRange segment(std::size_t i) const { return segments_.of({0, call_.bytes()}, i); }
     std::byte* slot(std::byte* slots, std::size_t i) const {
         return slots + i % window_ * segments_.bytes();
     }

@@ -29,7 +29,7 @@ public:
         return blocks;
     }
 
-    Range operator[](int rank) const {
+    ChunkRange operator[](int rank) const {
         auto const r = static_cast<std::size_t>(rank);
         if (counts_.empty()) return {r * equal_, equal_};
         return {offsets_[r] * element_, counts_[r] * element_};

@@ -7,7 +7,7 @@
 namespace sinew::collectives {
 
 /// A run of bytes within a buffer.
-struct Range {
+struct ChunkRange {
     std::size_t offset = 0;
     std::size_t bytes = 0;
 };
@@ -20,7 +20,7 @@ public:
         : parts_(parts), element_(element), each_(count / static_cast<std::size_t>(parts)),
           longer_(count % static_cast<std::size_t>(parts)) {}
 
-    Range operator[](int index) const {
+    ChunkRange operator[](int index) const {
         int const wrapped = (index % parts_ + parts_) % parts_;
         std::size_t const i = static_cast<std::size_t>(wrapped);
         return {(i * each_ + std::min(i, longer_)) * element_,

@@ -12,7 +12,7 @@ std::span<std::size_t const> Halving::even_cuts(Arguments const& call, int parts
     return cuts;
 }
 
-Range Halving::range(int first, int parts) const {
+ChunkRange Halving::range(int first, int parts) const {
     std::size_t const begin = cuts_[static_cast<std::size_t>(first)];
     return {begin, cuts_[static_cast<std::size_t>(first + parts)] - begin};
 }
@@ -31,7 +31,7 @@ void Halving::allgather(Channel& channel, std::byte* data, Steps& steps) {
     for (int distance = fold_.ranks() / 2; distance > 0; distance /= 2) {
         steps.next();
         int const peer = fold_.real(fold_.rank() ^ distance);
-        Range const mine = held(), theirs = range(sibling(), parts_);
+        ChunkRange const mine = held(), theirs = range(sibling(), parts_);
         channel.exchange(peer, {data + mine.offset, mine.bytes}, peer,
                          {data + theirs.offset, theirs.bytes});
         merge();
@@ -46,7 +46,7 @@ void Halving::gather(Channel& channel, std::byte* data, int top, Steps& steps) {
             channel.send(peer, {data + held().offset, held().bytes});
             return;
         }
-        Range const theirs = range(sibling(), parts_);
+        ChunkRange const theirs = range(sibling(), parts_);
         channel.receive(peer, {data + theirs.offset, theirs.bytes});
         merge();
     }

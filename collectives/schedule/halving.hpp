@@ -22,13 +22,13 @@ public:
 
     void reduce_scatter(Channel& channel, Partial& vector, Steps& steps);
     /// What this rank has of the result: its part after reduce_scatter, then ever more.
-    Range held() const { return range(first_, parts_); }
+    ChunkRange held() const { return range(first_, parts_); }
     /// Gives all parts to all, or to the active rank `top` only. `data` is the whole vector.
     void allgather(Channel& channel, std::byte* data, Steps& steps);
     void gather(Channel& channel, std::byte* data, int top, Steps& steps);
 
 private:
-    Range range(int first, int parts) const;
+    ChunkRange range(int first, int parts) const;
     /// The half that a rank does not keep, or has not got yet.
     int sibling() const { return first_ ^ parts_; }
     void merge() {

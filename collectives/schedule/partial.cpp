@@ -10,13 +10,13 @@ std::byte* Partial::to() {
     return to_;
 }
 
-std::span<std::byte> Partial::landing(Range keep) {
+std::span<std::byte> Partial::landing(ChunkRange keep) {
     if (mine_.data() != to()) return {to_ + keep.offset, keep.bytes};
     if (spare_.size() < keep.bytes) spare_ = call_.scratch->take(keep.bytes);
     return spare_.first(keep.bytes);
 }
 
-void Partial::add(Channel const& channel, int peer, Range keep, std::byte const* other) {
+void Partial::add(Channel const& channel, int peer, ChunkRange keep, std::byte const* other) {
     std::byte const* const mine = mine_.data() + keep.offset;
     bool const higher = peer > channel.rank();
     call_.combine(to_ + keep.offset, higher ? mine : other, higher ? other : mine, keep.bytes);
@@ -24,13 +24,13 @@ void Partial::add(Channel const& channel, int peer, Range keep, std::byte const*
 }
 
 void Partial::join(Channel& channel, int peer) {
-    Range const whole{0, mine_.size()};
+    ChunkRange const whole{0, mine_.size()};
     std::span<std::byte> const incoming = landing(whole);
     channel.receive(peer, incoming);
     add(channel, peer, whole, incoming.data());
 }
 
-void Partial::exchange(Channel& channel, int peer, Range give, Range keep) {
+void Partial::exchange(Channel& channel, int peer, ChunkRange give, ChunkRange keep) {
     std::span<std::byte> const incoming = landing(keep);
     channel.exchange(peer, mine_.subspan(give.offset, give.bytes), peer, incoming);
     add(channel, peer, keep, incoming.data());

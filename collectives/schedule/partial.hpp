@@ -22,14 +22,14 @@ public:
     /// Receives the whole vector of `peer` and joins it, in rank order.
     void join(Channel& channel, int peer);
     /// Sends `give` of it and joins to `keep` what the peer gives. The rest is then undefined.
-    void exchange(Channel& channel, int peer, Range give, Range keep);
+    void exchange(Channel& channel, int peer, ChunkRange give, ChunkRange keep);
     /// Moves it to where the result belongs, if it is not there, and returns that.
     std::span<std::byte> settle();
 
 private:
     std::byte* to();
-    std::span<std::byte> landing(Range keep);
-    void add(Channel const& channel, int peer, Range keep, std::byte const* other);
+    std::span<std::byte> landing(ChunkRange keep);
+    void add(Channel const& channel, int peer, ChunkRange keep, std::byte const* other);
 
     Arguments const& call_;
     std::span<std::byte const> mine_;

@@ -21,7 +21,7 @@ public:
     /// Of the longest segment.
     std::size_t bytes() const { return bytes_; }
     /// Segment `index` of `block`.
-    Range of(Range block, std::size_t index) const {
+    ChunkRange of(ChunkRange block, std::size_t index) const {
         std::size_t const begin = std::min(index * bytes_, block.bytes);
         return {block.offset + begin, std::min(bytes_, block.bytes - begin)};
     }

@@ -38,6 +38,9 @@ public:
     Received wait();
     /// Makes progress where no thread of the library does; true when the operation has ended.
     bool test();
+    /// Makes progress where no thread of the library does; whether the operation has ended. Its result,
+    /// or error, is still to be had by `wait`.
+    bool ready();
     /// As `wait`, at most this long; true when the operation has ended.
     bool wait_for(std::chrono::nanoseconds limit);
 

@@ -20,4 +20,5 @@
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
 #include <sinew/version.hpp>
+#include <sinew/wait.hpp>
 #include <sinew/world.hpp>

@@ -9,7 +9,7 @@
 namespace sinew {
 
 using detail::Invocation;
-using detail::Message;
+using detail::PointToPoint;
 using C = Collective;
 
 namespace {
@@ -117,25 +117,25 @@ SINEW_BOTH_WAYS(barrier, (CallOptions o), Invocation{.collective = C::barrier, .
 // clang-format on
 
 void Communicator::send(ConstBuffer data, int to, int tag, CallOptions options) {
-    state_->run(Message{.out = data, .to = to, .tag = tag, .options = options});
+    state_->run(PointToPoint{.out = data, .to = to, .tag = tag, .options = options});
 }
 
 Received Communicator::recv(Buffer data, int from, int tag, CallOptions options) {
-    return state_->run(Message{.in = data, .from = from, .tag = tag, .options = options});
+    return state_->run(PointToPoint{.in = data, .from = from, .tag = tag, .options = options});
 }
 
 Received Communicator::sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag,
                                 CallOptions options) {
     return state_->run(
-        Message{.out = out, .to = to, .in = in, .from = from, .tag = tag, .options = options});
+        PointToPoint{.out = out, .to = to, .in = in, .from = from, .tag = tag, .options = options});
 }
 
 Request Communicator::isend(ConstBuffer data, int to, int tag, CallOptions options) {
-    return state_->start(Message{.out = data, .to = to, .tag = tag, .options = options});
+    return state_->start(PointToPoint{.out = data, .to = to, .tag = tag, .options = options});
 }
 
 Request Communicator::irecv(Buffer data, int from, int tag, CallOptions options) {
-    return state_->start(Message{.in = data, .from = from, .tag = tag, .options = options});
+    return state_->start(PointToPoint{.in = data, .from = from, .tag = tag, .options = options});
 }
 
 }  // namespace sinew

@@ -16,7 +16,7 @@ CommonSettings CommonSettings::from_environment() {
             .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
 }
 
-std::string Message::text() const {
+std::string PointToPoint::text() const {
     std::string words;
     if (out)
         words = sinew::text("send(", out->type.name(), " x ", out->count, ", to ", to, ", tag ",

@@ -40,7 +40,7 @@ struct CommonSettings {
 
 /// A point-to-point call: sends `out` to `to` and receives `in` from `from`, either of which may be
 /// absent.
-struct Message {
+struct PointToPoint {
     std::optional<ConstBuffer> out = std::nullopt;
     int to = -1;
     std::optional<Buffer> in = std::nullopt;
@@ -71,8 +71,8 @@ public:
     /// `refusal`: the caller has found the call wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
-    Received run(Message const& message);
-    Request start(Message const& message);
+    Received run(PointToPoint const& message);
+    Request start(PointToPoint const& message);
 
     /// Collective. Null for ranks that join no part (no color).
     std::shared_ptr<CommunicatorState> split(std::optional<int> color, int key);
@@ -96,9 +96,9 @@ private:
     /// Of a call that this rank will not make: sees to it that the ranks do not end one call apart.
     template <class TellOthers>
     [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
-    Received transfer(Message const& message);
-    void await(MessageTickets& tickets, Message const& message, Operation& self);
-    void check_message(Message const& message) const;
+    Received transfer(PointToPoint const& message);
+    void await(MessageTickets& tickets, PointToPoint const& message, Operation& self);
+    void check_message(PointToPoint const& message) const;
     ProgressPolicy::Pace pace() const;
     void throw_if_lost() const;
     void remember_loss(std::exception_ptr error) noexcept;

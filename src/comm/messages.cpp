@@ -17,7 +17,7 @@ public:
         if (receiving) transport_.cancel(receiving);
         if (sending) transport_.cancel(sending);
     }
-    void start(Message const& message) {
+    void start(PointToPoint const& message) {
         int const tag = message.tag + first_user_tag;
         if (message.in)
             receiving = transport_.start_receive(
@@ -39,7 +39,7 @@ public:
         bool const went = !sending || transport_.test(sending);
         return came && went;
     }
-    Received result(Message const& message) const {
+    Received result(PointToPoint const& message) const {
         if (!message.in) return {};
         return {received.source, message.tag, received.bytes / message.in->type.size()};
     }
@@ -51,7 +51,7 @@ private:
     Transport& transport_;
 };
 
-void CommunicatorState::check_message(Message const& message) const {
+void CommunicatorState::check_message(PointToPoint const& message) const {
     auto const refuse = [&](auto const&... words) {
         throw UsageError(text(watch_.self_text(), ": ", message.text(), ": ", words...));
     };
@@ -76,7 +76,7 @@ void CommunicatorState::check_message(Message const& message) const {
         refuse("the buffer to receive is in the memory of a GPU. Copy it to the host afterwards");
 }
 
-Received CommunicatorState::transfer(Message const& message) {
+Received CommunicatorState::transfer(PointToPoint const& message) {
     MessageTickets tickets(*transport_);
     tickets.start(message);
     ProgressPolicy waiting(watch_, *engine_, nullptr, deadlines_of(message.options), pace(), false,
@@ -89,7 +89,7 @@ Received CommunicatorState::transfer(Message const& message) {
     return tickets.result(message);
 }
 
-Received CommunicatorState::run(Message const& message) {
+Received CommunicatorState::run(PointToPoint const& message) {
     throw_if_lost();
     check_message(message);
     try {
@@ -100,7 +100,8 @@ Received CommunicatorState::run(Message const& message) {
     }
 }
 
-void CommunicatorState::await(MessageTickets& tickets, Message const& message, Operation& self) {
+void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& message,
+                              Operation& self) {
     ProgressPolicy waiting(watch_, *engine_, &self, deadlines_of(message.options), pace(), false,
                            [&] { return message.text(); });
     try {
@@ -124,7 +125,7 @@ void CommunicatorState::await(MessageTickets& tickets, Message const& message, O
     self.received = tickets.result(message);
 }
 
-Request CommunicatorState::start(Message const& message) {
+Request CommunicatorState::start(PointToPoint const& message) {
     throw_if_lost();
     check_message(message);
     engine_->check_room();

@@ -34,6 +34,13 @@ bool Request::test() {
     return true;
 }
 
+bool Request::ready() {
+    if (!operation_) return true;
+    operation_->await();
+    operation_->engine().drive();
+    return operation_->done();
+}
+
 bool Request::wait_for(std::chrono::nanoseconds limit) {
     if (!operation_) return true;
     if (!operation_->engine().wait(*operation_, detail::Operation::after(limit))) return false;

@@ -68,7 +68,7 @@ void Manager::State::add_supervisor(std::unique_ptr<manager::SnapshotFolder> fol
         {.start = [this] { launch(); },
          .kill = [this] { child->signal(SIGKILL); },
          .alive =
-             [this](manager::Place const& place) {
+             [this](manager::ManagerPlace const& place) {
                  auto line = std::make_shared<manager::Incarnation const>(place.line);
                  connection =
                      registry.connection(place.address, options.max_pending_calls, std::move(line));

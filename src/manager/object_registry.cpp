@@ -135,7 +135,8 @@ std::shared_ptr<Supervisor> ObjectRegistry::add_supervisor(Supervisor::Options o
     return supervisor;
 }
 
-Place ObjectRegistry::place_after(Lock& lock, Incarnation const& lost, Clock::time_point deadline) {
+ManagerPlace ObjectRegistry::place_after(Lock& lock, Incarnation const& lost,
+                                         Clock::time_point deadline) {
     if (lost.supervisor.origin == messenger_.origin()) {
         auto const found = supervisors_.find(lost.lineage);
         if (found == supervisors_.end())
@@ -160,7 +161,7 @@ Place ObjectRegistry::place_after(Lock& lock, Incarnation const& lost, Clock::ti
                               ", is not to be reached any more)"),
                          false);
     auto reader = asked->result();
-    return Place::decode_from(reader);
+    return ManagerPlace::decode_from(reader);
 }
 
 void ObjectRegistry::lost(std::shared_ptr<process::Peer> const& peer, std::string const& why) {

@@ -38,7 +38,7 @@ public:
                                                Supervisor::Callbacks callbacks);
     void remove_supervisor(std::uint64_t lineage) { supervisors_.erase(lineage); }
     /// Where a manager is whose process of that line is gone. Waits; throws ObjectLost, Timeout.
-    Place place_after(Lock& lock, Incarnation const& lost, Clock::time_point deadline);
+    ManagerPlace place_after(Lock& lock, Incarnation const& lost, Clock::time_point deadline);
     /// A manager of another session; it has not answered yet.
     std::shared_ptr<Connection> host(std::string const& address, wire::Secret const& key,
                                      std::chrono::nanoseconds patience, std::size_t most_pending);

@@ -34,26 +34,34 @@ void WaitableSink::wait() {
 
 bool WaitableSink::wait_for(std::chrono::nanoseconds limit) {
     std::unique_lock lock(master_->guard());
-    return master_->wait(lock, changed_, after(limit), [this] { return ended_; });
-}
-
-bool WaitableSink::ready() {
-    std::lock_guard const lock(master_->guard());
-    return ended_;
+    return master_->wait(lock, changed_, after(limit), [this] { return ready(); });
 }
 
 bool WaitableSink::successful() {
     std::lock_guard const lock(master_->guard());
-    if (!ended_) throw UsageError("successful() of tasks under way. Call wait() first");
+    if (!ready()) throw UsageError("successful() of tasks under way. Call wait() first");
     return !error_ && !dropped_;
 }
 
 void WaitableSink::cancel() { master_->cancel(job_); }
 
+bool WaitableSink::cancelled() {
+    if (!ready()) return false;
+    auto const problem = error();
+    if (!problem) return false;
+    try {
+        std::rethrow_exception(problem);
+    } catch (Cancelled const&) {
+        return true;
+    } catch (...) {
+        return false;
+    }
+}
+
 void WaitableSink::when_ended(std::function<void()> work) {
     {
         std::lock_guard const lock(master_->guard());
-        if (!ended_) return callbacks_.push_back(std::move(work));
+        if (!ready()) return callbacks_.push_back(std::move(work));
     }
     master_->later(std::move(work));
 }
@@ -88,7 +96,7 @@ void WaitableSink::failed(std::uint64_t index, std::exception_ptr error) {
 void WaitableSink::dropped(std::uint64_t, std::uint64_t) { dropped_ = true; }
 
 void WaitableSink::ended() {
-    ended_ = true;
+    ended_.store(true, std::memory_order_release);
     master_->notify(changed_);
     for (auto& work : std::exchange(callbacks_, {})) master_->later(std::move(work));
 }

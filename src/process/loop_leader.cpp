@@ -10,7 +10,7 @@
 namespace sinew::process {
 namespace {
 
-// The background lets the loop_leader be vacant for some wake-ups: who drives again before that is spared to
+// The background thread leaves the lead vacant for some wake-ups: a thread that drives again before that need not
 // wake it and take its place. At least so long, as each look whether that is over is a wake-up, too.
 constexpr int vacancy_in_wake_ups = 5;
 constexpr auto least_vacancy = std::chrono::microseconds(100);
@@ -107,7 +107,7 @@ void LoopLeader::follow(Lock& lock, std::condition_variable& changed, Clock::tim
     if (turn == Turn::at_once) next_.erase(place);
 }
 
-// By whoever goes, or wants somebody to drive: nobody waits at a vacant loop_leader for longer than a moment.
+// By whoever goes, or wants somebody to drive: nobody waits for a vacant lead for longer than a moment.
 void LoopLeader::pass_on() {
     if (driver_ != Driver::none) return;
     if (!background_is_wanted() && !next_.empty()) return next_.front()->notify_all();
@@ -131,6 +131,17 @@ void LoopLeader::notify_one(std::condition_variable& changed) {
 void LoopLeader::notify_all(std::condition_variable& changed) {
     notified(changed);
     changed.notify_all();
+    if (any_waiters_ == 0) return;
+    notified(any_);
+    any_.notify_all();
+}
+
+bool LoopLeader::wait_for_any(Lock& lock, Clock::time_point deadline,
+                              std::function<bool()> const& ready) {
+    ++any_waiters_;
+    bool const found = wait(lock, any_, deadline, ready, Turn::at_once);
+    --any_waiters_;
+    return found;
 }
 
 void LoopLeader::wake_all() {

@@ -15,45 +15,50 @@
 
 namespace sinew::process {
 
-/// Which thread drives the runtime's loop. One that waits for what the loop brings drives it itself,
-/// so that what arrives is there without a change of threads. The runtime's own thread, the background,
-/// does while nobody else wants to; after a driver has left it leaves the loop_leader vacant for a moment,
-/// since the next call is likely to follow at once.
+/// Decides which thread drives the runtime's event loop (the Leader/Followers pattern). A thread that
+/// waits for an event drives the loop itself, so that the event reaches it without a thread switch; the
+/// other waiting threads follow. The runtime's own thread, the background thread, drives while no other
+/// thread waits. After a thread has stopped driving, the background thread leaves the lead vacant for a
+/// moment, since the next call is likely to follow at once.
 ///
-/// Everything with the loop's guard held.
+/// All methods: with the loop's guard held.
 class LoopLeader {
 public:
     using Lock = std::unique_lock<std::mutex>;
     using Clock = std::chrono::steady_clock;
-    /// `log`: takes what a callback has thrown.
+    /// `log` is called with the exceptions that callbacks throw.
     LoopLeader(wire::Loop& loop, std::function<void(std::exception const&)> log);
     LoopLeader(LoopLeader const&) = delete;
 
-    /// Whether this thread drives: callbacks run on it, which must not wait.
+    /// Whether this thread drives the loop. If so, callbacks run on it, and it must not wait.
     static bool driving();
 
     enum class Turn : std::uint8_t {
-        at_once,  ///< drives as soon as the loop_leader is vacant: it waits for what is on its way
-        some_time,  ///< only if it is when the wait begins, and until somebody waits `at_once`: may wait
-                    ///< for ever, for anything
+        /// Drives as soon as the lead is vacant: the event is on its way.
+        at_once,
+        /// Drives only if the lead is vacant when the wait begins, and until another thread waits
+        /// `at_once`: the wait may be long.
+        some_time,
     };
-    /// Until `ready`, driving where nobody else does. What makes it ready is told by `notify`; `ready`
-    /// is asked with the guard held, within callbacks as well. False: the time is over.
+    /// Returns true when `ready()` is true, and false at the deadline. Drives the loop while no other
+    /// thread does. Whoever makes `ready` true must call `notify_one` or `notify_all` with `changed`.
+    /// `ready` is called with the guard held, also within callbacks.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready, Turn turn);
-    /// By who will poll_once, or wait, soon: the background is not to take from it what arrives till then.
+    /// Called by a thread that will poll or wait soon: the background thread gives up the lead.
     void yield_soon();
-    /// By who goes on without waiting: what has arrived meanwhile is taken now, unless somebody else
-    /// drives. Releases the guard while it looks.
+    /// Processes the events that have arrived, unless another thread drives. Releases the guard meanwhile.
     void poll_once(Lock& lock);
-    /// To one, or all, that wait for `changed`.
+    /// As `wait`, for a condition that any call of `notify_all` may make true.
+    bool wait_for_any(Lock& lock, Clock::time_point deadline, std::function<bool()> const& ready);
+    /// Wakes one waiter, or all waiters, of `changed`.
     void notify_one(std::condition_variable& changed);
     void notify_all(std::condition_variable& changed);
 
-    /// While there is one, the background drives without a pause: for threads that wait otherwise.
+    /// While one exists, the background thread drives without pause. For threads that wait by other means.
     class Follower {
     public:
-        explicit Follower(LoopLeader& loop_leader) : leader_(loop_leader) {
+        explicit Follower(LoopLeader& leader) : leader_(leader) {
             ++leader_.steady_followers_;
             leader_.pass_on();
         }
@@ -64,11 +69,11 @@ public:
         LoopLeader& leader_;
     };
 
-    /// The background: until the loop is stopped, after `close`.
+    /// The background thread's work: returns when the loop is stopped, after `close`.
     void attend(Lock& lock);
-    /// Nobody but the background begins to drive any more.
+    /// From now on only the background thread begins to drive.
     void close();
-    /// All that wait look whether they still have to.
+    /// Makes all waiters evaluate their condition.
     void wake_all();
 
 private:
@@ -89,7 +94,9 @@ private:
     std::array<std::optional<SpinPolicy>, 2> policies_;
     Driver driver_ = Driver::none;
     std::condition_variable* awaited_ = nullptr;  ///< by the waiter that drives
-    std::list<std::condition_variable*> next_;    ///< whose waiters want the loop_leader
+    std::list<std::condition_variable*> next_;    ///< whose waiters want the lead
+    std::condition_variable any_;                 ///< told by each `notify_all`
+    std::size_t any_waiters_ = 0;
     std::size_t followers_ = 0, steady_followers_ = 0;
     std::condition_variable background_called_;
     bool background_sleeps_ = false;  ///< until it is called

@@ -24,12 +24,12 @@ void call(detail::TaskId id, Bytes const& state_bytes, Bytes const& argument_byt
 
 }  // namespace
 
-MemberState::MemberState(Order order, Table table, LoopLeader loop_leader,
+MemberState::MemberState(MemberOrder order, Table table, MemberEndpoints endpoints,
                          std::function<void(std::uint64_t, State const&)> commit_)
     : rank(order.rank), epoch(order.epoch), name(std::move(order.name)), members(table.members),
-      port(std::move(loop_leader.port)),
-      communicator(meet(table, order.rank, std::move(loop_leader.listeners))),
-      commits(order.commits), committed(std::move(order.committed)), commit(std::move(commit_)) {}
+      port(std::move(endpoints.port)),
+      communicator(meet(table, order.rank, std::move(endpoints.listeners))), commits(order.commits),
+      committed(std::move(order.committed)), commit(std::move(commit_)) {}
 
 bool is_known(Work const& work) {
     return detail::find_task(work.target) != nullptr &&

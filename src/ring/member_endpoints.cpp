@@ -15,7 +15,7 @@
 
 namespace sinew::ring {
 
-LoopLeader::LoopLeader(Order const& order) {
+MemberEndpoints::MemberEndpoints(MemberOrder const& order) {
     using process::Runtime;
     auto const& network = Runtime::inherited_network();
     joined_.host = NodeIdentity::mine().host_text();

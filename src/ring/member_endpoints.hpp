@@ -11,9 +11,9 @@
 namespace sinew::ring {
 
 /// What a member has bound before it knows the others.
-struct LoopLeader {
+struct MemberEndpoints {
     /// Listens where the order says. Throws SystemError, UsageError.
-    explicit LoopLeader(Order const& order);
+    explicit MemberEndpoints(MemberOrder const& order);
     Joined joined() const { return joined_; }
     std::vector<UniqueFd> listeners;
     ReservedPort port;

@@ -15,12 +15,12 @@
 namespace sinew::ring {
 namespace {
 
-int run(Parent& parent, Order order, Table table, LoopLeader loop_leader) {
+int run(Parent& parent, MemberOrder order, Table table, MemberEndpoints endpoints) {
     auto const work = std::move(order.work);
     std::optional<MemberState> state;
     try {
         state.emplace(
-            std::move(order), std::move(table), std::move(loop_leader),
+            std::move(order), std::move(table), std::move(endpoints),
             [&parent](std::uint64_t number, State const& value) { parent.commit(number, value); });
         RingMember member(*state);
         perform(work, member);
@@ -38,7 +38,7 @@ int run(Parent& parent, Order order, Table table, LoopLeader loop_leader) {
 }  // namespace
 
 int member_main(process::ChildStart& start) try {
-    auto order = from_bytes<Order>(start.message);
+    auto order = from_bytes<MemberOrder>(start.message);
     start.message.clear();
     if (!is_known(order.work)) {
         log_warning(text(start.name,
@@ -46,14 +46,14 @@ int member_main(process::ChildStart& start) try {
                          "parent has loaded by dlopen). Link that library"));
         return 1;
     }
-    LoopLeader loop_leader(order);
-    join_ring(start.control.get(), loop_leader.joined());
+    MemberEndpoints endpoints(order);
+    join_ring(start.control.get(), endpoints.joined());
     auto table = wait_for_table(start.control.get());
     // Not to be undone: destructors of static objects may look.
     static Environment const environment(environment_of(order.rank, order.name, table));
     // For ever: its callbacks come until the process ends.
     static Parent* const parent = new Parent(start);
-    return run(*parent, std::move(order), std::move(table), std::move(loop_leader));
+    return run(*parent, std::move(order), std::move(table), std::move(endpoints));
 } catch (std::exception const& error) {
     log_warning(text(start.name, ": ", error.what()));
     return 1;

@@ -17,7 +17,7 @@ namespace sinew::ring {
 /// Behind a RingMember.
 struct MemberState {
     /// Meets the other members: collective.
-    MemberState(Order order, Table table, LoopLeader loop_leader,
+    MemberState(MemberOrder order, Table table, MemberEndpoints endpoints,
                 std::function<void(std::uint64_t, State const&)> commit);
 
     int const rank, epoch;

@@ -51,11 +51,11 @@ CommitFailure CommitFailure::decode_from(Reader& reader) {
     return refusal;
 }
 
-void Order::encode_to(Writer& writer) const {
+void MemberOrder::encode_to(Writer& writer) const {
     put(writer, rank, size, epoch, name, listener, address, spans, work, commits, committed);
 }
-Order Order::decode_from(Reader& reader) {
-    Order order;
+MemberOrder MemberOrder::decode_from(Reader& reader) {
+    MemberOrder order;
     take(reader, order.rank, order.size, order.epoch, order.name, order.listener, order.address,
          order.spans, order.work, order.commits, order.committed);
     return order;

@@ -16,7 +16,7 @@
 // What the process that runs a ring (the parent) and its members say to each other. Everything goes
 // over the control link but states, which may be large.
 //
-//     parent   Order (with the process)
+//     parent   MemberOrder (with the process)
 //     member   joined: Joined          its sockets are bound
 //     parent   go: Table               all have joined
 //     member   piece: of a state; commit: number, the state's last piece   (bulk)
@@ -59,7 +59,7 @@ struct CommitFailure {
     static CommitFailure decode_from(Reader& reader);
 };
 
-struct Order {
+struct MemberOrder {
     int rank = 0, size = 1, epoch = 0;
     std::string name;  ///< of the ring
     /// Path of the Unix socket to listen on; without a folder: in that of the member's session there.
@@ -71,7 +71,7 @@ struct Order {
     std::optional<State> committed;  ///< the last of them
 
     void encode_to(Writer& writer) const;
-    static Order decode_from(Reader& reader);
+    static MemberOrder decode_from(Reader& reader);
 };
 
 struct Joined {

@@ -49,14 +49,14 @@ private:
 /// Rank 0, where it is the caller: in the thread that runs the ring.
 class Caller {
 public:
-    explicit Caller(Order const& order) : leader_(std::in_place, order) {}
-    LoopLeader const& loop_leader() const { return *leader_; }
+    explicit Caller(MemberOrder const& order) : endpoints_(std::in_place, order) {}
+    MemberEndpoints const& endpoints() const { return *endpoints_; }
     void run(RingJob& job, Work const& work) {
         auto const table = job.table();
         auto order = job.order_of(0);
         Environment const environment(environment_of(0, order.name, table));
         try {
-            state_.emplace(std::move(order), table, std::move(*leader_),
+            state_.emplace(std::move(order), table, std::move(*endpoints_),
                            [&job](std::uint64_t number, State const& value) {
                                job.commit_of_caller(number, value);
                            });
@@ -74,7 +74,7 @@ public:
     }
 
 private:
-    std::optional<LoopLeader> leader_;
+    std::optional<MemberEndpoints> endpoints_;
     std::optional<MemberState> state_;  ///< stays until the others have returned
 };
 
@@ -83,7 +83,7 @@ std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, CommitSto
     RingJob job(plan, commits, store, epoch);
     std::optional<Caller> caller;
     if (plan.options.member_zero_is_caller) caller.emplace(job.order_of(0));
-    bool const met = job.assemble(caller ? &caller->loop_leader() : nullptr);
+    bool const met = job.assemble(caller ? &caller->endpoints() : nullptr);
     if (met && caller) caller->run(job, plan.work);
     return job.wait_for_end();
 }

@@ -83,12 +83,12 @@ RingJob::~RingJob() {
             ::unlink(table_.listeners[static_cast<std::size_t>(rank)].c_str());
 }
 
-Order RingJob::order_of(int rank) const {
+MemberOrder RingJob::order_of(int rank) const {
     std::lock_guard const lock(runtime_.guard());
     return order(rank);
 }
 
-Order RingJob::order(int rank) const {
+MemberOrder RingJob::order(int rank) const {
     return {
         .rank = rank,
         .size = plan_.size,
@@ -107,7 +107,7 @@ Table RingJob::table() const {
     return table_;
 }
 
-bool RingJob::assemble(LoopLeader const* caller) {
+bool RingJob::assemble(MemberEndpoints const* caller) {
     for (int rank = first_child(); rank < plan_.size; ++rank) {
         std::lock_guard const lock(runtime_.guard());
         if (failing_) break;

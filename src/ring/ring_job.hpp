@@ -54,8 +54,8 @@ public:
 
     /// Starts all members and waits until they have joined; false when one has failed. `caller`: of
     /// rank 0 where that is no process of ours. Throws SystemError, UsageError.
-    bool assemble(LoopLeader const* caller);
-    Order order_of(int rank) const;
+    bool assemble(MemberEndpoints const* caller);
+    MemberOrder order_of(int rank) const;
     Table table() const;
     /// Of rank 0 where it is the caller. Throws PeerLost when the ring fails meanwhile; SystemError when it
     /// could not be kept.
@@ -69,7 +69,7 @@ private:
     MemberRecord& record(int rank) { return records_[static_cast<std::size_t>(rank)]; }
     process::Child* child(int rank) { return children_[static_cast<std::size_t>(rank)].get(); }
     int first_child() const { return plan_.options.member_zero_is_caller ? 1 : 0; }
-    Order order(int rank) const;
+    MemberOrder order(int rank) const;
     Node const& node_of(int rank) const;
     void place_members();
     void start(int rank);

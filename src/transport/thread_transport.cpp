@@ -32,7 +32,7 @@ struct Transfer {
 };
 
 /// A message that came before its receive: bytes of its own, or a sender that waits.
-struct Message {
+struct SentMessage {
     int source;
     int tag;
     std::size_t bytes;
@@ -53,11 +53,11 @@ void deliver(Transfer& receive, std::byte const* from, Transport::Received const
 
 struct Inbox {
     std::mutex mutex;
-    std::deque<Transfer*> receives;  // posted and unmatched, oldest first
-    std::deque<Message> messages;    // arrived and unmatched, oldest first
+    std::deque<Transfer*> receives;    // posted and unmatched, oldest first
+    std::deque<SentMessage> messages;  // arrived and unmatched, oldest first
 
     auto find_message(int from, int tag) {
-        return std::find_if(messages.begin(), messages.end(), [=](Message const& message) {
+        return std::find_if(messages.begin(), messages.end(), [=](SentMessage const& message) {
             return matches(from, tag, message.source, message.tag);
         });
     }
@@ -70,7 +70,8 @@ struct Inbox {
     bool withdraw(Transfer const& transfer) {
         std::scoped_lock const lock(mutex);
         return std::erase(receives, &transfer) > 0 ||
-               std::erase_if(messages, [&](Message const& m) { return m.sender == &transfer; }) > 0;
+               std::erase_if(messages,
+                             [&](SentMessage const& m) { return m.sender == &transfer; }) > 0;
     }
 };
 
@@ -188,7 +189,7 @@ Transport::Ticket ThreadTransport::start_send(int to, int tag, std::span<std::by
         deliver(receive, bytes.data(), what);
         return {};
     }
-    Message message{rank_, tag, bytes.size(), nullptr, nullptr};
+    SentMessage message{rank_, tag, bytes.size(), nullptr, nullptr};
     if (bytes.size() <= eager_bytes) {
         if (!bytes.empty()) {
             message.copy = std::make_unique_for_overwrite<std::byte[]>(bytes.size());
@@ -215,7 +216,7 @@ Transport::Ticket ThreadTransport::start_receive(int from, int tag, std::span<st
         inbox.receives.push_back(receive.get());
         return ticket_of(std::move(receive));
     }
-    Message const message = std::move(*found);
+    SentMessage const message = std::move(*found);
     inbox.messages.erase(found);
     lock.unlock();
     std::byte const* const source = message.sender ? message.sender->from : message.copy.get();

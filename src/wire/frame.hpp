@@ -14,7 +14,7 @@
 
 namespace sinew::wire {
 
-/// What stands before each payload. docs/wire.md shows the bytes.
+/// What stands before each payload. docs/internals/wire.md shows the bytes.
 struct FrameHeader {
     std::uint32_t length = 0;  ///< of the payload
     std::uint8_t kind = 0;

@@ -22,9 +22,9 @@ constexpr std::size_t long_frame = std::size_t{32} << 10;
 constexpr std::chrono::seconds look_for_answers{1};
 
 /// What is behind a link; shared, since the user may destroy the link within a callback.
-class Core final : public ChannelUser, public std::enable_shared_from_this<Core> {
+class LinkState final : public ChannelUser, public std::enable_shared_from_this<LinkState> {
 public:
-    Core(Loop& loop, HandshakeResult shaken, LinkOptions const& options);
+    LinkState(Loop& loop, HandshakeResult shaken, LinkOptions const& options);
 
     void on(Link::Callbacks callbacks);
     /// When what is sent goes to the kernel.
@@ -77,20 +77,20 @@ private:
 
 /// While it lives, a message callback runs, and must not be destroyed. Holding it by a count of its
 /// own would cost each message two atomic operations.
-class Core::Delivering {
+class LinkState::Delivering {
 public:
-    explicit Delivering(Core& core) : core_(core) { ++core_.delivering_; }
+    explicit Delivering(LinkState& state) : state_(state) { ++state_.delivering_; }
     ~Delivering() {
-        if (--core_.delivering_ == 0 && !core_.former_.empty()) core_.former_.clear();
+        if (--state_.delivering_ == 0 && !state_.former_.empty()) state_.former_.clear();
     }
     Delivering(Delivering const&) = delete;
     Delivering& operator=(Delivering const&) = delete;
 
 private:
-    Core& core_;
+    LinkState& state_;
 };
 
-Core::Core(Loop& loop, HandshakeResult shaken, LinkOptions const& options)
+LinkState::LinkState(Loop& loop, HandshakeResult shaken, LinkOptions const& options)
     : loop_(loop), channel_(std::move(shaken.channel)), peer_(std::move(shaken.peer)),
       peer_limit_(shaken.peer_limit), options_(options), local_(local_host(channel_->fd())),
       remote_(peer_host(channel_->fd())), heartbeat_(options, Clock::now()) {
@@ -101,15 +101,15 @@ Core::Core(Loop& loop, HandshakeResult shaken, LinkOptions const& options)
         ticker_ = loop_.every(look_for_answers, [this] { host_is_gone(); });
 }
 
-void Core::on(Link::Callbacks callbacks) {
+void LinkState::on(Link::Callbacks callbacks) {
     // A former set may be running: its callers hold it, but for those that deliver.
     if (delivering_ > 0) former_.push_back(callbacks_);
     callbacks_ = std::make_shared<Link::Callbacks const>(std::move(callbacks));
     if (!ended_) channel_->resume();
 }
 
-Flow Core::send(std::uint8_t kind, std::uint16_t stream,
-                std::initializer_list<std::span<std::byte const>> parts, When when) {
+Flow LinkState::send(std::uint8_t kind, std::uint16_t stream,
+                     std::initializer_list<std::span<std::byte const>> parts, When when) {
     if (kind >= frame_kind::first_reserved)
         throw UsageError(text("a message of kind ", +kind, " to ", peer_.name, " (must be below ",
                               +frame_kind::first_reserved, "). The others are the link's own"));
@@ -127,13 +127,13 @@ Flow Core::send(std::uint8_t kind, std::uint16_t stream,
     return Flow::full;
 }
 
-void Core::flush() {
+void LinkState::flush() {
     if (ended_) return;
     channel_->flush();
     if (full_ || closing_) channel_->defer();  // `sent` may have something to tell
 }
 
-void Core::close(Clock::duration patience) {
+void LinkState::close(Clock::duration patience) {
     if (ended_ || std::exchange(closing_, true)) return;
     channel_->send({0, frame_kind::farewell, 0, 0}, {});
     channel_->resume();  // for the other end's farewell, if `on` was never called
@@ -142,14 +142,14 @@ void Core::close(Clock::duration patience) {
     });
 }
 
-void Core::abandon() {
+void LinkState::abandon() {
     ended_ = true;
     ticker_ = {};
     patience_ = {};
     channel_->close();
 }
 
-void Core::frame(Frame const& frame) {
+void LinkState::frame(Frame const& frame) {
     auto const kind = frame.header.kind;
     if (kind < frame_kind::first_reserved) {
         if (closing_ || !callbacks_ || !callbacks_->message) return;
@@ -162,7 +162,7 @@ void Core::frame(Frame const& frame) {
     }
 }
 
-void Core::stopped(Stop why, std::string const& text) {
+void LinkState::stopped(Stop why, std::string const& text) {
     auto const self = shared_from_this();
     // The other end closes without a farewell of its own when it has seen ours.
     if (closing_ && farewell_ && why != Stop::violation)
@@ -179,7 +179,7 @@ void Core::stopped(Stop why, std::string const& text) {
     }
 }
 
-void Core::sent() {
+void LinkState::sent() {
     if (ended_) return;
     auto const self = shared_from_this();
     if (closing_ && channel_->queued() == 0 && !std::exchange(farewell_, true))
@@ -190,7 +190,7 @@ void Core::sent() {
     if (callbacks && callbacks->drained && !closing_) callbacks->drained();
 }
 
-bool Core::host_is_gone() {
+bool LinkState::host_is_gone() {
     auto const sample = TcpAnswers::sample(channel_->fd());
     if (!sample) return false;
     auto const silence = answers_.silence(Clock::now(), *sample);
@@ -201,7 +201,7 @@ bool Core::host_is_gone() {
     return true;
 }
 
-void Core::tick() {
+void LinkState::tick() {
     auto const self = shared_from_this();
     if (host_is_gone()) return;
     auto const now = Clock::now();
@@ -223,7 +223,7 @@ void Core::tick() {
                                                                    : Liveness::alive);
 }
 
-void Core::end(LinkEnd::Cause cause, std::string const& text) {
+void LinkState::end(LinkEnd::Cause cause, std::string const& text) {
     if (ended_) return;
     auto const self = shared_from_this();
     abandon();
@@ -231,37 +231,38 @@ void Core::end(LinkEnd::Cause cause, std::string const& text) {
     if (callbacks && callbacks->end) callbacks->end({cause, peer_, peer_.name + ": " + text});
 }
 
-/// The user's hold on a core.
-class CoreLink final : public Link {
+/// The user's hold on a state.
+class OwnedLink final : public Link {
 public:
-    explicit CoreLink(std::shared_ptr<Core> core) : core_(std::move(core)) {}
-    ~CoreLink() override { core_->abandon(); }
-    void on(Callbacks callbacks) override { core_->on(std::move(callbacks)); }
+    explicit OwnedLink(std::shared_ptr<LinkState> state) : state_(std::move(state)) {}
+    ~OwnedLink() override { state_->abandon(); }
+    void on(Callbacks callbacks) override { state_->on(std::move(callbacks)); }
     Flow send(std::uint8_t kind, std::uint16_t stream,
               std::initializer_list<std::span<std::byte const>> parts) override {
-        return core_->send(kind, stream, parts, Core::When::turn_end);
+        return state_->send(kind, stream, parts, LinkState::When::turn_end);
     }
     Flow send_now(std::uint8_t kind, std::uint16_t stream,
                   std::initializer_list<std::span<std::byte const>> parts) override {
-        return core_->send(kind, stream, parts, Core::When::now);
+        return state_->send(kind, stream, parts, LinkState::When::now);
     }
-    void flush() override { core_->flush(); }
-    void pause() override { core_->pause(); }
-    void resume() override { core_->resume(); }
-    void close(Clock::duration patience) override { core_->close(patience); }
-    Identity const& peer() const override { return core_->peer(); }
-    std::size_t queued() const override { return core_->queued(); }
-    std::string local_host() const override { return core_->local(); }
-    std::string peer_host() const override { return core_->remote(); }
+    void flush() override { state_->flush(); }
+    void pause() override { state_->pause(); }
+    void resume() override { state_->resume(); }
+    void close(Clock::duration patience) override { state_->close(patience); }
+    Identity const& peer() const override { return state_->peer(); }
+    std::size_t queued() const override { return state_->queued(); }
+    std::string local_host() const override { return state_->local(); }
+    std::string peer_host() const override { return state_->remote(); }
 
 private:
-    std::shared_ptr<Core> core_;
+    std::shared_ptr<LinkState> state_;
 };
 
 }  // namespace
 
 std::unique_ptr<Link> make_link(Loop& loop, HandshakeResult shaken, LinkOptions const& options) {
-    return std::make_unique<CoreLink>(std::make_shared<Core>(loop, std::move(shaken), options));
+    return std::make_unique<OwnedLink>(
+        std::make_shared<LinkState>(loop, std::move(shaken), options));
 }
 
 }  // namespace sinew::wire

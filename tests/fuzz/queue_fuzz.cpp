@@ -45,7 +45,7 @@ void read_letters(Input frame) {
         read += sizeof(MessageHeader) + message->bytes.size();
         expect(read + rest.size() == frame.size());
         for (auto const& range : take_ranges(message->bytes)) {
-            std::vector<Range> ranges{range};
+            std::vector<NumberRange> ranges{range};
             add_to(ranges, range.last + 1);
             expect(!ranges.empty());
         }

@@ -93,7 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     auto const rest = script.left;
     if (what == 0) (void)taken<Work>(rest);
     if (what == 1) (void)taken<State>(rest);
-    if (what == 2) (void)taken<Order>(rest);
+    if (what == 2) (void)taken<MemberOrder>(rest);
     if (what == 3) (void)taken<Joined>(rest);
     if (what == 4) {
         if (auto const table = taken<Table>(rest)) look_at(*table);

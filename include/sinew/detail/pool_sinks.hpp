@@ -30,9 +30,10 @@ public:
 
     void wait();
     bool wait_for(std::chrono::nanoseconds limit);
-    bool ready();
+    bool ready() const { return ended_.load(std::memory_order_acquire); }
     bool successful();
     void cancel();
+    bool cancelled();
     void when_ended(std::function<void()> work);
     /// Of an ended job; null: none.
     std::exception_ptr error();
@@ -65,7 +66,8 @@ private:
     std::shared_ptr<PoolMaster> master_;
     std::uint64_t job_ = 0, failing_ = 0;
     std::exception_ptr error_;
-    bool dropped_ = false, ended_ = false;
+    bool dropped_ = false;
+    std::atomic<bool> ended_{false};  ///< set with the guard held, after all else
     std::condition_variable changed_;
     std::vector<std::function<void()>> callbacks_;
 };

@@ -103,6 +103,16 @@ public:
         wait();
         return !call_->failed();
     }
+    /// Waits; what get() throws, null where there is a value.
+    std::exception_ptr error() const {
+        if (successful()) return nullptr;
+        try {
+            call_->result();
+        } catch (...) {
+            return std::current_exception();
+        }
+        return nullptr;
+    }
     /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has,
     /// unless it is one that its object answers later (Deferred).
     void cancel() const { call_->cancel(); }

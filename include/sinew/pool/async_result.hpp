@@ -45,6 +45,10 @@ public:
     bool ready() const { return sink_->ready(); }
     /// Throws UsageError unless ready.
     bool successful() const { return sink_->successful(); }
+    /// What get() throws; null where there is a value. Throws UsageError unless ready.
+    std::exception_ptr error() const { return sink_->successful() ? nullptr : sink_->error(); }
+    /// It is there, and Cancelled.
+    bool cancelled() const { return sink_->cancelled(); }
     /// What has not begun never will; what runs is asked to stop (this_task::stop_token()), and its
     /// worker is killed if it has not ended after PoolOptions::cancel_grace. The result is then
     /// Cancelled, unless it was there already: also where a task ends by itself, or throws, meanwhile.

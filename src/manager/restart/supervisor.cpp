@@ -34,12 +34,12 @@ std::uint64_t random_key() {
 
 }  // namespace
 
-void Place::encode_to(Writer& writer) const {
+void ManagerPlace::encode_to(Writer& writer) const {
     address.encode_to(writer);
     line.encode_to(writer);
 }
 
-Place Place::decode_from(Reader& reader) {
+ManagerPlace ManagerPlace::decode_from(Reader& reader) {
     auto address = process::ProcessAddress::decode_from(reader);
     return {std::move(address), Incarnation::decode_from(reader)};
 }
@@ -266,7 +266,7 @@ void Supervisor::tell(Asker const& asker) {
         return messenger_.send(asker.peer, manager::head(Op::ended, 0, asker.number),
                                bytes_of(std::string_view(lost_text())));
     Writer place;
-    Place{address_, line()}.encode_to(place);
+    ManagerPlace{address_, line()}.encode_to(place);
     messenger_.send(asker.peer, manager::head(Op::found, 0, asker.number), place.bytes());
 }
 
@@ -291,8 +291,8 @@ std::string Supervisor::why_late() const {
     return last_death_.empty() ? "it was not ready yet" : "it was " + last_death_;
 }
 
-Place Supervisor::wait_for_place(Lock& lock, std::optional<std::uint32_t> lost,
-                                 process::Clock::time_point deadline) {
+ManagerPlace Supervisor::wait_for_place(Lock& lock, std::optional<std::uint32_t> lost,
+                                        process::Clock::time_point deadline) {
     auto const decided = [this] { return is_decided(); };
     auto const later = [&] { return is_decided() && is_later_than(*lost); };
     auto const doubted = Clock::now() + doubt;

@@ -20,12 +20,12 @@
 namespace sinew::manager {
 
 /// Where a manager is to be called.
-struct Place {
+struct ManagerPlace {
     process::ProcessAddress address;
     Incarnation line;
 
     void encode_to(Writer& writer) const;
-    static Place decode_from(Reader& reader);
+    static ManagerPlace decode_from(Reader& reader);
 };
 
 /// A manager's supervisor's side of starting it anew: keeps what its objects are made of, has its process
@@ -36,7 +36,7 @@ public:
     struct Callbacks {
         std::function<void()> start;  ///< its process; what it throws counts as a death
         std::function<void()> kill;   ///< the process, which does not come to be ready
-        std::function<void(Place const&)> alive;
+        std::function<void(ManagerPlace const&)> alive;
     };
     struct Options {
         std::string name;
@@ -64,8 +64,8 @@ public:
     void message(std::shared_ptr<process::Peer> const& peer, process::Message const& message);
     /// Waits until it can be called. Throws ObjectLost where it never will be, Timeout. `lost`: an
     /// incarnation that is not meant, as far as the caller knows; all before are not either.
-    Place wait_for_place(process::Lock& lock, std::optional<std::uint32_t> lost,
-                         process::Clock::time_point deadline);
+    ManagerPlace wait_for_place(process::Lock& lock, std::optional<std::uint32_t> lost,
+                                process::Clock::time_point deadline);
 
 private:
     struct Asker {

@@ -8,7 +8,7 @@
 namespace sinew::manager {
 namespace {}  // namespace
 
-ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId again) {
+ObjectId Dispatcher::add(unsigned parallel, char const* type, Call making, ObjectId again) {
     auto const id = again != 0 ? again : ids_ + 1;
     ids_ = std::max(ids_, id);
     auto& object = objects_[id];
@@ -20,7 +20,8 @@ ObjectId Core::add(unsigned parallel, char const* type, Call making, ObjectId ag
     return id;
 }
 
-bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call, process::Reservation place) {
+bool Dispatcher::arrive(ObjectId id, std::uint64_t sequence, Call call,
+                        process::Reservation place) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     auto& object = found->second;
@@ -28,8 +29,8 @@ bool Core::arrive(ObjectId id, std::uint64_t sequence, Call call, process::Reser
     return enqueue(id, object, row, sequence, std::move(call), std::move(place));
 }
 
-ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
-                        Client holder) {
+ObjectId Dispatcher::add_made(unsigned parallel, char const* type, std::shared_ptr<void> instance,
+                              Client holder) {
     auto const id = ++ids_;
     auto& object = objects_[id];
     object.parallel = std::max(1U, parallel);
@@ -40,7 +41,7 @@ ObjectId Core::add_made(unsigned parallel, char const* type, std::shared_ptr<voi
     return id;
 }
 
-bool Core::append(ObjectId id, Call call) {
+bool Dispatcher::append(ObjectId id, Call call) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     found->second.calls.push_back(std::move(call));
@@ -48,15 +49,16 @@ bool Core::append(ObjectId id, Call call) {
     return true;
 }
 
-void Core::skip(ObjectId id, Client client, std::uint64_t sequence, process::Reservation place) {
+void Dispatcher::skip(ObjectId id, Client client, std::uint64_t sequence,
+                      process::Reservation place) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return;
     auto& row = found->second.rows[client];
     enqueue(id, found->second, row, sequence, std::nullopt, std::move(place));
 }
 
-bool Core::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
-                   std::optional<Call> call, process::Reservation place) {
+bool Dispatcher::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence,
+                         std::optional<Call> call, process::Reservation place) {
     if (sequence < row.next) return false;
     if (sequence > row.next)
         return row.early.emplace(sequence, Early{std::move(call), std::move(place)}).second;
@@ -72,7 +74,7 @@ bool Core::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t sequence
 }
 
 // In the row of those that have something to do.
-void Core::list(ObjectId id, Object& object) {
+void Dispatcher::list(ObjectId id, Object& object) {
     // Until it is made, nothing runs beside its making.
     unsigned const limit = object.made ? object.parallel : 1;
     bool const destroy = object.calls.empty() && object.batches.empty() && !wanted(object);
@@ -82,7 +84,7 @@ void Core::list(ObjectId id, Object& object) {
     turns_.push_back(id);
 }
 
-bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
+bool Dispatcher::cancel(ObjectId id, Client client, std::uint64_t number) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     auto& object = found->second;
@@ -106,7 +108,7 @@ bool Core::cancel(ObjectId id, Client client, std::uint64_t number) {
     return false;
 }
 
-bool Core::hold(ObjectId id, Client client) {
+bool Dispatcher::hold(ObjectId id, Client client) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     found->second.holders.insert(client);
@@ -114,7 +116,7 @@ bool Core::hold(ObjectId id, Client client) {
     return true;
 }
 
-void Core::release(ObjectId id, Client client) {
+void Dispatcher::release(ObjectId id, Client client) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return;
     found->second.holders.erase(client);
@@ -122,14 +124,14 @@ void Core::release(ObjectId id, Client client) {
     list(id, found->second);
 }
 
-bool Core::detach(ObjectId id) {
+bool Dispatcher::detach(ObjectId id) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     found->second.detached = true;
     return true;
 }
 
-void Core::lost(Client client) {
+void Dispatcher::lost(Client client) {
     for (auto& [id, object] : objects_) {
         auto const dropped = [client](Call const& each) {
             return each.client == client && !each.oneway && !each.makes &&
@@ -146,7 +148,7 @@ void Core::lost(Client client) {
     }
 }
 
-std::vector<Dropped> Core::drop_all() {
+std::vector<Dropped> Dispatcher::drop_all() {
     std::vector<Dropped> dropped;
     ended_ = true;
     for (auto& [id, object] : objects_) {
@@ -161,11 +163,11 @@ std::vector<Dropped> Core::drop_all() {
     return dropped;
 }
 
-void Core::drop(Call const& call, std::vector<Dropped>& dropped) {
+void Dispatcher::drop(Call const& call, std::vector<Dropped>& dropped) {
     if (call.notice == ObjectEvent::none) dropped.push_back({call.client, call.number});
 }
 
-void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
+void Dispatcher::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
     for (auto const& call : object.calls) drop(call, dropped);
     object.calls.clear();
     for (auto const& [client, row] : object.rows)
@@ -174,20 +176,20 @@ void Core::drop_waiting(Object& object, std::vector<Dropped>& dropped) {
     object.rows.clear();
 }
 
-bool Core::publish(ObjectId id, std::string const& name) {
+bool Dispatcher::publish(ObjectId id, std::string const& name) {
     auto const found = objects_.find(id);
     if (found == objects_.end() || !names_.emplace(name, id).second) return false;
     found->second.detached = true;
     return true;
 }
 
-std::optional<Core::Published> Core::find(std::string const& name) const {
+std::optional<Dispatcher::Published> Dispatcher::find(std::string const& name) const {
     auto const named = names_.find(name);
     if (named == names_.end()) return std::nullopt;
     return Published{named->second, objects_.at(named->second).type};
 }
 
-std::optional<Work> Core::take(std::size_t in_a_row) {
+std::optional<Work> Dispatcher::take(std::size_t in_a_row) {
     while (!turns_.empty()) {
         auto const id = turns_.front();
         turns_.pop_front();
@@ -215,7 +217,7 @@ std::optional<Work> Core::take(std::size_t in_a_row) {
     return std::nullopt;
 }
 
-std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> instance) {
+std::vector<Dropped> Dispatcher::finished(Work const& work, std::shared_ptr<void> instance) {
     auto const id = work.object;
     auto& object = objects_.at(id);
     std::erase(object.batches, work.calls);
@@ -235,7 +237,7 @@ std::vector<Dropped> Core::finished(Work const& work, std::shared_ptr<void> inst
     return {};
 }
 
-std::vector<std::shared_ptr<void>> Core::take_all() {
+std::vector<std::shared_ptr<void>> Dispatcher::take_all() {
     std::vector<std::shared_ptr<void>> instances;
     for (auto& [id, object] : objects_) instances.push_back(std::move(object.instance));
     objects_.clear();
@@ -244,14 +246,14 @@ std::vector<std::shared_ptr<void>> Core::take_all() {
     return instances;
 }
 
-bool Core::is_a(ObjectId id, char const* type) const {
+bool Dispatcher::is_a(ObjectId id, char const* type) const {
     auto const found = objects_.find(id);
     return found == objects_.end() ||
            found->second.type == type ||  // as mostly, but not across libraries
            (type != nullptr && std::strcmp(found->second.type, type) == 0);
 }
 
-std::size_t Core::waiting() const {
+std::size_t Dispatcher::waiting() const {
     std::size_t sum = 0;
     for (auto const& [id, object] : objects_) sum += object.calls.size();
     return sum;

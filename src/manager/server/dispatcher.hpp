@@ -118,7 +118,7 @@ struct Work {
 /// - What a lost client had called and what has not begun is dropped, unless it was one-way.
 /// - A call that is answered later can be cancelled until then, and keeps its object; objects that
 ///   hear of such things (detail::CallerObserver) have it as a call in their row.
-class Core {
+class Dispatcher {
 public:
     /// An object that `making` makes, held by who calls that; it is in no sequence. `again`: under the
     /// id that it had before.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Of a manager's core: calls that their objects answer later.
+// Of a manager's dispatcher: calls that their objects answer later.
 #include <iterator>
 #include <sinew/manager/deferred.hpp>
 #include <utility>
@@ -15,8 +15,8 @@ bool hears(std::shared_ptr<void> const& instance) {
 
 }  // namespace
 
-Fate Core::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call,
-                    bool caller_there) {
+Fate Dispatcher::postpone(Work const& work, std::size_t index,
+                          std::shared_ptr<Postponed> const& call, bool caller_there) {
     auto fate = Fate::waits;
     if (ended_) fate = Fate::ended;
     else if (!caller_there) fate = Fate::lost;
@@ -27,7 +27,7 @@ Fate Core::postpone(Work const& work, std::size_t index, std::shared_ptr<Postpon
     return fate;
 }
 
-void Core::answered(ObjectId id, Client client, std::uint64_t number) {
+void Dispatcher::answered(ObjectId id, Client client, std::uint64_t number) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return;
     found->second.postponed.erase({client, number});
@@ -35,7 +35,7 @@ void Core::answered(ObjectId id, Client client, std::uint64_t number) {
 }
 
 // Before its turn comes, more may be: once is enough.
-void Core::note_withdrawn(Object& object) {
+void Dispatcher::note_withdrawn(Object& object) {
     if (!hears(object.instance) || std::exchange(object.withdrawn_noted, true)) return;
     Call notice;
     notice.notice = ObjectEvent::withdrawn;
@@ -43,8 +43,8 @@ void Core::note_withdrawn(Object& object) {
 }
 
 // Nothing: it does not wait.
-std::optional<bool> Core::end_wait(ObjectId id, Object& object, Client client,
-                                   std::uint64_t number) {
+std::optional<bool> Dispatcher::end_wait(ObjectId id, Object& object, Client client,
+                                         std::uint64_t number) {
     auto const found = object.postponed.find({client, number});
     if (found == object.postponed.end()) return std::nullopt;
     if (!found->second->claim()) return false;
@@ -54,7 +54,7 @@ std::optional<bool> Core::end_wait(ObjectId id, Object& object, Client client,
     return true;
 }
 
-bool Core::withdraw(ObjectId id, Client client, std::uint64_t number) {
+bool Dispatcher::withdraw(ObjectId id, Client client, std::uint64_t number) {
     auto const found = objects_.find(id);
     if (found == objects_.end()) return false;
     auto& object = found->second;
@@ -73,7 +73,7 @@ bool Core::withdraw(ObjectId id, Client client, std::uint64_t number) {
 }
 
 // Its one-way calls that have not begun come before the notice.
-void Core::lose_postponed(Object& object, Client client) {
+void Dispatcher::lose_postponed(Object& object, Client client) {
     auto later = object.postponed.lower_bound({client, 0});
     while (later != object.postponed.end() && later->first.first == client)
         later = later->second->claim() ? object.postponed.erase(later) : std::next(later);

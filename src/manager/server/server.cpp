@@ -71,7 +71,7 @@ void Server::serve(Caller& from, Message const& message) {
         case Op::skip: {
             auto bytes = message.bytes;
             if (auto const head = take_head(bytes))
-                core_.skip(id, from.number, head->sequence, reserve(from, each_entry));
+                dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
             return;
         }
         case Op::cancel:
@@ -79,10 +79,10 @@ void Server::serve(Caller& from, Message const& message) {
         case Op::recall:
             return recall(from, message);
         case Op::hold:
-            core_.hold(id, from.number);
+            dispatcher_.hold(id, from.number);
             return;
         case Op::release:
-            return core_.release(id, from.number);
+            return dispatcher_.release(id, from.number);
         case Op::detach:
             return detach(from, message);
         case Op::publish:
@@ -139,14 +139,14 @@ void Server::create(Caller& from, Message const& message) {
                       bytes_of("the manager's program does not know how to make this object. "
                                "Link the library that says so into it"));
     auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
-    auto const id = core_.add(parallel, supervisor->name,
-                              {.client = from.number,
-                               .number = message.head.number,
-                               .method = supervisor,
-                               .makes = true,
-                               .oneway = false,
-                               .arguments = keep(message, bytes),
-                               .reserved = reserve(from, each_entry + bytes.size())});
+    auto const id = dispatcher_.add(parallel, supervisor->name,
+                                    {.client = from.number,
+                                     .number = message.head.number,
+                                     .method = supervisor,
+                                     .makes = true,
+                                     .oneway = false,
+                                     .arguments = keep(message, bytes),
+                                     .reserved = reserve(from, each_entry + bytes.size())});
     if (checkpoints_) checkpoints_->add(id, *supervisor, parallel, false);
 }
 
@@ -156,33 +156,34 @@ void Server::call(Caller& from, Message const& message) {
     auto const* const method = head ? detail::find_task({head->method}) : nullptr;
     if (method == nullptr || method->make != nullptr) {
         if (head)
-            core_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
+            dispatcher_.skip(message.head.id, from.number, head->sequence,
+                             reserve(from, each_entry));
         return answer(from, Op::refused, message.head.number,
                       bytes_of("the manager's program does not know this method. Link the "
                                "library that calls it into it"));
     }
     // Whoever calls: the handle may have come from a stranger, or mean an object of another process
     // that had this one's address. The arguments may be nonsense, but not the kind of object.
-    if (!core_.is_a(message.head.id, method->object)) {
-        core_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
+    if (!dispatcher_.is_a(message.head.id, method->object)) {
+        dispatcher_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
         return answer(from, Op::refused, message.head.number,
                       bytes_of(text(detail::task_name(*method),
                                     " is no method of the object it was called of")));
     }
-    bool const there = core_.arrive(message.head.id, head->sequence,
-                                    {.client = from.number,
-                                     .number = message.head.number,
-                                     .method = method,
-                                     .makes = false,
-                                     .oneway = static_cast<Op>(message.head.op) == Op::oneway,
-                                     .arguments = keep(message, bytes),
-                                     .reserved = reserve(from, each_entry + bytes.size())},
-                                    reserve(from, each_entry));
+    bool const there = dispatcher_.arrive(message.head.id, head->sequence,
+                                          {.client = from.number,
+                                           .number = message.head.number,
+                                           .method = method,
+                                           .makes = false,
+                                           .oneway = static_cast<Op>(message.head.op) == Op::oneway,
+                                           .arguments = keep(message, bytes),
+                                           .reserved = reserve(from, each_entry + bytes.size())},
+                                          reserve(from, each_entry));
     if (!there) answer(from, Op::gone, message.head.number);
 }
 
 void Server::lookup(Caller& from, Message const& message) {
-    auto const found = core_.find(std::string(text_of(message.bytes)));
+    auto const found = dispatcher_.find(std::string(text_of(message.bytes)));
     if (!found)
         return answer(from, Op::refused, message.head.number,
                       bytes_of(text("there is no object published as ", text_of(message.bytes),
@@ -206,7 +207,7 @@ void Server::answer(Caller const& to, Op op, std::uint64_t number, std::span<std
 void Server::send(std::vector<Answer> const& answers, std::span<std::byte const> bytes) {
     messenger_.together([&] {
         for (auto const& each : answers) {
-            if (each.later != 0) core_.answered(each.later, each.to, each.number);
+            if (each.later != 0) dispatcher_.answered(each.later, each.to, each.number);
             auto const to = peers_.find(each.to);
             if (to == peers_.end()) continue;  // it is gone
             auto const& peer = to->second;
@@ -230,7 +231,7 @@ void Server::send(std::vector<Answer> const& answers, std::span<std::byte const>
 void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postponed> const& call) {
     Lock const held(messenger_.guard());
     auto const peer = peers_.find(call->client);
-    switch (core_.postpone(work, index, call, peer != peers_.end())) {
+    switch (dispatcher_.postpone(work, index, call, peer != peers_.end())) {
         case Fate::cancelled:
             return answer({call->client, peer->second}, Op::cancelled, call->number);
         case Fate::ended:
@@ -250,7 +251,7 @@ void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes)
 void Server::lost(std::shared_ptr<Peer> const& peer) {
     auto const found = callers_.find(peer.get());
     if (found == callers_.end()) return;
-    core_.lost(found->second.number);
+    dispatcher_.lost(found->second.number);
     promises_.lost(found->second.number);
     peers_.erase(found->second.number);
     callers_.erase(found);
@@ -272,7 +273,7 @@ void Server::stop() {
             if (peer) answer({client, peer}, Op::farewell, 0);
         checkpoints_->open();
     }
-    for (auto const& each : core_.drop_all()) tell_gone(each);
+    for (auto const& each : dispatcher_.drop_all()) tell_gone(each);
     messenger_.runtime().loop_leader().notify_all(changed_);
 }
 

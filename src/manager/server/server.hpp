@@ -97,7 +97,7 @@ private:
 
     Messenger& messenger_;
     std::function<void(Message const&)> answer_here_;
-    Core core_;
+    Dispatcher dispatcher_;
     Promises promises_;
     Client clients_ = 0;
     std::unordered_map<Peer*, Caller> callers_;

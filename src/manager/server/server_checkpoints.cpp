@@ -15,20 +15,20 @@ namespace sinew::manager {
 void Server::keep(Incarnation line) {
     // No object has an id that another had in an earlier life: somebody may still have a handle of that.
     constexpr int ids_of_a_life = 40;
-    core_.begin_ids(ObjectId{line.incarnation} << ids_of_a_life);
+    dispatcher_.begin_ids(ObjectId{line.incarnation} << ids_of_a_life);
     checkpoints_ = std::make_unique<CheckpointClient>(
         messenger_, std::move(line),
         CheckpointClient::Callbacks{
             .send = [this](HeldReplies const& each) { send(each.answers, each.bytes); },
             .append =
                 [this](ObjectId id, Call call) {
-                    core_.append(id, std::move(call));
+                    dispatcher_.append(id, std::move(call));
                     wake();
                 }});
 }
 
 void Server::detach(Caller& from, Message const& message) {
-    if (!core_.detach(message.head.id)) return answer(from, Op::gone, message.head.number);
+    if (!dispatcher_.detach(message.head.id)) return answer(from, Op::gone, message.head.number);
     if (!checkpoints_) return answer(from, Op::value, message.head.number);
     auto const done = std::make_shared<HeldReplies>();
     done->answers = {{from.number, Op::value, message.head.number}};
@@ -37,7 +37,7 @@ void Server::detach(Caller& from, Message const& message) {
 
 void Server::publish(Caller& from, Message const& message) {
     std::string const name(text_of(message.bytes));
-    if (!core_.publish(message.head.id, name))
+    if (!dispatcher_.publish(message.head.id, name))
         return answer(from, Op::refused, message.head.number,
                       bytes_of(text("an object cannot be published as ", name,
                                     " (the name is taken). Choose another")));
@@ -53,7 +53,7 @@ void Server::checkpoint(Caller& from, Message const& message) {
     auto const head = process::take_value<CallHead>(bytes);
     if (!head) return;
     if (!checkpoints_ || !checkpoints_->can_save(id)) {
-        core_.skip(id, from.number, head->sequence, reserve(from, each_entry));
+        dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
         auto const* const why =
             checkpoints_
                 ? "the object has no state to be kept (it is gone, or its type is not "
@@ -67,7 +67,7 @@ void Server::checkpoint(Caller& from, Message const& message) {
     call.number = message.head.number;
     call.saves = Saves::yes;
     call.reserved = reserve(from, each_entry);
-    if (!core_.arrive(id, head->sequence, std::move(call), reserve(from, each_entry)))
+    if (!dispatcher_.arrive(id, head->sequence, std::move(call), reserve(from, each_entry)))
         answer(from, Op::gone, message.head.number);
 }
 
@@ -113,11 +113,11 @@ void Server::remake(Message const& message) {
     if (head->has_state != 0)
         call.state = std::make_shared<std::vector<std::byte> const>(state.begin(), state.end());
     auto const parallel = static_cast<unsigned>(head->parallel);
-    core_.add(parallel, supervisor->name, std::move(call), head->object);
+    dispatcher_.add(parallel, supervisor->name, std::move(call), head->object);
     checkpoints_->add(head->object, *supervisor, parallel, true);
-    if (head->detached != 0) core_.detach(head->object);
+    if (head->detached != 0) dispatcher_.detach(head->object);
     for (auto const& name : decode<std::vector<std::string>>(rest))
-        core_.publish(head->object, name);
+        dispatcher_.publish(head->object, name);
 }
 
 // Also those that could not be.

@@ -36,11 +36,11 @@ void Server::carry_on(Caller const& to, Promises::Outcome const& outcome, Call c
     auto const number = call.number;
     switch (outcome.state) {
         case Promises::State::here:
-            if (!core_.is_a(outcome.object, call.method->object))
+            if (!dispatcher_.is_a(outcome.object, call.method->object))
                 return answer(to, Op::refused, number,
                               bytes_of(text(detail::task_name(*call.method),
                                             " is no method of the object it was called of")));
-            if (stopping_ || !core_.append(outcome.object, std::move(call)))
+            if (stopping_ || !dispatcher_.append(outcome.object, std::move(call)))
                 answer(to, Op::gone, number);
             return;
         case Promises::State::elsewhere:
@@ -63,11 +63,11 @@ void Server::settle(Client client, std::uint64_t number, Op op, std::span<std::b
 void Server::cancel(Caller const& from, Message const& message) {
     auto const id = message.head.id;
     auto const number = message.head.number;
-    bool cancelled = core_.cancel(id, from.number, number);
+    bool cancelled = dispatcher_.cancel(id, from.number, number);
     if (id == 0 && !cancelled) {
         cancelled = promises_.cancel(from.number, number);
         for (auto const each : promises_.objects_of(from.number))
-            cancelled = cancelled || core_.cancel(each, from.number, number);
+            cancelled = cancelled || dispatcher_.cancel(each, from.number, number);
     }
     if (cancelled) answer(from, Op::cancelled, number);
 }
@@ -75,19 +75,19 @@ void Server::cancel(Caller const& from, Message const& message) {
 void Server::recall(Caller const& from, Message const& message) {
     auto const id = message.head.id;
     auto const number = message.head.number;
-    bool over = core_.withdraw(id, from.number, number);
+    bool over = dispatcher_.withdraw(id, from.number, number);
     if (id == 0) {
         over = promises_.cancel(from.number, number);
         for (auto const each : promises_.objects_of(from.number))
-            over = over || core_.withdraw(each, from.number, number);
+            over = over || dispatcher_.withdraw(each, from.number, number);
     }
     if (over) answer(from, Op::cancelled, number);
 }
 
 ObjectId Server::add_made(detail::TaskEntry const& supervisor, unsigned parallel,
                           std::shared_ptr<void> instance, std::span<std::byte const> arguments) {
-    auto const id =
-        core_.add_made(parallel, supervisor.name, std::move(instance), caller(nullptr).number);
+    auto const id = dispatcher_.add_made(parallel, supervisor.name, std::move(instance),
+                                         caller(nullptr).number);
     if (!checkpoints_) return id;
     checkpoints_->add(id, supervisor, parallel, false);
     checkpoints_->made_here(id, arguments);

@@ -22,7 +22,7 @@ constexpr unsigned habit = 16;
 }  // namespace
 
 void Server::wake() {
-    if (!core_.has_work()) return;
+    if (!dispatcher_.has_work()) return;
     if (idle_ > 0) messenger_.runtime().loop_leader().notify_one(changed_);
     else watch_threads();
 }
@@ -38,7 +38,7 @@ void Server::watch_threads() {
 void Server::look_after_threads() {
     threads_watch_ = {};
     bool const stands = taken_ == taken_before_;
-    if (!core_.has_work() || idle_ > 0 || stopping_) return;
+    if (!dispatcher_.has_work() || idle_ > 0 || stopping_) return;
     if (threads_.size() < most_threads_ever && (stands || threads_.size() + 1 < most_threads_))
         threads_.emplace_back([this] {
             Lock lock(messenger_.guard());
@@ -58,7 +58,7 @@ void Server::look_after_answers() {
     answers_watch_ = {};
     for (auto* const each : busy_) each->send_old();
     messenger_.flush_batches();
-    if (core_.has_work()) wake();
+    if (dispatcher_.has_work()) wake();
     if (!busy_.empty()) watch_answers();
 }
 
@@ -72,7 +72,7 @@ void Server::work() {
     lock.unlock();
     for (auto& each : threads) each.join();
     lock.lock();
-    auto instances = core_.take_all();
+    auto instances = dispatcher_.take_all();
     lock.unlock();
     instances.clear();  // without the guard: their destructors are the user's
 }
@@ -87,7 +87,8 @@ void Server::execute(Lock& lock) {
     while (!stopping_) {
         // Where answers wait for what is kept, nobody but this thread sends them: so not behind calls
         // that take long.
-        auto work = core_.take(checkpoints_ && !executor.is_brief() ? 1 : Core::calls_in_a_row);
+        auto work =
+            dispatcher_.take(checkpoints_ && !executor.is_brief() ? 1 : Dispatcher::calls_in_a_row);
         if (!work) {
             wait_for_work(lock, executor);
             continue;
@@ -95,7 +96,7 @@ void Server::execute(Lock& lock) {
         note_taken(*work);
         bool const several = !checkpoints_ && work->calls != nullptr && work->calls->size() > 1;
         if (several) busy_.push_back(&executor);
-        if (several || core_.has_work()) watch_answers();
+        if (several || dispatcher_.has_work()) watch_answers();
         lock.unlock();
         if (work->calls == nullptr) {
             auto const id = work->object;
@@ -113,7 +114,8 @@ void Server::execute(Lock& lock) {
             if (!instance) checkpoints_->ended(work->object);
             if ((*work->calls)[0].client == 0) remade_one();
         }
-        for (auto const& unmade : core_.finished(*work, std::move(instance))) tell_gone(unmade);
+        for (auto const& unmade : dispatcher_.finished(*work, std::move(instance)))
+            tell_gone(unmade);
     }
 }
 
@@ -131,7 +133,7 @@ bool Server::may_drive(Executor const& executor) const {
 
 // Who drives meanwhile executes at once what arrives: no other thread has to be woken.
 void Server::wait_for_work(Lock& lock, Executor const& executor) {
-    std::function<bool()> const there_is = [this] { return stopping_ || core_.has_work(); };
+    std::function<bool()> const there_is = [this] { return stopping_ || dispatcher_.has_work(); };
     auto& loop_leader = messenger_.runtime().loop_leader();
     ++idle_;
     if (may_drive(executor)) {

@@ -56,7 +56,7 @@ void Scheduler::State::lose(Batch& batch, WorkerDied const& e) {
     auto& job = *batch.job;
     auto const [begun, ran] = reach(batch, e);
     auto const range = batch.unfinished();
-    Range const executed{range.first, begun - batch.done};
+    TaskRange const executed{range.first, begun - batch.done};
     bool const exclusive = batch.exclusive, alone = batch.alone;
     release(batch);
     if (executed.count > 0) {
@@ -70,7 +70,7 @@ void Scheduler::State::lose(Batch& batch, WorkerDied const& e) {
 }
 
 /// They may have been executed, and their results are lost.
-void Scheduler::State::lose_begun(Job& job, Range range, bool alone, WorkerDied const& e) {
+void Scheduler::State::lose_begun(Job& job, TaskRange range, bool alone, WorkerDied const& e) {
     if (job.cancelled) return free(job, range, alone);
     if (job.at_most_once) {
         for (auto index = range.first; index < range.end(); ++index)
@@ -86,7 +86,7 @@ void Scheduler::State::lose_begun(Job& job, Range range, bool alone, WorkerDied 
 
 /// One of them may have killed the worker, or none. Each gets a worker of its own now, so that a
 /// second death has one cause.
-void Scheduler::State::suspect_all(Job& job, Range range, std::string const& why) {
+void Scheduler::State::suspect_all(Job& job, TaskRange range, std::string const& why) {
     blamed = true;
     for (auto index = range.first; index < range.end(); ++index) {
         auto& record = job.extras().records[index];
@@ -130,7 +130,7 @@ void Scheduler::State::again(Job& job, std::uint64_t index, std::string const& w
     wait_again(job, index);
 }
 
-void Scheduler::State::free(Job& job, Range range, bool alone) {
+void Scheduler::State::free(Job& job, TaskRange range, bool alone) {
     alone ? wait_again(job, range.first) : give_back(job, range);
 }
 

@@ -59,7 +59,7 @@ bool Scheduler::State::send_alone(Worker& worker) {
 
 void Scheduler::State::send_ranges(Worker& worker, Job& job) {
     auto const most = std::min(batch_size(job), worker.budget);
-    Range range{job.fresh, std::min(most, job.fresh_end() - job.fresh)};
+    TaskRange range{job.fresh, std::min(most, job.fresh_end() - job.fresh)};
     if (job.extra != nullptr && !job.extra->returned.empty()) {
         range = job.extra->returned.take(most);
     } else {
@@ -70,7 +70,7 @@ void Scheduler::State::send_ranges(Worker& worker, Job& job) {
     send(worker, job, range, 1);
 }
 
-Batch& Scheduler::State::send(Worker& worker, Job& job, Range range, std::uint32_t attempt) {
+Batch& Scheduler::State::send(Worker& worker, Job& job, TaskRange range, std::uint32_t attempt) {
     auto& batch = batches.take();
     batch.id = next_batch++;
     batch.first = range.first;

@@ -35,7 +35,7 @@ struct Batch {
     bool answered = false;
     Batch* previous = nullptr;  ///< of the same job
     Batch* next = nullptr;
-    Range unfinished() const { return {first + done, count - done}; }
+    TaskRange unfinished() const { return {first + done, count - done}; }
 };
 
 /// Batches keep their addresses, and are used again.

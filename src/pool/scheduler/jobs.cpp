@@ -90,7 +90,7 @@ void Scheduler::State::limit(Job& job, std::uint64_t from) {
         if (batch->first + batch->count > from) revoke(*batch);
 }
 
-void Scheduler::State::drop(Job& job, Range range) {
+void Scheduler::State::drop(Job& job, TaskRange range) {
     if (range.count == 0) return;
     emit(Drop{job.id, range.first, range.count});
     stats.dropped += range.count;
@@ -127,7 +127,7 @@ void Scheduler::State::end_if_over(Job& job) {
 }
 
 /// These tasks were with a worker and are with nobody now.
-void Scheduler::State::give_back(Job& job, Range range) {
+void Scheduler::State::give_back(Job& job, TaskRange range) {
     stats.queued += range.count;
     auto const wanted =
         range.first >= job.limit ? 0 : std::min(range.count, job.limit - range.first);

@@ -120,7 +120,7 @@ void Scheduler::State::on(Revoked const& e) {
 
 void Scheduler::State::cut(Worker& worker, Batch& batch, std::uint32_t kept) {
     auto& job = *batch.job;
-    Range const range{batch.first + kept, batch.count - kept};
+    TaskRange const range{batch.first + kept, batch.count - kept};
     if (batch.revoked && !batch.answered) change(worker, [&] { --worker.revokes; });
     batch.revoked = batch.answered = true;
     batch.count = kept;

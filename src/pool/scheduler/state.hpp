@@ -25,11 +25,11 @@ struct Scheduler::State {
     void on(JobGrows const& e);
     void on(JobCancelled const& e);
     void limit(Job& job, std::uint64_t from);
-    void drop(Job& job, Range range);
+    void drop(Job& job, TaskRange range);
     void fail(Job& job, Fail failure);
     void ended(Job& job, std::uint64_t count);
     void end_if_over(Job& job);
-    void give_back(Job& job, Range range);
+    void give_back(Job& job, TaskRange range);
     void wait_again(Job& job, std::uint64_t index);
     void drop_everything();
     void cancel_overdue(JobId id);
@@ -40,7 +40,7 @@ struct Scheduler::State {
     bool dispatch_one();
     bool send_alone(Worker& worker);
     void send_ranges(Worker& worker, Job& job);
-    Batch& send(Worker& worker, Job& job, Range range, std::uint32_t attempt);
+    Batch& send(Worker& worker, Job& job, TaskRange range, std::uint32_t attempt);
     std::uint64_t batch_size(Job const& job) const;
     void steal();
     double work_per_batch(double each) const;
@@ -61,12 +61,12 @@ struct Scheduler::State {
     // death.cpp
     void on(WorkerDied const& e);
     void lose(Batch& batch, WorkerDied const& e);
-    void lose_begun(Job& job, Range range, bool alone, WorkerDied const& e);
-    void suspect_all(Job& job, Range range, std::string const& why);
+    void lose_begun(Job& job, TaskRange range, bool alone, WorkerDied const& e);
+    void suspect_all(Job& job, TaskRange range, std::string const& why);
     void blame(Job& job, std::uint64_t index, WorkerDied const& e);
     void count_failure(Job& job, std::uint64_t index, WorkerDied const& e);
     void again(Job& job, std::uint64_t index, std::string const& why);
-    void free(Job& job, Range range, bool alone);
+    void free(Job& job, TaskRange range, bool alone);
     static Record* record_of(Job& job, std::uint64_t index);
     static std::uint32_t attempts(Job& job, std::uint64_t index);
 

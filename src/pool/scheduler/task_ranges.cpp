@@ -5,12 +5,12 @@
 
 namespace sinew::pool {
 
-void RangeSet::add(Range range) {
+void RangeSet::add(TaskRange range) {
     if (range.count == 0) return;
     count_ += range.count;
     // The first range that is below.
     auto below = std::partition_point(ranges_.begin(), ranges_.end(),
-                                      [&](Range r) { return r.first > range.first; });
+                                      [&](TaskRange r) { return r.first > range.first; });
     if (below != ranges_.end() && below->end() == range.first) {
         below->count += range.count;
     } else {
@@ -22,9 +22,9 @@ void RangeSet::add(Range range) {
     }
 }
 
-Range RangeSet::take(std::uint64_t most) {
+TaskRange RangeSet::take(std::uint64_t most) {
     auto& lowest = ranges_.back();
-    Range const taken{lowest.first, std::min(most, lowest.count)};
+    TaskRange const taken{lowest.first, std::min(most, lowest.count)};
     lowest.first += taken.count;
     lowest.count -= taken.count;
     if (lowest.count == 0) ranges_.pop_back();
@@ -32,10 +32,10 @@ Range RangeSet::take(std::uint64_t most) {
     return taken;
 }
 
-std::vector<Range> RangeSet::take_from(std::uint64_t index) {
+std::vector<TaskRange> RangeSet::take_from(std::uint64_t index) {
     auto const below = std::partition_point(ranges_.begin(), ranges_.end(),
-                                            [&](Range r) { return r.first >= index; });
-    std::vector<Range> taken(std::make_reverse_iterator(below), ranges_.rend());
+                                            [&](TaskRange r) { return r.first >= index; });
+    std::vector<TaskRange> taken(std::make_reverse_iterator(below), ranges_.rend());
     if (below != ranges_.end() && below->end() > index) {
         taken.insert(taken.begin(), {index, below->end() - index});
         below->count = index - below->first;

@@ -6,7 +6,7 @@
 
 namespace sinew::pool {
 
-struct Range {
+struct TaskRange {
     std::uint64_t first = 0, count = 0;
     std::uint64_t end() const { return first + count; }
 };
@@ -16,17 +16,17 @@ struct Range {
 class RangeSet {
 public:
     /// None of these may be in the set already.
-    void add(Range range);
+    void add(TaskRange range);
     /// The lowest `most` in a row, or fewer if fewer are in a row. The set must not be empty.
-    Range take(std::uint64_t most);
+    TaskRange take(std::uint64_t most);
     /// Takes out all from `index` on, ascending.
-    std::vector<Range> take_from(std::uint64_t index);
+    std::vector<TaskRange> take_from(std::uint64_t index);
     bool empty() const { return ranges_.empty(); }
     std::uint64_t count() const { return count_; }
-    std::vector<Range> const& ranges() const { return ranges_; }  ///< the highest first
+    std::vector<TaskRange> const& ranges() const { return ranges_; }  ///< the highest first
 
 private:
-    std::vector<Range> ranges_;  // the highest first, so that the lowest is at the cheap end
+    std::vector<TaskRange> ranges_;  // the highest first, so that the lowest is at the cheap end
     std::uint64_t count_ = 0;
 };
 

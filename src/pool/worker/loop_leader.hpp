@@ -13,31 +13,30 @@
 
 namespace sinew::pool {
 
-/// Which of two threads drives the loop: the main thread whenever it has nothing else to do, so that
-/// what arrives is executed without a change of threads; the watchdog while the main thread stays
-/// away.
+/// Decides which of a worker's two threads drives the event loop: the main thread while it has no task,
+/// so that a task that arrives is executed without a thread switch; the watchdog while it has one.
 class LoopLeader {
 public:
     explicit LoopLeader(wire::Loop& loop) : loop_(loop) {}
     LoopLeader(LoopLeader const&) = delete;
 
-    /// The main thread: drives until `leave`; takes the seat from the watchdog.
+    /// Main thread: takes the lead from the watchdog, and drives until `leave`.
     void drive();
-    /// In a callback of the loop, whoever drives it: there is something for the main thread; `drive`
-    /// returns soon, or at once when it is called next.
+    /// In a callback, on either thread: there is work for the main thread. `drive` returns soon, or at
+    /// once when it is called next.
     void leave();
-    /// The main thread, before it stays away once more: the watchdog need not drive any longer.
+    /// Main thread, before its next task: the watchdog need not drive any longer.
     void release_background();
 
-    /// The main thread, for the last time: nobody stands in for it from now on.
+    /// Main thread, at the end: the watchdog does not drive from now on.
     void close();
 
-    /// The watchdog: drives until the main thread wants to, or excuses it; not at all if the main
-    /// thread drives. `prepare` is called just before.
+    /// Watchdog: drives until the main thread wants to, or releases it; not at all if the main thread
+    /// drives. Calls `prepare` just before.
     void stand_in(std::function<void()> const& prepare);
 
     bool main_drives() const { return driver_.load(std::memory_order_relaxed) == Driver::main; }
-    /// Changes whenever the main thread goes away from the loop.
+    /// Counts how often the main thread has stopped driving.
     std::uint64_t turns_given_up() const { return turns_given_up_.load(); }
 
 private:

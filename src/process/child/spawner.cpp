@@ -19,7 +19,7 @@ namespace {
 
 // What spawn() waits for. It lives on the caller's stack; the thread does not touch it after `done`,
 // so what was thrown is destroyed by the caller alone.
-struct Order {
+struct SpawnOrder {
     SpawnRequest const& request;
     std::optional<Spawned> spawned{};
     std::exception_ptr error{};
@@ -33,7 +33,7 @@ public:
         return *spawner;
     }
     Spawned spawn(SpawnRequest const& request) {
-        Order order{request};
+        SpawnOrder order{request};
         std::unique_lock lock(mutex_);
         waiting_.push_back(&order);
         ordered_.notify_one();
@@ -57,7 +57,7 @@ private:
         std::unique_lock lock(mutex_);
         for (;;) {
             ordered_.wait(lock, [this] { return !waiting_.empty(); });
-            Order& order = *waiting_.front();
+            SpawnOrder& order = *waiting_.front();
             waiting_.pop_front();
             lock.unlock();
             try {
@@ -74,7 +74,7 @@ private:
     std::mutex mutex_;
     std::condition_variable ordered_;
     std::condition_variable ended_;
-    std::deque<Order*> waiting_;
+    std::deque<SpawnOrder*> waiting_;
 };
 
 }  // namespace

@@ -61,7 +61,7 @@ void QueueClient::answer(Message const& message) {
 
 // Another reader waits for what nobody has asked for here yet.
 void QueueClient::return_untaken() {
-    std::vector<Range> places;
+    std::vector<NumberRange> places;
     if (waiting_ == 0) {
         for (std::size_t i = 0; i < slots_.size(); ++i) {
             if (slots_[i].state != Slot::State::here) continue;

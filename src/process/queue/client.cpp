@@ -196,11 +196,11 @@ void QueueClient::tell(bool force) {
     bool const room = bound_ != 0 && !acknowledged_.empty();
     if (!force && !somebody_waits && !worth_it && !room) return;
     told_ = wanted;
-    std::vector<std::byte> body(sizeof wanted + acknowledged_.size() * sizeof(Range));
+    std::vector<std::byte> body(sizeof wanted + acknowledged_.size() * sizeof(NumberRange));
     std::memcpy(body.data(), &wanted, sizeof wanted);
     if (!acknowledged_.empty())
         std::memcpy(body.data() + sizeof wanted, acknowledged_.data(),
-                    acknowledged_.size() * sizeof(Range));
+                    acknowledged_.size() * sizeof(NumberRange));
     acknowledged_.clear();
     send(QueueOp::demand, 0, body);
 }
@@ -224,7 +224,7 @@ void QueueClient::acknowledge(std::uint64_t ticket) {
 
 void QueueClient::give_back(std::uint64_t ticket) {
     if (!why_lost_.empty()) return;
-    send(QueueOp::give_back, 0, bytes_of(Range{ticket, ticket}));
+    send(QueueOp::give_back, 0, bytes_of(NumberRange{ticket, ticket}));
     messenger_.flush_batches();
 }
 

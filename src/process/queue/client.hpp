@@ -88,7 +88,7 @@ private:
     std::size_t ahead_ = 0;  ///< items wanted ahead
     double pace_ = 2e-3;     ///< seconds between taking one and asking for the next, smoothed
     Clock::time_point last_take_{};
-    std::vector<Range> acknowledged_;  ///< to be told
+    std::vector<NumberRange> acknowledged_;  ///< to be told
     wire::Loop::Handle soon_;
     bool timer_set_ = false;
     std::condition_variable arrived_;

@@ -64,14 +64,14 @@ void Assembler::abort(std::span<std::byte const> payload) {
     if (auto const transfer = take_value<std::uint64_t>(payload)) arriving_.erase(*transfer);
 }
 
-void add_to(std::vector<Range>& ranges, std::uint64_t number) {
+void add_to(std::vector<NumberRange>& ranges, std::uint64_t number) {
     if (!ranges.empty() && ranges.back().last + 1 == number) ++ranges.back().last;
     else ranges.push_back({number, number});
 }
 
-std::vector<Range> take_ranges(std::span<std::byte const> bytes) {
-    std::vector<Range> ranges;
-    while (auto const range = take_value<Range>(bytes)) ranges.push_back(*range);
+std::vector<NumberRange> take_ranges(std::span<std::byte const> bytes) {
+    std::vector<NumberRange> ranges;
+    while (auto const range = take_value<NumberRange>(bytes)) ranges.push_back(*range);
     return ranges;
 }
 

@@ -98,12 +98,12 @@ private:
 };
 
 /// Numbers first to last.
-struct Range {
+struct NumberRange {
     std::uint64_t first = 0, last = 0;
 };
 /// Appends a number, to the last range where it continues that.
-void add_to(std::vector<Range>& ranges, std::uint64_t number);
+void add_to(std::vector<NumberRange>& ranges, std::uint64_t number);
 /// As many as are whole.
-std::vector<Range> take_ranges(std::span<std::byte const> bytes);
+std::vector<NumberRange> take_ranges(std::span<std::byte const> bytes);
 
 }  // namespace sinew::process

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RestartPolicy, ledger, escrow and core of a manager that is killed again and again, while clients call its
+// RestartPolicy, ledger, escrow and dispatcher of a manager that is killed again and again, while clients call its
 // objects and records of them overtake each other on the way to the supervisor.
 #include <gtest/gtest.h>
 

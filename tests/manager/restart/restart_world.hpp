@@ -95,7 +95,7 @@ private:
     };
     /// All that dies with the process.
     struct Process {
-        Core core;
+        Dispatcher dispatcher;
         OutputCommit escrow;
         std::map<ObjectId, History> objects;
         std::set<ObjectId> again;
@@ -154,11 +154,11 @@ private:
         return made;
     }
     void make() {
-        if (process_->objects.size() + process_->core.objects() > 8) return;
+        if (process_->objects.size() + process_->dispatcher.objects() > 8) return;
         auto call = new_call(0, true);
         auto const number = call.number;
         auto const id =
-            process_->core.add(1 + static_cast<unsigned>(below(2)), "type", std::move(call));
+            process_->dispatcher.add(1 + static_cast<unsigned>(below(2)), "type", std::move(call));
         calls_[number].object = id;
         process_->escrow.add(id, true, every_);
     }
@@ -176,20 +176,21 @@ private:
             static_cast<std::ptrdiff_t>(below(std::min<std::size_t>(3, process_->messages.size())));
         auto message = std::move(*at);
         process_->messages.erase(at);
-        expect(process_->core.arrive(message.object, message.sequence, std::move(message.call)),
-               "an object is gone");
+        expect(
+            process_->dispatcher.arrive(message.object, message.sequence, std::move(message.call)),
+            "an object is gone");
         return true;
     }
     void ask_for_state() {
         if (process_->objects.empty()) return;
         Call save;
         save.saves = once_in(2) ? Saves::if_changed : Saves::yes;
-        process_->core.append(any_of(process_->objects)->first, std::move(save));
+        process_->dispatcher.append(any_of(process_->objects)->first, std::move(save));
     }
 
     // --- threads of the manager
     bool begin() {
-        auto work = process_->core.take();
+        auto work = process_->dispatcher.take();
         if (!work) return false;
         expect(work->calls != nullptr, "an object is destroyed though it is held");
         Running running;
@@ -211,7 +212,7 @@ private:
         } else {
             auto const work = running.work;
             process_->running.erase(at);
-            process_->core.finished(work, std::make_shared<int>(0));
+            process_->dispatcher.finished(work, std::make_shared<int>(0));
         }
         return true;
     }
@@ -297,7 +298,7 @@ private:
         if (kept.save != 0) {
             Call save;
             save.saves = Saves::if_changed;
-            process_->core.append(kept.save, std::move(save));
+            process_->dispatcher.append(kept.save, std::move(save));
         }
         return true;
     }
@@ -348,8 +349,8 @@ private:
             Call making;
             making.makes = true;
             making.state = entry.state;
-            expect(process_->core.add(1 + static_cast<unsigned>(below(2)), "type",
-                                      std::move(making), id) == id,
+            expect(process_->dispatcher.add(1 + static_cast<unsigned>(below(2)), "type",
+                                            std::move(making), id) == id,
                    "an object is made again under another id");
             process_->escrow.add(id, true, every_);
             process_->again.insert(id);

@@ -32,10 +32,10 @@ public:
         Call making;
         making.makes = true;
         making.client = clients_.front();
-        lock_ = core_.add(1, "lock", std::move(making));
-        auto const work = core_.take();
-        core_.finished(*work, hearing());
-        for (auto const client : clients_) core_.hold(lock_, client);
+        lock_ = dispatcher_.add(1, "lock", std::move(making));
+        auto const work = dispatcher_.take();
+        dispatcher_.finished(*work, hearing());
+        for (auto const client : clients_) dispatcher_.hold(lock_, client);
     }
     void chaos(int steps) {
         for (int i = 0; i < steps; ++i) step();
@@ -51,8 +51,8 @@ public:
         expect(!holder_, "somebody holds it for ever");
         for (auto const& [number, call] : calls_)
             expect(call.outcome != Outcome::open, text("call ", number, " was not answered"));
-        for (auto const client : clients_) core_.release(lock_, client);
-        auto const end = core_.take();
+        for (auto const client : clients_) dispatcher_.release(lock_, client);
+        auto const end = dispatcher_.take();
         expect(end && end->calls == nullptr, "it is kept by nobody's call");
     }
 
@@ -96,7 +96,7 @@ private:
         known.client = client;
         known.unlocks = unlocks;
         if (unlocks) known.outcome = Outcome::granted, known.returned = true;
-        core_.arrive(lock_, ++rows_[client], std::move(made));
+        dispatcher_.arrive(lock_, ++rows_[client], std::move(made));
     }
     bool unlock(std::uint64_t number) {
         calls_[number].returned = true;
@@ -113,8 +113,8 @@ private:
         auto& [number, known] =
             *std::next(calls_.begin(), static_cast<std::ptrdiff_t>(below(calls_.size())));
         if (known.unlocks) return;
-        bool const ended = below(2) == 0 ? core_.cancel(lock_, known.client, number)
-                                         : core_.withdraw(lock_, known.client, number);
+        bool const ended = below(2) == 0 ? dispatcher_.cancel(lock_, known.client, number)
+                                         : dispatcher_.withdraw(lock_, known.client, number);
         if (!ended) return;
         expect(known.outcome == Outcome::open, "cancelled after its end");
         known.outcome = Outcome::cancelled;
@@ -122,8 +122,8 @@ private:
     void lose() {
         auto const at = below(clients_.size());
         auto const client = clients_[at];
-        core_.hold(lock_, clients_[at] = ++last_client_);
-        core_.lost(client);
+        dispatcher_.hold(lock_, clients_[at] = ++last_client_);
+        dispatcher_.lost(client);
         for (auto& [number, known] : calls_) {
             if (known.client != client) continue;
             if (known.outcome == Outcome::open) known.outcome = Outcome::orphan;
@@ -135,7 +135,7 @@ private:
     // One call of what runs: others have their say between two of them.
     bool execute() {
         if (!work_) {
-            work_ = core_.take();
+            work_ = dispatcher_.take();
             at_ = 0;
         }
         if (!work_) return false;
@@ -143,7 +143,7 @@ private:
         if (late_) return postpone();
         while (at_ < work_->calls->size() && !work_->calls->claim(at_)) ++at_;
         if (at_ == work_->calls->size()) {
-            core_.finished(*work_, nullptr);
+            dispatcher_.finished(*work_, nullptr);
             work_.reset();
             return true;
         }
@@ -167,7 +167,8 @@ private:
         }
     }
     bool postpone() {
-        auto const fate = core_.postpone(*work_, at_++, late_, lost_.count(late_->client) == 0);
+        auto const fate =
+            dispatcher_.postpone(*work_, at_++, late_, lost_.count(late_->client) == 0);
         if (fate == Fate::cancelled) {
             expect(calls_[late_->number].outcome == Outcome::open, "cancelled twice");
             calls_[late_->number].outcome = Outcome::cancelled;
@@ -189,7 +190,7 @@ private:
         if (answers_.empty()) return false;
         auto const [call, later] = answers_.front();
         answers_.pop_front();
-        if (later) core_.answered(lock_, call->client, call->number);
+        if (later) dispatcher_.answered(lock_, call->client, call->number);
         auto& known = calls_.at(call->number);
         if (known.outcome == Outcome::orphan) return true;
         expect(known.outcome == Outcome::open, text("call ", call->number, " is answered twice"));
@@ -204,7 +205,7 @@ private:
         bool later;
     };
     std::mt19937_64 random_;
-    Core core_;
+    Dispatcher dispatcher_;
     ObjectId lock_ = 0;
     std::vector<Client> clients_{1, 2, 3, 4};
     Client last_client_ = 4;
@@ -245,19 +246,19 @@ struct PostponedCalls : testing::Test {
         Call making;
         making.makes = true;
         making.client = 1;
-        object = core.add(1, "type", std::move(making));
-        auto const made = core.take();
-        core.finished(*made, hearing());
+        object = dispatcher.add(1, "type", std::move(making));
+        auto const made = dispatcher.take();
+        dispatcher.finished(*made, hearing());
         Call call;
         call.client = 1;
         call.number = 11;
-        core.arrive(object, 1, std::move(call));
-        work = *core.take();
+        dispatcher.arrive(object, 1, std::move(call));
+        work = *dispatcher.take();
         work.calls->claim(0);
     }
-    Fate postpone() { return core.postpone(work, 0, later, true); }
-    void finish() { core.finished(work, nullptr); }
-    Core core;
+    Fate postpone() { return dispatcher.postpone(work, 0, later, true); }
+    void finish() { dispatcher.finished(work, nullptr); }
+    Dispatcher dispatcher;
     ObjectId object = 0;
     Work work;
     std::shared_ptr<Postponed> later = std::make_shared<Postponed>(1, 11);
@@ -266,72 +267,72 @@ struct PostponedCalls : testing::Test {
 TEST_F(PostponedCalls, AreCancelledOnce) {
     EXPECT_EQ(postpone(), Fate::waits);
     finish();
-    EXPECT_TRUE(core.cancel(object, 1, 11));
-    EXPECT_FALSE(core.cancel(object, 1, 11));
+    EXPECT_TRUE(dispatcher.cancel(object, 1, 11));
+    EXPECT_FALSE(dispatcher.cancel(object, 1, 11));
     EXPECT_FALSE(later->claim());
-    EXPECT_EQ((*core.take()->calls)[0].notice, ObjectEvent::withdrawn);
+    EXPECT_EQ((*dispatcher.take()->calls)[0].notice, ObjectEvent::withdrawn);
 }
 
 TEST_F(PostponedCalls, AreCancelledAlsoBeforeTheyWait) {
-    EXPECT_FALSE(core.cancel(object, 1, 11)) << "it runs";
+    EXPECT_FALSE(dispatcher.cancel(object, 1, 11)) << "it runs";
     EXPECT_EQ(postpone(), Fate::cancelled);
     EXPECT_FALSE(later->claim());
 }
 
 TEST_F(PostponedCalls, AreExecutedBeforeTheyAreWithdrawn) {
-    EXPECT_FALSE(core.withdraw(object, 1, 11));
+    EXPECT_FALSE(dispatcher.withdraw(object, 1, 11));
     EXPECT_EQ(postpone(), Fate::cancelled);
     finish();
     for (std::uint64_t const sequence : {3, 2}) {
         Call call;
         call.client = 1;
         call.number = 10 + sequence;
-        core.arrive(object, sequence, std::move(call));
-        EXPECT_FALSE(core.withdraw(object, 1, 10 + sequence));
+        dispatcher.arrive(object, sequence, std::move(call));
+        EXPECT_FALSE(dispatcher.withdraw(object, 1, 10 + sequence));
     }
-    work = *core.take();
+    work = *dispatcher.take();
     for (std::size_t i = 0; i < 2; ++i) {
         EXPECT_TRUE(work.calls->claim(i));
         auto const call = std::make_shared<Postponed>(1, 12 + i);
-        EXPECT_EQ(core.postpone(work, i, call, true), Fate::cancelled);
+        EXPECT_EQ(dispatcher.postpone(work, i, call, true), Fate::cancelled);
     }
 }
 
 TEST_F(PostponedCalls, AreWithdrawnWhileTheyWait) {
     postpone();
-    EXPECT_TRUE(core.withdraw(object, 1, 11));
-    EXPECT_FALSE(core.withdraw(object, 1, 11));
+    EXPECT_TRUE(dispatcher.withdraw(object, 1, 11));
+    EXPECT_FALSE(dispatcher.withdraw(object, 1, 11));
     EXPECT_FALSE(later->claim());
 }
 
 TEST_F(PostponedCalls, KeepTheirObjectUntilAnswered) {
     postpone();
     finish();
-    core.release(object, 1);
-    EXPECT_FALSE(core.take());
+    dispatcher.release(object, 1);
+    EXPECT_FALSE(dispatcher.take());
     EXPECT_TRUE(later->claim());
-    core.answered(object, 1, 11);
-    EXPECT_EQ(core.take()->calls, nullptr) << "it is destroyed";
+    dispatcher.answered(object, 1, 11);
+    EXPECT_EQ(dispatcher.take()->calls, nullptr) << "it is destroyed";
 }
 
 TEST_F(PostponedCalls, OfALostClientAreOver) {
     postpone();
     finish();
-    core.lost(1);
+    dispatcher.lost(1);
     EXPECT_FALSE(later->claim());
-    auto const notice = core.take();
+    auto const notice = dispatcher.take();
     EXPECT_EQ((*notice->calls)[0].notice, ObjectEvent::lost);
     EXPECT_EQ((*notice->calls)[0].client, 1U);
-    core.finished(*notice, nullptr);
-    EXPECT_EQ(core.take()->calls, nullptr);
+    dispatcher.finished(*notice, nullptr);
+    EXPECT_EQ(dispatcher.take()->calls, nullptr);
 }
 
 TEST_F(PostponedCalls, AtTheEndAreToldThatTheyHadBegun) {
     postpone();
-    auto const dropped = core.drop_all();
+    auto const dropped = dispatcher.drop_all();
     ASSERT_EQ(dropped.size(), 1U);
     EXPECT_TRUE(dropped[0].begun);
-    EXPECT_EQ(core.postpone(work, 0, std::make_shared<Postponed>(1, 12), true), Fate::ended);
+    EXPECT_EQ(dispatcher.postpone(work, 0, std::make_shared<Postponed>(1, 12), true), Fate::ended);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The core among clients that call, give up, come and go, with messages that overtake each other.
+// The dispatcher among clients that call, give up, come and go, with messages that overtake each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ public:
     void calm() {
         while (!letters_.empty()) deliver(letters_.size());
         while (begin() || end()) continue;
-        expect(core_.waiting() == 0, "calls wait, and nothing runs");
+        expect(dispatcher_.waiting() == 0, "calls wait, and nothing runs");
         for (auto const& [number, each] : calls_)
             expect(each.ran || each.dropped || each.orphan, text("call ", number, " is lost"));
         for (auto const& [id, object] : objects_)
@@ -94,7 +94,7 @@ private:
         making.makes = true;
         making.client = client;
         making.number = ++numbers_;
-        auto const id = core_.add(parallel, "type", std::move(making));
+        auto const id = dispatcher_.add(parallel, "type", std::move(making));
         auto& object = objects_[id];
         object.parallel = parallel;
         object.holders = {client};
@@ -121,18 +121,18 @@ private:
             letters_.begin() + static_cast<std::ptrdiff_t>(below(std::min(among, letters_.size())));
         auto const message = *at;
         letters_.erase(at);
-        if (message.skip) return core_.skip(message.object, message.client, message.sequence);
+        if (message.skip) return dispatcher_.skip(message.object, message.client, message.sequence);
         Call call;
         call.client = message.client;
         call.number = message.number;
         call.oneway = calls_[message.number].oneway;
-        bool const there = core_.arrive(message.object, message.sequence, std::move(call));
+        bool const there = dispatcher_.arrive(message.object, message.sequence, std::move(call));
         if (there) return;
         expect(objects_[message.object].destroyed, "an object is gone");
         calls_[message.number].dropped = true;
     }
     bool begin() {
-        auto work = core_.take();
+        auto work = dispatcher_.take();
         if (!work) return false;
         auto& object = objects_.at(work->object);
         if (work->calls == nullptr) {
@@ -171,7 +171,8 @@ private:
         running_.erase(at);
         run(work, 0);
         --objects_.at(work.object).running;
-        expect(core_.finished(work, std::make_shared<int>(0)).empty(), "something is given back");
+        expect(dispatcher_.finished(work, std::make_shared<int>(0)).empty(),
+               "something is given back");
         return true;
     }
     void misfortune() {
@@ -183,7 +184,7 @@ private:
         auto const number = chosen.first;
         auto& known = chosen.second;
         if (once_in(2)) {
-            if (core_.cancel(known.object, known.client, number)) {
+            if (dispatcher_.cancel(known.object, known.client, number)) {
                 expect(!known.ran && !known.dropped, "cancelled after its end");
                 known.dropped = true;
             }
@@ -199,17 +200,17 @@ private:
         if (std::any_of(letters_.begin(), letters_.end(), under_way)) return;
         auto& object = objects_.at(id);
         if (once_in(2)) {
-            if (!core_.hold(id, client)) return expect(object.destroyed, "an object is gone");
+            if (!dispatcher_.hold(id, client)) return expect(object.destroyed, "an object is gone");
             object.holders.insert(client);
         } else {
-            core_.release(id, client);
+            dispatcher_.release(id, client);
             object.holders.erase(client);
         }
         object.rows.erase(client);
     }
     // What it had called may run, or not.
     void lose(Client client) {
-        core_.lost(client);
+        dispatcher_.lost(client);
         std::erase_if(letters_, [client](Sent const& each) { return each.client == client; });
         for (auto& [number, known] : calls_)
             if (known.client == client) known.orphan = true;
@@ -218,7 +219,7 @@ private:
     }
 
     std::mt19937_64 random_;
-    Core core_;
+    Dispatcher dispatcher_;
     std::vector<Client> clients_{1, 2, 3};
     Client last_client_ = 3;
     std::uint64_t numbers_ = 0;

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <mutex>
+#include <sinew/error.hpp>
+#include <sinew/wait.hpp>
+
+#include "src/base/waiting/polling_pause.hpp"
+#include "src/process/runtime.hpp"
+
+namespace sinew::detail {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+// Of a mixture: what is polled is asked so often while nothing comes to the runtime.
+constexpr auto between_polls = std::chrono::microseconds(100);
+
+bool wait_at_runtime(std::function<bool()> const& ready, WaitDeadline deadline) {
+    auto& runtime = process::Runtime::instance();
+    std::unique_lock lock(runtime.guard());
+    return runtime.loop_leader().wait_for_any(lock, deadline, ready);
+}
+
+}  // namespace
+
+WaitDeadline wait_deadline(std::chrono::nanoseconds limit) {
+    auto const now = Clock::now();
+    return limit >= WaitDeadline::max() - now ? WaitDeadline::max() : now + limit;
+}
+
+bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool others,
+                      WaitDeadline deadline) {
+    if (!polled) return wait_at_runtime(ready, deadline);
+    while (!ready()) {
+        auto const now = Clock::now();
+        if (now >= deadline) return false;
+        // What is polled is not asked with the guard held.
+        if (others) wait_at_runtime([] { return false; }, std::min(deadline, now + between_polls));
+        else pause_between_polls();
+    }
+    return true;
+}
+
+void refuse_empty_wait() {
+    throw UsageError("wait_any of no results (it would wait for ever). Look whether there are any");
+}
+
+}  // namespace sinew::detail
