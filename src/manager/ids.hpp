@@ -5,7 +5,7 @@
 
 namespace sinew::manager {
 
-/// A process that calls, as its manager counts them.
+/// Identifies a calling process at its manager.
 using Client = std::uint64_t;
 /// An object of one manager. 0 is none.
 using ObjectId = std::uint64_t;

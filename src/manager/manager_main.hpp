@@ -6,10 +6,10 @@
 namespace sinew::manager {
 
 /// Messages between a Manager and its process.
-constexpr std::uint8_t manager_ready = process::kinds::child;         ///< ProcessAddress
-constexpr std::uint8_t manager_shutdown = process::kinds::child + 1;  ///< to it
+constexpr std::uint8_t manager_ready = process::kinds::child;  ///< ProcessAddress, to the parent
+constexpr std::uint8_t manager_shutdown = process::kinds::child + 1;  ///< to the process
 
-/// What the process of a sinew::Manager does: serves its objects until it is told to end.
+/// Runs the process of a sinew::Manager: serves its objects until it is told to end.
 int manager_main(process::ChildStart& start);
 
 }  // namespace sinew::manager

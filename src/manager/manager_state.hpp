@@ -13,14 +13,16 @@
 namespace sinew {
 namespace manager {
 
-/// As wire::Address writes it; what has no "unix:" or "tcp:" before it is an address and a port.
+/// Parses an address as wire::Address writes it; without "unix:" or "tcp:" it is a TCP address and
+/// port.
 std::string guest_address(std::string const& written);
 /// "2.5 s"
 std::string seconds(std::chrono::nanoseconds time);
 
 }  // namespace manager
 
-/// Behind a Manager: the process that it started, or the one of somebody else that it calls.
+/// The implementation of a Manager: the process that it started, or that of another session which
+/// it calls.
 struct Manager::State {
     explicit State(ManagerOptions options_) : options(std::move(options_)) {}
 
@@ -38,11 +40,11 @@ struct Manager::State {
 
     ManagerOptions options;
     manager::ObjectRegistry& registry = manager::ObjectRegistry::instance();
-    std::string guests;  ///< where they find it
+    std::string guests;  ///< the address for guests
 
     // With the guard held.
     pid_t pid = 0;
-    std::shared_ptr<manager::Supervisor> supervisor;  ///< null: it is not started anew
+    std::shared_ptr<manager::Supervisor> supervisor;  ///< null: it is not restarted
     bool begun = false;
     std::unique_ptr<process::Child> child;
     std::shared_ptr<manager::Connection> connection;

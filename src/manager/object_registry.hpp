@@ -17,41 +17,43 @@ using process::Clock;
 
 class RemoteObject;
 
-/// All managers that this process calls, and its own objects where it is one. Everything with the
-/// guard held, but `instance`.
+/// All managers that this process calls, and its own objects if it is a manager. All methods but
+/// `instance` with the guard held.
 class ObjectRegistry {
 public:
     static ObjectRegistry& instance();
-    /// After the first use of that, with the guard held.
+    /// After the first use of `instance`. With the guard held.
     static ObjectRegistry& existing();
     ObjectRegistry(ObjectRegistry const&) = delete;
 
     process::Messenger& messenger() { return messenger_; }
-    /// This process becomes a manager.
+    /// Makes this process a manager.
     Server& serve();
     std::shared_ptr<Connection> connection(process::ProcessAddress const& address,
                                            std::size_t most_pending,
                                            std::shared_ptr<Incarnation const> line = nullptr);
-    /// Of managers that this process made, and starts anew when they die, or keeps in a folder.
+    /// Adds the supervisor of a manager that this process has made, and that is restarted or kept
+    /// in a folder.
     std::shared_ptr<Supervisor> add_supervisor(Supervisor::Options options,
                                                std::unique_ptr<SnapshotFolder> folder,
                                                Supervisor::Callbacks callbacks);
     void remove_supervisor(std::uint64_t lineage) { supervisors_.erase(lineage); }
-    /// Where a manager is whose process of that line is gone. Waits; throws ObjectLost, Timeout.
+    /// Waits for the next incarnation after a lost one, and returns its address. Throws ObjectLost,
+    /// Timeout.
     ManagerPlace place_after(Lock& lock, Incarnation const& lost, Clock::time_point deadline);
-    /// A manager of another session; it has not answered yet.
+    /// Connects to a manager of another session. It has not answered yet.
     std::shared_ptr<Connection> host(std::string const& address, wire::Secret const& key,
                                      std::chrono::nanoseconds patience, std::size_t most_pending);
-    /// All handles of an object share one; `held`: the manager knows of it.
+    /// The common state of all handles of an object. `held`: the manager knows of it.
     std::shared_ptr<detail::ObjectEnd> object(std::shared_ptr<Connection> const& connection,
                                               ObjectId id, char const* type, bool held);
-    /// Of an encoded handle; `type`: what it must be of. Throws DecodeError.
+    /// The object of an encoded handle. `type`: the expected type. Throws DecodeError.
     std::shared_ptr<detail::ObjectEnd> read_object(Reader& reader, char const* type);
-    /// Somebody here has a handle of it.
+    /// Whether this process has a handle of it.
     bool knows(Connection& connection, ObjectId id) const;
-    /// Null: this process is no manager.
+    /// Null: this process is not a manager.
     Server* server() { return server_.get(); }
-    /// To that.
+    /// Passes a message to it.
     std::shared_ptr<Connection> here();
 
 private:
@@ -68,7 +70,7 @@ private:
     std::map<std::uint64_t, std::shared_ptr<Supervisor>> supervisors_;
     std::uint64_t lineages_ = 0;
     std::map<process::Peer*, std::shared_ptr<Connection>> connections_;
-    bool has_hosts_ = false;  ///< managers of other sessions are among them
+    bool has_hosts_ = false;  ///< some are managers of other sessions
     std::map<std::pair<Connection*, ObjectId>, std::weak_ptr<RemoteObject>> objects_;
 };
 

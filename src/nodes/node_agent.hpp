@@ -17,14 +17,14 @@
 
 namespace sinew::nodes {
 
-/// What a rank other than 0 does for rank 0's Nodes: starts processes of any role when rank 0 says so,
-/// and passes on what they and rank 0 say to each other. None of them outlives the link to rank 0:
-/// without it they are killed, and without granted leases they end by themselves.
+/// Serves rank 0's Nodes on another rank: starts processes of any role for it, and relays messages
+/// between them and rank 0. None of them outlives the link to rank 0: when it ends they are killed,
+/// and when their lease expires they end by themselves.
 class Agent : public std::enable_shared_from_this<Agent> {
 public:
     struct Setup {
         int rank = 0;
-        wire::Secret session;           ///< rank 0's, of which the children are
+        wire::Secret session;           ///< rank 0's, which the children join
         std::optional<cpu_set_t> cpus;  ///< all that this node's ranks may use
     };
     Agent(process::Runtime& runtime, std::unique_ptr<wire::Link> link, Setup setup);
@@ -35,15 +35,15 @@ public:
     void begin();
     /// Ends its children and the link.
     void leave();
-    /// Until rank 0 needs it no more, or is lost. Without the guard.
+    /// Returns when rank 0 needs it no more, or is lost. Without the guard.
     void wait_until_over();
     process::Runtime& runtime() const { return runtime_; }
 
 private:
     struct Kept {
         std::unique_ptr<process::Child> child;
-        bool held = false;   ///< rank 0 says so
-        bool waits = false;  ///< its bulk link does, for one reason or another
+        bool held = false;   ///< by order of rank 0
+        bool waits = false;  ///< its bulk link is held, for either reason
     };
     bool send(MessageKind word, Head head, std::span<std::byte const> bytes = {});
     void on_message(wire::Message const& message);

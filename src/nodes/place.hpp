@@ -8,7 +8,8 @@
 
 namespace sinew::nodes {
 
-/// As process::start_child, there. With the guard held. Throws Unavailable when that node is lost.
+/// As process::start_child, on that node. With the guard held. Throws Unavailable if that node is
+/// lost.
 std::unique_ptr<process::Child> start_child(Node const& node, process::ChildSpec const& spec);
 /// With the guard held.
 bool is_lost(Node const& node);

@@ -9,26 +9,26 @@
 
 namespace sinew::nodes {
 
-/// A child of an agent's, by way of that: what is sent goes over the agent's link.
+/// A child of an agent: its messages go through the agent's link.
 class RemoteChild final : public process::Child {
 public:
     RemoteChild(std::shared_ptr<RemoteNode> node, std::uint64_t number);
     ~RemoteChild() override;
     void on(Callbacks callbacks) override;
-    /// 0 until the agent has said so, which is before anything that the child says.
+    /// 0 until the agent has reported it, which is before any message of the child.
     pid_t pid() const override { return pid_; }
     wire::Link& control() override { return control_; }
     wire::Link& bulk() override { return bulk_; }
     void hold_bulk(bool hold) override;
-    /// Nothing that the child writes there is seen here.
+    /// What the child writes there is not visible here.
     process::StatusPage& status() const override { return status_; }
     void signal(int number) override;
-    /// There is none: -1.
+    /// Not available: -1.
     int sentinel() const override { return -1; }
 
 private:
     friend class RemoteNode;
-    /// One of the child's two, for sending.
+    /// The sending side of one of the child's two links.
     class Relayed final : public wire::Link {
     public:
         Relayed(RemoteChild& child, MessageKind word) : child_(child), word_(word) {}

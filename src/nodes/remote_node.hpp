@@ -13,10 +13,10 @@ namespace sinew::nodes {
 
 class RemoteChild;
 
-/// Another node as rank 0 sees it, by way of its agent. With the runtime's guard held.
+/// Another node as seen by rank 0, through its agent. With the runtime's guard held.
 ///
-/// When its link ends, for whatever reason, all its children count as ended: the agent kills them when
-/// it notices, and where the network is cut they end within a lease.
+/// When its link ends, for whatever reason, all its children count as ended: the agent kills them
+/// when it notices, and if the network is cut they end when their lease expires.
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 public:
     RemoteNode(std::unique_ptr<wire::Link> link, std::string host);
@@ -27,7 +27,8 @@ public:
     bool lost() const { return link_ == nullptr; }
     std::string const& why_lost() const { return why_lost_; }
     std::string const& host() const { return host_; }
-    /// Throws Unavailable when the node is lost. Whether it could be started, its end tells.
+    /// Throws Unavailable if the node is lost. Whether the child could be started is reported by
+    /// its end.
     std::unique_ptr<process::Child> start(process::ChildSpec const& spec);
     /// Nobody needs the agent any more.
     void over();

@@ -13,9 +13,9 @@
 
 namespace sinew::pool {
 
-// What the master of a pool and a worker say to each other, as codec values; the frames are
-// wire's. Payloads above `large` travel in pieces over the bulk link, before the message that
-// refers to them: Piece frames of one transfer, in order, then the message with `transfer` set.
+// Messages between the master of a pool and a worker, as codec values in the frames of a link. A
+// payload above `large` is sent in pieces over the bulk link, before the message that refers to it:
+// Piece frames of one transfer in order, then the message with `transfer` set.
 
 constexpr std::size_t large = std::size_t{1} << 20;
 constexpr std::size_t piece_size = std::size_t{1} << 20;
@@ -27,16 +27,16 @@ enum class Kind : std::uint8_t {
     revoke,     ///< BatchHead
     stop_task,  ///< BatchHead: ask the running task to stop
     forget,     ///< JobHead: no more batches of this job
-    release,    ///< leave when done
-    fenced,     ///< what you say does not count any more: end
+    release,    ///< end when all work is done
+    fenced,     ///< your messages do not count any more: end
     mapped,     ///< MappedHead: the answer to results_file
     // to the master
-    ready,         ///< ReadyHead
-    refused,       ///< text: another program, or the initializer failed (an ErrorRecord's text)
-    results,       ///< ResultsHead, errors, results in a row (unless in a transfer)
-    results_file,  ///< ResultsFileHead: a whole results message lies there
-    revoked,       ///< RevokedHead: asked for or not, and perhaps again with fewer kept
-    recycled,      ///< over its limit of memory: replace me
+    ready,    ///< ReadyHead
+    refused,  ///< text: it is another program, or its initializer failed (an ErrorRecord's text)
+    results,  ///< ResultsHead, errors, results in a row (unless in a transfer)
+    results_file,  ///< ResultsFileHead: a complete results message is in that file
+    revoked,       ///< RevokedHead: asked for or not, and perhaps again with fewer tasks kept
+    recycled,      ///< over its limit of memory: asks to be replaced
     // both ways, on the bulk link
     piece,  ///< PieceHead, bytes
 };
@@ -62,9 +62,9 @@ struct JobHead {
 struct ReadyHead {
     std::uint64_t pid;
 };
-/// Results of the tasks `from` .. `done`-1 (offsets in the batch). Those that threw have no result;
-/// behind the head come `thrown` times: u32 offset, ErrorRecord (codec); then the results of the
-/// others, in order.
+/// Results of the tasks `from` .. `done`-1 (offsets in the batch). Tasks that threw have no result.
+/// The head is followed `thrown` times by a u32 offset and an ErrorRecord (codec), then by the
+/// results of the other tasks in order.
 struct ResultsHead {
     std::uint64_t batch;
     std::uint32_t from, done;
@@ -73,8 +73,9 @@ struct ResultsHead {
     std::uint64_t busy_ns;
     std::uint64_t transfer;  ///< 0: errors and results follow
 };
-/// Payloads above `large` of a worker that is told WorkerStart::maps_files: its master, on the same host, reads
-/// them where they are. The worker waits for the answer; where the master cannot, they come in pieces.
+/// Payloads above `large` of a worker with WorkerStart::maps_files: its master, on the same host,
+/// maps the file. The worker waits for the answer; if the master cannot map it, the payload is sent
+/// in pieces.
 struct ResultsFileHead {
     std::uint64_t transfer;
     process::FilePlace file;  ///< ResultsHead, errors, results in a row
@@ -102,19 +103,20 @@ struct WorkerStart {
     std::uint64_t max_rss_bytes = 0;  ///< 0: no limit
     std::uint64_t heartbeat_ms = 250;
     std::uint64_t lease_ms =
-        5000;  ///< without a sign of life from its parent for so long, it ends itself; 0: never
-    Meta meta = {};           ///< for whoever starts it
+        5000;        ///< without a sign of life of its parent for so long, it ends itself; 0: never
+    Meta meta = {};  ///< for the process that starts it
     bool maps_files = false;  ///< the master is its parent: see ResultsFileHead
     void encode_to(Writer& writer) const;
     static WorkerStart decode_from(Reader& reader);
 };
 
-/// StatusPage::running: the batch (lower 32 bits of its id) and the offset of the task being run.
+/// Values of StatusPage::running: the batch (lower 32 bits of its id) and the offset of the task
+/// being executed.
 constexpr std::uint64_t nothing_running = ~std::uint64_t{0};
 constexpr std::uint64_t running_word(std::uint64_t batch, std::uint32_t offset) {
     return batch << 32 | offset;
 }
-/// StatusPage::verdict: why a worker ended itself.
+/// Values of StatusPage::verdict: why a worker ended itself.
 enum class Verdict : std::uint64_t { none, hard_limit, lease_over, memory_limit };
 
 }  // namespace sinew::pool

@@ -7,7 +7,8 @@
 
 namespace sinew::process {
 
-/// The key's, whatever its length: not the session's, and neither can be found from the other.
+/// The secret that a key of any length stands for. It differs from the session's secret, and
+/// neither can be computed from the other.
 wire::Secret secret_of(AuthKey const& key);
 
 }  // namespace sinew::process

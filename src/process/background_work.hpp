@@ -12,20 +12,21 @@
 
 namespace sinew::process {
 
-/// Carries out, one after the other on a thread of its own, what may block for long (a disk), and tells
-/// the loop of each end. The guard is to be held, but by the work itself.
+/// Executes work that may block for long (a disk) one item after the other on a thread of its own,
+/// and reports each end on the loop. Call all methods with the guard held; the work itself runs
+/// without it.
 class BackgroundWork {
 public:
     explicit BackgroundWork(wire::Loop& loop);
     BackgroundWork(BackgroundWork const&) = delete;
-    /// Does not wait: what is being carried out goes on; what has not begun never does, and `done` of
-    /// either is not called any more.
+    /// Does not block. Work that is running continues; work that has not begun never will, and
+    /// `done` is not called any more for either.
     ~BackgroundWork();
 
     using Done = std::function<void(std::exception_ptr)>;
-    /// `done` is called on the loop, once: with what `work` threw, or null; with a Timeout where it has
-    /// not ended within `limit` from now, however it ends later. Throws SystemError where there can be no
-    /// thread.
+    /// Calls `done` once, on the loop, with the exception that `work` threw, or null; with a
+    /// Timeout if the work has not ended within `limit` from now. Throws SystemError if no thread
+    /// can be started.
     void add(std::function<void()> work, Done done, std::chrono::nanoseconds limit);
 
 private:

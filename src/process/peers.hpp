@@ -12,12 +12,12 @@
 
 namespace sinew::process {
 
-/// How processes of a session are linked. Within one host a process that is gone shows by its
-/// sockets, and one that is stopped is not dead; over the network silence must tell.
+/// Options of the links between processes of a session. On one host, a dead process is noticed by
+/// its sockets, and a stopped one is not dead; over the network, silence counts as death.
 wire::LinkOptions peer_options(bool same_host);
 
-/// The links of this process to others of its session, each kept under the address it was dialled at,
-/// and the services that answer.
+/// The links of this process to others of its session, each kept under the address at which it was
+/// dialled, and the services that receive their messages.
 class Peers {
 public:
     Peers(wire::Loop& loop, wire::Credentials credentials, std::string host);
@@ -25,14 +25,14 @@ public:
     ~Peers();
 
     void serve(Service service) { services_.push_back(std::move(service)); }
-    /// Somebody has dialled us. `budget`: see Peer.
+    /// Adds a link that another process has opened. `budget`: see Peer.
     void add(std::unique_ptr<wire::Link> link, PeerTrust trust,
              std::shared_ptr<MemoryBudget> budget = nullptr);
     /// `origin`: see Runtime::peer.
     std::shared_ptr<Peer> find_or_dial(std::string const& host,
                                        std::vector<std::string> const& addresses,
                                        std::uint64_t origin);
-    /// A process of another session, with the key that it has for guests.
+    /// Connects to a process of another session, with the key for its guests.
     std::shared_ptr<Peer> find_or_dial_host(wire::Address const& address, wire::Secret const& key,
                                             std::chrono::nanoseconds patience);
 
@@ -48,10 +48,11 @@ private:
     wire::Loop& loop_;
     wire::Credentials const credentials_;
     std::string const host_;
-    std::deque<Service> services_;  ///< only grows; stays where it is, also within a call
+    std::deque<Service>
+        services_;  ///< only grows; elements keep their addresses, also during a call
     std::map<std::string, std::shared_ptr<LinkedPeer>> dialled_;
     std::set<std::shared_ptr<LinkedPeer>> accepted_;
-    std::set<unsigned> unknown_kinds_;  ///< reported
+    std::set<unsigned> unknown_kinds_;  ///< warned about already
 };
 
 }  // namespace sinew::process

@@ -11,16 +11,17 @@
 
 namespace sinew::ring {
 
-/// The last commit of a ring, where it outlives the process that runs the ring.
+/// The last commit of a ring on disk, where it outlives the process that runs the ring.
 class CommitFile {
 public:
     /// Throws what StateFolder throws.
     explicit CommitFile(std::string const& folder);
 
-    /// What is there, for a ring of this size; without a file, nothing. Throws UsageError: it is of another
-    /// size; DecodeError, SystemError.
+    /// Reads the commit of a ring of this size. Nothing if there is no file. Throws UsageError
+    /// (another size), DecodeError, SystemError.
     void load(int size, Commits& commits) const;
-    /// Writes this commit instead of what is there; throws SystemError. Outlives this object.
+    /// Replaces the commit by this one. Throws SystemError. May be called after the end of this
+    /// object.
     std::function<void()> writing(std::uint64_t number, Commits::States states) const;
 
 private:

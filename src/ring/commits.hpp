@@ -9,33 +9,35 @@
 
 namespace sinew::ring {
 
-/// The states that members have given. The n-th commit is whole when all have made it, counts once
-/// `settle` was called, and then replaces the one before: there are two of a member at most.
+/// The states that members have committed. The n-th commit is complete when all members have made
+/// it, counts once `settle` was called, and then replaces the one before: each member has two
+/// states at most.
 class Commits {
 public:
-    using States = std::vector<std::shared_ptr<State const>>;  ///< by rank; null: it has made none
+    using States = std::vector<std::shared_ptr<State const>>;  ///< by rank; null: none yet
 
     explicit Commits(int size);
 
-    /// The `number`-th state of a member, which is the next for it. True: with it, the commit is whole.
-    /// Throws DecodeError for any other number.
+    /// Adds the `number`-th state of a member, which must be its next. True: the commit is now
+    /// complete. Throws DecodeError for any other number.
     bool add(int rank, std::uint64_t number, State state);
-    /// The one that is whole counts.
+    /// The complete commit counts from now on.
     void settle();
-    /// What an earlier ring of this size has left: commits up to this number, the last of which is this.
+    /// Takes over the commits of an earlier ring of this size: up to this number, with these last
+    /// states.
     void resume(std::uint64_t count, States last);
-    /// How many count.
+    /// The number of commits that count.
     std::uint64_t count() const { return count_; }
-    /// Of the last that counts; null: there is none.
+    /// The member's state in the last commit that counts; null: there is none.
     std::shared_ptr<State const> const& state(int rank) const { return last_[at(rank)]; }
-    /// Of the next one, as far as they have come.
+    /// The states of the next commit that have arrived.
     States const& next() const { return next_; }
-    /// Forgets what does not count yet.
+    /// Drops what does not count yet.
     void drop_pending();
 
-    /// Whether some member, but not all, has made the next one.
+    /// Whether some members, but not all, have made the next commit.
     bool pending() const { return arrived_ > 0; }
-    std::vector<int> waiting() const;  ///< who has made it
+    std::vector<int> waiting() const;  ///< the members that have made it
     std::vector<int> missing() const;
 
 private:

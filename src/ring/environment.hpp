@@ -9,12 +9,13 @@
 
 namespace sinew::ring {
 
-/// What torch, NCCL and others read: RANK, WORLD_SIZE, MASTER_ADDR and so on, and SINEW_RING.
+/// The variables that torch, NCCL and others read: RANK, WORLD_SIZE, MASTER_ADDR and so on, and
+/// SINEW_RING.
 std::map<std::string, std::string> environment_of(int rank, std::string const& ring,
                                                   Table const& table);
 
-/// Sets variables, and puts back what there was. No other thread may use the environment when it
-/// begins and when it ends.
+/// Sets variables, and restores their former values. No other thread may use the environment during
+/// construction and destruction.
 class Environment {
 public:
     explicit Environment(std::map<std::string, std::string> const& variables);

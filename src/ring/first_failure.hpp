@@ -19,11 +19,12 @@ struct MemberRecord {
     pid_t pid = 0;
     bool joined = false, returned = false;
     std::optional<ErrorRecord> error;        ///< what it threw
-    std::exception_ptr thrown;               ///< the same, of the caller
+    std::exception_ptr thrown;               ///< the same, for the caller
     std::string attribution;                 ///< why the parent gave up on it
     std::optional<process::ChildEnd> ended;  ///< nothing: it lives, or is the caller
     bool signalled = false;                  ///< by the parent, before it ended
-    int failed = 0;                          ///< how many had failed with it; 0: it has not
+    int failed =
+        0;  ///< how many members had failed by then, this one included; 0: it has not failed
 
     bool has_left() const { return returned && ended && ended->code == 0 && ended->signal == 0; }
 };
@@ -31,14 +32,15 @@ struct MemberRecord {
 struct FirstFailure {
     int rank = 0;
     std::exception_ptr cause;  ///< null: it died
-    /// Neither by an exception of its own nor after it had returned.
+    /// It failed neither by an exception of its own nor after it had returned.
     bool may_restart = true;
 };
 
-/// Who failed first: a member that lost another comes after all others. Nothing: nobody has failed.
+/// The member that failed first. A member that failed because it lost another one comes after all
+/// others. Nothing: no member has failed.
 std::optional<FirstFailure> first_failure(std::span<MemberRecord const> members);
 RingStatus status_of(MemberRecord const& member);
-/// The last words on standard error of one that died; empty where there are none.
+/// The last lines on standard error of a member that died; empty if there are none.
 std::string stderr_tail(MemberRecord const& member);
 
 }  // namespace sinew::ring

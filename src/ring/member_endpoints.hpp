@@ -10,7 +10,7 @@
 
 namespace sinew::ring {
 
-/// What a member has bound before it knows the others.
+/// The sockets that a member binds before it knows the others.
 struct MemberEndpoints {
     /// Listens where the order says. Throws SystemError, UsageError.
     explicit MemberEndpoints(MemberOrder const& order);
@@ -22,7 +22,8 @@ private:
     Joined joined_;
 };
 
-/// The communicator of all members. Collective; throws PeerLost when one of them dies meanwhile.
+/// Makes the communicator of all members. Collective. Throws PeerLost if one of them dies
+/// meanwhile.
 Communicator meet(Table const& table, int rank, std::vector<UniqueFd> listeners);
 
 }  // namespace sinew::ring

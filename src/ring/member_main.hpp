@@ -5,7 +5,7 @@
 
 namespace sinew::ring {
 
-/// A member of a ring, for the rest of its process's life; the exit code.
+/// Runs a member of a ring until its process ends. Returns the exit code.
 int member_main(process::ChildStart& start);
 
 }  // namespace sinew::ring

@@ -14,9 +14,9 @@
 
 namespace sinew::ring {
 
-/// Behind a RingMember.
+/// The implementation of RingMember.
 struct MemberState {
-    /// Meets the other members: collective.
+    /// Connects to the other members. Collective.
     MemberState(MemberOrder order, Table table, MemberEndpoints endpoints,
                 std::function<void(std::uint64_t, State const&)> commit);
 
@@ -31,9 +31,9 @@ struct MemberState {
     std::function<void(std::uint64_t, State const&)> commit;
 };
 
-/// Whether this program has what is to be called.
+/// Checks that this program has the functions to call.
 bool is_known(Work const& work);
-/// init, then the target. Throws what they throw.
+/// Calls init, then the target. Throws what they throw.
 void perform(Work const& work, RingMember& member);
 
 }  // namespace sinew::ring

@@ -13,21 +13,23 @@
 
 namespace sinew::ring {
 
-/// The first words between a member and its parent, while the member has one thread: so that the
-/// environment can be changed before there are others. Blocking; the parent has the deadline.
+/// The first messages between a member and its parent, while the member has a single thread, so
+/// that the environment can be changed before there are others. Blocking; the parent has the
+/// deadline.
 void join_ring(int control, Joined const& joined);
 Table wait_for_table(int control);
 
-/// A member's end of the links to its parent, for the rest of the process's life: when it breaks, the
+/// A member's side of the links to its parent, until its process ends. When a link breaks, the
 /// process ends.
 class Parent {
 public:
     explicit Parent(process::ChildStart& start);
     Parent(Parent const&) = delete;
 
-    /// Throws SystemError when it could not be kept.
+    /// Throws SystemError if the commit could not be kept.
     void commit(std::uint64_t number, State const& state);
-    /// This member's function has returned. Comes back when the others' have, too.
+    /// Reports that this member's function has returned. Blocks until those of all others have,
+    /// too.
     void returned();
     void failed(ErrorRecord const& record);
 

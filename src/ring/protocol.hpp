@@ -13,8 +13,8 @@
 
 #include "src/process/runtime.hpp"
 
-// What the process that runs a ring (the parent) and its members say to each other. Everything goes
-// over the control link but states, which may be large.
+// Messages between the process that runs a ring (the parent) and its members. All use the control
+// link except states, which may be large.
 //
 //     parent   MemberOrder (with the process)
 //     member   joined: Joined          its sockets are bound
@@ -33,7 +33,7 @@ constexpr std::uint8_t joined = process::kinds::child, go = joined + 1, commit =
                        leave = joined + 6, refused = joined + 7, piece = joined + 8;
 }  // namespace kinds
 
-/// What every member is to call.
+/// The functions that every member calls.
 struct Work {
     detail::TaskId target, init;
     bool has_init = false;
@@ -62,7 +62,8 @@ struct CommitFailure {
 struct MemberOrder {
     int rank = 0, size = 1, epoch = 0;
     std::string name;  ///< of the ring
-    /// Path of the Unix socket to listen on; without a folder: in that of the member's session there.
+    /// Path of the Unix socket to listen on; without a folder, in the folder of the member's
+    /// session there.
     std::string listener;
     std::string address;  ///< of its host, for the table; empty: as its session has it there
     bool spans = false;   ///< members of other nodes dial it: it listens on TCP, too
@@ -77,18 +78,18 @@ struct MemberOrder {
 struct Joined {
     std::string host;
     std::uint16_t port = 0;
-    std::string address, listener;  ///< as the order says, whole
-    std::string remote;             ///< for members of other nodes; empty where there are none
+    std::string address, listener;  ///< complete, as the order says
+    std::string remote;             ///< for members of other nodes; empty: there are none
     void encode_to(Writer& writer) const;
     static Joined decode_from(Reader& reader);
 };
 
-/// All that members need to find each other.
+/// What a member needs to find all others.
 struct Table {
     int epoch = 0;
     std::string key;  ///< of the data plane, for this epoch; hexadecimal
     std::vector<RingNode> members;
-    std::vector<std::string> listeners;  ///< by rank, and what follows
+    std::vector<std::string> listeners;  ///< this and the following: by rank
     std::vector<std::string> remotes;
     std::vector<int> nodes;  ///< 0, 1, ... in the order of their first ranks
     void encode_to(Writer& writer) const;

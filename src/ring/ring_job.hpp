@@ -21,7 +21,7 @@
 
 namespace sinew::ring {
 
-/// What a job is made of.
+/// The parameters of a job.
 struct Plan {
     int size = 1;
     int number = 1;  ///< of the ring, in this process
@@ -38,31 +38,32 @@ struct CommitStore {
     process::BackgroundWork work;
 };
 
-/// The members of a ring from one start to the end of all of them. What happens to them happens on
-/// the runtime's thread; the methods are for the thread that runs the ring.
+/// The members of a ring from one start to the end of all of them. Events of the members are
+/// handled on the runtime's thread; the methods are for the thread that runs the ring.
 ///
-/// From the first failure on all the others are ended: those in a collective hear of it themselves,
-/// and have `notice` for saying so; then SIGTERM, and SIGKILL after `grace`.
+/// After the first failure, all other members are ended: those in a collective notice it
+/// themselves, and have the time `notice` to report it; then they get SIGTERM, and SIGKILL after
+/// `grace`.
 class RingJob {
 public:
-    /// `store`: where commits are kept besides; null: nowhere.
+    /// `store`: where commits are kept, too; null: in memory only.
     RingJob(Plan const& plan, Commits& commits, CommitStore* store, int epoch);
     RingJob(RingJob const&) = delete;
     RingJob& operator=(RingJob const&) = delete;
-    /// Kills whoever is left.
+    /// Kills all members that are left.
     ~RingJob();
 
-    /// Starts all members and waits until they have joined; false when one has failed. `caller`: of
-    /// rank 0 where that is no process of ours. Throws SystemError, UsageError.
+    /// Starts all members and waits until they have joined. False: one has failed. `caller`: the
+    /// endpoints of rank 0, if that is this process. Throws SystemError, UsageError.
     bool assemble(MemberEndpoints const* caller);
     MemberOrder order_of(int rank) const;
     Table table() const;
-    /// Of rank 0 where it is the caller. Throws PeerLost when the ring fails meanwhile; SystemError when it
-    /// could not be kept.
+    /// The commit of rank 0, if that is the caller. Throws PeerLost if the ring fails meanwhile;
+    /// SystemError if it could not be kept.
     void commit_of_caller(std::uint64_t number, State const& state);
     void caller_returned();
     void caller_failed(ErrorRecord const& record, std::exception_ptr thrown);
-    /// Until all have ended.
+    /// Waits until all have ended.
     std::vector<MemberRecord> wait_for_end();
 
 private:
@@ -108,16 +109,15 @@ private:
     Table table_;
     std::vector<MemberRecord> records_;
     std::vector<std::unique_ptr<process::Child>> children_;
-    std::vector<Bytes> pieces_;  ///< of states that are not whole yet
-    std::vector<char>
-        silent_;  ///< as its link says; of those that have not joined, it means nothing
+    std::vector<Bytes> pieces_;  ///< of states that are incomplete
+    std::vector<char> silent_;   ///< as its link reports; means nothing before it has joined
     std::vector<wire::Loop::Handle> silences_;
     wire::Loop::Handle timer_, commit_timer_;
     bool met_ = false, leaving_ = false, failing_ = false, given_up_ = false;
     bool caller_over_ = true;
-    bool being_kept_ = false;               ///< the commit that is whole
+    bool being_kept_ = false;               ///< the complete commit is being kept
     std::optional<CommitFailure> refusal_;  ///< of the caller's last commit
-    std::shared_ptr<RingJob*> self_;        ///< for what may come after its end
+    std::shared_ptr<RingJob*> self_;        ///< for callbacks that may come after its end
     int failures_ = 0;
 };
 

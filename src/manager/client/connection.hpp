@@ -18,41 +18,40 @@ namespace sinew::manager {
 
 class Server;
 
-/// One manager as this process calls it, and the calls under way.
-/// Everything with the guard held.
+/// A manager as seen by a process that calls it, and the calls in flight. All methods with the
+/// guard held.
 class Connection : public std::enable_shared_from_this<Connection> {
 public:
-    /// `peer`: null where it is this process itself, which `server` serves.
+    /// `peer`: null if the manager is this process itself, which `server` serves.
     Connection(process::Messenger& messenger, process::ProcessAddress address,
                std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending,
                std::shared_ptr<Incarnation const> line = nullptr);
     Connection(Connection const&) = delete;
 
-    /// Sends a call, or a question. Waits while there are too many under way, unless in a callback.
-    /// `bytes` of a call begin with a CallHead, whose `sequence` is drawn from `row` when it is its
-    /// turn.
+    /// Sends a call or a question. Blocks while too many are in flight, except in a callback.
+    /// `bytes` of a call begin with a CallHead; its `sequence` is drawn from `row` when it is sent.
     std::shared_ptr<PendingReply> call(process::Lock& lock, Op op, ObjectId object,
                                        detail::TaskEntry const* method, Writer& bytes,
                                        std::uint64_t& row, std::uint32_t gives = 0);
-    /// A call of what `target` will give. Null: that is there by now.
+    /// Calls a method of the object that `target` will return. Null: it has arrived by now.
     std::shared_ptr<PendingReply> follow(process::Lock& lock,
                                          std::shared_ptr<PendingReply> const& target,
                                          PipelinedCall pipelined, Writer& bytes);
-    /// `target` is ready: what was to be called of its result is called where that is.
+    /// `target` is ready: sends the pipelined calls of its result to where that is.
     void pass_on(PendingReply& target);
-    /// Calls what another manager was to call, without waiting.
+    /// Sends calls that another manager was to execute, without blocking.
     void call_instead(ObjectId object, std::uint64_t& row, PipelinedCall const& pipelined);
-    /// Any time, also without the guard. `unused`: an object that was made for nobody.
+    /// At any time, also without the guard. `unused`: an object that was made, and nobody has.
     void forget_later(std::uint64_t number, ObjectId unused);
     std::shared_ptr<PendingReply> ask(process::Lock& lock, Op op, ObjectId object,
                                       std::span<std::byte const> bytes);
-    /// What is not answered.
+    /// Calls without an answer yet.
     void tell(Op op, ObjectId object, std::uint64_t number = 0,
               std::span<std::byte const> bytes = {}, std::uint32_t gives = 0);
     void cancel(ObjectId object, std::uint64_t number) { tell(Op::cancel, object, number); }
     void withdraw(ObjectId object, std::uint64_t number) { tell(Op::recall, object, number); }
 
-    /// Of a manager of another session, when it has said who it is.
+    /// Set for a manager of another session when it has answered.
     void introduce(process::ProcessAddress const& itself);
 
     void message(process::Message const& message);
@@ -66,17 +65,17 @@ public:
     bool is_lost() const { return !why_lost_.empty(); }
     std::string const& why_lost() const { return why_lost_; }
     std::size_t most_pending() const { return most_pending_; }
-    /// Null: it is not started anew when it dies.
+    /// Null: it is not restarted.
     std::shared_ptr<Incarnation const> const& line() const { return line_; }
     void set_line(std::shared_ptr<Incarnation const> line) { line_ = std::move(line); }
-    /// There will be no other process of it.
+    /// It will not be restarted.
     void set_last() { is_last_ = true; }
     /// How its process died, as its supervisor knows it.
     void set_cause(std::string const& cause);
 
 private:
-    /// For a call under way, then for another. A call's number: which slot, and how many there were
-    /// in it before.
+    /// Used for one call in flight after the other. A call's number is the slot's index and how
+    /// many calls the slot had before.
     struct Slot {
         std::shared_ptr<PendingReply> pending;  ///< null: of a one-way call
         std::size_t bytes = 0;
@@ -95,7 +94,7 @@ private:
                       std::size_t bytes) const;
     void send_forgotten();
     bool is_answered_there(PendingReply const& target) const;
-    /// Ends the use of a slot. Null: that of a one-way call, of a call that is answered elsewhere, or
+    /// Frees a slot. Null: it was that of a one-way call, of a call that is answered elsewhere, or
     /// of none.
     std::shared_ptr<PendingReply> vacate(std::uint32_t index, std::uint64_t round);
     void answer(PendingReply& pending, process::Message const& message);
@@ -110,9 +109,9 @@ private:
     bool is_last_ = false;
     std::string why_lost_, cause_;
     std::vector<Slot> slots_;
-    std::vector<std::uint32_t> free_;  ///< of them
+    std::vector<std::uint32_t> free_;  ///< indices of free slots
     std::size_t under_way_ = 0, bytes_ = 0;
-    std::size_t waiting_ = 0;  ///< threads, for room
+    std::size_t waiting_ = 0;  ///< threads that wait for room
     std::condition_variable room_;
     std::atomic<bool> any_forgotten_{false};
     std::mutex forgotten_guard_;

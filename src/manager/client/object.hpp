@@ -11,7 +11,7 @@ namespace sinew::manager {
 
 class ObjectRegistry;
 
-/// An object as a process sees it that calls it.
+/// An object as seen by a process that calls it.
 class RemoteObject final : public detail::ObjectEnd {
 public:
     RemoteObject(ObjectRegistry& registry, std::shared_ptr<Connection> connection, ObjectId id,

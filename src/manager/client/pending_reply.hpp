@@ -20,7 +20,7 @@ class Connection;
 
 class PendingReply;
 
-/// A call of the object that another call will give, until that is there.
+/// A call of the object that another call will return, until that has arrived.
 struct PipelinedCall {
     Op op = Op::follow;
     detail::TaskEntry const* method = nullptr;
@@ -28,14 +28,14 @@ struct PipelinedCall {
     std::uint32_t gives_object = 0;
     std::shared_ptr<std::vector<std::byte>> bytes;  ///< a CallHead, arguments
     std::shared_ptr<PendingReply> pending;
-    std::uint64_t number = 0;  ///< under which it was sent; 0: it was not
+    std::uint64_t number = 0;  ///< under which it was sent; 0: it was not sent
 };
 
-/// A call as its caller keeps it.
+/// The caller's side of a call.
 class PendingReply final : public detail::PendingCall,
                            public std::enable_shared_from_this<PendingReply> {
 public:
-    /// `method`: null where something else is asked.
+    /// `method`: null if it is a question, not a call.
     PendingReply(std::shared_ptr<Connection> connection, detail::TaskEntry const* method,
                  ObjectId object, std::uint64_t number)
         : connection_(std::move(connection)), method_(method), object_(object), number_(number) {}
@@ -54,18 +54,18 @@ public:
                                                    detail::CallKind kind) override;
     [[noreturn]] void throw_timeout(std::chrono::nanoseconds limit) override;
 
-    // With the guard held, once.
+    // With the guard held; once.
     void succeed(process::Message const& message);
     void fail(std::exception_ptr error);
 
     /// "CartPole::step(int) of an object in pid 4711 on node-b".
     std::string text() const;
-    /// Of a lookup: the object.
+    /// For a lookup: the object.
     ObjectId found() const { return found_; }
 
     // With the guard held.
     std::uint64_t number() const { return number_; }
-    /// The manager keeps what will be called of its result. `makes`: that is an id.
+    /// The manager keeps calls of its result until it is there. `makes`: the result is an id.
     void give_object(bool makes) {
         gives_object_ = true;
         makes_ = makes;
@@ -76,9 +76,10 @@ public:
     std::vector<PipelinedCall> take_pipelined() { return std::exchange(pipelined_, {}); }
     std::exception_ptr const& error() const { return error_; }
     Reader bytes() const { return Reader(result_.bytes); }
-    /// It is called at another manager, by `next`, which this one becomes what that becomes.
+    /// The call is made at another manager, by `next`; this one gets the outcome of that.
     void pass_on_to(std::shared_ptr<PendingReply> const& next);
-    /// It will be, when what it is called of is there: nothing comes from the manager asked at first.
+    /// The call will be made when its target has arrived; the manager that was asked first will not
+    /// answer.
     void await_target() { awaits_target_ = true; }
     bool is_passed_on() const { return awaits_target_ || next_ != nullptr; }
 

@@ -9,19 +9,19 @@
 
 namespace sinew::managed {
 
-/// A lock with its conditions, as its manager holds it: those who wait for it, and those who wait until
-/// they may wait for it.
+/// A lock with its condition variables, on the manager's side: those that wait for the lock, and
+/// those that wait for a notification.
 class Mutex {
 public:
     explicit Mutex(bool recursive) : recursive_(recursive) {}
 
-    /// Threads count themselves within their process.
+    /// Threads are counted within their process.
     Deferred<bool> lock(std::uint64_t thread);
     bool try_lock(std::uint64_t thread);
     void unlock(std::uint64_t thread);
 
     std::uint64_t add_condition() { return ++conditions_; }
-    /// `ticket`: the caller's name for this wait.
+    /// `ticket`: identifies this wait for its caller.
     Deferred<bool> wait(std::uint64_t condition, std::uint64_t thread, std::uint64_t ticket);
     void give_up(std::uint64_t ticket);
     void notify(std::uint64_t condition, std::uint64_t most);
@@ -38,7 +38,7 @@ private:
     struct Waiter {
         Promise<bool> promise;
         Holder self;
-        bool says = true;  ///< when it has the lock
+        bool says = true;  ///< whether to answer when it has the lock
     };
     struct Sleeper {
         Waiter waiter;
@@ -53,7 +53,7 @@ private:
     std::uint64_t conditions_ = 0;
     std::optional<Holder> holder_;
     std::deque<Waiter> waiters_;
-    std::map<std::uint64_t, std::deque<Sleeper>> sleepers_;  ///< by condition
+    std::map<std::uint64_t, std::deque<Sleeper>> sleepers_;  ///< by condition variable
 };
 
 }  // namespace sinew::managed

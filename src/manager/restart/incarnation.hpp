@@ -10,14 +10,14 @@
 
 namespace sinew::manager {
 
-/// Of a process of a manager that is started anew when it dies: which one it is, and who makes the next.
-/// Handles carry it, so that they find that.
+/// Identifies a process of a manager that can be restarted, and its supervisor. Handles contain it,
+/// so that they can find the next process.
 struct Incarnation {
     process::ProcessAddress supervisor;
-    std::uint64_t lineage = 0;  ///< of its supervisor's managers
+    std::uint64_t lineage = 0;  ///< number among its supervisor's managers
     std::uint32_t incarnation = 0, most_restarts = 0;
     Checkpoints checkpoints = {};
-    /// By which the supervisor and the process know each other's messages; not in handles.
+    /// Proves the messages between supervisor and process; not in handles.
     std::uint64_t key = 0;
 
     /// There will be no other process.

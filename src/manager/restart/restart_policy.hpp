@@ -8,14 +8,14 @@
 
 namespace sinew::manager {
 
-/// The lives of one manager: which of its processes (incarnations: 0, 1, ...) it is at, and whether
-/// there will be another. Without threads, links or time.
+/// Decides when a manager is restarted: which of its processes (incarnations: 0, 1, ...) is the
+/// current one, and whether there will be another. Without threads, links or time.
 class RestartPolicy {
 public:
     enum class State : std::uint8_t {
         starting,  ///< its process is to start, or starts, or makes its objects again
         alive,
-        lost,  ///< for ever: `end_text` says why
+        lost,  ///< finally; `end_text` says why
     };
     explicit RestartPolicy(std::uint32_t most_restarts) : most_restarts_(most_restarts) {}
 
@@ -25,8 +25,9 @@ public:
 
     /// The process of this incarnation can be called.
     void alive();
-    /// The process is dead, or could not be started: until the next one is to start; nothing: there
-    /// will be none. Those that die before they can be called come ever more slowly.
+    /// The process has died, or could not be started. Returns the time until the next start;
+    /// nothing: there will be none. The pauses grow for processes that die before they can be
+    /// called.
     std::optional<std::chrono::milliseconds> died(std::string const& how);
     /// Its supervisor ends it.
     void end(std::string const& why);
@@ -37,7 +38,7 @@ public:
 private:
     std::uint32_t const most_restarts_;
     std::uint32_t incarnation_ = 0;
-    std::uint32_t stillborn_ = 0;  ///< in a row
+    std::uint32_t stillborn_ = 0;  ///< in a row, that died before they could be called
     State state_ = State::starting;
     std::string end_text_;
 };

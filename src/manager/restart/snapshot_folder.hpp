@@ -13,20 +13,20 @@
 
 namespace sinew::manager {
 
-/// What a manager's supervisor keeps of objects that have names, where it outlives the supervisor: of each object
-/// a file that tells how it was made and its names, and one with its last state.
+/// Keeps published objects on disk, where they outlive the supervisor: for each object a file with
+/// its constructor's arguments and names, and one with its last state.
 class SnapshotFolder {
 public:
-    /// Reads what is there. Throws what StateFolder throws; UsageError: an object's type is none of this
-    /// program's; DecodeError.
+    /// Reads what is there. Throws what StateFolder throws; UsageError (an object's type is not one
+    /// of this program's); DecodeError.
     explicit SnapshotFolder(std::string const& path);
 
-    /// What an earlier supervisor has left, by age. Once.
+    /// The objects that an earlier supervisor has left, oldest first. Call it once.
     std::vector<SnapshotStore::Entry> found() { return std::move(found_); }
-    /// For an object that has none.
+    /// A number for an object that has none.
     std::uint64_t new_number() { return ++numbers_; }
-    /// Writes how it was made, and its names (`whole`), and its state if it has one. Throws SystemError.
-    /// Outlives this object.
+    /// Returns work that writes how the object was made and its names (`whole`), and its state if
+    /// it has one. The work throws SystemError, and may run after the end of this object.
     std::function<void()> writing(SnapshotStore::Entry const& entry, bool whole) const;
 
     std::string path() const { return folder_->path().string(); }

@@ -13,8 +13,8 @@
 
 namespace sinew::manager {
 
-/// What a manager's supervisor keeps of its objects, so that they can be made again in another process:
-/// how they were made, their names, and the last state that they gave. Without threads, links or time.
+/// What a supervisor keeps of a manager's objects, so that they can be made again in another
+/// process: how they were made, their names, and their last states. Without threads, links or time.
 class SnapshotStore {
 public:
     using Bytes = std::vector<std::byte>;
@@ -32,16 +32,16 @@ public:
     void made(ObjectId object, std::uint64_t supervisor, std::uint64_t parallel, Bytes arguments);
     void detached(ObjectId object) { entries_[object].detached = true; }
     void named(ObjectId object, std::string name);
-    /// Of several, the one of the highest version counts, however they arrive.
+    /// Of several states, the one with the highest version counts, in whatever order they arrive.
     void state(ObjectId object, std::uint64_t version, Bytes state);
     void ended(ObjectId object) { entries_.erase(object); }
-    /// Of an earlier supervisor. It gets an id that no object of this one's has.
+    /// Adds an object of an earlier supervisor, under an id that no other object has.
     void take_up(Entry entry);
 
-    /// The process they came from is dead: what had not wholly arrived never will, and the next one
-    /// counts its versions anew.
+    /// The process is dead: what had not arrived completely never will, and the next process counts
+    /// its versions from 1.
     void restart();
-    /// Those that can be made again.
+    /// The objects that can be made again.
     std::map<ObjectId, Entry> const& entries() const { return entries_; }
     /// Null: there is none.
     Entry* find(ObjectId object);

@@ -11,23 +11,23 @@
 
 namespace sinew::manager {
 
-/// What a manager's process is told when it begins.
+/// What a manager's process is told at its start.
 struct StartMessage {
-    std::uint64_t initializer = 0;    ///< a TaskId; 0: there is none
-    std::string arguments;            ///< its
-    std::string listen;               ///< where guests come; empty: none do
-    std::string key;                  ///< theirs
+    std::uint64_t initializer = 0;    ///< a TaskId; 0: none
+    std::string arguments;            ///< of the initializer
+    std::string listen;               ///< address for guests; empty: none
+    std::string key;                  ///< for guests
     std::uint64_t guest_memory = 0;   ///< see ManagerOptions
-    std::optional<Incarnation> line;  ///< nothing: it is not started anew when it dies
+    std::optional<Incarnation> line;  ///< nothing: it is not restarted
 
     std::vector<std::byte> encode() const;
     static StartMessage decode(std::span<std::byte const> bytes);
 };
 
-/// What it answers when it can be called.
+/// Its answer when it can be called.
 struct Ready {
     process::ProcessAddress address;
-    std::string guests;  ///< where they find it
+    std::string guests;  ///< the address for guests
 
     void encode_to(Writer& writer) const;
     static Ready decode_from(Reader& reader);

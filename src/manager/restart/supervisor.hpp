@@ -19,7 +19,7 @@
 
 namespace sinew::manager {
 
-/// Where a manager is to be called.
+/// Where to call a manager.
 struct ManagerPlace {
     process::ProcessAddress address;
     Incarnation line;
@@ -28,14 +28,13 @@ struct ManagerPlace {
     static ManagerPlace decode_from(Reader& reader);
 };
 
-/// A manager's supervisor's side of starting it anew: keeps what its objects are made of, has its process
-/// started again, gives that the objects, and tells those who ask where it is. Everything with the
-/// guard held.
+/// Restarts a manager: keeps what its objects are made of, has its process started again, sends it
+/// the objects, and tells callers where it is. All methods with the guard held.
 class Supervisor {
 public:
     struct Callbacks {
-        std::function<void()> start;  ///< its process; what it throws counts as a death
-        std::function<void()> kill;   ///< the process, which does not come to be ready
+        std::function<void()> start;  ///< starts its process; an exception counts as a death
+        std::function<void()> kill;   ///< kills a process that does not become ready
         std::function<void(ManagerPlace const&)> alive;
     };
     struct Options {
@@ -44,26 +43,26 @@ public:
         Checkpoints checkpoints;
         std::chrono::nanoseconds start_timeout;
     };
-    /// `folder`: where it is kept, too, what objects with names are made of; null: nowhere. Those that are
-    /// there are made again in the first process.
+    /// `folder`: where published objects are kept, too; null: nowhere. Objects that are there are
+    /// made again in the first process.
     Supervisor(process::Messenger& messenger, std::uint64_t lineage, Options options,
                std::unique_ptr<SnapshotFolder> folder, Callbacks callbacks);
     Supervisor(Supervisor const&) = delete;
 
-    /// Of the process that starts, or is there; the key apart.
+    /// Of the process that starts or runs, without the key.
     Incarnation line() const;
     /// What that process is told at its start.
     Incarnation line_to_start() const;
-    /// It listens; its objects are sent to it.
+    /// The process listens; its objects are sent to it.
     void ready(process::ProcessAddress const& address);
-    /// False: there will be no other.
+    /// False: it will not be restarted.
     bool died(std::string const& how);
-    /// The manager is to end. Those who ask are told `why`.
+    /// The manager is to end. Askers are told `why`.
     void end(std::string const& why);
 
     void message(std::shared_ptr<process::Peer> const& peer, process::Message const& message);
-    /// Waits until it can be called. Throws ObjectLost where it never will be, Timeout. `lost`: an
-    /// incarnation that is not meant, as far as the caller knows; all before are not either.
+    /// Waits until the manager can be called. Throws ObjectLost if it never will be, Timeout.
+    /// `lost`: the caller knows that this incarnation and all earlier ones are gone.
     ManagerPlace wait_for_place(process::Lock& lock, std::optional<std::uint32_t> lost,
                                 process::Clock::time_point deadline);
 
@@ -99,15 +98,15 @@ private:
     RestartPolicy policy_;
     SnapshotStore store_;
     std::unique_ptr<SnapshotFolder> const folder_;
-    std::chrono::nanoseconds const write_timeout_;    ///< of one file of it
-    std::optional<process::BackgroundWork> writing_;  ///< to it, until the end
+    std::chrono::nanoseconds const write_timeout_;    ///< for one file
+    std::optional<process::BackgroundWork> writing_;  ///< to the folder, until the end
     process::ProcessAddress address_;
     std::vector<Asker> askers_;
     std::condition_variable changed_;
     std::string last_death_;
-    bool too_late_ = false;  ///< it was killed, as it did not come to be ready
+    bool too_late_ = false;  ///< the process was killed because it did not become ready
     wire::Loop::Handle doubts_;
-    wire::Loop::Handle timer_;  ///< until the process starts, or is ready at the latest
+    wire::Loop::Handle timer_;  ///< until the process starts, or must be ready
 };
 
 }  // namespace sinew::manager

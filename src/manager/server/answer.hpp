@@ -9,13 +9,13 @@
 
 namespace sinew::manager {
 
-/// What a call has come to: collected, and sent together.
+/// The outcome of a call. Answers are collected and sent together.
 struct Answer {
     Client to = 0;
     Op op = Op::value;
     std::uint64_t number = 0;
     std::size_t begin = 0, size = 0;  ///< of its bytes in the collection's writer
-    ObjectId later = 0;               ///< of a call that was postponed: the object
+    ObjectId later = 0;               ///< the object of a call that is answered later
 };
 
 }  // namespace sinew::manager

@@ -17,44 +17,47 @@
 
 namespace sinew::manager {
 
-/// What a thread has executed of one object, and is to answer.
+/// Calls of one object that a thread has executed, and their answers.
 struct Executed {
     ObjectId object = 0;
     void* instance = nullptr;
-    Call const* making = nullptr;  ///< it has been made
+    Call const* making = nullptr;  ///< the call that made it
     std::uint64_t calls = 0;       ///< of methods
     Saves saves = Saves::no;
     std::vector<Answer> const& answers;
     Writer const& bytes;
 };
 
-/// A manager's side of being started anew: tells its supervisor of its objects, and lets answers leave when
-/// what they tell of is kept. Everything with the guard held, but `executed`.
+/// The manager's side of checkpoints: sends records of its objects to the supervisor, and releases
+/// answers when the records that they depend on are kept. All methods but `executed` with the guard
+/// held.
 class CheckpointClient {
 public:
     struct Callbacks {
         std::function<void(HeldReplies const&)> send;
-        std::function<void(ObjectId, Call)> append;  ///< a call, in the object's turn
+        std::function<void(ObjectId, Call)> append;  ///< adds a call, in the object's order
     };
     CheckpointClient(process::Messenger& messenger, Incarnation line, Callbacks callbacks);
     CheckpointClient(CheckpointClient const&) = delete;
 
     Incarnation const& line() const { return line_; }
-    /// An object that is to be made; again: the supervisor knows of it.
+    /// Adds an object that is to be made. `again`: the supervisor knows it.
     void add(ObjectId object, detail::TaskEntry const& supervisor, std::uint64_t parallel,
              bool again);
-    /// One that this thread has made within a call, whose answer then waits until it is kept.
+    /// Adds an object that this thread has made within a call; the answer of that call waits until
+    /// the object is kept.
     void made_here(ObjectId object, std::span<std::byte const> arguments);
     void ended(ObjectId object);
     void named(ObjectId object, std::string const& name,
                std::shared_ptr<HeldReplies> const& answer);
     void detached(ObjectId object, std::shared_ptr<HeldReplies> const& answer);
     bool can_save(ObjectId object) const { return commit_.can_save(object); }
-    /// The supervisor has it.
+    /// The supervisor has the record.
     void kept(OutputCommit::Record record);
-    /// The supervisor has it, but not where it was to be, too: what depends on it fails.
+    /// The supervisor has the record, but could not write it: answers that depend on it become
+    /// failures.
     void not_kept(OutputCommit::Record record, std::string const& why);
-    /// To the supervisor: all objects are there again.
+    /// Tells the supervisor that all objects exist again.
     void remade();
     /// The manager ends: nothing is kept any more, and all answers leave.
     void open();

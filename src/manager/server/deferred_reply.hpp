@@ -12,23 +12,23 @@ namespace sinew::manager {
 class Executor;
 class DeferredReply;
 
-/// The call that this thread executes, as long as this lives. Calls do not nest within a thread.
+/// The call that this thread executes, while this object exists. Calls do not nest within a thread.
 class CallContext {
 public:
     CallContext(Executor& executor, Work const& work, std::size_t index);
     CallContext(CallContext const&) = delete;
     ~CallContext();
-    /// Null: this thread executes none.
+    /// Null: this thread executes no call.
     static CallContext* current();
 
     Work const& work() const { return work_; }
     std::size_t index() const { return index_; }
     Call const& call() const { return (*work_.calls)[index_]; }
     Executor& executor() const { return executor_; }
-    /// The answer that it owes, if it is to be given later.
+    /// The reply that the call owes if it is answered later.
     std::shared_ptr<DeferredReply> const& owe();
     void postpone() { postponed_ = true; }
-    /// What it returns or throws is its answer, and nothing else will be.
+    /// Its return value or exception is its answer.
     bool answers() const;
 
 private:
@@ -39,7 +39,7 @@ private:
     bool postponed_ = false;
 };
 
-/// A call of an object of this process that the object is to answer. Without the guard.
+/// The reply that an object of this process owes to a caller. Without the guard.
 class DeferredReply final : public detail::OwedAnswer {
 public:
     explicit DeferredReply(CallContext const& running);

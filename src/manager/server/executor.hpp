@@ -11,35 +11,35 @@
 
 namespace sinew::manager {
 
-/// Executes calls, in the thread that uses it, without the guard. Answers are collected and sent
-/// together: those of a run of short calls in one frame, when a moment has passed and a call ends, or
-/// by another thread where a call takes long.
+/// Executes calls in the thread that uses it, without the guard. Answers are collected and sent
+/// together: those of a run of short calls in one frame, when a moment has passed and a call ends,
+/// or by another thread if a call takes long.
 class Executor {
 public:
     /// Called with the guard held.
     using Send = std::function<void(std::vector<Answer> const&, Writer const&)>;
-    /// Called without it; sends in its time.
+    /// Called without the guard; sends when it is its turn.
     using Keep = std::function<void(Executed const&)>;
-    /// `keep`: empty where nothing is kept of what is executed.
+    /// `keep`: empty if nothing is kept of what is executed.
     Executor(std::mutex& guard, Send send, Keep keep);
     Executor(Executor const&) = delete;
 
-    /// Of one object, in order. The instance: made by the first of them where there was none; null
-    /// when that failed. The last answers are not sent yet.
+    /// Executes calls of one object in order. Returns the instance: made by the first call if there
+    /// was none; null if that failed. The last answers are not sent yet.
     std::shared_ptr<void> run(Work const& work);
-    /// Of a call that was executed before, in answer to which this one's has something to say.
+    /// Adds an answer for another call, which this one has completed.
     void add_later(Answer answer, Writer const& bytes);
-    /// Any thread, with the guard held: sends what is collected; `old`: if that has waited for a moment.
-    /// Not where there is something to keep.
+    /// Any thread, with the guard held: sends the collected answers; `old`: only if they have
+    /// waited for a moment. Not if there is something to keep.
     void flush_batches();
     void send_old();
 
-    /// Those that it has executed lately took a few microseconds each.
+    /// The calls that it has executed lately took a few microseconds each.
     bool is_brief() const { return mean_ < most_brief_; }
     /// ... or little more than it takes to wake a thread.
     bool is_short() const { return mean_ < most_short_; }
 
-    /// The object whose call this thread is at; 0: none.
+    /// The object whose call this thread executes; 0: none.
     static ObjectId current();
 
 private:
@@ -58,12 +58,12 @@ private:
     Send const send_;
     Keep const keep_;
     Clock::duration const most_brief_, most_short_;
-    Writer result_;  ///< of the call it is at
+    Writer result_;  ///< of the current call
     Clock::duration mean_{};
     Clock::time_point ended_{};  ///< the latest call
 
-    std::mutex mutex_;           ///< of what follows; taken after the guard
-    Clock::time_point since_{};  ///< the first of what is collected
+    std::mutex mutex_;           ///< of what follows; locked after the guard
+    Clock::time_point since_{};  ///< of the first collected answer
     Writer bytes_;
     std::vector<Answer> answers_;
     // With the guard held: what is on its way from there.

@@ -12,32 +12,32 @@
 
 namespace sinew::manager {
 
-/// Calls whose results are handles that are called before they have arrived: what is to be called of
-/// them waits here until it is known of which object. Without threads, links or time.
+/// Calls whose results are handles that are called before they have arrived. The calls of such a
+/// handle wait here until its object is known. Without threads, links or time.
 class Promises {
 public:
     enum class State : std::uint8_t {
         waiting,
         here,       ///< an object of this manager
-        elsewhere,  ///< ... of another: the caller, who hears so as well, calls there
-        failed,     ///< what is called of it has the same answer
+        elsewhere,  ///< an object of another manager: the caller, who is told as well, calls there
+        failed,     ///< calls of it get the same answer
     };
     struct Outcome {
         State state = State::waiting;
-        ObjectId object = 0;           ///< here
-        Op op = Op::gone;              ///< failed
+        ObjectId object = 0;           ///< if here
+        Op op = Op::gone;              ///< if failed
         std::vector<std::byte> bytes;  ///< of the answer
     };
 
-    /// A call whose result may be called. `makes`: its result is the id of an object.
+    /// Expects a call whose result may be called. `makes`: its result is the id of an object.
     void expect(Client client, std::uint64_t number, bool makes,
                 process::Reservation reserved = {});
     /// Null: there is none of this number.
     Outcome const* find(Client client, std::uint64_t number) const;
-    /// Until the promise, which is waiting, has an outcome.
+    /// Adds a call that waits until the promise has an outcome.
     void wait(Client client, std::uint64_t number, Call call);
-    /// The call is being answered: what had waited for it, in its order. `origin`: of this process.
-    /// Null: nobody expected that.
+    /// The call is answered: returns the outcome and the calls that waited for it, in order.
+    /// `origin`: of this process. Nothing: the call was not expected.
     struct Settled {
         Outcome outcome;
         std::vector<Call> waited;
@@ -46,9 +46,9 @@ public:
                                     std::span<std::byte const> bytes, std::uint64_t origin);
     /// True: the call waited, and does not any more.
     bool cancel(Client client, std::uint64_t number);
-    /// Objects that have come of promises to the client.
+    /// Objects that the client has got by promises.
     std::vector<ObjectId> objects_of(Client client) const;
-    /// Nothing more will be called of it.
+    /// The result will not be called any more.
     void forget(Client client, std::uint64_t number);
     void lost(Client client);
     bool empty() const { return promises_.empty(); }
@@ -59,7 +59,7 @@ private:
         Outcome outcome;
         std::vector<Call> waiting;
         bool makes = false, forgotten = false;
-        process::Reservation reserved{};  ///< of what the client may have here
+        process::Reservation reserved{};  ///< from the client's budget
     };
     static Outcome outcome_of(Promise const& promise, Op op, std::span<std::byte const> bytes,
                               std::uint64_t origin);

@@ -26,27 +26,29 @@ using process::Peer;
 class Executor;
 class CheckpointClient;
 
-/// The objects of this process, and the threads that execute what is called of them. Everything with
-/// the guard held, but `work`.
+/// The objects of this process, and the threads that execute calls of them. All methods but `work`
+/// with the guard held.
 class Server {
 public:
-    /// `answer_here`: takes what goes to this process itself.
+    /// `answer_here`: receives answers for this process itself.
     Server(Messenger& messenger, std::function<void(Message const&)> answer_here);
     Server(Server const&) = delete;
     ~Server();
 
-    /// From another process; from this one where `peer` is null.
+    /// A message of another process; of this one if `peer` is null.
     void message(std::shared_ptr<Peer> const& peer, Message const& message);
     void lost(std::shared_ptr<Peer> const& peer);
 
-    /// In the process's main thread: executes until `stop`, with as many threads as it takes.
+    /// Called in the process's main thread: executes calls until `stop`, with as many threads as
+    /// needed.
     void work();
-    /// What runs ends; nothing else begins.
+    /// Running calls end; nothing else begins.
     void stop();
-    /// This process has a supervisor that starts it anew when it dies; before anything is made.
+    /// This process has a supervisor that restarts it. Call it before any object is made.
     void keep(Incarnation line);
     CheckpointClient* checkpoints() { return checkpoints_.get(); }
-    /// An object that a method of another has made, held by this process. With the guard held.
+    /// An object that a method of another object has made, held by this process. With the guard
+    /// held.
     ObjectId add_made(detail::TaskEntry const& supervisor, unsigned parallel,
                       std::shared_ptr<void> instance, std::span<std::byte const> arguments);
 
@@ -58,7 +60,7 @@ private:
     struct Caller {
         Client number = 0;
         std::shared_ptr<Peer> peer;
-        bool refused = false;  ///< another program
+        bool refused = false;  ///< it runs another program
     };
     Caller& caller(std::shared_ptr<Peer> const& peer);
     void create(Caller& caller, Message const& message);
@@ -90,7 +92,7 @@ private:
     void note_taken(Work const& work);
     bool may_drive(Executor const& executor) const;
     void wait_for_work(Lock& lock, Executor const& executor);
-    /// What a call, a place in a row, or a promise takes beside its bytes, about.
+    /// About what a call, a position in a sequence, or a promise takes beside its bytes.
     static constexpr std::size_t each_entry = 256;
     static process::Reservation reserve(Caller const& from, std::size_t bytes);
     static Payload keep(Message const& message, std::span<std::byte const> bytes);
@@ -106,14 +108,15 @@ private:
     std::condition_variable changed_;
     std::vector<std::thread> threads_;
     std::size_t idle_ = 0, most_threads_ = 0;
-    std::uint64_t taken_ = 0, taken_before_ = 0;  ///< works, to see whether any thread moves
-    ObjectId latest_ = 0;                         ///< whose work was taken
-    unsigned of_latest_ = 0;       ///< works in a row that were all of it, one at a time
+    std::uint64_t taken_ = 0,
+                  taken_before_ = 0;  ///< number of works, to see whether any thread makes progress
+    ObjectId latest_ = 0;             ///< whose work was taken last
+    unsigned of_latest_ = 0;       ///< number of works in a row that were all of it, one at a time
     std::vector<Executor*> busy_;  ///< with several calls in a row
     wire::Loop::Handle threads_watch_, answers_watch_;
     bool stopping_ = false;
 
-    std::unique_ptr<CheckpointClient> checkpoints_;  ///< null: nobody starts this process anew
+    std::unique_ptr<CheckpointClient> checkpoints_;  ///< null: this process is not restarted
     std::uint64_t to_remake_ = 0, remade_ = 0;
     bool knows_how_many_ = false;
 };

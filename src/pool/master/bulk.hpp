@@ -12,7 +12,7 @@
 
 namespace sinew::pool {
 
-/// Large payloads on their way out, in pieces, as fast as the link takes them.
+/// Sends large payloads in pieces, as fast as the link takes them.
 class BulkSender {
 public:
     /// Sends one piece: its head and its bytes.
@@ -35,12 +35,12 @@ private:
     bool full_ = false;
 };
 
-/// Large payloads on their way in. Memory is taken as bytes arrive, not as they are announced.
+/// Receives large payloads. Allocates memory as bytes arrive, not as they are announced.
 class BulkReceiver {
 public:
-    /// False: no piece of ours, or more than was announced.
+    /// False: it is not a piece, or has more bytes than announced.
     bool piece(std::span<std::byte const> frame);
-    /// Calls `work` with the whole, now or when the last piece has come.
+    /// Calls `work` with the complete payload, now or when the last piece has arrived.
     void when_complete(std::uint64_t id, std::function<void(std::span<std::byte const>)> work);
 
 private:

@@ -9,13 +9,14 @@
 
 namespace sinew::pool {
 
-/// Calls what users want to be called, one after the other; starts with the first.
+/// Calls the users' callbacks one after the other in a thread that starts with the first.
 class CallbackThread {
 public:
     ~CallbackThread() { finish(); }
-    /// Nothing happens after `finish`.
+    /// Does nothing after `finish`.
     void call(std::function<void()> work);
-    /// When all has been called, unless it is one of them that asks; afterwards the thread is gone.
+    /// Returns when all callbacks have been called, unless it is called by one of them; then the
+    /// thread is gone.
     void finish();
 
 private:

@@ -12,8 +12,8 @@ namespace sinew::pool {
 
 using nodes::NodeShare;
 
-/// Workers of this process on its own node, and of the supervisors on theirs; in turns, or where
-/// there is a worker for each core, as many as each node has cores. `ranks`: the others, by rank.
+/// Workers of this process on its own node, and of supervisors on theirs, in turns; with a worker
+/// for each core, as many as each node has cores. `ranks`: the other ranks, by rank.
 std::unique_ptr<WorkerPlacement> make_communicator_placement(
     process::Runtime& runtime, std::vector<NodeShare> nodes,
     std::vector<std::shared_ptr<RemoteNode>> ranks, bool by_cores);

@@ -10,14 +10,15 @@
 
 namespace sinew::pool {
 
-/// A JSON object per line and event: {"time": seconds since the epoch, "event": "worker_died", ...}.
+/// Writes a JSON object per line and event: {"time": seconds since the epoch, "event":
+/// "worker_died", ...}.
 class EventLog {
 public:
     struct Field {
         char const* name;
         std::variant<std::uint64_t, double, std::string> value;
     };
-    /// Appends to this file; an empty path: nothing is written. Throws SystemError.
+    /// Appends to this file; an empty path: writes nothing. Throws SystemError.
     explicit EventLog(std::string const& path);
     bool on() const { return file_.is_open(); }
     void write(std::string_view event, std::initializer_list<Field> fields);

@@ -12,7 +12,7 @@
 
 namespace sinew::pool {
 
-/// A job under way: its function, what is left of its arguments, where its results go.
+/// A job in progress: its function, its remaining arguments, and where its results go.
 class JobRecord {
 public:
     explicit JobRecord(detail::JobSpec spec) : spec_(std::move(spec)) {
@@ -30,14 +30,14 @@ public:
         blocks_.push_back({count_, 0, std::move(block)});
         count_ += count;
     }
-    /// Arguments of tasks first .. first+count-1, in pieces of memory that `keep` holds.
+    /// Arguments of tasks first .. first+count-1, in parts of memory that `keep` holds.
     struct Arguments {
         std::vector<std::span<std::byte const>> parts;
         std::size_t size = 0;
         std::vector<std::shared_ptr<void const>> keep;
     };
     Arguments arguments(std::uint64_t first, std::uint64_t count) const;
-    /// These have come to their end: blocks of which all have are let go.
+    /// These tasks have ended: frees blocks of which all tasks have.
     void ended(std::uint64_t first, std::uint64_t count);
     std::uint32_t bytes_each() const {
         return count_ == 0 ? 0
@@ -45,7 +45,7 @@ public:
                                  std::min<std::uint64_t>(bytes_ / count_, UINT32_MAX));
     }
 
-    /// Workers that were told its function.
+    /// Workers that have its function.
     std::vector<WorkerId> told;
 
 private:

@@ -21,9 +21,10 @@
 
 namespace sinew::pool {
 
-/// A pool without its types: brings events to the core, and carries out what it decides.
+/// The part of a Pool that knows no types: brings events to the scheduler, and carries out its
+/// actions.
 ///
-/// Everything happens under the runtime's guard, in the caller's thread or on the runtime's loop: a
+/// All methods use the runtime's guard, and run in the caller's thread or on the runtime's loop: a
 /// task leaves for its worker in the call that submitted it.
 class Master final : public detail::PoolMaster, public std::enable_shared_from_this<Master> {
 public:
@@ -52,7 +53,8 @@ public:
     void resize(Workers workers);
     void close();
     void terminate();
-    /// Until all workers have gone; and the callbacks have been called, unless from one of them.
+    /// Waits until all workers are gone, and the callbacks have been called, unless called by one
+    /// of them.
     void join();
     PoolStats stats();
 
@@ -69,12 +71,12 @@ private:
         WorkerId id;
         std::unique_ptr<WorkerHandle> port;
         std::deque<Batch> batches;
-        std::set<JobId> knows;        ///< whose function it was told
-        std::vector<JobId> over;      ///< of these, what it is yet to forget
-        wire::Loop::Handle patience;  ///< before it is started; then with one that does not move
-        bool frozen = false;          ///< and was killed for it
+        std::set<JobId> knows;        ///< jobs whose function it was told
+        std::vector<JobId> over;      ///< of these, those it is yet to forget
+        wire::Loop::Handle patience;  ///< until it is started; then until it moves
+        bool frozen = false;          ///< it did not, and was killed
         bool ready = false, killed = false, released = false;
-        bool misunderstood = false;  ///< broke the protocol: whatever else it says is not heard
+        bool misunderstood = false;  ///< it broke the protocol: its further messages are ignored
     };
     /// What came with the results that are being accepted.
     struct Arrived {
@@ -90,9 +92,9 @@ private:
     void require_usable() const;
     void end_with_program();
     void program_ends();
-    /// From a user's thread: what goes to workers leaves at once.
+    /// From a user's thread: messages to workers leave at once.
     void step(Event const& event);
-    /// On the loop's thread: it leaves at the end of the loop's turn, all in one.
+    /// On the loop's thread: messages leave at the end of the loop's turn.
     void step_in_turn(Event const& event);
     bool wakes_before_it_starts();
     void perform(Action const& action);
@@ -101,7 +103,7 @@ private:
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
     Worker* find(WorkerId id);
 
-    // One per kind of action.
+    // One for each kind of action.
     void act(StartWorker const& action);
     void act(SendBatch const& action);
     void act(Revoke const& action);
@@ -146,7 +148,7 @@ private:
     std::vector<Action> actions_;
     std::deque<Event> pending_;
     bool stepping_ = false, from_user_ = false;
-    bool woken_ = false;  ///< what this step starts may wait for whom it wakes
+    bool woken_ = false;  ///< what this step starts may wait for the thread it wakes
     Arrived* arrived_ = nullptr;
     Time due_ = Time::max();
     wire::Loop::Handle timer_, progress_timer_;
@@ -156,9 +158,9 @@ private:
     bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false,
          line_shown_ = false;
     Duration busy_{};
-    Time began_{};                     ///< the work that progress is shown of
-    CoreStats before_;                 ///< as it was then
-    std::condition_variable changed_;  ///< workers came up, or went, or the pool broke
+    Time began_{};                     ///< of the work whose progress is shown
+    CoreStats before_;                 ///< at that time
+    std::condition_variable changed_;  ///< workers came up or went, or the pool broke
     CallbackThread callbacks_;
 };
 

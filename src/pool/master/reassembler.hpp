@@ -13,8 +13,8 @@
 
 namespace sinew::pool {
 
-/// What a worker says, as it reaches the master: control messages in their order, and results that
-/// came by transfer put together again. A message behind a transfer that is still coming in waits.
+/// The messages of a worker as they reach the master: control messages in order, and results that
+/// were transferred in pieces put together. A message behind an incomplete transfer waits.
 class Reassembler {
 public:
     using Deliver = std::function<void(Kind, std::span<std::byte const>)>;
@@ -22,7 +22,7 @@ public:
     Reassembler(Reassembler const&) = delete;
 
     void control(Kind kind, std::span<std::byte const> body);
-    /// False: no piece of ours.
+    /// False: it is not a piece.
     bool piece(std::span<std::byte const> frame) { return incoming_.piece(frame); }
 
 private:
@@ -35,7 +35,7 @@ private:
 
     Deliver deliver_;
     BulkReceiver incoming_;
-    std::optional<std::vector<std::byte>> arrived_;  ///< a whole message, to be delivered now
+    std::optional<std::vector<std::byte>> arrived_;  ///< a complete message, to be delivered now
     std::deque<Held> held_;
 };
 

@@ -20,61 +20,62 @@
 
 namespace sinew::pool {
 
-/// How a worker ended, and what it was at.
+/// How a worker ended, and what it was executing.
 struct WorkerEnd {
     process::ChildEnd process;
     Verdict verdict = Verdict::none;
     bool status_known = true;
     std::uint64_t running = nothing_running;  ///< its status word
-    std::string why = {};                     ///< where `process` does not tell
+    std::string why = {};                     ///< if `process` does not say it
 };
 
-/// A worker process as the master sees it, wherever it runs. With the runtime's guard held.
+/// A worker process as seen by the master, wherever it runs. With the runtime's guard held.
 class WorkerHandle {
 public:
     struct Callbacks {
-        /// Control messages, and results that came by transfer, put together again.
+        /// Control messages, and results that were transferred in pieces, put together.
         std::function<void(Kind, std::span<std::byte const>)> message;
         std::function<void(bool suspect)> liveness;
-        /// Last: it is dead for certain (or its host's lease is over), and was delivered to the end.
+        /// Called last: it is dead for certain (or its host's lease is over), and all its messages
+        /// were delivered.
         std::function<void(WorkerEnd const&)> ended;
     };
-    virtual ~WorkerHandle() = default;  ///< kills it, without a call
+    virtual ~WorkerHandle() = default;  ///< kills it without callbacks
     virtual void on(Callbacks callbacks) = 0;
     virtual void send(Kind kind, std::initializer_list<std::span<std::byte const>> parts) = 0;
-    /// A payload in pieces, beside the rest; `keep` holds the bytes until they are out.
+    /// Sends a payload in pieces beside other messages; `keep` holds the bytes until they are sent.
     virtual void transfer(std::uint64_t id, std::span<std::byte const> bytes,
                           std::shared_ptr<void const> keep) = 0;
     virtual void flush() = 0;
     /// By SIGKILL; `ended` follows.
     virtual void kill() = 0;
-    /// "pid 4711 on node-b"
+    /// "pid 4711 on node-b".
     virtual std::string const& name() const = 0;
 };
 
-/// Where workers are started.
+/// Starts workers somewhere.
 class WorkerPlacement {
 public:
     virtual ~WorkerPlacement() = default;
-    /// With the guard held, on the loop's thread. Throws Error when it cannot be started.
+    /// With the guard held, on the loop's thread. Throws Error if it cannot be started.
     virtual std::unique_ptr<WorkerHandle> start(std::uint32_t slot, WorkerStart const& start) = 0;
-    /// Usable cores in all.
+    /// The number of usable cores.
     virtual int cores() const = 0;
-    /// How many workers find there what each of them wants.
+    /// How many workers with such a wish find what they want.
     virtual int room(Meta const& wish) const {
         return wish.cpu > 1 ? std::max(1, cores() / wish.cpu) : cores();
     }
-    /// Throws UsageError, with the numbers, when there can never be so many workers that want this.
+    /// Throws UsageError, with the numbers, if there can never be so many workers with such a wish.
     virtual void require(Meta const&, int /*workers*/) const {}
-    /// Throws UsageError where none can ever be started.
+    /// Throws UsageError if no worker can ever be started.
     virtual void require_startable() const {}
-    /// How many there can be at once, by what the system lets this process have.
+    /// How many workers the system's limits allow at once.
     virtual std::uint64_t most() const { return std::numeric_limits<std::uint64_t>::max(); }
-    /// No more will be started, and all have ended. With the guard held.
+    /// No more workers will be started, and all have ended. With the guard held.
     virtual void over() {}
 };
 
-/// Children of this process, on these processors (or those of this process).
+/// Starts children of this process, on these processors (or those of this process).
 std::unique_ptr<WorkerPlacement> make_local_placement(std::optional<cpu_set_t> cpus = {});
 
 }  // namespace sinew::pool

@@ -9,11 +9,11 @@
 
 namespace sinew::pool {
 
-/// Start a process for this slot; to be answered by WorkerReady, StartFailed or WorkerDied.
+/// Start a process for this slot. Answered by WorkerReady, StartFailed or WorkerDied.
 struct StartWorker {
     WorkerId worker;
 };
-/// Tasks first .. first+count-1 of a job, to be executed in order. `attempt` counts from 1.
+/// Send tasks first .. first+count-1 of a job, to be executed in order. `attempt` counts from 1.
 struct SendBatch {
     WorkerId worker;
     BatchId batch;
@@ -22,18 +22,18 @@ struct SendBatch {
     std::uint32_t count;
     std::uint32_t attempt;
 };
-/// Give back what you have not begun of this batch.
+/// Ask the worker to give back the tasks of this batch that have not begun.
 struct Revoke {
     WorkerId worker;
     BatchId batch;
 };
-/// Ask the running task of this batch to stop (its stop token).
+/// Ask the running task of this batch to stop (by its stop token).
 struct AskToStop {
     WorkerId worker;
     BatchId batch;
 };
-/// The results of these tasks count: they are the first. (Thrown ones of the range get Fail, or
-/// nothing yet when they are run again.)
+/// The results of these tasks count, as they are the first. (Tasks of the range that threw get
+/// Fail, or nothing yet if they are executed again.)
 struct Accept {
     JobId job;
     WorkerId worker;
@@ -41,13 +41,13 @@ struct Accept {
     std::uint64_t first;
     std::uint32_t count;
 };
-/// This task has failed for good.
+/// This task has failed.
 struct Fail {
     enum class Reason : std::uint8_t {
-        thrown,          ///< by an exception: it is in the results
+        thrown,          ///< by an exception, which is in the results
         crashed,         ///< it has cost `attempts` workers their lives
         memory,          ///< the same, by using too much memory
-        timeout,         ///< it was over its hard limit
+        timeout,         ///< it exceeded its hard limit
         maybe_executed,  ///< at most once, and it had begun on a worker that died
     };
     JobId job;
@@ -61,16 +61,16 @@ struct Drop {
     JobId job;
     std::uint64_t first, count;
 };
-/// All tasks of the job have come to their end; the job is forgotten.
+/// All tasks of the job have ended; the job is forgotten.
 struct JobEnded {
     JobId job;
 };
-/// End it by SIGKILL, and report WorkerDied with cause `planned`.
+/// Kill the worker, and report WorkerDied with cause `planned`.
 struct KillWorker {
     WorkerId worker;
     std::string why;
 };
-/// It has nothing to do any more and shall leave: to be answered by WorkerDied with cause `planned`.
+/// The worker has nothing more to do and shall end. Answered by WorkerDied with cause `planned`.
 struct ReleaseWorker {
     WorkerId worker;
 };
@@ -82,23 +82,23 @@ struct Fenced {
 struct Broken {
     std::string why;
 };
-/// A task was taken from a dead worker and will be executed again (told once per task and death).
+/// A task of a dead worker will be executed again (reported once for each task and death).
 struct Retried {
     JobId job;
     std::uint64_t index;
     std::uint32_t attempts;
     std::string why;
 };
-/// Closed or terminated, and all workers are gone.
+/// The pool was closed or terminated, and all workers are gone.
 struct Ended {};
 
 using Action = std::variant<StartWorker, SendBatch, Revoke, AskToStop, Accept, Fail, Drop, JobEnded,
                             KillWorker, ReleaseWorker, Fenced, Broken, Retried, Ended>;
 
-/// Since the beginning, but for what is now.
+/// Counts since the beginning, except for the present state.
 struct CoreStats {
     std::uint64_t submitted = 0, done = 0, failed = 0, dropped = 0;
-    std::uint64_t retried = 0;  ///< executions begun once more, blamed or not
+    std::uint64_t retried = 0;  ///< executions begun again, blamed or not
     std::uint64_t stale = 0;    ///< messages of former epochs
     std::uint64_t deaths = 0, started = 0;
     std::uint64_t queued = 0;  ///< tasks that no worker has

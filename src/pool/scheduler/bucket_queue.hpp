@@ -9,13 +9,13 @@
 
 namespace sinew::pool {
 
-/// Slots sorted roughly: on 64 shelves. Putting, removing and finding one on the lowest or highest
-/// bucket in use take the same time however many slots there are.
+/// Slots in 64 buckets. Adding and removing a slot, and finding one in the lowest or highest bucket
+/// in use, take constant time.
 class BucketQueue {
 public:
     static constexpr std::uint8_t none = 255;
 
-    /// Moves the slot to this bucket; `none`: to no bucket.
+    /// Moves the slot to this bucket; `none`: removes it.
     void put(std::uint32_t slot, std::uint8_t bucket) {
         if (slot >= placement_.size()) placement_.resize(slot + 1);
         if (placement_[slot].bucket == bucket) return;

@@ -16,9 +16,9 @@ namespace sinew::pool {
 
 struct Job;
 
-/// What is known of a function: how long it takes, and how many of its tasks have not ended.
+/// What is known of a function: how long its tasks take, and how many of them have not ended.
 struct Function {
-    double task_ns = -1;  ///< negative: never seen
+    double task_ns = -1;  ///< negative: not known yet
     std::uint64_t outstanding = 0;
 };
 
@@ -30,7 +30,7 @@ struct Batch {
     std::uint32_t count = 0, done = 0;
     std::uint32_t slot = 0;
     bool alone = false;      ///< one task, which has a record
-    bool exclusive = false;  ///< the worker must have nothing else, so that blame is certain
+    bool exclusive = false;  ///< the worker must have nothing else, so that the blame is certain
     bool revoked = false;    ///< asked for; once per batch
     bool answered = false;
     Batch* previous = nullptr;  ///< of the same job
@@ -38,7 +38,7 @@ struct Batch {
     TaskRange unfinished() const { return {first + done, count - done}; }
 };
 
-/// Batches keep their addresses, and are used again.
+/// Allocates batches. They keep their addresses, and are reused.
 class BatchPool {
 public:
     Batch& take();
@@ -49,28 +49,28 @@ private:
     std::vector<Batch*> free_;
 };
 
-/// A task that did not succeed when it was first tried. It is always sent alone.
+/// A task that did not succeed at its first execution. It is always sent alone.
 struct Record {
     enum class Where : std::uint8_t { waiting, delayed, held };
     std::uint32_t crashes = 0, memory_deaths = 0;
-    std::uint32_t attempts = 0;  ///< executions that came to nothing
+    std::uint32_t attempts = 0;  ///< unsuccessful executions
     bool exclusive = false;
     Where where = Where::held;
 };
 
-/// Most jobs never need this.
+/// Parts that most jobs do not need.
 struct JobExtra {
-    RangeSet returned;  ///< were sent to a worker once, and are free again
+    RangeSet returned;  ///< were sent to a worker, and are free again
     std::unordered_map<std::uint64_t, Record> records;
 };
 
-/// Of the indices below `total`, each is in one place: fresh (never sent), returned, in a record
-/// (waiting, delayed), in a batch, or ended. Only the ended ones are merely counted.
+/// Each index below `total` is in one state: fresh (never sent), returned, in a record (waiting,
+/// delayed), in a batch, or ended. The ended ones are only counted.
 struct Job {
     JobId id = 0;
     std::uint64_t total = 0, fresh = 0, ended = 0, held = 0;
-    /// From here on, nothing is begun any more: 0 if cancelled, the lowest failed index if one
-    /// failure stops the job. Those below are still executed, so that which failure is the lowest
+    /// From this index on, nothing is begun any more: 0 if cancelled, the lowest failed index if
+    /// one failure stops the job. Tasks below it are still executed, so that the lowest failure
     /// does not depend on timing.
     std::uint64_t limit = std::numeric_limits<std::uint64_t>::max();
     Function* function = nullptr;
@@ -81,7 +81,7 @@ struct Job {
     std::uint32_t retries = 0, chunk = 0, bytes_each = 0;
     bool at_most_once = false, stop_at_failure = false, cancelled = false;
     bool complete = false;  ///< will not grow
-    bool linked = false;    ///< in the queue
+    bool linked = false;    ///< is in the queue
 
     std::uint64_t fresh_end() const { return std::max(fresh, std::min(total, limit)); }
     bool has_ranges() const {
@@ -96,7 +96,7 @@ struct Job {
 };
 
 /// Jobs with tasks to be sent, one batch each in turn. In the order of submission alone, a task
-/// behind a long job would wait for all of it; in turn, it waits for a batch of each job before.
+/// behind a long job would wait for all of it; in turns, it waits for a batch of each earlier job.
 class JobQueue {
 public:
     Job* front() const { return front_; }

@@ -9,14 +9,14 @@
 
 namespace sinew::pool {
 
-/// What a pool decides: which worker gets which tasks, what happens to those of a lost worker, when
-/// workers are started, replaced and let go. A state machine: no sockets, clocks, threads or user
-/// types; whoever runs it brings the events and the time, and carries out the actions.
+/// Decides which worker gets which tasks, what happens to the tasks of a lost worker, and when
+/// workers are started, replaced and released. A state machine without sockets, clocks, threads or
+/// user types: its owner brings the events and the time, and carries out the actions.
 ///
-/// Tasks are counted, not stored: a job is a function to be called on indices 0 .. n-1, and what is
-/// known of the indices is kept by ranges. Only those that failed before have records of their own.
-/// The pending table is keyed by (worker, epoch): what comes from another epoch is dropped, counted
-/// and answered Fenced. Every index of a job comes to exactly one of: Accept, Fail, Drop.
+/// Tasks are counted, not stored: a job is a function to be called on indices 0 .. n-1, and their
+/// states are kept by ranges. Only tasks that failed before have records. The pending table is
+/// keyed by (worker, epoch): messages of another epoch are dropped, counted and answered by Fenced.
+/// Every index of a job ends by exactly one of Accept, Fail, Drop.
 class Scheduler {
 public:
     explicit Scheduler(CoreSettings const& settings);
@@ -24,10 +24,10 @@ public:
     Scheduler& operator=(Scheduler&&) noexcept;
     ~Scheduler();
 
-    /// Appends what is to be done to `actions`. Times never go backwards.
+    /// Handles an event, and appends what is to be done to `actions`. Times never go backwards.
     void step(Event const& event, Time now, std::vector<Action>& actions);
 
-    /// When the next Tick is wanted at the latest; Time::max() if none is.
+    /// When the next Tick is needed at the latest; Time::max(): not needed.
     Time due() const;
     CoreStats const& stats() const;
     /// For tests: throws std::logic_error naming the first invariant that does not hold.

@@ -14,8 +14,8 @@
 
 namespace sinew::pool {
 
-/// Nothing here looks at all workers or all jobs in the course of ordinary work, so that an event
-/// costs the same in a pool of ten and of a thousand.
+/// Ordinary events do not look at all workers or all jobs, so that an event costs the same in a
+/// pool of ten and of a thousand.
 struct Scheduler::State {
     explicit State(CoreSettings const& given);
     void step(Event const& event, Time time, std::vector<Action>& actions);
@@ -101,15 +101,15 @@ struct Scheduler::State {
     Time after(Duration pause) const;  ///< from now; Time::max() if that is too far
     void expire();
     void expire(Timer const& timer);
-    Worker* find(WorkerId id);     ///< null if that life of it is over, or never was
-    Worker* speaker(WorkerId id);  ///< the same; if null, it has been answered Fenced
+    Worker* find(WorkerId id);     ///< null if that life of it has ended, or never was
+    Worker* speaker(WorkerId id);  ///< the same; if null, it has been answered by Fenced
     Batch* batch_of(Worker& worker, BatchId id);
     Job* job(JobId id);
     template <class A>
     void emit(A action) {
         out->emplace_back(std::move(action));
     }
-    /// All that changes what a worker is goes through here, so that the sums hold.
+    /// All changes of a worker are made here, so that the sums are right.
     template <class F>
     void change(Worker& worker, F how) {
         sum(worker, -1);
@@ -128,7 +128,7 @@ struct Scheduler::State {
     std::unordered_map<std::uint64_t, Function> functions;
     JobQueue queue;  ///< jobs with ranges to be sent
     std::deque<std::pair<JobId, std::uint64_t>>
-        exclusive_tasks;             ///< waiting records, before the queue
+        exclusive_tasks;             ///< waiting records, sent before the queue
     double work_ns = 0;              ///< of all tasks that have not ended and whose time is known
     std::uint64_t unknown_work = 0;  ///< the other tasks that have not ended
     BatchPool batches;
@@ -136,17 +136,17 @@ struct Scheduler::State {
 
     std::vector<Worker> workers;
     LowestFirst<std::uint32_t> vacant;
-    BucketQueue available;          ///< by number of batches: those that can take one more
-    BucketQueue steal_candidates;   ///< by log2 of the time in what they could give back
+    BucketQueue available;          ///< workers that can take a batch, by number of batches
+    BucketQueue steal_candidates;   ///< by log2 of the time of what they could give back
     std::deque<WorkerId> recycled;  ///< to be replaced, one at a time
     std::uint32_t next_epoch = 1;
-    std::uint32_t counted = 0, usable = 0, draining = 0;  ///< of the workers: see Worker
-    std::uint64_t steals = 0;  ///< revokes that workers not suspect have not answered
+    std::uint32_t counted = 0, usable = 0, draining = 0;  ///< numbers of workers: see Worker
+    std::uint64_t steals = 0;  ///< revokes without an answer of workers that are not suspect
     LowestFirst<Timer> timers;
-    std::deque<Time> deaths;     ///< that brought nobody nearer to an end, since a task ended
+    std::deque<Time> deaths;     ///< that brought no task nearer to its end, since a task ended
     std::uint32_t failures = 0;  ///< of starts, in a row
     Time start_after{}, last_start{};
-    bool blamed = false;  ///< by the death at hand: a task has one more count_failure or suspicion
+    bool blamed = false;  ///< by the present death: a task has one more failure or suspicion
     bool opened = false, closing = false, broken = false, let_go = false, ended_all = false;
 };
 

@@ -11,15 +11,15 @@ struct TaskRange {
     std::uint64_t end() const { return first + count; }
 };
 
-/// Disjoint ranges of indices. Those that come back are mostly neighbours or low, and the lowest
-/// is what is asked for: both are cheap.
+/// Disjoint ranges of indices. Returned indices are mostly neighbours or low, and the lowest is
+/// taken first: both are cheap.
 class RangeSet {
 public:
     /// None of these may be in the set already.
     void add(TaskRange range);
-    /// The lowest `most` in a row, or fewer if fewer are in a row. The set must not be empty.
+    /// Takes the lowest `most` in a row, or fewer if fewer are in a row. The set must not be empty.
     TaskRange take(std::uint64_t most);
-    /// Takes out all from `index` on, ascending.
+    /// Takes all from `index` on, ascending.
     std::vector<TaskRange> take_from(std::uint64_t index);
     bool empty() const { return ranges_.empty(); }
     std::uint64_t count() const { return count_; }

@@ -13,19 +13,19 @@
 
 namespace sinew::pool {
 
-/// A function with its state, as a job calls it.
+/// A function with its state, as called by a job.
 struct WorkerJob {
     WorkerJob(FunctionHead const& told, detail::TaskEntry const& task, Blob encoded)
         : head(told), entry(task), state(std::move(encoded)) {}
 
-    /// The executing thread, before the first task: decodes the state.
+    /// Called by the executing thread before the first task: decodes the state.
     void prepare();
 
     FunctionHead const head;
     detail::TaskEntry const& entry;
     Blob state;
     std::shared_ptr<void> object;
-    std::exception_ptr unusable;  ///< why no task of it can be run
+    std::exception_ptr unusable;  ///< why none of its tasks can be executed
     std::uint32_t stretch = 1;    ///< tasks between two looks at the clock
     bool prepared = false;
 };

@@ -10,24 +10,24 @@
 
 namespace sinew::pool {
 
-/// The task that is being run, as itself and the watchdog see it. Which one it is stands in the
-/// status page; a stop source is made only for those that ask.
+/// The task that is being executed, for itself and for the watchdog. The status page says which one
+/// it is; a stop source is made only for tasks that ask for it.
 class CurrentTask {
 public:
     explicit CurrentTask(process::StatusPage& page);
     CurrentTask(CurrentTask const&) = delete;
     ~CurrentTask();
-    /// The process's; null outside of workers.
+    /// The instance of this process; null outside of workers.
     static CurrentTask* here();
 
-    /// The executing thread, while no task runs.
+    /// Called by the executing thread while no task runs.
     void enter_batch(std::uint64_t first, std::uint32_t attempt);
 
-    // any thread
+    // Any thread:
     std::stop_token stop_token();
     std::uint64_t index() const;
     std::uint32_t attempt() const { return attempt_.load(std::memory_order_relaxed); }
-    /// If this is still the running one. Runs the task's own stop callbacks.
+    /// Stops the task if it is still the running one. Calls the task's own stop callbacks.
     void ask_to_stop(std::uint64_t word);
     std::uint64_t word() const { return page_.running.load(std::memory_order_acquire); }
 

@@ -14,18 +14,18 @@
 
 namespace sinew::pool {
 
-/// What has become of some tasks of a batch.
+/// The outcome of some tasks of a batch.
 struct Report {
     ResultsHead head;
     Bytes errors, results;
 };
 
-/// Executes batches, in the thread that calls it.
+/// Executes batches in the calling thread.
 class Executor {
 public:
     using Clock = std::chrono::steady_clock;
-    /// `report` may take its time: what it takes does not count as the tasks'. `give_back` gives
-    /// those of a batch back that have not begun.
+    /// The time that `report` takes does not count as that of tasks. `give_back` returns the tasks
+    /// of the batch that have not begun.
     Executor(process::StatusPage& page, CurrentTask& current,
              std::function<void(Report const&)> report,
              std::function<void(WorkerBatch&)> give_back);
@@ -38,7 +38,8 @@ public:
 
 private:
     void begin(WorkerBatch& batch);
-    /// Until `until`, or less: given back from there on, or there is much to report.
+    /// Executes tasks up to `until`, or fewer: if they are given back from there on, or there is
+    /// much to report.
     std::uint32_t stretch(WorkerBatch& batch, Reader& arguments, std::uint32_t from,
                           std::uint32_t until);
     void note_failure(WorkerBatch const& batch, std::uint32_t offset,

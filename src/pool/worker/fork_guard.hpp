@@ -7,9 +7,9 @@ namespace sinew::pool {
 
 class Progress;
 
-/// A task may fork. Its child may exec or _exit; if it returns from the task instead, it would go on
-/// as a second worker over the same links: it ends then, with a line that says so, and what it
-/// wrote to the status page until then was its own copy.
+/// Detects a task that forks and whose child returns from the task instead of calling exec or
+/// _exit. The child would continue as a second worker on the same links; it ends then, and reports
+/// it. What it wrote to the status page was its own copy.
 void watch_forks(process::StatusPage* page);
 /// The batch that is being executed, or null.
 void watch_forks_of(Progress* progress);

@@ -12,7 +12,7 @@ namespace sinew::pool {
 
 using Bytes = std::span<std::byte const>;
 
-// What a master says, taken apart; the bytes are those of the message.
+// Messages of a master, parsed; spans refer to the bytes of the message.
 struct FunctionTold {
     FunctionHead head;
     Bytes state;
@@ -38,14 +38,14 @@ struct MappedTold {
 using Told = std::variant<FunctionTold, TasksTold, RevokeTold, StopTaskTold, ForgetTold,
                           ReleaseTold, FencedTold, MappedTold>;
 
-/// Throws DecodeError naming what is wrong with it.
+/// Throws DecodeError naming what is wrong.
 Told read_told(std::uint8_t kind, Bytes payload);
 
 struct PieceTold {
     PieceHead head;
     Bytes bytes;
 };
-/// A message of the bulk link. Throws DecodeError.
+/// Parses a message of the bulk link. Throws DecodeError.
 PieceTold read_piece(std::uint8_t kind, Bytes payload);
 
 template <class Head>

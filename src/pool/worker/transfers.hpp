@@ -17,7 +17,7 @@ class Blob {
 public:
     Blob() = default;
     explicit Blob(std::span<std::byte const> bytes) { append(bytes, bytes.size()); }
-    /// `expected`: how large it will be in the end; more room than twice of what came is not taken.
+    /// `expected`: its final size; it never takes more than twice the memory of what has arrived.
     void append(std::span<std::byte const> bytes, std::size_t expected);
     std::span<std::byte const> bytes() const { return {bytes_.get(), size_}; }
     std::size_t size() const { return size_; }
@@ -34,11 +34,12 @@ private:
 /// Payloads that arrive in pieces.
 class Transfers {
 public:
-    /// True: it is complete, and may be taken. Throws DecodeError when the pieces do not fit.
+    /// True: the transfer is complete, and may be taken. Throws DecodeError if the pieces do not
+    /// fit.
     bool add(PieceHead const& head, std::span<std::byte const> bytes);
     bool complete(std::uint64_t transfer) const;
     Blob take(std::uint64_t transfer);
-    /// Nobody will take it: what there is of it is dropped, and what comes later, too.
+    /// Nobody will take the transfer: drops what has arrived, and what arrives later.
     void discard(std::uint64_t transfer);
     std::size_t size() const { return open_.size(); }
 

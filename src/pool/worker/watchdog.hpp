@@ -17,12 +17,12 @@
 
 namespace sinew::pool {
 
-/// Ends this process, leaving why for whoever reads the status page.
+/// Ends this process; the status page says why.
 [[noreturn]] void die(process::StatusPage& page, Verdict verdict);
 
-/// A thread that looks after the main thread every few milliseconds while that executes tasks, and
-/// sleeps while there are none: keeps the links alive and answered during long tasks, and sees to
-/// the limits of time and memory.
+/// A thread that checks every few milliseconds while the main thread executes tasks, and sleeps
+/// while there are none. It serves the links during long tasks, and enforces the limits of time and
+/// memory.
 class Watchdog {
 public:
     struct WatchdogConfig {
@@ -37,10 +37,10 @@ public:
     };
     explicit Watchdog(WatchdogConfig const& config);
     Watchdog(Watchdog const&) = delete;
-    /// The main thread, while it does not drive.
+    /// Called by the main thread while it does not drive.
     ~Watchdog();
 
-    /// The main thread is about to execute.
+    /// The main thread is about to execute a task.
     void wake() {
         if (asleep_.load()) wake_up();
     }
@@ -62,12 +62,12 @@ private:
     std::atomic<bool> asleep_{false};
     bool woken_ = false, over_ = false;
 
-    // its own
+    // Of the thread itself:
     std::uint64_t seen_turns_given_up_ = 0;
     std::uint64_t word_ = nothing_running;  ///< as last seen
     Clock::time_point word_since_, last_look_, last_memory_, last_work_;
     bool asked_to_stop_ = false, recycled_ = false;
-    bool stands_in_ = false;  ///< and so looks within a callback of the loop
+    bool stands_in_ = false;  ///< drives the loop, and so checks within a callback of it
     std::thread thread_;
 };
 

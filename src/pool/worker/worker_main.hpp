@@ -5,8 +5,8 @@
 
 namespace sinew::pool {
 
-/// What a process of the role "pool worker" does in place of main(); its message is a WorkerStart.
-/// 0: released; 1: refused, or the master is gone, or what it said makes no sense.
+/// Runs a process of the role "pool worker"; its message is a WorkerStart. Returns 0 if it was
+/// released; 1 if it was refused, the master is gone, or its messages are invalid.
 int worker_main(process::ChildStart& start);
 
 }  // namespace sinew::pool

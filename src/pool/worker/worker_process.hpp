@@ -21,13 +21,14 @@
 
 namespace sinew::pool {
 
-/// A worker of a pool: takes what its master sends, executes it in the thread that calls `run`.
+/// A worker of a pool: receives tasks of its master, and executes them in the thread that calls
+/// `run`.
 class WorkerProcess {
 public:
     WorkerProcess(process::ChildStart& start, WorkerStart told);
     WorkerProcess(WorkerProcess const&) = delete;
     ~WorkerProcess();
-    /// The exit code.
+    /// Returns the exit code.
     int run();
 
 private:
@@ -39,7 +40,7 @@ private:
     void finish(WorkerBatch& batch);
     bool all_done();
     void close_links();
-    /// Asks with the guard held.
+    /// Evaluates the condition with the guard held.
     void drive_until(std::function<bool()> const& condition);
 
     // results.cpp: the main thread, too
@@ -63,7 +64,7 @@ private:
     void told(MappedTold const& mapped);
     std::uint32_t give_back(WorkerBatch& batch);
     void drop(WorkerBatch const& batch);
-    /// Ends the process: nothing that the master says makes sense any more.
+    /// Ends the process: the master's messages are invalid.
     [[noreturn]] void give_up(std::string const& why);
 
     std::string const name_;
@@ -76,20 +77,20 @@ private:
     CurrentTask current_{page_};
     Executor executor_;
 
-    // with the guard held
+    // With the guard held:
     std::unique_ptr<wire::Link> control_, bulk_;
     std::unordered_map<std::uint64_t, std::shared_ptr<WorkerJob>> jobs_;
-    std::deque<std::unique_ptr<WorkerBatch>> batches_;   ///< in order of arrival
+    std::deque<std::unique_ptr<WorkerBatch>> batches_;   ///< in the order of arrival
     std::vector<std::shared_ptr<WorkerJob>> forgotten_;  ///< to be destroyed by the main thread
     Transfers transfers_;
-    std::string unusable_;  ///< why the master cannot use us; empty: it can
+    std::string unusable_;  ///< why the master cannot use this worker; empty: it can
     std::uint64_t last_transfer_ = 0;
     std::optional<MappedHead>
         mapped_;  ///< the master's answer about the file that was offered last
-    wire::Clock::time_point flushed_{};  ///< when results left last
+    wire::Clock::time_point flushed_{};  ///< when results were sent last
     bool control_full_ = false, bulk_full_ = false;
     bool released_ = false;
-    bool leaving_ = false;  ///< the end of a link is nothing to end for
+    bool leaving_ = false;  ///< the end of a link is not a failure any more
 
     std::optional<Watchdog> watchdog_;
 };

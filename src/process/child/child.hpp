@@ -12,52 +12,53 @@
 
 namespace sinew::process {
 
-/// What a process started by `start_child` finds when it begins.
+/// What a process started by `start_child` finds at its start.
 struct ChildStart {
     std::string role, name;
     std::vector<std::byte> message;
     std::string parent_name;
-    UniqueFd control, bulk;  ///< ends of the socket pairs: for wire::adopt
+    UniqueFd control, bulk;  ///< ends of the socket pairs, for wire::adopt
     StatusPage* status;
     std::vector<std::byte>
         early;  ///< bytes of `control` read along with the first frame: none so far
 };
 
-/// Of the links between parent and child; both ends adopt theirs with these. A child that says nothing
-/// for a second is suspect, never dead: whether it lives, the kernel tells.
+/// Options of the links between parent and child, for both ends. A child that is silent for a
+/// second is suspect, never dead: the kernel reports its death.
 wire::LinkOptions control_options();
 wire::LinkOptions bulk_options();
 
-/// What a child adopts its links as being connected to.
+/// The identity that a child gives its parent.
 wire::Identity parent_identity(ChildStart const& start);
 
-/// What the child's role does in place of the program's main(); the result is the exit code.
+/// The function that a child runs instead of the program's main(). It returns the exit code.
 struct ChildRole {
     char const* role;
     int (*run)(ChildStart& start);
 };
 
-/// Beside those of sinew's own, before sinew::init(); for tests.
+/// Adds a role to those of sinew, before sinew::init(). For tests.
 void add_role(ChildRole role);
-/// Runs start.role, of `own` or one that was added; the exit code. Says so when there is none.
+/// Runs start.role, of `own` or one that was added, and returns its exit code. Reports a role that
+/// does not exist.
 int run_role(std::span<ChildRole const> own, ChildStart& start);
 
-/// True in a process that start_child started: then `start` is filled in, the session joined, and the
-/// process sees to it that it does not outlive its parent. The variable is gone from the environment
-/// and the descriptors are closed on exec.
+/// True in a process that start_child started. Then `start` is filled in, the session is joined,
+/// and the process ends with its parent. The variable is removed from the environment, and the
+/// descriptors are closed on exec.
 bool is_child(ChildStart& start);
 
-/// For roles whose process may be started on another node: it ends when its lease is over, looked at
-/// every now and then. Nothing where it has none. With the guard held.
+/// For roles whose process may be started on another node: ends the process when its lease has
+/// expired, which is checked now and then. Does nothing without a lease. With the guard held.
 void obey_lease(ChildStart const& start);
 
-/// Remembers that main() begins with sinew::init(), and what a child of this program can do.
+/// Notes that main() begins with sinew::init(), and which roles this program has.
 void init_called();
 bool was_init_called();
-/// Empty in a process that is no child.
+/// Empty in a process that is not a child.
 std::string const& own_child_name();
 
-/// How a child is told what it is; between children.cpp and child.cpp.
+/// How a child is told its role; shared by start_child and child.
 namespace birth {
 constexpr char const* variable = "SINEW_CHILD";
 constexpr std::uint8_t kind = kinds::child_last;  ///< of the first frame of the control link

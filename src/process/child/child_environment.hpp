@@ -7,12 +7,13 @@
 
 namespace sinew::process {
 
-/// Whether a launcher (of MPI, of sinew, torchrun, Slurm) tells a rank by this variable who it is or
-/// where its job is. Such a word is true of one process only: a child of that one would take itself
-/// for a rank, and disturb the job.
+/// Whether a launcher (of MPI, of sinew, torchrun, Slurm) uses this variable to tell a rank its
+/// identity or its job. It holds for one process only: a child with it would believe to be that
+/// rank, and disturb the job.
 bool makes_a_rank(std::string_view name);
 
-/// This process's environment without those, with `more` ("NAME=value") beside or instead.
+/// This process's environment without these variables, with `more` ("NAME=value") added or
+/// replaced.
 std::vector<std::string> child_environment(std::vector<std::string> const& more);
 
 }  // namespace sinew::process

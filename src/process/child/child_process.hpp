@@ -18,9 +18,9 @@ namespace sinew::process {
 
 class ChildProcess;
 
-/// What this process knows of its children; under the runtime's guard.
+/// The children of this process. With the runtime's guard held.
 struct ChildTable {
-    std::set<std::shared_ptr<ChildProcess>> children;  ///< all that have not wholly ended
+    std::set<std::shared_ptr<ChildProcess>> children;  ///< that have not completely ended
     std::uint64_t oom_kills = 0;                       ///< of this cgroup, as far as accounted for
     std::function<void()> all_ended;
     bool begun = false;
@@ -35,7 +35,7 @@ struct ChildTable {
     }
 };
 
-/// Everything of one child, from its start until it has been reaped and heard to the end.
+/// One child, from its start until it has been reaped and its last message was received.
 class ChildProcess : public std::enable_shared_from_this<ChildProcess> {
 public:
     ChildProcess(Runtime& runtime, ChildSpec const& spec)
@@ -43,7 +43,7 @@ public:
 
     void start(ChildSpec const& spec);
     void on(Child::Callbacks callbacks);
-    /// Nobody asks for it any more.
+    /// The handle is gone: ends the child without callbacks.
     void abandon();
     void signal(int number);
     void hold_bulk(bool hold);
@@ -78,7 +78,7 @@ private:
     std::unique_ptr<wire::Link> control_, bulk_;
     std::shared_ptr<ErrorStream> errors_;
     std::shared_ptr<Child::Callbacks const> callbacks_;
-    std::uint64_t heard_ = 0;  ///< messages
+    std::uint64_t heard_ = 0;  ///< number of messages
     bool control_over_ = false, bulk_over_ = false, errors_over_ = false;
     bool reaped_ = false, killed_ = false, finished_ = false;
     ChildEnd end_;

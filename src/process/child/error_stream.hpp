@@ -10,22 +10,23 @@
 
 namespace sinew::process {
 
-/// What one child writes to its standard error, on its way to ours: nothing is lost, the child waits
-/// when ours is slow, and only the child. The last of it is kept. It goes on when the child has ended,
-/// as long as something that the child started holds the pipe. With the runtime's guard held.
+/// Forwards the standard error of one child to that of this process. Nothing is lost; a slow reader
+/// blocks the child alone. Keeps the last lines. Continues after the child's end while a process
+/// that the child started holds the pipe. With the runtime's guard held.
 class ErrorStream : public std::enable_shared_from_this<ErrorStream> {
 public:
     static constexpr std::size_t tail_size = 4096;
 
-    /// @throws SystemError where the first of them gets no thread that writes.
+    /// @throws SystemError if the first of them cannot start the writing thread.
     ErrorStream(wire::Loop& loop, UniqueFd pipe);
     ErrorStream(ErrorStream const&) = delete;
     ~ErrorStream();
-    /// Begins; lives by itself until the end of the pipe from here on.
+    /// Begins; keeps itself alive until the end of the pipe.
     void start();
-    /// The child has ended: takes what it has written. `written`: once that is in our standard error.
+    /// The child has ended: reads what it has written. Calls `written` when that is in our standard
+    /// error.
     void child_ended(std::function<void()> written);
-    /// The last lines, whole ones where there is more than `tail_size`.
+    /// The last lines; if there is more than `tail_size`, only whole lines.
     std::string tail() const;
 
 private:
@@ -37,13 +38,13 @@ private:
     UniqueFd pipe_;
     wire::Loop::Handle readable_;
     std::string tail_;
-    bool cut_ = false;  ///< it does not begin with the first byte
+    bool cut_ = false;  ///< the kept bytes do not begin at the first
     std::size_t unwritten_ = 0;
     std::function<void()> written_;
     std::shared_ptr<ErrorStream> self_;
 };
 
-/// Waits until all that the streams have taken is written, for `patience` at most: at exit.
+/// Waits until all that was read is written, for `patience` at most. At exit.
 void finish_error_output(wire::Clock::duration patience);
 
 }  // namespace sinew::process

@@ -5,7 +5,7 @@
 
 namespace sinew::process {
 
-/// What the process of a sinew::Process does: runs its task. The result is the exit code.
+/// Runs the task of a sinew::Process in its process. Returns the exit code.
 int process_main(ChildStart& start);
 
 }  // namespace sinew::process

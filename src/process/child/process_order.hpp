@@ -5,10 +5,10 @@
 
 namespace sinew::process {
 
-// What a Process sends to its child as `message`: the task's id, the size of the function object's
-// state (64 bits each, as they are in memory), that state, the arguments.
+// What a Process sends to its child: the task's id, the size of the function object's state (64
+// bits each, as they are in memory), that state, and the arguments.
 
-/// Of the child's only message: its task is found and begins.
+/// Kind of the child's only message: its task was found, and begins.
 constexpr std::uint8_t process_begun = kinds::child;
 
 }  // namespace sinew::process

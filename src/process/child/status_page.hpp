@@ -6,7 +6,7 @@
 
 namespace sinew::process {
 
-/// A status page to be inherited as a descriptor. Throws SystemError.
+/// A status page that a child inherits as a descriptor. Throws SystemError.
 class SharedPage {
 public:
     SharedPage();
@@ -14,7 +14,7 @@ public:
     ~SharedPage();
     StatusPage& page() const { return *static_cast<StatusPage*>(at_); }
     int file() const { return file_.get(); }
-    /// The mapping stays.
+    /// Closes the descriptor; the mapping stays.
     void close_file() { UniqueFd const unused = std::move(file_); }
 
 private:

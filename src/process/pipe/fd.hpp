@@ -5,9 +5,9 @@
 
 namespace sinew::process {
 
-/// A descriptor through a Unix socket; false: the socket does not take it.
+/// Sends a descriptor through a Unix socket. False: the socket does not take it.
 bool send_fd(int socket, int fd);
-/// Waits as long as the socket does; empty: none came. Closed on exec.
+/// Receives a descriptor, with the socket's own timeout; closed on exec. Empty: none came.
 UniqueFd receive_fd(int socket);
 
 }  // namespace sinew::process

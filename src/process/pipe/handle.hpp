@@ -12,12 +12,12 @@
 
 namespace sinew::process {
 
-/// 128 random bits: who shows them gets the end they stand for, once. Only the handle has them, and
-/// handles travel between authenticated processes; the socket is in a folder of mode 0700 and serves
-/// this user only. So there is nothing else to prove.
+/// 128 random bits. Whoever presents them gets the end of the pipe that they stand for, once. Only
+/// the handle has them, handles are sent between authenticated processes only, and the socket is in
+/// a folder of mode 0700 and serves this user only, so no other proof is needed.
 using PipeToken = std::array<std::uint64_t, 2>;
 
-/// An end on its way.
+/// An end of a pipe that is being passed on.
 struct PipeHandle {
     ProcessAddress keeper;  ///< the process that has it
     std::string server;     ///< the socket there

@@ -11,12 +11,12 @@
 
 namespace sinew::process {
 
-/// A message of a pipe as it arrives: its length (8 bytes), its bytes. Never asks for more than the
-/// message has, so that the descriptor is readable as long as there is another. A length that is
-/// merely claimed takes 1 MiB at most.
+/// A message of a pipe as it arrives: its length (8 bytes) and its bytes. Never reads beyond the
+/// message, so that the descriptor is readable as long as there is another. A claimed length
+/// allocates 1 MiB at most.
 class PipeMessage {
 public:
-    /// Where the next bytes go.
+    /// Where to read the next bytes to.
     std::span<std::byte> room() {
         if (got_ < sizeof size_) return std::as_writable_bytes(std::span(&size_, 1)).subspan(got_);
         auto const has = got_ - sizeof size_;
@@ -31,7 +31,7 @@ public:
         got_ = 0;
         return std::exchange(body_, {});
     }
-    /// What has arrived of a message that is not whole, or not taken.
+    /// What has arrived of a message that is incomplete, or was not taken.
     std::vector<std::byte> begun() const {
         std::vector<std::byte> bytes(got_);
         auto const head = std::min(got_, sizeof size_);
@@ -39,7 +39,7 @@ public:
         if (got_ > head) std::memcpy(bytes.data() + head, body_.data(), got_ - head);
         return bytes;
     }
-    /// Goes on where another one was.
+    /// Continues a message of which another end has received these bytes.
     void begin_with(std::span<std::byte const> bytes) {
         while (!bytes.empty() && !whole()) {
             auto const into = room();

@@ -16,17 +16,18 @@
 
 namespace sinew::process {
 
-/// Keeps the ends that were sent away until they are fetched: over a Unix socket, which hands out the
-/// descriptor itself, or from another host through a relay.
+/// Keeps ends of pipes that were passed on until they are fetched: over a Unix socket, which hands
+/// out the descriptor itself, or from another host through a relay.
 class PipeRegistry {
 public:
     static PipeRegistry& instance();
     PipeRegistry(PipeRegistry const&) = delete;
 
-    /// What the new owner needs to fetch it. Throws SystemError where too many wait for that already.
+    /// What the new owner needs to fetch the end. Throws SystemError if too many are waiting to be
+    /// fetched.
     PipeHandle keep(UniqueFd end);
     enum class Route { direct, relayed };
-    /// Throws PeerLost when it is not there any more.
+    /// Throws PeerLost if it is not there any more.
     UniqueFd fetch(PipeHandle const& handle, Route route);
     Route route(PipeHandle const& handle) const;
 

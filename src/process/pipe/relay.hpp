@@ -12,17 +12,18 @@
 
 namespace sinew::process {
 
-/// What messages of a pipe say.
+/// Operations in messages of pipes.
 enum class PipeOp : std::uint16_t {
-    claim,   ///< a PipeToken: send on what comes out of this end
+    claim,   ///< a PipeToken: send what comes out of this end
     data,    ///< bytes
-    taken,   ///< number: so many bytes have been passed on
+    taken,   ///< number: so many bytes were passed on
     end,     ///< no more data
     broken,  ///< nobody reads there any more
 };
 
-/// Pipes whose ends are on different hosts: in either process a socket whose other side is the pipe's
-/// end (or its user's), and between them messages. At most 1 MiB of each is on its way.
+/// Pipes whose ends are on different hosts. Each process has a socket whose other side is the end
+/// of the pipe or its user's, and messages connect the two. At most 1 MiB in each direction is in
+/// flight.
 class PipeRelays {
 public:
     explicit PipeRelays(Messenger& messenger) : messenger_(messenger) {}
@@ -41,7 +42,7 @@ private:
         std::uint64_t id;
         UniqueFd socket;
         wire::Loop::Handle readable{}, writable{};
-        std::size_t under_way = 0;  ///< sent and not taken there
+        std::size_t under_way = 0;  ///< sent, and not taken there
         std::deque<std::vector<std::byte>> arrived{};
         std::size_t written = 0;  ///< of the first of these
         bool read_all = false;    ///< nothing more comes out of the socket

@@ -13,7 +13,7 @@
 
 namespace sinew::process {
 
-/// A queue as a process sees it in which it does not live. Everything with the guard held.
+/// A queue as seen by a process in which it does not live. All methods with the guard held.
 class QueueClient {
 public:
     QueueClient(Messenger& messenger, std::shared_ptr<Peer> owner, std::string name,
@@ -27,7 +27,7 @@ public:
     std::size_t size(Lock& lock);
     bool closed() const { return closed_; }
     void close();
-    /// The last handle here is gone.
+    /// The last handle in this process is gone.
     void leave();
 
     void message(Message const& message);
@@ -37,7 +37,7 @@ public:
     std::uint64_t id() const { return id_; }
 
 private:
-    /// An item at its place in the row.
+    /// An item and its position in the sequence.
     struct Slot {
         QueueItem item;
         enum class State { missing, here, returned } state = State::missing;
@@ -75,20 +75,20 @@ private:
     std::string name_;  ///< of the owner
     std::uint64_t const id_;
     std::size_t const bound_;
-    std::uint32_t const epoch_;  ///< what is meant for those who had this queue before is not ours
+    std::uint32_t const epoch_;  ///< tells this use of the queue from earlier ones in this process
     std::string why_lost_;
     bool closed_ = false;
-    std::uint64_t drains_ = 0;  ///< how often it was said to be closed and empty
+    std::uint64_t drains_ = 0;  ///< how often the owner has said that it is closed and empty
 
     ItemArena arena_;
     std::deque<Slot> slots_;
-    std::uint64_t first_ = 1;  ///< place of the first slot
-    std::size_t waiting_ = 0;  ///< threads
+    std::uint64_t first_ = 1;  ///< position of the first slot
+    std::size_t waiting_ = 0;  ///< number of threads
     QueueDemand told_{};
     std::size_t ahead_ = 0;  ///< items wanted ahead
-    double pace_ = 2e-3;     ///< seconds between taking one and asking for the next, smoothed
+    double pace_ = 2e-3;     ///< seconds between taking one item and asking for the next, smoothed
     Clock::time_point last_take_{};
-    std::vector<NumberRange> acknowledged_;  ///< to be told
+    std::vector<NumberRange> acknowledged_;  ///< not sent yet
     wire::Loop::Handle soon_;
     bool timer_set_ = false;
     std::condition_variable arrived_;

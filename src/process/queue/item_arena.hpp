@@ -9,8 +9,8 @@
 
 namespace sinew::process {
 
-/// Copies of small items lie in a row: one allocation for many. Items leave a queue in order, so a
-/// row does not stay for the sake of one of them for long.
+/// Stores copies of small items in a row: one allocation for many. Items leave a queue in order, so
+/// no row is kept alive by one item for long.
 class ItemArena {
 public:
     detail::QueueItem store(std::span<std::byte const> bytes) {

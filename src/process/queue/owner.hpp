@@ -17,37 +17,37 @@ namespace sinew::process {
 
 using detail::QueueItem;
 
-/// What messages of a queue say: to the process it lives in, and from there.
+/// Operations in messages of queues: to the owner's process, and from there.
 enum class QueueOp : std::uint16_t {
     put,         ///< an item
-    put_ask,     ///< an item for a bounded queue; `put_done` answers
-    put_try,     ///< ... at once
-    put_cancel,  ///< the writer waits no longer; `put_done` answers
-    demand,      ///< QueueDemand, and the numbers that are acknowledged
+    put_ask,     ///< an item for a bounded queue; answered by `put_done`
+    put_try,     ///< the same, without waiting
+    put_cancel,  ///< the writer no longer waits; answered by `put_done`
+    demand,      ///< QueueDemand, and the numbers of acknowledged items
     give_back,   ///< numbers of items that nobody took
-    answer,      ///< to `recall`: the same, of all there
-    try_take,    ///< `tried` answers
-    size,        ///< `size_is` answers
+    answer,      ///< to `recall`: the same, for all items there
+    try_take,    ///< answered by `tried`
+    size,        ///< answered by `size_is`
     close,
     leave,  ///< nobody reads or writes there any more
 
-    item = 32,  ///< number: its place in the row of those sent there
+    item = 32,  ///< number: its position in the sequence of items sent there
     put_done,   ///< a byte: 0 no room, 1 it is in, 2 closed
-    tried,      ///< the place of the item sent before, 0: none
+    tried,      ///< the position of the item that was sent before; 0: none
     size_is,
     recall,   ///< give back what nobody has taken yet
     closed,   ///< no more puts
-    drained,  ///< closed and empty: nothing to wait for
-    gone,     ///< no such queue
+    drained,  ///< closed and empty: do not wait
+    gone,     ///< there is no such queue
 };
 
-/// How far a reader's process may be sent items: the places of the last that somebody waits for, and
-/// of the last that it takes ahead.
+/// How far the owner may send items to a reader's process: the positions of the last item that a
+/// thread there waits for, and of the last that it wants ahead.
 struct QueueDemand {
     std::uint64_t need = 0, limit = 0;
 };
 
-/// A queue in the process where it lives. Everything with the guard held.
+/// A queue in the process where it lives. All methods with the guard held.
 class QueueOwner {
 public:
     QueueOwner(Messenger& messenger, std::uint64_t id, std::size_t bound)
@@ -69,7 +69,7 @@ public:
 
 private:
     struct Consumer;
-    /// Somebody who waits for an item: a thread here, or another process.
+    /// A waiting reader: a thread here, or another process.
     struct Claim {
         Consumer* consumer = nullptr;
         std::optional<QueueItem> item{};
@@ -79,17 +79,17 @@ private:
     /// An item that was sent to a process.
     struct Sent {
         QueueItem item;
-        bool wanted = false;  ///< somebody waited for it there
+        bool wanted = false;  ///< a thread there waits for it
         bool done = false;    ///< acknowledged or given back
     };
     struct Consumer {
         std::shared_ptr<Peer> peer;
         std::uint32_t epoch = 0;      ///< of the other process's handles
-        std::uint64_t delivered = 0;  ///< place of the last
-        std::uint64_t answered = 0;   ///< up to here nothing lies about there
+        std::uint64_t delivered = 0;  ///< position of the last item
+        std::uint64_t answered = 0;   ///< up to this position no item is left there
         QueueDemand demand{};
-        std::deque<Sent> sent{};  ///< places delivered - size + 1 to delivered
-        std::size_t bytes = 0;    ///< of those not done
+        std::deque<Sent> sent{};  ///< positions delivered - size + 1 to delivered
+        std::size_t bytes = 0;    ///< of those that are not done
         bool recalling = false;
         enum class Place { none, waiting, eager } place = Place::none;
         Claim claim{};
@@ -132,14 +132,14 @@ private:
     std::size_t const bound_;
     bool closed_ = false;
     std::deque<QueueItem> items_;
-    std::size_t unacknowledged_ = 0;  ///< sent to other processes, or taken here and reserved
+    std::size_t unacknowledged_ = 0;  ///< items sent to other processes, or reserved here
     std::map<std::uint64_t, QueueItem> reserved_;  ///< here, by ticket
     std::uint64_t tickets_ = 0;
     std::map<Peer*, std::unique_ptr<Consumer>> consumers_;
     std::set<std::shared_ptr<Peer>> writers_;
     Peer* last_writer_ = nullptr;
-    std::deque<Claim*> waiting_;    ///< first come, first served
-    std::deque<Consumer*> eager_;   ///< take items ahead, in turn
+    std::deque<Claim*> waiting_;    ///< served in the order of their calls
+    std::deque<Consumer*> eager_;   ///< those that want items ahead, in turns
     std::deque<Pending*> pending_;  ///< those of other processes are owned by this queue
     ItemArena arena_;
 };

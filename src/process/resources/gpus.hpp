@@ -6,9 +6,9 @@
 
 namespace sinew::process {
 
-/// The GPUs that a CUDA program started here would see, as CUDA_VISIBLE_DEVICES names them: those it
-/// names now ("3", "GPU-8e1f..."), else the driver's by number. No call into CUDA, which would take
-/// them. `root` is where the file systems are: "" but in tests.
+/// The GPUs that a CUDA program started here would see, as CUDA_VISIBLE_DEVICES names them: those
+/// that it names now ("3", "GPU-8e1f..."), otherwise the driver's, by number. Does not call CUDA,
+/// which would occupy the devices. `root`: where the file systems are; not empty in tests only.
 std::vector<std::string> visible_gpus(std::string const& root = "");
 
 }  // namespace sinew::process

@@ -8,7 +8,7 @@
 
 namespace sinew::process {
 
-/// What a process holds for one peer, in bytes. Any thread.
+/// Bytes that a process holds for one peer. Any thread.
 class MemoryBudget {
 public:
     explicit MemoryBudget(std::size_t limit) : limit_(limit) {}
@@ -22,8 +22,8 @@ private:
     std::atomic<std::size_t> used_{0};
 };
 
-/// A part of a budget, as long as it lives. Of none where there is no budget. It may exceed the
-/// budget: who has the peer looks at that, and ends the connection.
+/// A part of a budget, returned by the destructor. Without a budget it counts nothing. It may
+/// exceed the budget: the owner of the peer checks that, and ends the connection.
 class Reservation {
 public:
     Reservation() = default;

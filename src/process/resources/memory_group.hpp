@@ -10,19 +10,19 @@
 
 namespace sinew::process {
 
-/// The cgroup below which this process may make some that limit memory. None: it may not; or they
-/// would be beyond limits of its own.
+/// The cgroup below which this process can make cgroups that limit memory. Nothing if it cannot, or
+/// if they would escape its own limits.
 ///
-/// Of version 1, its own. Of version 2 a cgroup with processes in it has no limits below it, the host's
-/// own excepted: then it is the one above, if that was delegated to us (it is ours to write, and has
-/// memory among what it hands on) and ours has no limits that its children would escape.
+/// Version 1: its own cgroup. Version 2: a cgroup with processes in it can have no limits below it,
+/// except the host's root; then it is the parent cgroup, if that is delegated to us (writable, with
+/// memory in its subtree_control) and ours has no limits that its siblings would escape.
 std::optional<std::string> place_of_memory_groups(std::string const& root = "");
 
-/// A cgroup for one child: what is in there cannot have more memory than that, nor swap. Locked as
-/// long as this process lives, so that the next one can tell what was left by a SIGKILL.
+/// A cgroup for one child, which limits its memory and swap. Locked while this process lives, so
+/// that the next sinew can tell what a SIGKILL has left.
 class MemoryGroup {
 public:
-    /// Null: this process can make none.
+    /// Null: this process cannot make one.
     static std::unique_ptr<MemoryGroup> make(std::uint64_t bytes);
     MemoryGroup(MemoryGroup const&) = delete;
     ~MemoryGroup();
@@ -30,9 +30,9 @@ public:
     std::string const& folder() const { return folder_; }
     /// Its cgroup.procs, open for writing.
     int entrance() const { return entrance_.get(); }
-    /// How many processes the kernel has killed in it for want of memory.
+    /// How many processes the kernel has killed in it for lack of memory.
     std::uint64_t kills() const;
-    /// False: there are still processes in it.
+    /// Removes it. False: there are still processes in it.
     bool remove();
 
 private:
@@ -43,10 +43,10 @@ private:
     int const owner_;
 };
 
-/// Those below this process's cgroup that nobody holds and that nobody is in.
+/// Removes those below this process's cgroup that nobody holds and that have no processes.
 void remove_stale_memory_groups();
 
-/// False, for tests: as if none could be made.
+/// For tests. False: as if none could be made.
 void allow_memory_groups(bool allowed);
 
 }  // namespace sinew::process

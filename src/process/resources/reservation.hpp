@@ -19,40 +19,41 @@
 
 namespace sinew::process {
 
-/// Throws UsageError, with the numbers, when this host can never serve `children` children with such a
-/// wish at a time: cores and memory they may share, but each must find its own; GPUs they may not.
-/// `among`: the processors that children may use, if those are not this process's.
+/// Throws UsageError, with the numbers, if this host can never serve `children` children with such
+/// a wish at a time. Cores and memory may be shared, but each child must find enough for itself;
+/// GPUs may not be shared. `among`: the processors that children may use, if those are not this
+/// process's.
 void require_possible(Meta const& wish, std::string const& who, int children = 1,
                       std::optional<cpu_set_t> const& among = {});
-/// How many children with such a wish find what they want without sharing, where there are so many
-/// cores. At least 1.
+/// How many children with such a wish find what they want without sharing, on so many cores. At
+/// least 1.
 int room_for(Meta const& wish, int cores);
 
-/// What one child has of this host, from before its start until it has ended. With the runtime's guard
-/// held. All children that this process starts come here, whoever starts them: see ChildSpec::meta.
+/// The resources of one child, from before its start to its end. With the runtime's guard held. All
+/// children of this process have one: see ChildSpec::meta.
 class ResourceReservation {
 public:
-    /// Throws UsageError (see require_possible), and Unavailable when too few GPUs are free now.
+    /// Throws UsageError (see require_possible), and Unavailable if too few GPUs are free now.
     ResourceReservation(Meta const& wish, std::string const& who,
                         std::optional<cpu_set_t> const& among);
     ResourceReservation(ResourceReservation const&) = delete;
     ~ResourceReservation();
 
-    /// To be bound to.
+    /// The processors to bind the child to.
     std::optional<cpu_set_t> const& cpus() const { return cpus_; }
-    /// "NAME=value", for its environment.
+    /// "NAME=value" for its environment.
     std::vector<std::string> env() const;
-    /// cgroup.procs of the cgroup to be started in; -1: none.
+    /// cgroup.procs of the cgroup to start it in; -1: none.
     int group() const { return group_ ? group_->entrance() : -1; }
 
-    /// It could not be started in there.
+    /// The child could not be started in the cgroup.
     void do_without_group() { group_ = nullptr; }
-    /// It runs. Where no cgroup limits its memory, `kill` is called when it has more.
+    /// The child runs. If no cgroup limits its memory, calls `kill` when it has more.
     void begin(wire::Loop& loop, pid_t pid, std::function<void()> kill);
-    /// Of one that SIGKILL has ended: that it was for its memory, with the numbers; else empty.
-    /// `ours`: this process had sent that signal.
+    /// For a child that SIGKILL has ended: that it was for its memory, with the numbers; otherwise
+    /// empty. `ours`: this process had sent that signal.
     std::string why_killed(bool ours) const;
-    /// It has ended: others may have it all.
+    /// The child has ended: its resources are free.
     void release();
 
 private:
@@ -68,10 +69,11 @@ private:
     std::unique_ptr<MemoryGroup> group_;
     UniqueFd statm_;
     wire::Loop::Handle watch_;
-    std::uint64_t had_ = 0;  ///< bytes, when that was too much
+    std::uint64_t had_ = 0;  ///< resident bytes when that was too much
 };
 
-/// At the end of the program: cgroups that could not be removed at once. With the guard held.
+/// At the end of the program: removes cgroups that could not be removed at once. With the guard
+/// held.
 void remove_left_memory_groups();
 
 }  // namespace sinew::process

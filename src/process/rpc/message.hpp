@@ -17,38 +17,38 @@
 
 namespace sinew::process {
 
-/// Who sorts a message out at its receiver.
+/// Which service of the receiver handles a message.
 enum class ServiceId : std::uint16_t { messenger, queue, pipe, share, manager };
 
-/// What stands before the bytes of a message. As it lies in memory: processes of a session run the same
-/// program on machines of one byte order, which is seen to when they join.
+/// The head of each message, sent as it lies in memory: all processes of a session run the same
+/// program on machines of one byte order, which is checked when they join.
 struct MessageHeader {
     ServiceId service = ServiceId::messenger;
-    std::uint16_t op = 0;      ///< the service's
-    std::uint32_t epoch = 0;   ///< of whom it is meant for, where that may have begun anew
-    std::uint64_t id = 0;      ///< of the queue, pipe, shared object
-    std::uint64_t number = 0;  ///< the operation's: a call, a place in a row
-    std::uint64_t size = 0;    ///< of the bytes that follow
+    std::uint16_t op = 0;      ///< operation of the service
+    std::uint32_t epoch = 0;   ///< incarnation of the receiver, if it can be restarted
+    std::uint64_t id = 0;      ///< of the queue, pipe or shared object
+    std::uint64_t number = 0;  ///< of the operation: a call, a position in a sequence
+    std::uint64_t size = 0;    ///< of the payload that follows, in bytes
 };
 
-/// A message as it arrives.
+/// A message that has arrived.
 struct Message {
     MessageHeader head;
     std::span<std::byte const> bytes;
-    /// Keeps the bytes; null: they are valid during the call only.
+    /// Keeps `bytes` alive. Null: they are valid during the call only.
     std::shared_ptr<void const> keeper;
 };
 
-/// Kinds of frames: small messages go several in a frame, large ones in pieces.
+/// Kinds of frames: several small messages share a frame; a large message is sent in pieces.
 namespace frame_kind {
 constexpr std::uint8_t messages = kinds::queue, begin = kinds::queue + 1, piece = kinds::queue + 2,
                        abort = kinds::queue + 3;
 }  // namespace frame_kind
 
-/// Letters above this travel in pieces, between which others have their turn.
+/// Messages above this size are sent in pieces, between which other messages are sent.
 inline constexpr std::size_t small_message = std::size_t{64} << 10;
 inline constexpr std::size_t piece_size = std::size_t{1} << 20;
-/// No frame of messages or pieces is longer, nor shall anybody take only shorter ones.
+/// Upper limit of the frames of messages and pieces. Every process must accept frames of this size.
 inline constexpr std::size_t largest_message_frame = 2 * piece_size;
 
 template <class Value>
@@ -56,7 +56,7 @@ std::span<std::byte const> bytes_of(Value const& value) {
     return std::as_bytes(std::span(&value, 1));
 }
 
-/// Takes a value off the front; nothing when the bytes are too few.
+/// Takes a value off the front. Nothing if there are too few bytes.
 template <class Value>
 std::optional<Value> take_value(std::span<std::byte const>& bytes) {
     if (bytes.size() < sizeof(Value)) return std::nullopt;
@@ -66,18 +66,19 @@ std::optional<Value> take_value(std::span<std::byte const>& bytes) {
     return value;
 }
 
-/// The next message of a frame; nothing at its end, or where the bytes are none.
+/// Takes the next message of a frame. Nothing at the end, or if the bytes are not a message.
 std::optional<Message> take_message(std::span<std::byte const>& frame);
 
-/// Letters that arrive in pieces.
+/// Puts messages together that arrive in pieces.
 class Assembler {
 public:
-    /// `budget`: of who sends them; null: there is no limit.
+    /// `budget` limits the memory for one sender. Null: there is no limit.
     explicit Assembler(std::shared_ptr<MemoryBudget> budget = nullptr)
         : budget_(std::move(budget)) {}
-    /// What `frame_kind::begin` and `piece` carry. A message when it is whole. `begin` is false where
-    /// that makes no sense, or could never fit into the budget. Where there is no memory for a piece,
-    /// the message is forgotten, and std::bad_alloc thrown.
+    /// Handle the frames `frame_kind::begin` and `piece`. `begin` returns false if the head is
+    /// invalid or the message could never fit into the budget. `piece` returns the message when it
+    /// is complete; if there is no memory for a piece, it drops the message and throws
+    /// std::bad_alloc.
     bool begin(std::span<std::byte const> payload);
     std::optional<Message> piece(std::span<std::byte const> payload);
     void abort(std::span<std::byte const> payload);
@@ -94,16 +95,16 @@ private:
         Reservation reserved{};
     };
     std::shared_ptr<MemoryBudget> const budget_;
-    std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by transfer
+    std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by number of the transfer
 };
 
-/// Numbers first to last.
+/// The numbers from first to last.
 struct NumberRange {
     std::uint64_t first = 0, last = 0;
 };
-/// Appends a number, to the last range where it continues that.
+/// Appends a number; extends the last range if the number continues it.
 void add_to(std::vector<NumberRange>& ranges, std::uint64_t number);
-/// As many as are whole.
+/// Decodes as many ranges as are complete.
 std::vector<NumberRange> take_ranges(std::span<std::byte const> bytes);
 
 }  // namespace sinew::process

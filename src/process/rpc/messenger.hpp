@@ -20,20 +20,20 @@ namespace sinew::process {
 
 using Clock = std::chrono::steady_clock;
 using Lock = std::unique_lock<std::mutex>;
-/// For waits without an end of their own.
+/// For waits without a deadline.
 inline constexpr auto never = Clock::time_point::max();
 
-/// Letters between processes: many small ones in one frame, large ones in pieces.
+/// Sends messages between processes: many small ones in one frame, large ones in pieces.
 ///
-/// Everything with the runtime's guard held. What a service sends within a callback leaves at the end
-/// of the loop's turn. What a user's thread sends leaves at once when it is alone; of many in quick
-/// succession the thread itself sends a frame every now and then, and a timer what is left over.
+/// Call all methods with the runtime's guard held. Messages that a service sends within a callback
+/// leave at the end of the loop's turn. A message of a user's thread leaves at once if it is alone;
+/// of many in quick succession, the thread sends a batch now and then, and a timer sends the rest.
 class Messenger {
 public:
     struct Handler {
         std::function<void(std::shared_ptr<Peer> const&, Message const&)> message;
         std::function<void(std::shared_ptr<Peer> const&, std::string const& why)> lost;
-        /// The program ends: nobody will hear of anything any more.
+        /// The program ends: no further message will arrive.
         std::function<void()> ended;
     };
 
@@ -41,30 +41,31 @@ public:
     Messenger(Messenger const&) = delete;
 
     std::mutex& guard() { return runtime_.guard(); }
-    /// Holds the guard, or nothing where this thread has it: handles also come and go within callbacks,
-    /// as parts of results. No wait is possible then.
+    /// Locks the guard, unless this thread holds it already: handles are also made and destroyed
+    /// within callbacks, as parts of results. A wait is not possible then.
     Lock lock();
     Runtime& runtime() { return runtime_; }
-    /// This process, among all of the session.
+    /// Identifies this process in the session.
     std::uint64_t origin() const { return runtime_.origin(); }
     void serve(ServiceId service, Handler handler);
-    /// How others find this process.
+    /// The address under which other processes reach this one.
     ProcessAddress own_address();
     std::shared_ptr<Peer> find(ProcessAddress const& address) {
         return runtime_.peer(address.host, address.addresses, address.origin);
     }
 
-    /// Small messages; also large ones where `keeper` keeps the bytes until they are sent.
+    /// Sends a small message, or a large one if `keeper` keeps the bytes alive until they are sent.
     void send(std::shared_ptr<Peer> const& peer, MessageHeader head,
               std::span<std::byte const> bytes = {}, std::shared_ptr<void const> keeper = nullptr);
-    /// From a user's thread, of any size: waits while the link has enough to do. False: it is too
-    /// late, and the message will not arrive. Returns true when the peer was lost.
+    /// Sends a message of any size from a user's thread; blocks while the link has too much to
+    /// send. False: the deadline has passed, and the message will not arrive. True also if the peer
+    /// was lost.
     bool send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, MessageHeader head,
                       std::span<std::byte const> bytes, Clock::time_point deadline);
-    /// From a user's thread that has sent something and goes on: where that came in quick succession,
-    /// what has arrived is taken every now and then. Releases the guard meanwhile.
+    /// For a user's thread that sends and continues: after quick successions of messages, it
+    /// processes what has arrived now and then. Releases the guard meanwhile.
     void poll_once(Lock& lock);
-    /// From a user's thread: what is sent within leaves together, right after it.
+    /// For a user's thread: messages sent within `work` leave together right after it.
     template <class Work>
     void together(Work const& work) {
         {
@@ -73,21 +74,21 @@ public:
         }
         flush_batches();
     }
-    /// Sends what is batched: before this thread waits for something.
+    /// Sends all batched messages. Call it before this thread waits for something.
     void flush_batches();
 
-    /// Waits until `ready`, having sent what is batched. This thread may drive the loop meanwhile:
-    /// what it waits for is told by `notify_all`. False: the time is over. Throws Unavailable when the
-    /// program ends.
+    /// Sends all batched messages, then waits until `ready()` is true; `notify_all` must announce
+    /// that. The thread may drive the loop meanwhile. False: the deadline has passed. Throws
+    /// Unavailable when the program ends.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready,
               LoopLeader::Turn turn = LoopLeader::Turn::at_once);
-    /// To all that wait for `changed`.
+    /// Wakes all waiters of `changed`.
     void notify_all(std::condition_variable& changed) {
         runtime_.loop_leader().notify_all(changed);
     }
 
-    /// Runs a callback of the loop's as those of this class: what it sends leaves after it.
+    /// Runs a callback of the loop like one of this class: what it sends leaves after it.
     void on_loop(std::function<void()> const& work);
 
 private:
@@ -95,24 +96,24 @@ private:
         std::uint64_t number;
         std::span<std::byte const> bytes;
         std::shared_ptr<void const> keeper;
-        bool ended = false;  ///< sent, or the peer was lost
+        bool ended = false;  ///< it was sent, or the peer was lost
     };
-    /// What is to go to one peer, and what arrives from it.
+    /// What is sent to one peer, and what arrives from it.
     struct PeerQueue {
         explicit PeerQueue(std::shared_ptr<Peer> peer_)
             : peer(std::move(peer_)), budget(peer->budget()), assembler(budget) {}
         std::shared_ptr<Peer> const peer;
-        std::shared_ptr<MemoryBudget> const budget;  ///< null: it may have any amount
+        std::shared_ptr<MemoryBudget> const budget;  ///< null: no limit
         std::vector<std::byte> batched;
-        Clock::time_point first{}, last{};  ///< of what is batched
+        Clock::time_point first{}, last{};  ///< when the batched messages were sent
         bool full = false;
-        bool asked = false;     ///< whether all has arrived there; not answered yet
-        bool too_much = false;  ///< waits for it; it is being dropped
+        bool asked = false;     ///< whether everything has arrived there; not answered yet
+        bool too_much = false;  ///< it has too much in flight, and is being dropped
         std::deque<std::shared_ptr<Transfer>> transfers;
         Assembler assembler;
     };
 
-    /// While it lives, what is sent is batched.
+    /// While it exists, sent messages are batched.
     class OnLoop {
     public:
         explicit OnLoop(bool& flag) : flag_(flag), before_(std::exchange(flag, true)) {}
@@ -148,12 +149,12 @@ private:
     std::uint64_t transfers_ = 0;
     std::array<Handler, 5> handlers_;
     std::unordered_map<Peer*, std::unique_ptr<PeerQueue>> queues_;
-    std::condition_variable moved_;  ///< a link has room again, a transfer has ended
+    std::condition_variable moved_;  ///< a link has room again, or a transfer has ended
     wire::Loop::Handle leftovers_;
     enum class Flushed : std::uint8_t { nothing, one, several } flushed_ = Flushed::nothing;
     bool timer_set_ = false, on_loop_ = false, ended_ = false;
     std::function<void()> done_;
-    std::size_t unanswered_ = 0;  ///< of the questions whether all has arrived, at the end
+    std::size_t unanswered_ = 0;  ///< questions at the end whether everything has arrived
 };
 
 }  // namespace sinew::process

@@ -9,13 +9,14 @@
 
 namespace sinew::process {
 
-/// Where to find a process of the session: a part of all handles that travel.
+/// Where to find a process of the session. A part of all handles.
 struct ProcessAddress {
-    std::uint64_t origin = 0;  ///< drawn by the process itself: tells it from all others
+    std::uint64_t origin = 0;  ///< a random number that identifies the process
     std::string name, host;
     std::vector<std::string> addresses;
 
-    /// Of a manager of another session, as its guests know it: without a host, since the address says all.
+    /// The address of a manager of another session, as its guests know it. It has no host, since
+    /// the address is sufficient.
     static ProcessAddress of_host(std::string name, std::string const& address) {
         return {0, std::move(name), "", {address}};
     }

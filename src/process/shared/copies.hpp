@@ -14,28 +14,31 @@ namespace sinew::process {
 
 class Peer;
 
-/// Which processes on other hosts have a shared object, as its owner knows it: the object goes to each host
-/// once, and the host's other processes are told where it lies there. Under the runtime's guard.
+/// For the owner of a shared object: which processes on other hosts have a copy. The object is sent
+/// to each host once; the other processes of that host are told where it is. With the runtime's
+/// guard held.
 class SharedCopies {
 public:
     using PeerPointer = std::shared_ptr<Peer>;
     enum class Answer : std::uint8_t { ship, wait, at };
 
-    /// A process of the host asks. `wait`: it is answered when the one before it has got it; `at`: see place().
+    /// A process of the host asks. `wait`: answer it when the process before it has the object;
+    /// `at`: see place().
     Answer asked(std::string const& host, PeerPointer const& by);
     FilePlace const& place(std::string const& host) const { return hosts_.at(host).place; }
 
     /// Those who waited, to be told the place.
     std::vector<PeerPointer> arrived(PeerPointer const& at, FilePlace const& place);
-    /// The process has ended, or cannot keep it for others: who is to be sent the object in its stead.
+    /// The process has ended, or cannot keep the object for others. Returns to whom the object is
+    /// to be sent instead.
     std::vector<PeerPointer> lost(PeerPointer const& peer);
-    /// Who has a copy, or is about to.
+    /// The processes that have a copy, or will have one.
     std::vector<PeerPointer> holders() const;
 
 private:
     struct Host {
         PeerPointer holder;
-        FilePlace place;  ///< no file: it is on its way
+        FilePlace place;  ///< no file: it is in flight
         std::vector<PeerPointer> waiting;
     };
     std::map<std::string, Host> hosts_;

@@ -16,20 +16,20 @@
 
 namespace sinew::process {
 
-/// A shared object as it travels.
+/// The encoded handle of a shared object.
 struct SharedHandle {
     ProcessAddress owner;
     std::uint64_t id = 0;
-    FilePlace file;  ///< at its owner; of a small object there is none
+    FilePlace file;  ///< at its owner; a small object has none
     std::uint64_t size = 0;
 
     void encode_to(Writer& writer) const;
     static SharedHandle decode_from(Reader& reader);
 };
 
-/// The shared objects of this process, and those of others that it has handles of. An object of at most
-/// `small_message` bytes is fetched by a message; a larger one lies in a file that the processes of the host map,
-/// and goes to each other host once (see SharedCopies).
+/// The shared objects of this process, and those of others that it has handles of. An object of at
+/// most `small_message` bytes is fetched by a message. A larger one is in a file that the processes
+/// of the host map, and is sent to each other host once (see SharedCopies).
 class SharedRegistry {
 public:
     static SharedRegistry& instance();
@@ -73,7 +73,7 @@ private:
     Messenger& messenger_;
     std::uint64_t ids_ = 0;
     std::map<std::uint64_t, Own> own_;
-    std::map<Key, SharedFile> kept_;  ///< of other hosts, until their owners let go
+    std::map<Key, SharedFile> kept_;  ///< of other hosts, until their owners release them
     std::map<std::pair<std::uint64_t, std::uint64_t>, std::weak_ptr<Object>> known_;
     std::multimap<Key, Fetch*> fetches_;
     std::condition_variable arrived_;

@@ -13,14 +13,14 @@
 
 namespace sinew::process {
 
-/// Bytes and what keeps them.
+/// Bytes, and what keeps them alive.
 struct SharedBytes {
     std::shared_ptr<void const> keeper;
     std::span<std::byte const> bytes;
 };
 
-/// Where processes of the same host find a SharedFile: a descriptor of one that holds it, and what tells the
-/// file from any other that may have the same numbers later. Encodable as its bytes.
+/// Where processes of the same host find a SharedFile: a descriptor of a process that holds it, and
+/// what tells the file from any other with the same numbers later. Encodable as its bytes.
 struct FilePlace {
     std::int32_t process = 0;
     std::int32_t descriptor = -1;  ///< -1: there is no file
@@ -30,16 +30,16 @@ struct FilePlace {
     bool is_file() const { return descriptor >= 0; }
 };
 
-/// Bytes in memory that processes of a host map. The file has no name: the kernel frees it when the last
-/// process that holds or maps it has ended, however it ends. Any thread.
+/// Bytes in memory that processes of a host map. The file has no name: the kernel frees it when the
+/// last process that holds or maps it has ended. Any thread.
 class SharedFile {
 public:
-    /// A copy of the bytes, read-only from now on: in memory, or in a file of `folder` that has no name
-    /// any more; an empty folder means memory. Throws SystemError.
+    /// Copies the bytes, read-only from now on, into memory or into an unlinked file of `folder`;
+    /// an empty folder means memory. Throws SystemError.
     static SharedFile make(std::span<std::byte const> bytes, std::string const& folder = "") {
         return make(std::initializer_list<std::span<std::byte const>>{bytes}, folder);
     }
-    /// The parts in a row.
+    /// Copies the parts in a row.
     static SharedFile make(std::initializer_list<std::span<std::byte const>> parts,
                            std::string const& folder = "");
 
@@ -52,11 +52,11 @@ private:
     SharedBytes bytes_;
 };
 
-/// Maps the file, read-only. Nothing where it is not there any more, or cannot be seen from here (as in
-/// another PID namespace, or where this process may not look at the other's descriptors).
+/// Maps the file, read-only. Nothing if it does not exist any more, or cannot be seen from here (in
+/// another PID namespace, or if this process may not look at the other's descriptors).
 std::optional<SharedBytes> map_shared_file(FilePlace const& place);
 
-/// The same, of a descriptor of this process's own; it can be closed then.
+/// The same for a descriptor of this process, which can be closed afterwards.
 std::optional<SharedBytes> map_shared_file(int descriptor);
 
 }  // namespace sinew::process
