@@ -14,7 +14,7 @@
 
 namespace sinew::wire {
 
-/// What stands before each payload. docs/internals/wire.md shows the bytes.
+/// Precedes each payload. docs/internals/wire.md shows the bytes.
 struct FrameHeader {
     std::uint32_t length = 0;  ///< of the payload
     std::uint8_t kind = 0;
@@ -24,7 +24,7 @@ struct FrameHeader {
 
 inline constexpr std::size_t frame_header_size = 8;
 
-/// Kinds that are the link's own; users have those below `first_reserved`.
+/// Kinds of frames that the link uses itself; users have those below `first_reserved`.
 namespace frame_kind {
 inline constexpr std::uint8_t first_reserved = 240, hello = 240, refusal = 241, heartbeat = 242,
                               farewell = 243;
@@ -38,7 +38,7 @@ struct Frame {
 std::array<std::byte, frame_header_size> encode(FrameHeader const& header);
 FrameHeader decode_header(std::span<std::byte const, frame_header_size> bytes);
 
-/// Numbers and text in the wire's byte order.
+/// Writes numbers and text in the wire's byte order.
 class ByteWriter {
 public:
     template <std::unsigned_integral Number>
@@ -53,7 +53,7 @@ private:
     std::string bytes_;
 };
 
-/// Reads what a ByteWriter wrote. Beyond the end it gives zeros and turns false.
+/// Reads what a ByteWriter wrote. Beyond the end it returns zeros, and becomes false.
 class ByteReader {
 public:
     explicit ByteReader(std::span<std::byte const> bytes) : bytes_(bytes) {}
@@ -65,7 +65,7 @@ public:
             value |= std::to_integer<std::uint64_t>(raw[i]) << (8 * i);
         return static_cast<Number>(value);
     }
-    /// Empty when there are not that many bytes left.
+    /// Empty if fewer bytes are left.
     std::span<std::byte const> raw(std::size_t size) {
         if (size > bytes_.size()) {
             good_ = false;
@@ -84,21 +84,21 @@ private:
 
 /// Finds the frames in a stream of bytes, in place.
 ///
-/// A frame that does not fit into the buffer gets one of its size, which grows as its bytes arrive:
-/// a length that is merely claimed takes no memory.
+/// A frame that does not fit into the buffer gets a buffer of its size, which grows as its bytes
+/// arrive: a claimed length takes no memory.
 class FrameReader {
 public:
     explicit FrameReader(std::size_t limit) : limit_(limit) {}
 
-    /// From the next frame on.
+    /// Applies from the next frame on.
     void limit(std::size_t largest) { limit_ = largest; }
-    /// Where to put the next bytes; never empty. Ends the life of the frames handed out.
+    /// Where to put the next bytes; never empty. Invalidates the frames that were returned.
     std::span<std::byte> room();
-    /// That many bytes were put there.
+    /// So many bytes were put there.
     void filled(std::size_t bytes) { end_ += bytes; }
-    /// The next whole frame. Nothing: more bytes are needed, or there is a problem.
+    /// The next complete frame. Nothing: more bytes are needed, or there is a problem.
     std::optional<Frame> next();
-    /// Empty, or why the bytes cannot be frames. Final.
+    /// Why the bytes cannot be frames; empty: no problem. Final.
     std::string const& problem() const { return problem_; }
 
 private:
@@ -110,7 +110,7 @@ private:
 
     std::unique_ptr<std::byte, Free> buffer_;
     std::size_t capacity_ = 0, begin_ = 0, end_ = 0;
-    std::size_t needed_ = frame_header_size;  ///< of the frame that is not whole yet
+    std::size_t needed_ = frame_header_size;  ///< of the frame that is incomplete
     std::size_t limit_;
     std::string problem_;
 };

@@ -7,10 +7,10 @@
 
 namespace sinew::wire {
 
-/// Decides from what is heard of a peer whether it lives. Knows no clock and no socket.
+/// Decides from what is heard of a peer whether it lives. Has no clock and no socket.
 ///
-/// Its owner calls `judge` every `tick`. When that call is late, the observer was held up: what the
-/// peer sent meanwhile is unread, so nothing is judged in that turn, and the delay does not count
+/// Its owner calls `judge` every `tick`. If that call is late, the observer was delayed, and what
+/// the peer sent meanwhile is unread: nothing is judged in that turn, and the delay does not count
 /// as the peer's silence.
 class Heartbeat {
 public:
@@ -20,11 +20,11 @@ public:
 
     /// Zero: nothing is sent, and nothing judged.
     Clock::duration tick() const { return tick_; }
-    /// `heard`: anything since the last call. `lag`: of the observer's loop.
+    /// `heard`: whether anything was received since the last call. `lag`: of the observer's loop.
     Verdict judge(Clock::time_point now, bool heard, Clock::duration lag);
-    /// Whether a heartbeat is to be sent now; `sent`: anything since the last call.
+    /// Whether to send a heartbeat now; `sent`: whether anything was sent since the last call.
     bool due(Clock::time_point now, bool sent);
-    /// Since anything was heard, less the observer's own delays.
+    /// The time since anything was heard, less the observer's own delays.
     Clock::duration silence(Clock::time_point now) const { return now - heard_ - yielding_; }
 
 private:

@@ -15,10 +15,10 @@
 namespace sinew::wire {
 
 inline constexpr std::uint16_t protocol_version = 2;
-/// The largest frame before the other end has proved itself.
+/// Limit of frames before the other end has proved itself.
 inline constexpr std::size_t handshake_limit = std::size_t{64} << 10;
 
-/// The first frame of either side: version, job, who it is, what it accepts.
+/// The first frame of either side: version, job, identity, limits.
 struct Hello {
     using Mark = std::array<std::byte, 32>;
     std::uint16_t version = protocol_version;
@@ -27,13 +27,13 @@ struct Hello {
     std::uint64_t max_frame = 0;
 
     std::string encode() const;
-    /// Nothing: that is no hello. Of another version only the version is read.
+    /// Nothing: it is not a hello. Of a hello of another version only the version is read.
     static std::optional<Hello> decode(std::span<std::byte const> payload);
-    /// What of the job's secret is shown to a peer, which then has proved the same user or secret.
+    /// A value derived from the job's secret, which a peer that has proved itself may see.
     static Mark mark_of(Secret const& secret);
 };
 
-/// Fit for messages and logs, wherever it comes from: no line breaks, no escape sequences.
+/// Makes text of a peer safe for messages and logs: no line breaks, no escape sequences.
 std::string printable(std::string_view text);
 
 }  // namespace sinew::wire

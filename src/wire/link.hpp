@@ -16,30 +16,33 @@
 
 namespace sinew::wire {
 
-/// Who is at the other end. Sent in the first frame after authentication, fixed from then on.
+/// The identity of one end. Sent in the first frame after authentication, and constant from then
+/// on.
 struct Identity {
     std::uint32_t node = 0;   ///< index of the node in the job
     std::uint32_t slot = 0;   ///< which process of that node; 0 is its agent
     std::uint32_t epoch = 0;  ///< incarnation: a restarted process has a higher one
     std::string name;         ///< for messages: "agent on node-b"
-    /// A random number that this process alone has; 0: it has none. Whoever takes a peer with its own
-    /// for itself, reached by way of somebody who passes its bytes on, and refuses it.
+    /// A random number that this process alone has; 0: none. A process that meets its own number
+    /// has been connected to itself by somebody who relays its bytes, and refuses the peer.
     std::uint64_t origin = 0;
 };
 
-/// One message as it arrives; the bytes are valid during the call only.
+/// A message that has arrived; the bytes are valid during the call only.
 struct Message {
     std::uint8_t kind = 0;     ///< the user's; 0 to 239
     std::uint16_t stream = 0;  ///< the user's
     std::span<std::byte const> payload;
 };
 
-/// Limits and times of a link. The defaults are those of an agent and its parent.
+/// Limits and times of a link. The defaults are for an agent and its parent.
 struct LinkOptions {
-    std::size_t max_frame = std::size_t{256} << 20;  ///< larger ones from the peer end the link
-    /// A peer that takes only smaller ones than this is refused: its user could send it nothing.
+    std::size_t max_frame = std::size_t{256} << 20;  ///< a larger frame of the peer ends the link
+    /// A peer that accepts only smaller frames than this is refused, since its user could send it
+    /// nothing.
     std::size_t least_peer_frame = std::size_t{64} << 10;
-    std::size_t high_water = std::size_t{4} << 20;  ///< queued bytes above which `send` says full
+    std::size_t high_water = std::size_t{4}
+                             << 20;  ///< `send` returns full above this number of queued bytes
     std::size_t low_water = std::size_t{1} << 20;
     Clock::duration heartbeat = std::chrono::seconds(1);  ///< sent when nothing else was; 0: never
     Clock::duration suspect_after = std::chrono::seconds(3);
@@ -54,9 +57,9 @@ enum class Liveness : std::uint8_t { alive, suspect };
 struct LinkEnd {
     enum class Cause : std::uint8_t {
         closed,     ///< the peer closed it in order
-        lost,       ///< reset, or end of file without farewell: the process or its host is gone
+        lost,       ///< reset, or end of file without a goodbye: the process or its host is gone
         silent,     ///< no sign of life for `dead_after`
-        violation,  ///< the peer broke the protocol (frame too long, garbage)
+        violation,  ///< the peer broke the protocol (frame too long, invalid bytes)
     };
     Cause cause = Cause::lost;
     Identity peer;
@@ -65,48 +68,50 @@ struct LinkEnd {
 
 enum class Flow : std::uint8_t { go, full };
 
-/// An authenticated connection to one peer: whole messages, in order, both ways.
+/// An authenticated connection to one peer: complete messages, in order, in both directions.
 ///
-/// For the loop's thread (or who holds the loop's guard) only. Callbacks run on the loop, never within a call of the user's. Set
-/// them right after the link was handed over: nothing is delivered before the loop's next turn.
-/// Destroying it, also within any of its callbacks, closes at once (what is queued may be lost); no
-/// callback is called any more, also not for frames that have been received. So who is not to hear of
+/// For the loop's thread, or for whoever holds the loop's guard. Callbacks run on the loop, never
+/// within a call of the user. Set them right after the link was received: nothing is delivered
+/// before the loop's next turn. The destructor, also within a callback, closes the connection at
+/// once (queued bytes may be lost), and no callback is called any more, not even for frames that
+/// were received. So a user that must not hear of its link any more destroys it.
 /// its link any more destroys it, and does not put that off.
 class Link {
 public:
     struct Callbacks {
         std::function<void(Message const&)> message;
-        /// Once; the link is dead then, and may be destroyed within the call.
+        /// Called once; the link is dead then, and may be destroyed within the call.
         std::function<void(LinkEnd const&)> end;
         std::function<void(Liveness)> liveness = [](Liveness) {};
-        /// After `send` said full: below the low water mark again.
+        /// Called after `send` returned full, when the queue is below the low water mark again.
         std::function<void()> drained = [] {};
     };
 
     virtual ~Link() = default;
     virtual void on(Callbacks callbacks) = 0;
-    /// Queues a message made of these parts in a row. All that is queued in one turn of the loop
-    /// leaves in one system call. Nothing is refused: `full` asks the caller to wait for `drained`.
-    /// After the end it does nothing. Throws UsageError beyond the peer's frame limit (256 MiB).
+    /// Queues a message made of these parts in a row. All messages of one turn of the loop leave in
+    /// one system call. Nothing is refused: `full` asks the caller to wait for `drained`. Does
+    /// nothing after the end of the link. Throws UsageError beyond the peer's frame limit (256
+    /// MiB).
     virtual Flow send(std::uint8_t kind, std::uint16_t stream,
                       std::initializer_list<std::span<std::byte const>> parts) = 0;
-    /// Hands the kernel what is queued, as far as it takes it, instead of at the end of the turn: for
-    /// threads beside the loop's. Calls nothing back; a `drained` that is due comes later.
+    /// Gives the kernel what is queued, as far as it takes it, instead of at the end of the turn.
+    /// For other threads than the loop's. Calls nothing; a `drained` that is due comes later.
     virtual void flush() = 0;
-    /// `send` and `flush` in one, which does not wake the loop.
+    /// `send` and `flush` in one call, which does not wake the loop.
     virtual Flow send_now(std::uint8_t kind, std::uint16_t stream,
                           std::initializer_list<std::span<std::byte const>> parts) = 0;
-    /// Reads nothing until `resume`, so that the other end is soon full: for who passes on what it
-    /// reads. What was read along with the last message is kept. A link that is silent meanwhile
-    /// does not end of it as long as bytes wait.
+    /// Reads nothing until `resume`, so that the other end is soon full: for users that forward
+    /// what they read. What was read along with the last message is kept. Silence meanwhile does
+    /// not end the link while bytes wait to be read.
     virtual void pause() = 0;
     virtual void resume() = 0;
-    /// Sends what is queued and a farewell, then closes; `end` comes with cause `closed`. What takes
-    /// longer than `patience` is dropped.
+    /// Sends what is queued and a goodbye, then closes; `end` is called with cause `closed`. Drops
+    /// what takes longer than `patience`.
     virtual void close(Clock::duration patience = std::chrono::seconds(2)) = 0;
     virtual Identity const& peer() const = 0;
     virtual std::size_t queued() const = 0;
-    /// Both ends of the connection, as the kernel tells them: "10.0.0.3", empty for Unix sockets.
+    /// Addresses of both ends as the kernel has them: "10.0.0.3"; empty for Unix sockets.
     virtual std::string local_host() const = 0;
     virtual std::string peer_host() const = 0;
 };
@@ -115,13 +120,13 @@ public:
 struct Credentials {
     Secret secret;
     Identity self;
-    /// When dialling: the `origin` of who is meant; whoever else answers is refused. 0: anybody.
+    /// When dialling: the `origin` of the intended peer; any other peer is refused. 0: any.
     std::uint64_t expected_origin = 0;
 };
 
-/// Accepts peers that prove themselves: the same user on a Unix socket (SO_PEERCRED; its folder must
-/// be 0700), knowledge of the secret over TCP (TLS 1.3, external PSK). The rest is closed, counted,
-/// and reported at most once a second through log_warning.
+/// Accepts peers that prove themselves: on a Unix socket the same user (SO_PEERCRED; its folder
+/// must have mode 0700), over TCP the knowledge of the secret (TLS 1.3, external PSK). All others
+/// are closed, counted, and reported at most once a second by log_warning.
 class Listener {
 public:
     struct Options {
@@ -130,7 +135,7 @@ public:
     };
     using Accepted = std::function<void(std::unique_ptr<Link>)>;
 
-    /// Port 0 takes a free one. Throws SystemError naming the address.
+    /// Port 0 takes a free port. Throws SystemError naming the address.
     Listener(Loop& loop, Address const& address, Credentials credentials, Options options,
              Accepted accepted);
     Listener(Listener const&) = delete;
@@ -138,7 +143,7 @@ public:
     /// Removes a Unix socket's file.
     ~Listener();
 
-    /// As bound: with the real port.
+    /// The bound address, with the real port.
     Address const& address() const;
     std::size_t refused() const;
 
@@ -153,8 +158,8 @@ struct Dialled {
     std::string error;  ///< "tcp:10.0.0.3:4711: the other end does not know this job's secret"
 };
 
-/// Connects and authenticates, trying again while nobody listens yet (refused, no such file,
-/// unreachable), until `patience` is over. Wrong credentials are final. Destroying the handle gives
+/// Connects and authenticates. Tries again while nobody listens yet (refused, no such file,
+/// unreachable) until `patience` is over. Wrong credentials are final. Destroying the handle gives
 /// up without a call.
 [[nodiscard]] Loop::Handle dial(Loop& loop, Address const& address, Credentials const& credentials,
                                 LinkOptions const& options, Clock::duration patience,

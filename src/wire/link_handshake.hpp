@@ -13,23 +13,23 @@
 
 namespace sinew::wire {
 
-/// An authenticated channel and what was agreed on.
+/// An authenticated channel, and what was agreed on.
 struct HandshakeResult {
     std::shared_ptr<Channel> channel;
     Identity peer;
     std::uint64_t peer_limit = 0;
 };
 
-/// Why it came to nothing.
+/// Why a handshake failed.
 struct Refusal {
     std::string text;
-    bool final = false;  ///< the same would happen again
+    bool final = false;  ///< another attempt would fail, too
 };
 
-/// Exchanges hellos over a new channel within a time limit; says the outcome once. Destroying it
-/// closes the channel without a word.
+/// Exchanges hellos over a new channel within a time limit, and reports the outcome once. The
+/// destructor closes the channel without a call.
 ///
-/// The dialler speaks first; the acceptor answers with its hello, or says why not.
+/// The dialler speaks first; the acceptor answers by its hello, or by its reason for refusing.
 class LinkHandshake final : public ChannelUser, public std::enable_shared_from_this<LinkHandshake> {
 public:
     using Outcome = std::variant<HandshakeResult, Refusal>;
@@ -46,7 +46,7 @@ public:
     ~LinkHandshake();
     void start();
     Clock::time_point began() const { return began_; }
-    /// Nothing has come from the other end yet.
+    /// The other end has not sent anything yet.
     bool silent() const { return !heard_ && !(heard_ = channel_->heard()); }
 
     std::shared_ptr<void> keep() override { return shared_from_this(); }
@@ -56,7 +56,7 @@ public:
 private:
     void answer(Hello const& theirs);
     void refuse(std::string const& text);
-    /// Why the other end, which knows the secret, is refused all the same; empty: it is not.
+    /// Why the other end is refused although it knows the secret; empty: it is not.
     std::string objection(Hello const& theirs) const;
     void finish(Outcome outcome);
 
@@ -72,7 +72,7 @@ private:
     mutable bool heard_ = false;
 };
 
-/// The user's side of a channel that has been shaken.
+/// Makes the link of an authenticated channel.
 std::unique_ptr<Link> make_link(Loop& loop, HandshakeResult shaken, LinkOptions const& options);
 
 }  // namespace sinew::wire

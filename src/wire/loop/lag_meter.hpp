@@ -8,10 +8,10 @@
 
 namespace sinew::wire {
 
-/// The longest wait of the last second (up to two: it is kept by halves).
+/// The longest delay of the last second (up to two: it is kept in halves).
 class LagMeter {
 public:
-    /// A callback begins: until it ends, everybody else waits.
+    /// A callback begins: until it ends, all others wait.
     void begin(Clock::time_point now) {
         if (depth_++ == 0) began_ = now;
     }

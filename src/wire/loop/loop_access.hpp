@@ -7,14 +7,14 @@
 
 namespace sinew::wire {
 
-/// What a handle stands for. `cancel` ends it: no callback begins afterwards. Whoever runs a
-/// callback holds the body meanwhile, so that the callback may destroy its own handle.
+/// The object behind a handle. After `cancel`, no callback begins. Whoever runs a callback keeps
+/// the object alive, so that the callback may destroy its own handle.
 struct Loop::Handle::Body {
     virtual ~Body() = default;
     virtual void cancel() noexcept = 0;
 };
 
-/// Work that is worth collecting: done once when all that is ready has had its turn.
+/// Work that is done once, when all that is ready has had its turn.
 class TurnEnd {
 public:
     virtual void turn_ended() = 0;
@@ -23,7 +23,7 @@ protected:
     ~TurnEnd() = default;
 };
 
-/// What only the sources of this folder may do with a loop.
+/// Parts of a loop for the sources of this folder only.
 struct LoopAccess {
     static void at_turn_end(Loop& loop, std::shared_ptr<TurnEnd> work);
 };

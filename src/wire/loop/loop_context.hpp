@@ -7,7 +7,7 @@
 
 namespace sinew::wire {
 
-/// What all callbacks of one loop have in common.
+/// What all callbacks of one loop share.
 struct LoopContext {
     std::mutex* guard = nullptr;  ///< null: the loop is for one thread
     LagMeter lag;
@@ -18,8 +18,8 @@ struct LoopContext {
     }
 };
 
-/// While it lives, a callback runs: the guard is held, and the meter knows how long the callback
-/// keeps the others waiting. Waiting for the guard is part of that.
+/// Exists while a callback runs: holds the guard, and measures how long the callback delays the
+/// others, including its wait for the guard.
 class Watched {
 public:
     explicit Watched(LoopContext& here) : Watched(here, Clock::now()) {}

@@ -46,7 +46,7 @@ struct Loop::State {
     Poller poller;
     Timers timers;
     std::atomic<bool> stopped{false};
-    /// The one that drives is about to sleep, or does: `news` wakes it.
+    /// The driving thread sleeps, or is about to: `news` wakes it.
     std::atomic<bool> sleeps{false};
 
     std::mutex posted_mutex;
@@ -56,10 +56,10 @@ struct Loop::State {
     std::vector<std::shared_ptr<TurnEnd>> deferred, ending;
     bool in_turn = false, end_posted = false;
 
-    // Of who runs or drives.
+    // Of the thread that runs or drives:
     std::optional<SpinPolicy> own_policy;  ///< of `run`
     SpinPolicy* policy = nullptr;
-    Clock::time_point nothing_since = {};  ///< nothing was ready; zero: something is
+    Clock::time_point nothing_since = {};  ///< when nothing was ready; zero: something is
     std::function<bool()> const* done = nullptr;
     Clock::time_point deadline = Clock::time_point::max();
 };

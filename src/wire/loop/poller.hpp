@@ -16,8 +16,8 @@
 
 namespace sinew::wire {
 
-/// The descriptors that a loop watches: an epoll set, level-triggered. It takes one descriptor several
-/// times, and leaves it as it is (a terminal is shared with the user's shell).
+/// The descriptors that a loop watches: an epoll set, level-triggered. A descriptor may be added
+/// several times, and is not changed (a terminal is shared with the user's shell).
 class Poller {
 public:
     enum class Direction : std::uint8_t { read, write };
@@ -27,26 +27,25 @@ public:
     Poller(Poller const&) = delete;
     Poller& operator=(Poller const&) = delete;
 
-    /// Throws SystemError for what is no open descriptor.
+    /// Throws SystemError if it is not an open descriptor.
     std::shared_ptr<Watch> add(int fd, Direction direction, std::function<void()> work);
-    /// Finds out what is ready; false: nothing. Without the guard: what is watched may change
-    /// meanwhile.
+    /// Finds out what is ready; false: nothing. Without the guard: entries may change meanwhile.
     bool poll() { return ask(0); }
-    /// The same, but waits until something is, at most until `until`, and perhaps less: until
-    /// `interrupt`, or what was `until` of a wait before.
+    /// The same, but waits until something is ready, at most until `until`, and perhaps less: until
+    /// `interrupt`, or until the deadline of an earlier wait.
     bool wait(Clock::time_point until);
-    /// Any thread: ends the wait that is under way, or else the next one.
+    /// From any thread: ends the present wait, or else the next one.
     void interrupt();
-    /// Runs the callbacks of what `poll` or `wait` has found.
+    /// Calls the callbacks of what `poll` or `wait` has found.
     void dispatch();
-    /// Something is watched that the kernel does not poll (a file, /dev/null).
+    /// Some entries are not supported by epoll (a file, /dev/null).
     bool always_ready() const { return unpolled_.load() != 0; }
 
 private:
     struct Entry {
         std::vector<Watch*> watches;
         std::uint32_t events = 0;
-        std::uint32_t round = 0;  ///< which of the entries of this descriptor, over time
+        std::uint32_t round = 0;  ///< which of the entries that this descriptor has had
         bool polled = true;
     };
     bool ask(int patience);

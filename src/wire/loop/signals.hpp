@@ -11,17 +11,17 @@
 
 namespace sinew::wire {
 
-/// Calls `work` for each of these signals that this process gets, from a loop instead of a handler.
-/// Several of one kind may become one call.
+/// Calls `work` on a loop for each of these signals that this process gets. Several of one kind may
+/// become one call.
 ///
-/// The handler counts the signal and wakes every object of this class by an eventfd. One process has
-/// one disposition for each signal: the first object that wants it sets ours, the last one gives
-/// the former back.
+/// The handler counts the signal and wakes every object of this class by an eventfd. A process has
+/// one disposition for each signal: the first object that wants it sets ours, and the last one
+/// restores the former.
 class Signals final : public Loop::Handle::Body, public std::enable_shared_from_this<Signals> {
 public:
     explicit Signals(std::function<void(int)> work) : work_(std::move(work)) {}
     ~Signals() override { cancel(); }
-    /// Throws SystemError for what cannot be handled, and where too many objects are alive.
+    /// Throws SystemError for a signal that cannot be handled, and if too many objects exist.
     void start(Poller& poller, std::initializer_list<int> numbers);
     void cancel() noexcept override;
 

@@ -12,16 +12,16 @@ namespace sinew::wire {
 
 class Timer;
 
-/// The timers of one loop, by the time at which they are due. With the loop's guard held, but for
+/// The timers of one loop in the order in which they are due. With the loop's guard held, except
 /// `soonest`.
 class Timers {
 public:
     /// Whether it is due before all others.
     bool add(Timer& timer);
     void remove(Timer& timer) noexcept;
-    /// The first one that is due by `now`, taken out; null: there is none.
+    /// Takes out the first timer that is due by `now`; null: none is.
     std::shared_ptr<Timer> take_due(Clock::time_point now);
-    /// Any thread. The largest value there is: none is set.
+    /// From any thread. The largest value: no timer is set.
     Clock::time_point soonest() const { return soonest_.load(); }
 
 private:
@@ -31,7 +31,7 @@ private:
     std::atomic<Clock::time_point> soonest_{Clock::time_point::max()};
 };
 
-/// Calls `work` once, or again and again. One that is in `timers` is alive: its handle cancels it.
+/// Calls `work` once or repeatedly. Must be in `timers` while it is alive: its handle cancels it.
 class Timer final : public Loop::Handle::Body, public std::enable_shared_from_this<Timer> {
 public:
     /// `period` 0: once.

@@ -8,12 +8,13 @@
 
 namespace sinew::wire {
 
-/// Where somebody listens: "unix:/run/x/agent.sock", "tcp:10.0.0.3:4711", "tcp:[fd00::3]:4711".
+/// An address to listen on or dial: "unix:/run/x/agent.sock", "tcp:10.0.0.3:4711",
+/// "tcp:[fd00::3]:4711".
 struct Address {
     enum class Family : std::uint8_t { unix_socket, tcp };
     Family family = Family::unix_socket;
     std::string
-        host;  ///< path of a Unix socket; address (names are resolved when dialling) for TCP
+        host;  ///< path of a Unix socket; for TCP an address (names are resolved when dialling)
     std::uint16_t port = 0;
 
     static Address unix_socket(std::string path);
@@ -24,7 +25,7 @@ struct Address {
     friend bool operator==(Address const&, Address const&) = default;
 };
 
-/// One of this machine's addresses on an interface that is up.
+/// An address of this machine, on an interface that is up.
 struct Interface {
     std::string name;     ///< "eth0"
     std::string address;  ///< "10.0.0.3"
@@ -32,9 +33,9 @@ struct Interface {
     bool loopback = false;
 };
 
-/// IPv4 before IPv6, loopback last, virtual bridges (docker0, virbr0, ...) after real ones.
+/// IPv4 before IPv6, loopback last, virtual bridges (docker0, virbr0, ...) after real interfaces.
 std::vector<Interface> interfaces();
-/// The interface that has this address; an empty name when none has.
+/// The interface that has this address; with an empty name if none has.
 Interface interface_of(std::string const& address);
 
 }  // namespace sinew::wire

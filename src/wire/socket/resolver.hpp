@@ -11,14 +11,14 @@
 
 namespace sinew::wire {
 
-/// The addresses of a host, in the order in which they are to be tried; or why there are none.
+/// The addresses of a host in the order in which to try them; or why there are none.
 struct Resolved {
     std::vector<SocketAddress> addresses;
     std::string problem;
 };
 
-/// Asks for the TCP addresses of a host, on a thread of its own, as getaddrinfo may wait for seconds.
-/// `done` is called by the loop; never if the handle is destroyed before.
+/// Resolves a host for TCP on a thread of its own, as getaddrinfo may block for seconds. Calls
+/// `done` on the loop, unless the handle is destroyed before.
 Loop::Handle resolve(Loop& loop, std::string host, std::uint16_t port,
                      std::function<void(Resolved)> done);
 

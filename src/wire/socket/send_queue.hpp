@@ -11,7 +11,7 @@
 
 namespace sinew::wire {
 
-/// Bytes on their way out, in the order in which they came: small frames share a block.
+/// Bytes to be sent, in order. Small frames share a block.
 class SendQueue {
 public:
     void append(std::span<std::byte const> bytes) {
@@ -22,9 +22,9 @@ public:
         back_->end += bytes.size();
         size_ += bytes.size();
     }
-    /// The first blocks, as many as fit; returns how many.
+    /// The first blocks, as many as fit; returns their number.
     std::size_t gather(std::span<iovec> blocks) const;
-    /// The first bytes are gone.
+    /// The first bytes were sent.
     void consume(std::size_t bytes);
     void clear();
     std::size_t size() const { return size_; }
@@ -40,8 +40,8 @@ private:
     void drop_front();
 
     std::deque<Block> blocks_;
-    Block* back_ = nullptr;  ///< of them; null: there is none
-    Block spare_;            ///< one of the usual size, so that a lone message allocates nothing
+    Block* back_ = nullptr;  ///< of the blocks; null: there is none
+    Block spare_;            ///< of the usual size, so that a single message allocates nothing
     std::size_t size_ = 0;
 };
 

@@ -12,7 +12,7 @@
 
 namespace sinew::wire {
 
-/// An address as the kernel takes it.
+/// An address in the kernel's form.
 struct SocketAddress {
     sockaddr_storage storage{};
     socklen_t length = 0;
@@ -21,22 +21,22 @@ struct SocketAddress {
 
 /// Throws UsageError for a path that is too long.
 SocketAddress unix_address(std::string const& path);
-/// Without asking a name server; nothing when the host is a name.
+/// Does not ask a name server; nothing if the host is a name.
 std::optional<SocketAddress> numeric_address(Address const& address);
 
 /// Non-blocking, closed on exec. Throws SystemError.
 UniqueFd new_socket(int family);
-/// Bound and listening; a dead process's Unix socket is replaced. Throws SystemError, UsageError.
+/// Binds and listens; replaces a dead process's Unix socket. Throws SystemError, UsageError.
 UniqueFd listening_socket(Address const& address);
-/// The port that the kernel chose.
+/// The port that the kernel has chosen.
 std::uint16_t bound_port(int fd);
-/// Small messages at once, and hosts that are gone noticed within 11 s while nothing is under way;
-/// while something is, TcpAnswers tells. Nothing for Unix sockets.
+/// Sends small messages at once, and notices a host that is gone within 11 s while nothing is in
+/// flight; otherwise TcpAnswers does. No effect on Unix sockets.
 void set_tcp_options(int fd);
 
-/// Empty when this user's process is at the other end of this Unix socket, else what is wrong.
+/// Empty if a process of this user is at the other end of this Unix socket; else what is wrong.
 std::string check_peer_user(int fd);
-/// "10.0.0.3", or empty for Unix sockets.
+/// "10.0.0.3"; empty for Unix sockets.
 std::string local_host(int fd);
 std::string peer_host(int fd);
 

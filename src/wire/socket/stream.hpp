@@ -13,30 +13,31 @@
 
 namespace sinew::wire {
 
-/// How a read or write went; `bytes` were moved in any case.
+/// The outcome of a read or write; `bytes` were moved in any case.
 struct Moved {
     enum class Status : std::uint8_t {
         ok,
         again,   ///< the kernel has nothing to read, or no room
-        later,   ///< a handshake has to go on first: when something was read
+        later,   ///< a handshake must continue first, after a read
         end,     ///< the other end has closed
         failed,  ///< the connection is gone
-        denied,  ///< the two ends do not prove the same secret, or the bytes are no TLS
+        denied,  ///< the ends do not prove the same secret, or the bytes are not TLS
     };
     std::size_t bytes = 0;
     Status status = Status::ok;
 };
 
-/// Bytes both ways over one non-blocking socket. Nothing throws, nothing raises SIGPIPE.
+/// Bytes in both directions over one non-blocking socket. Never throws or raises SIGPIPE.
 class Stream {
 public:
     virtual ~Stream() = default;
-    /// Asks the kernel at most once.
+    /// Makes at most one system call.
     virtual Moved read(std::span<std::byte> room) = 0;
-    /// More can be read without the kernel, and so without its saying so.
+    /// More can be read without the kernel, which therefore does not announce it.
     virtual bool buffered() const = 0;
     virtual Moved write(std::span<iovec const> blocks) = 0;
-    /// Taken by `write`, but not by the kernel yet. `write` of nothing goes on with it.
+    /// Bytes that `write` has taken, and the kernel has not. `write` of nothing continues with
+    /// them.
     virtual std::size_t unsent() const = 0;
     virtual int fd() const = 0;
     /// Why it failed or was denied.

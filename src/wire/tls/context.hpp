@@ -11,8 +11,8 @@ namespace sinew::wire {
 
 enum class Role : std::uint8_t { dialler, acceptor };
 
-/// TLS 1.3 with a key from the job's secret instead of certificates: nobody else can complete a
-/// handshake, in either role.
+/// TLS 1.3 with a key derived from the job's secret instead of certificates: nobody else can
+/// complete a handshake, in either role.
 class TlsContext {
 public:
     TlsContext(Role role, Secret const& secret);
@@ -20,7 +20,7 @@ public:
     TlsContext(TlsContext const&) = delete;
     TlsContext& operator=(TlsContext const&) = delete;
 
-    /// The handshake happens within its reads and writes. May outlive the context.
+    /// The handshake happens within reads and writes. The stream may outlive the context.
     std::unique_ptr<Stream> make_stream(UniqueFd fd) const;
 
 private:

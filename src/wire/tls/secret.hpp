@@ -9,13 +9,13 @@
 
 namespace sinew::wire {
 
-/// The 256 bits that the members of a job share. Overwritten when it goes. Belongs into inherited
-/// descriptors and files of mode 0600; never into arguments, environments or logs.
+/// The 256 bits that the members of a job share. The destructor overwrites them. Pass it by
+/// inherited descriptors and files of mode 0600; never in arguments, environments or logs.
 class Secret {
 public:
     /// From the kernel's generator.
     static Secret random();
-    /// 64 hexadecimal digits. Throws UsageError, which does not repeat them.
+    /// From 64 hexadecimal digits. Throws UsageError, which does not repeat them.
     static Secret from_hex(std::string_view digits);
 
     Secret(Secret const&) = default;
@@ -23,8 +23,8 @@ public:
     ~Secret();
 
     std::string hex() const;
-    /// HMAC-SHA-256 of `label` under this secret: a key for one purpose ("wire psk", "data plane 3"),
-    /// from which this one cannot be found.
+    /// HMAC-SHA-256 of `label` under this secret: a key for one purpose ("wire psk", "data plane
+    /// 3"), from which this one cannot be computed.
     Secret derive(std::string_view label) const;
     std::span<std::byte const, 32> bytes() const { return bytes_; }
 
