@@ -15,7 +15,8 @@
 
 /// Waiting for several results at once: AsyncResult of a pool, Reply of a manager, Request of a
 /// communicator, in any mixture. These functions wait only: values, and what was thrown, come from
-/// get() and wait() of the results, as always. From any thread; requests as each may be used.
+/// get() and wait() of the results, as always. From any thread; requests as each may be used. A thread that
+/// still waits for a task or a call when the program ends gets Unavailable.
 namespace sinew {
 
 namespace detail {

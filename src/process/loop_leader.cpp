@@ -139,9 +139,14 @@ void LoopLeader::notify_all(std::condition_variable& changed) {
 bool LoopLeader::wait_for_any(Lock& lock, Clock::time_point deadline,
                               std::function<bool()> const& ready) {
     ++any_waiters_;
-    bool const found = wait(lock, any_, deadline, ready, Turn::at_once);
-    --any_waiters_;
-    return found;
+    try {
+        bool const found = wait(lock, any_, deadline, ready, Turn::at_once);
+        --any_waiters_;
+        return found;
+    } catch (...) {
+        --any_waiters_;
+        throw;
+    }
 }
 
 void LoopLeader::wake_all() {

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <mutex>
 #include <sinew/error.hpp>
 #include <sinew/wait.hpp>
 
 #include "src/base/waiting/polling_pause.hpp"
-#include "src/process/runtime.hpp"
+#include "src/process/rpc/messenger.hpp"
 
 namespace sinew::detail {
 namespace {
@@ -16,9 +15,9 @@ using Clock = std::chrono::steady_clock;
 constexpr auto between_polls = std::chrono::microseconds(100);
 
 bool wait_at_runtime(std::function<bool()> const& ready, WaitDeadline deadline) {
-    auto& runtime = process::Runtime::instance();
-    std::unique_lock lock(runtime.guard());
-    return runtime.loop_leader().wait_for_any(lock, deadline, ready);
+    auto& messenger = process::Messenger::instance();
+    auto lock = messenger.lock();
+    return messenger.wait_for_any(lock, deadline, ready);
 }
 
 }  // namespace

@@ -185,13 +185,27 @@ bool Messenger::wait(Lock& lock, std::condition_variable& changed, Clock::time_p
                      std::function<bool()> const& ready, LoopLeader::Turn turn) {
     if (ready()) return true;
     if (deadline == Clock::time_point::min()) return false;
-    flush_batches();
-    for (auto const& [peer, queue] : queues_)
-        queue->last = {};  // what follows the answer goes at once
+    flush_before_wait();
     bool const in_time = runtime_.loop_leader().wait(
         lock, changed, deadline, [&] { return ended_ || ready(); }, turn);
     if (ended_ && !ready()) refuse_at_end();
     return in_time;
+}
+
+bool Messenger::wait_for_any(Lock& lock, Clock::time_point deadline,
+                             std::function<bool()> const& ready) {
+    if (ready()) return true;
+    flush_before_wait();
+    bool const in_time =
+        runtime_.loop_leader().wait_for_any(lock, deadline, [&] { return ended_ || ready(); });
+    if (ended_ && !ready()) refuse_at_end();
+    return in_time;
+}
+
+void Messenger::flush_before_wait() {
+    flush_batches();
+    for (auto const& [peer, queue] : queues_)
+        queue->last = {};  // what follows the answer goes at once
 }
 
 void Messenger::on_loop(std::function<void()> const& work) {

@@ -83,6 +83,8 @@ public:
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready,
               LoopLeader::Turn turn = LoopLeader::Turn::at_once);
+    /// The same for a condition that any call of `LoopLeader::notify_all` may make true.
+    bool wait_for_any(Lock& lock, Clock::time_point deadline, std::function<bool()> const& ready);
     /// Wakes all waiters of `changed`.
     void notify_all(std::condition_variable& changed) {
         runtime_.loop_leader().notify_all(changed);
@@ -140,6 +142,7 @@ private:
     void deliver(std::shared_ptr<Peer> const& peer, Message const& message);
     void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
     void drained(std::shared_ptr<Peer> const& peer);
+    void flush_before_wait();
     void own_message(std::shared_ptr<Peer> const& peer, Message const& message);
     void end(std::function<void()> done);
     void answered();
