@@ -17,8 +17,10 @@
 #include <sinew/process.hpp>
 #include <sinew/queue.hpp>
 #include <sinew/shared.hpp>
+#include <sinew/wait.hpp>
 #include <string>
 #include <thread>
+#include <vector>
 
 namespace sinew {
 namespace {
@@ -47,6 +49,10 @@ Queue<int> queue_of_a_worker(int item) {
 struct Sum {
     int value = 0;
     int add(int more) { return value += more; }
+    int hang() {
+        pause_for_ever();
+        return 0;
+    }
 };
 
 PoolOptions quietly() {
@@ -142,6 +148,29 @@ TEST_F(StaticObjects, AManagerEndsWithTheProgram) {
                     statics.manager = std::make_unique<Manager>();
                     statics.object = std::make_unique<Object<Sum>>(statics.manager->create<Sum>());
                     statics.object->call<&Sum::add>(3);
+                }),
+                ExitedWithCode(0), "");
+}
+
+// Joined by a destructor that is called after the runtime's end.
+TEST_F(StaticObjects, AThreadThatWaitsForAnyOfSeveralEndsWithTheProgram) {
+    static struct Waiting {
+        ~Waiting() {
+            if (thread.joinable()) thread.join();
+        }
+        std::thread thread;
+    } waiting;
+    EXPECT_EXIT(leave_main_with([] {
+                    statics.manager = std::make_unique<Manager>();
+                    auto object = statics.manager->create<Sum>();
+                    waiting.thread = std::thread([object] {
+                        std::vector<Reply<int>> const replies{object.async<&Sum::hang>(),
+                                                              object.async<&Sum::add>(1)};
+                        try {
+                            wait_any(replies);
+                        } catch (Unavailable const&) {}  // unless the manager is lost before
+                    });
+                    std::this_thread::sleep_for(50ms);
                 }),
                 ExitedWithCode(0), "");
 }
