@@ -30,7 +30,7 @@
 #include <sinew/manager/object.hpp>
 #include <sinew/manager/persistence.hpp>
 #include <sinew/meta.hpp>
-#include <sinew/nodes.hpp>
+#include <sinew/node.hpp>
 #include <sinew/task/initializer.hpp>
 
 namespace sinew {

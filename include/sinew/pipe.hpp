@@ -37,13 +37,13 @@ public:
     T recv() { return decoded(*socket_->receive(never)); }
     /// Nothing: no whole message came in time.
     std::optional<T> recv_for(std::chrono::nanoseconds timeout) {
-        auto const message = socket_->receive(detail::pipe_deadline(timeout));
+        auto const message = socket_->receive(detail::deadline_after(timeout));
         if (!message) return std::nullopt;
         return decoded(*message);
     }
     /// Whether recv() would find something: a message, or the end of the pipe.
     bool poll(std::chrono::nanoseconds timeout = {}) {
-        return socket_->poll(detail::pipe_deadline(timeout));
+        return socket_->poll(detail::deadline_after(timeout));
     }
     void send_bytes(std::span<std::byte const> bytes) { socket_->send(bytes); }
     std::vector<std::byte> recv_bytes() { return *socket_->receive(never); }
@@ -58,7 +58,7 @@ public:
     }
 
 private:
-    static constexpr auto never = detail::PipeSocket::Deadline::max();
+    static constexpr auto never = detail::Deadline::max();
     static T decoded(std::vector<std::byte> const& message) {
         Reader reader(message);
         return decode<T>(reader);

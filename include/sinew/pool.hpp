@@ -9,6 +9,7 @@
 namespace sinew {
 
 class Communicator;
+class Nodes;
 namespace pool {
 class Master;
 }
@@ -34,11 +35,13 @@ public:
     /// Workers of this process, on this machine.
     explicit Pool(PoolOptions options = {});
     explicit Pool(Workers workers, PoolOptions options = {});
-    /// Workers on the nodes of a communicator, spread evenly, supervised by the first rank of each
-    /// node. Collective; rank 0 submits, the pools of the others only serve, and their destruction
-    /// waits until rank 0 has destroyed its own. Works under sinew run, mpirun and srun alike: no
-    /// worker is a rank. Rank 0's address and the secret of the connections to it are broadcast over
-    /// the communicator, which is not used afterwards. Hosts that vanish: docs/pool.md.
+    /// Workers on the nodes of a job, spread evenly. On ranks other than 0 the pool serves rank 0's:
+    /// it refuses tasks, and its destructor waits until rank 0 uses the nodes no more. A host that is
+    /// lost: docs/pool.md.
+    explicit Pool(Nodes const& nodes, PoolOptions options = {});
+    /// The same on the nodes of this communicator, for this pool alone. Collective. Works under
+    /// sinew run, mpirun and srun alike: no worker is a rank. Rank 0 broadcasts its address and the
+    /// secret of the connections to it; the communicator is not used afterwards.
     explicit Pool(Communicator& communicator, PoolOptions options = {});
     Pool(Pool const&) = delete;
     Pool& operator=(Pool const&) = delete;

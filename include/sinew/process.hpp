@@ -13,6 +13,7 @@
 #include <sinew/detail/call.hpp>
 #include <sinew/error.hpp>
 #include <sinew/meta.hpp>
+#include <sinew/node.hpp>
 
 namespace sinew {
 
@@ -31,8 +32,19 @@ struct ProcessOptions {
     std::chrono::nanoseconds grace = std::chrono::seconds(5);
     /// Until its task begins.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
-    /// What it is to have of this host. Default: what its function wants (see meta_of).
+    /// The resources of its host that are reserved for it. Default: those of its function (see
+    /// meta_of).
     Meta meta = {};
+    /// Where it runs: by default on this host, otherwise on a node of a job (see Nodes).
+    Node node = {};
+    /// Variables "NAME=value" added to its environment, or replaced.
+    std::vector<std::string> env = {};
+    /// Its working directory on that node; empty: that of the process that starts it, which is this
+    /// one, or the agent there.
+    std::string folder = {};
+    /// The file on that node, relative to `folder`, to which its standard output is appended; empty:
+    /// that of the process that starts it.
+    std::string out = {};
 };
 
 /// A function that runs in a process of its own: this program, started again (exec, never a mere fork).
@@ -72,9 +84,10 @@ public:
     /// exception unwinds the stack, and of a daemon, it waits for `grace` after terminate(), then kills.
     ~Process();
 
-    /// Returns when the process has begun its task. Throws StartFailed, SystemError (no more processes
-    /// or descriptors), UsageError (started before; no sinew::init; the host has less than its Meta
-    /// says), Unavailable (too few GPUs are free now).
+    /// Returns when the process has begun its task. Throws StartFailed (also for what another node
+    /// refuses), SystemError (no more processes or descriptors; no such folder), UsageError (started
+    /// before; no sinew::init; the host has less than its Meta says; an entry of `env` without "="),
+    /// Unavailable (too few GPUs are free now; its node is lost).
     void start();
     /// Calls the task here, in this process, with copies of the arguments.
     void run() const;
@@ -89,9 +102,9 @@ public:
 
     bool is_alive() const;
     /// Nothing before the end. 0: the task returned; 1: it threw, which is written to standard error;
-    /// n: it called std::exit(n); -n: signal n killed it.
+    /// n: it called std::exit(n); -n: signal n killed it; 255: it is lost with its host.
     std::optional<int> exitcode() const;
-    /// 0 before start().
+    /// On its node; 0 before start().
     pid_t pid() const;
     std::string const& name() const;
     /// Before start().

@@ -44,7 +44,7 @@ public:
     /// a bounded queue lives in gives no answer for some seconds more (it is stopped): whether the item
     /// will be in it is not known then.
     [[nodiscard]] bool put_for(T const& value, std::chrono::nanoseconds timeout) {
-        return put_until(value, detail::queue_deadline(timeout));
+        return put_until(value, detail::deadline_after(timeout));
     }
     [[nodiscard]] bool try_put(T const& value) { return put_until(value, at_once); }
 
@@ -56,7 +56,7 @@ public:
     }
     /// Nothing: none came in time, or the queue is closed and empty.
     std::optional<T> get_for(std::chrono::nanoseconds timeout) {
-        return get_until(detail::queue_deadline(timeout));
+        return get_until(detail::deadline_after(timeout));
     }
     /// From elsewhere than the queue's own process this takes a round trip; nothing, too, where that
     /// process gives no answer for some seconds (it is stopped).
@@ -69,7 +69,7 @@ public:
         return std::move(*reserved);
     }
     std::optional<Reserved<T>> reserve_for(std::chrono::nanoseconds timeout) {
-        return reserve_until(detail::queue_deadline(timeout));
+        return reserve_until(detail::deadline_after(timeout));
     }
 
     /// Items that no get() or reserve() has returned yet, and those taken and not acknowledged.
@@ -83,7 +83,7 @@ public:
     static Queue decode_from(Reader& reader) { return Queue(detail::find_queue(reader)); }
 
 private:
-    using Deadline = detail::QueueDeadline;
+    using Deadline = detail::Deadline;
     static constexpr Deadline never = Deadline::max(), at_once = Deadline::min();
 
     explicit Queue(std::shared_ptr<detail::QueueEnd> end) : end_(std::move(end)) {}

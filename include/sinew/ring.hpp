@@ -12,7 +12,7 @@
 #include <sinew/detail/ring_call.hpp>
 #include <sinew/error.hpp>
 #include <sinew/meta.hpp>
-#include <sinew/nodes.hpp>
+#include <sinew/node.hpp>
 #include <sinew/ring_member.hpp>
 
 namespace sinew {

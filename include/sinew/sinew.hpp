@@ -8,6 +8,7 @@
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/meta.hpp>
+#include <sinew/node.hpp>
 #include <sinew/nodes.hpp>
 #include <sinew/pipe.hpp>
 #include <sinew/pool.hpp>

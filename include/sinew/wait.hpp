@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <sinew/detail/deadline.hpp>
 #include <sinew/request.hpp>
 
 /// Waiting for several results at once: AsyncResult of a pool, Reply of a manager, Request of a
@@ -21,14 +22,10 @@ namespace sinew {
 
 namespace detail {
 
-using WaitDeadline = std::chrono::steady_clock::time_point;
-
-/// Overflow-safe: now + limit.
-WaitDeadline wait_deadline(std::chrono::nanoseconds limit);
 /// Until `ready`, or the deadline: false. `polled`: some of the results make progress only when they are
 /// asked; `others`: some do not. `ready` is called with the guard of the runtime held unless `polled`.
 bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool others,
-                      WaitDeadline deadline);
+                      Deadline deadline);
 [[noreturn]] void refuse_empty_wait();
 
 template <class W>
@@ -42,13 +39,13 @@ template <class W>
 inline constexpr bool is_polled = std::same_as<std::remove_cvref_t<W>, Request>;
 
 template <class R>
-bool wait_for_some(std::function<bool()> const& ready, WaitDeadline deadline) {
+bool wait_for_some(std::function<bool()> const& ready, Deadline deadline) {
     constexpr bool polled = is_polled<std::ranges::range_value_t<R>>;
     return wait_until_ready(ready, polled, !polled, deadline);
 }
 
 template <class R>
-bool wait_all_until(R& results, WaitDeadline deadline) {
+bool wait_all_until(R& results, Deadline deadline) {
     auto next = std::ranges::begin(results);
     auto const end = std::ranges::end(results);
     // Each is asked until it is ready, and not again.
@@ -61,7 +58,7 @@ bool wait_all_until(R& results, WaitDeadline deadline) {
 }
 
 template <class R>
-std::optional<std::size_t> wait_any_until(R& results, WaitDeadline deadline) {
+std::optional<std::size_t> wait_any_until(R& results, Deadline deadline) {
     if (std::ranges::empty(results)) refuse_empty_wait();
     std::size_t found = 0;
     auto const any = [&] {
@@ -81,36 +78,36 @@ std::optional<std::size_t> wait_any_until(R& results, WaitDeadline deadline) {
 /// Returns when all are ready. `limit`: false if they are not by then.
 template <detail::Waitables R>
 void wait_all(R&& results) {
-    detail::wait_all_until(results, detail::WaitDeadline::max());
+    detail::wait_all_until(results, detail::Deadline::max());
 }
 template <detail::Waitables R>
 [[nodiscard]] bool wait_all(std::chrono::nanoseconds limit, R&& results) {
-    return detail::wait_all_until(results, detail::wait_deadline(limit));
+    return detail::wait_all_until(results, detail::deadline_after(limit));
 }
 /// The same for results of several types: `wait_all(reply, task, request)`.
 template <detail::Waitable... W>
 requires(sizeof...(W) > 0) void wait_all(W&&... results) {
     detail::wait_until_ready([&] { return (results.ready() && ...); },
                              (detail::is_polled<W> || ...), (!detail::is_polled<W> || ...),
-                             detail::WaitDeadline::max());
+                             detail::Deadline::max());
 }
 template <detail::Waitable... W>
 requires(sizeof...(W) > 0)
     [[nodiscard]] bool wait_all(std::chrono::nanoseconds limit, W&&... results) {
     return detail::wait_until_ready([&] { return (results.ready() && ...); },
                                     (detail::is_polled<W> || ...), (!detail::is_polled<W> || ...),
-                                    detail::wait_deadline(limit));
+                                    detail::deadline_after(limit));
 }
 
 /// The place of one that is ready, the first of several. Throws UsageError where there are none.
 /// `limit`: nothing if none is by then.
 template <detail::Waitables R>
 std::size_t wait_any(R&& results) {
-    return *detail::wait_any_until(results, detail::WaitDeadline::max());
+    return *detail::wait_any_until(results, detail::Deadline::max());
 }
 template <detail::Waitables R>
 [[nodiscard]] std::optional<std::size_t> wait_any(std::chrono::nanoseconds limit, R&& results) {
-    return detail::wait_any_until(results, detail::wait_deadline(limit));
+    return detail::wait_any_until(results, detail::deadline_after(limit));
 }
 template <detail::Waitable... W>
 requires(sizeof...(W) > 1) std::size_t wait_any(W&&... results) {
@@ -124,7 +121,7 @@ requires(sizeof...(W) > 1) std::size_t wait_any(W&&... results) {
             found = 0;
             return (is(results.ready()) || ...);
         },
-        (detail::is_polled<W> || ...), (!detail::is_polled<W> || ...), detail::WaitDeadline::max());
+        (detail::is_polled<W> || ...), (!detail::is_polled<W> || ...), detail::Deadline::max());
     return found;
 }
 
@@ -175,7 +172,7 @@ private:
             return false;
         };
         detail::wait_until_ready(any, detail::is_polled<Value>, !detail::is_polled<Value>,
-                                 detail::WaitDeadline::max());
+                                 detail::Deadline::max());
         found_ = waiting_[place];
         waiting_.erase(waiting_.begin() + static_cast<std::ptrdiff_t>(place));
     }

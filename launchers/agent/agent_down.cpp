@@ -51,7 +51,7 @@ void Agent::on_attach(int child, std::int32_t node, std::span<std::byte const> b
     perform(fences_.more_below(child, more));
     if (node == child) {
         std::int32_t const to = child;
-        below.link->send(static_cast<std::uint8_t>(Kind::attached), 0, {head_bytes(to)});
+        below.link->send(static_cast<std::uint8_t>(Kind::attached), 0, {bytes_of(to)});
     }
     if (attach.again) send_up(Kind::attach, node, {body});
 }
@@ -124,7 +124,7 @@ void Agent::perform(FenceNode::Actions actions) {
             for (int const child : down->children)
                 if (auto const found = children_.find(child); found != children_.end())
                     found->second.link->send(static_cast<std::uint8_t>(Kind::fence_down), 0,
-                                             {head_bytes(to), bytes});
+                                             {bytes_of(to), bytes});
         } else if (auto const* done = std::get_if<FenceNode::Done>(&action)) {
             if (job_) job_->fence_done(done->key, done->parts);
         } else if (auto const* failed = std::get_if<FenceNode::Failed>(&action)) {

@@ -93,7 +93,7 @@ void Agent::say_hello(int unreachable) {
     auto words = hello(*first_link_);
     words.unreachable = unreachable;
     first_link_->send(static_cast<std::uint8_t>(Kind::hello), 0,
-                      {head_bytes(node), bytes_of(encode(words))});
+                      {bytes_of(node), bytes_of(encode(words))});
 }
 
 void Agent::on_placement(Placement const& placement) {
@@ -127,7 +127,7 @@ void Agent::attach(std::unique_ptr<wire::Link> link) {
 void Agent::on_attached() {
     if (!first_link_) return;
     std::int32_t const node = config_.node;
-    first_link_->send(static_cast<std::uint8_t>(Kind::here), 0, {head_bytes(node)});
+    first_link_->send(static_cast<std::uint8_t>(Kind::here), 0, {bytes_of(node)});
     first_link_->close();
 }
 
@@ -144,7 +144,7 @@ void Agent::on_parent_lost(wire::LinkEnd const& end) {
 
 void Agent::send_up(Kind kind, std::int32_t node,
                     std::initializer_list<std::span<std::byte const>> parts) {
-    std::string whole(text_of(head_bytes(node)));
+    std::string whole(text_of(bytes_of(node)));
     for (auto const part : parts) whole += text_of(part);
     if (parent_) parent_->send(static_cast<std::uint8_t>(kind), 0, {bytes_of(whole)});
     else waiting_.push_back({kind, std::move(whole)});

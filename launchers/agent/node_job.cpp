@@ -185,11 +185,11 @@ void NodeJob::serve_mpi(MpiNeeds needs) {
             .fence = [this](auto const& key, Bytes bytes) { uplink_.fence(key, std::move(bytes)); },
             .modex =
                 [this](auto const& head, auto const& bytes) {
-                    uplink_.up(Kind::modex, {head_bytes(head), bytes});
+                    uplink_.up(Kind::modex, {bytes_of(head), bytes});
                 },
             .modex_reply =
                 [this](auto const& head, auto const& bytes) {
-                    uplink_.up(Kind::modex_reply, {head_bytes(head), bytes});
+                    uplink_.up(Kind::modex_reply, {bytes_of(head), bytes});
                 },
             .abort =
                 [this](auto const& what) { uplink_.up(Kind::abort, {bytes_of(encode(what))}); },

@@ -17,7 +17,7 @@ void NodeJob::on_output(int rank, int stream, LineAssembler::Piece piece) {
                           .starts_line = piece.starts_line,
                           .ends_line = piece.ends_line,
                           .unused = 0};
-    uplink_.up(Kind::output, {head_bytes(head), bytes_of(piece.bytes)});
+    uplink_.up(Kind::output, {bytes_of(head), bytes_of(piece.bytes)});
     under_way_ += static_cast<std::int64_t>(piece.bytes.size());
     set_reading();
 }
@@ -72,7 +72,7 @@ void NodeJob::on_consumed(int rank, std::size_t bytes) {
     if (slowest <= input_credited_) return;
     std::int64_t const fresh = slowest - input_credited_;
     input_credited_ = slowest;
-    uplink_.up(Kind::input_credit, {head_bytes(fresh)});
+    uplink_.up(Kind::input_credit, {bytes_of(fresh)});
 }
 
 void NodeJob::input(std::string_view bytes) {
@@ -88,7 +88,7 @@ void NodeJob::input(std::string_view bytes) {
             local->input(std::string(bytes));
         }
     auto const size = static_cast<std::int64_t>(bytes.size());
-    if (!anybody && size > 0) uplink_.up(Kind::input_credit, {head_bytes(size)});
+    if (!anybody && size > 0) uplink_.up(Kind::input_credit, {bytes_of(size)});
 }
 
 void NodeJob::signal(int number) {

@@ -33,14 +33,14 @@ void JobRun::on_signal(int number) {
             return interrupt(number);
         case SIGTSTP: {
             std::int32_t const stop = SIGTSTP;
-            root_->send(everyone, Kind::signal, {head_bytes(stop)});
+            root_->send(everyone, Kind::signal, {bytes_of(stop)});
             // Once the message is out, as the shell expects of whom it has stopped.
             timers_.push_back(loop_.after(std::chrono::milliseconds(50), [] { ::raise(SIGSTOP); }));
             return;
         }
         default: {
             std::int32_t const forwarded = number;
-            root_->send(everyone, Kind::signal, {head_bytes(forwarded)});
+            root_->send(everyone, Kind::signal, {bytes_of(forwarded)});
         }
     }
 }
@@ -204,7 +204,7 @@ void JobRun::watch_reader() {
         if (writer_.idle() || writer_.written() != before) return watch_reader();
         output_unread_ = true;
         for (auto const& [node, bytes] : unwritten_)
-            root_->send(node, Kind::credit, {head_bytes(bytes)});
+            root_->send(node, Kind::credit, {bytes_of(bytes)});
         if (phase_ == Phase::finishing) finish_step();
     });
 }

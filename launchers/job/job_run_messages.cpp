@@ -55,7 +55,7 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
 void JobRun::on_output(int node, std::span<std::byte const> body) {
     auto const head = take_head<OutputHead>(body);
     auto const bytes = static_cast<std::int64_t>(body.size());
-    if (output_unread_) return root_->send(node, Kind::credit, {head_bytes(bytes)});
+    if (output_unread_) return root_->send(node, Kind::credit, {bytes_of(bytes)});
     unwritten_[node] += bytes;
     printer_.print(head.rank, node_name(node),
                    head.stream == 2 ? OutputStream::err : OutputStream::out,
@@ -91,7 +91,7 @@ void JobRun::write(std::vector<OutputWrite> writes, AllWritten written) {
 void JobRun::on_written(int node, std::int64_t bytes, WriteFailure const& failure) {
     if (output_unread_) return;  // it has its credit
     unwritten_[node] -= bytes;
-    root_->send(node, Kind::credit, {head_bytes(bytes)});
+    root_->send(node, Kind::credit, {bytes_of(bytes)});
     output_failed(failure);
 }
 
@@ -145,10 +145,10 @@ void JobRun::on_leaving(int node) {
 
 void JobRun::on_modex(int node, Kind kind, std::span<std::byte const> body) {
     auto head = take_head<ModexHead>(body);
-    if (kind == Kind::modex_reply) return root_->send(head.from, kind, {head_bytes(head), body});
+    if (kind == Kind::modex_reply) return root_->send(head.from, kind, {bytes_of(head), body});
     if (head.rank < 0 || head.rank >= map_.size()) return;
     head.from = node;
-    root_->send(agent_of_node_[map_.ranks[head.rank].node], kind, {head_bytes(head), body});
+    root_->send(agent_of_node_[map_.ranks[head.rank].node], kind, {bytes_of(head), body});
 }
 
 // ---- standard input -----------------------------------------------------------------------------

@@ -15,27 +15,6 @@
 namespace sinew::launch {
 namespace {
 
-constexpr char digits[] = "0123456789abcdef";
-
-std::string to_hex(Bytes const& bytes) {
-    std::string hex;
-    for (auto const byte : bytes) {
-        hex += digits[std::to_integer<int>(byte) >> 4];
-        hex += digits[std::to_integer<int>(byte) & 15];
-    }
-    return hex;
-}
-
-Bytes from_hex(std::string_view hex) {
-    auto const value = [](char digit) {
-        return static_cast<int>(std::find(digits, digits + 16, digit) - digits) & 15;
-    };
-    Bytes bytes;
-    for (std::size_t i = 0; i + 1 < hex.size(); i += 2)
-        bytes.push_back(static_cast<std::byte>(value(hex[i]) * 16 + value(hex[i + 1])));
-    return bytes;
-}
-
 // FNV-1a: all nodes must find the same number for the same group of ranks.
 std::uint64_t group_of(std::vector<int> const& ranks) {
     std::uint64_t hash = 14695981039346656037U;
@@ -141,8 +120,10 @@ PmixServer::Upcalls MpiService::upcalls() {
 void MpiService::ask_name(std::string verb, std::string key, Bytes const& value,
                           PmixServer::Reply reply) {
     names_.emplace(++requests_, std::move(reply));
-    outward_.name(
-        {.id = requests_, .verb = std::move(verb), .key = std::move(key), .value = to_hex(value)});
+    outward_.name({.id = requests_,
+                   .verb = std::move(verb),
+                   .key = std::move(key),
+                   .value = std::string(text_of(value))});
 }
 
 FenceKey MpiService::next_key(FenceKey::Kind kind, std::vector<int> const& ranks) {
@@ -298,7 +279,8 @@ void MpiService::name_arrived(NameReply const& reply) {
     if (found == names_.end()) return;
     auto const answer = std::move(found->second);
     names_.erase(found);
-    answer(reply.ok, from_hex(reply.value));
+    auto const value = bytes_of(reply.value);
+    answer(reply.ok, Bytes(value.begin(), value.end()));
 }
 
 }  // namespace sinew::launch

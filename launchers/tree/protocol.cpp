@@ -82,13 +82,11 @@ AgentConfig parse_config(std::string_view line) {
 
 template <class T>
 T take_head(std::span<std::byte const>& bytes) {
-    T head;
-    if (bytes.size() < sizeof head)
-        throw UsageError(text("a message of ", bytes.size(), " bytes where at least ", sizeof head,
+    auto const head = take_value<T>(bytes);
+    if (!head)
+        throw UsageError(text("a message of ", bytes.size(), " bytes where at least ", sizeof(T),
                               " were expected. Are all agents of the same version of sinew?"));
-    std::memcpy(&head, bytes.data(), sizeof head);
-    bytes = bytes.subspan(sizeof head);
-    return head;
+    return *head;
 }
 
 #define SINEW_MESSAGE(T)                      \

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launchers/common/job.hpp"
+#include "src/base/bytes.hpp"
 #include "src/wire/tls/secret.hpp"
 
 // What `sinew run` (the root) and the agents say to each other, over wire links. Every message
@@ -154,7 +155,7 @@ struct NameRequest {
     std::uint64_t id = 0;
     std::string verb;  ///< publish, lookup, unpublish
     std::string key;
-    std::string value;  ///< hex
+    std::string value;  ///< any bytes
 };
 
 struct NameReply {
@@ -187,21 +188,9 @@ T decode(std::string_view bytes);
 std::string config_line(AgentConfig const& config);
 AgentConfig parse_config(std::string_view line);
 
-/// The bytes of a plain head (as it lies in memory: agents of one job are of one architecture, which
-/// the hello's version checks).
-template <class T>
-std::span<std::byte const> head_bytes(T const& head) {
-    return std::as_bytes(std::span(&head, 1));
-}
-/// Takes a head off the front. Throws UsageError when there is not enough.
+/// Takes a head off the front, as it lies in memory: agents of one job are of one architecture, which
+/// the hello's version checks. Throws UsageError if there are too few bytes.
 template <class T>
 T take_head(std::span<std::byte const>& bytes);
-
-inline std::span<std::byte const> bytes_of(std::string_view text) {
-    return std::as_bytes(std::span(text.data(), text.size()));
-}
-inline std::string_view text_of(std::span<std::byte const> bytes) {
-    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
-}
 
 }  // namespace sinew::launch

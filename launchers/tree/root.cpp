@@ -91,7 +91,7 @@ void Root::on_hello(int node, std::span<std::byte const> body) {
     }
     std::int32_t const to = node;
     link->send(static_cast<std::uint8_t>(Kind::place), 0,
-               {head_bytes(to), bytes_of(encode(placement))});
+               {bytes_of(to), bytes_of(encode(placement))});
     if (!placement.refused.empty()) return link->close();
     if (placement.parent != root_node) return;  // until it is there
     children_[node] = std::move(link);
@@ -164,14 +164,14 @@ void Root::on_gone(int node, std::string const& why) {
 
 void Root::send(int to, Kind kind, std::initializer_list<std::span<std::byte const>> parts) {
     std::int32_t const head = to;
-    std::string whole(text_of(head_bytes(head)));
+    std::string whole(text_of(bytes_of(head)));
     for (auto const part : parts) whole += text_of(part);
     auto const number = static_cast<std::uint8_t>(kind);
     // Those on their way to another parent hear it when they are back.
     for (auto& [orphan, state] : orphans_)
         if (std::int32_t const node = orphan; to == everyone || to == node)
             state.waiting.emplace_back(
-                number, std::string(text_of(head_bytes(node))) + whole.substr(sizeof node));
+                number, std::string(text_of(bytes_of(node))) + whole.substr(sizeof node));
     if (orphans_.contains(to)) return;
     if (to == everyone) {
         for (auto const& [node, link] : children_) link->send(number, 0, {bytes_of(whole)});
@@ -198,7 +198,7 @@ void Root::perform(FenceNode::Actions const& actions) {
             for (int const child : down->children)
                 if (auto const found = children_.find(child); found != children_.end())
                     found->second->send(static_cast<std::uint8_t>(Kind::fence_down), 0,
-                                        {head_bytes(to), bytes});
+                                        {bytes_of(to), bytes});
         }
 }
 

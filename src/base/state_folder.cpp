@@ -14,6 +14,7 @@
 #include <sinew/error.hpp>
 #include <sinew/task/codec.hpp>
 
+#include "src/base/bytes.hpp"
 #include "src/base/sha256.hpp"
 #include "src/base/text.hpp"
 
@@ -126,7 +127,7 @@ void StateFolder::write(std::string const& name,
         ::openat(folder_.get(), draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
     if (!file) fail(what, errno);
     try {
-        write_all(file.get(), std::as_bytes(std::span(&head, 1)), what);
+        write_all(file.get(), bytes_of(head), what);
         for (auto const part : parts) write_all(file.get(), part, what);
         if (::fsync(file.get()) != 0) fail(what, errno);
         if (::renameat(folder_.get(), draft.c_str(), folder_.get(), name.c_str()) != 0)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/detail/deadline.hpp>
 #include <sinew/request.hpp>
 
 #include <exception>
@@ -43,7 +44,7 @@ bool Request::ready() {
 
 bool Request::wait_for(std::chrono::nanoseconds limit) {
     if (!operation_) return true;
-    if (!operation_->engine().wait(*operation_, detail::Operation::after(limit))) return false;
+    if (!operation_->engine().wait(*operation_, detail::deadline_after(limit))) return false;
     std::exchange(operation_, nullptr)->take_result();
     return true;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <atomic>
 #include <csignal>
+#include <sinew/detail/deadline.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/process.hpp>
 #include <sinew/task/encoding.hpp>
@@ -10,7 +11,7 @@
 #include "src/manager/manager_main.hpp"
 #include "src/manager/manager_state.hpp"
 #include "src/manager/restart/start_message.hpp"
-#include "src/nodes/place.hpp"
+#include "src/process/child/remote_host.hpp"
 #include "src/task/demangle.hpp"
 
 namespace sinew {
@@ -25,11 +26,6 @@ constexpr auto patience_after_kill = std::chrono::seconds(10);
 std::string next_name() {
     static std::atomic<int> count{0};
     return text("Manager-", ++count);
-}
-
-Clock::time_point after(std::chrono::nanoseconds timeout) {
-    auto const now = Clock::now();
-    return timeout > Clock::time_point::max() - now ? Clock::time_point::max() : now + timeout;
 }
 
 }  // namespace
@@ -55,7 +51,8 @@ void Manager::State::start() {
 // Those of the folder are made in the first process.
 void Manager::State::wait_for_objects(Lock& lock) {
     try {
-        supervisor->wait_for_place(lock, std::nullopt, after(options.start_timeout));
+        supervisor->wait_for_place(lock, std::nullopt,
+                                   detail::deadline_after(options.start_timeout));
     } catch (ObjectLost const& error) {
         throw StartFailed(error.what());
     }
@@ -97,13 +94,13 @@ void Manager::State::launch() {
         order.guest_memory = options.guest_memory;
     }
     if (supervisor) order.line = supervisor->line_to_start();
-    child = nodes::start_child(options.node, {.role = "manager",
-                                              .name = options.name,
-                                              .message = order.encode(),
-                                              .cpus = {},
-                                              .env = {},
-                                              .meta = options.meta,
-                                              .watched = false});
+    child = process::start_child(options.node, {.role = "manager",
+                                                .name = options.name,
+                                                .message = order.encode(),
+                                                .cpus = {},
+                                                .env = {},
+                                                .meta = options.meta,
+                                                .watched = false});
     pid = child->pid();
     address.reset();
     ended.reset();
@@ -133,8 +130,8 @@ void Manager::State::listen() {
 }
 
 void Manager::State::wait_for_ready(Lock& lock) {
-    bool const in_time =
-        changed.wait_until(lock, after(options.start_timeout), [this] { return address || ended; });
+    bool const in_time = changed.wait_until(lock, detail::deadline_after(options.start_timeout),
+                                            [this] { return address || ended; });
     if (address) return;
     auto const log = [this] {
         return ended && !ended->log.empty() ? ". It wrote:\n" + ended->log
@@ -162,7 +159,7 @@ void Manager::State::end() noexcept {
     if (!ended) {
         child->control().send(manager::manager_shutdown, 0, {});
         child->control().flush();
-        if (!changed.wait_until(lock, after(options.grace), over)) {
+        if (!changed.wait_until(lock, detail::deadline_after(options.grace), over)) {
             child->signal(SIGKILL);
             changed.wait_for(lock, patience_after_kill, over);
         }
@@ -173,7 +170,7 @@ void Manager::State::end() noexcept {
 // Where it is at present, or will be when it has been started anew.
 std::shared_ptr<manager::Connection> Manager::State::current(Lock& lock) {
     if (!supervisor) return connection;
-    auto const deadline = after(options.start_timeout);
+    auto const deadline = detail::deadline_after(options.start_timeout);
     auto const now = connection;
     bool const lost = now->is_lost() && now->line();
     supervisor->wait_for_place(lock, lost ? std::optional(now->line()->incarnation) : std::nullopt,
@@ -251,14 +248,14 @@ std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char c
     auto& registry = state_->registry;
     Lock lock(registry.messenger().guard());
     auto const connection = state_->current(lock);
-    auto const asked = connection->ask(lock, manager::Op::lookup, 0, manager::bytes_of(name));
+    auto const asked = connection->ask(lock, manager::Op::lookup, 0, bytes_of(name));
     lock.unlock();
     asked->wait_until(process::never);
     auto reader = asked->result();
     auto const bytes = reader.take(reader.left());
     lock.lock();
-    if (manager::text_of(bytes) != type) {
-        auto const is = std::string(manager::text_of(bytes));
+    if (text_of(bytes) != type) {
+        auto const is = std::string(text_of(bytes));
         throw UsageError(text("the object published as ", name, " in ", state_->options.name,
                               " is a ", detail::demangle(is.c_str()), ", not a ",
                               detail::demangle(type), ". Look it up as what it is"));

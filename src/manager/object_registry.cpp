@@ -147,8 +147,7 @@ ManagerPlace ObjectRegistry::place_after(Lock& lock, Incarnation const& lost,
     constexpr std::size_t most_questions = 1000;
     auto const supervisor = connection(lost.supervisor, most_questions);
     std::uint64_t const incarnation = lost.incarnation;
-    auto const asked =
-        supervisor->ask(lock, Op::where, lost.lineage, process::bytes_of(incarnation));
+    auto const asked = supervisor->ask(lock, Op::where, lost.lineage, bytes_of(incarnation));
     lock.unlock();
     bool const in_time = asked->wait_until(deadline);
     if (!in_time)

@@ -5,6 +5,7 @@
 #include <span>
 #include <string_view>
 
+#include "src/base/bytes.hpp"
 #include "src/process/rpc/message.hpp"
 
 namespace sinew::manager {
@@ -95,12 +96,5 @@ struct RemakeHead {
 inline constexpr std::uint32_t gives_object = 1;
 
 process::MessageHeader head(Op op, std::uint64_t id, std::uint64_t number);
-
-inline std::span<std::byte const> bytes_of(std::string_view text) {
-    return std::as_bytes(std::span(text.data(), text.size()));
-}
-inline std::string_view text_of(std::span<std::byte const> bytes) {
-    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
-}
 
 }  // namespace sinew::manager

@@ -11,31 +11,34 @@
 namespace sinew::nodes {
 
 Agent::Agent(process::Runtime& runtime, std::unique_ptr<wire::Link> link, Setup setup)
-    : runtime_(runtime), link_(std::move(link)), setup_(std::move(setup)) {}
+    : runtime_(runtime), sender_(std::move(link)), setup_(std::move(setup)) {}
 
 Agent::~Agent() = default;
 
 void Agent::begin() {
-    link_->on({.message =
-                   [this](wire::Message const& message) {
-                       auto const self = shared_from_this();
-                       on_message(message);
-                   },
-               .end =
-                   [this](wire::LinkEnd const& end) {
-                       auto const self = shared_from_this();
-                       on_link_end(end.text);
-                   },
-               .drained =
-                   [this] {
-                       auto const self = shared_from_this();
-                       full_ = false;
-                       hold_where_full();
-                   }});
+    sender_.link()->on({.message =
+                            [this](wire::Message const& message) {
+                                auto const self = shared_from_this();
+                                on_message(message);
+                            },
+                        .end =
+                            [this](wire::LinkEnd const& end) {
+                                auto const self = shared_from_this();
+                                on_link_end(end.text);
+                            },
+                        .drained =
+                            [this] {
+                                auto const self = shared_from_this();
+                                sender_.drained();
+                                for (auto& [number, kept] : children_)
+                                    pause_or_resume(number, kept);
+                            }});
+    // The first lease: rank 0 counts it from when it reads the first `renew`.
     lease_until_ = process::lease_clock_ns() + std::chrono::nanoseconds(lease).count();
     renewing_ = runtime_.loop().every(renewal, [this] {
         auto const self = shared_from_this();
-        send(MessageKind::renew, {0, static_cast<std::uint64_t>(process::lease_clock_ns())});
+        sender_.send(MessageKind::renew,
+                     {0, static_cast<std::uint64_t>(process::lease_clock_ns())});
     });
 }
 
@@ -46,50 +49,45 @@ void Agent::leave() {
 
 void Agent::wait_until_over() {
     std::unique_lock lock(runtime_.guard());
-    changed_.wait(lock, [this] { return over_; });
-}
-
-// False: the link has enough now.
-bool Agent::send(MessageKind word, Head head, std::span<std::byte const> bytes) {
-    if (!link_) return true;
-    auto const flow = link_->send(static_cast<std::uint8_t>(word), 0, {bytes_of(head), bytes});
-    full_ = full_ || flow == wire::Flow::full;
-    return flow != wire::Flow::full;
+    changed_.wait(lock, [this] { return over_ || runtime_.over(); });
 }
 
 void Agent::on_message(wire::Message const& message) {
-    auto const word = static_cast<MessageKind>(message.kind);
+    auto const kind = static_cast<MessageKind>(message.kind);
     auto body = message.payload;
-    auto const head = take_head(body);
-    if (!head || word < MessageKind::start || word > MessageKind::over)
+    auto const head = take_value<Head>(body);
+    if (!head || kind < MessageKind::start || kind > MessageKind::over)
         return on_link_end(text("a message of kind ", +message.kind, " that makes no sense"));
-    if (word == MessageKind::granted) return grant(static_cast<std::int64_t>(head->number));
-    if (word == MessageKind::start) return start(head->child, body);
-    if (word == MessageKind::over) {
+    if (kind == MessageKind::granted) return grant(static_cast<std::int64_t>(head->number));
+    if (kind == MessageKind::start) return start(head->child, body);
+    if (kind == MessageKind::over) {
         told_over_ = true;
         return on_link_end("");
     }
-    on_word(word, *head, body);
+    on_child_message(kind, *head, body);
 }
 
-void Agent::on_word(MessageKind word, Head const& head, std::span<std::byte const> body) {
+void Agent::on_child_message(MessageKind kind, Head const& head, std::span<std::byte const> body) {
     auto const found = children_.find(head.child);
     if (found == children_.end()) return;  // it has ended meanwhile
-    auto& [child, held, waits] = found->second;
-    auto const kind = static_cast<std::uint8_t>(head.number);
-    switch (word) {
-        case MessageKind::tell:
-            child->control().send(kind, 0, {body});
-            return child->control().flush();
-        case MessageKind::tell_bulk:
-            child->bulk().send(kind, 0, {body});
+    auto& kept = found->second;
+    auto& child = *kept.child;
+    auto const number = static_cast<std::uint8_t>(head.number);
+    switch (kind) {
+        case MessageKind::to_control:
+            child.control().send(number, 0, {body});
+            return child.control().flush();
+        case MessageKind::to_bulk:
+            kept.to_acknowledge += body.size();
+            if (child.bulk().send(number, 0, {body}) != wire::Flow::full) acknowledge(head.child);
             return;
         case MessageKind::signal:
-            return child->signal(static_cast<int>(head.number));
+            return child.signal(static_cast<int>(head.number));
         case MessageKind::hold:
-            held = head.number != 0;
-            return hold_where_full();
+            kept.held = head.number != 0;
+            return pause_or_resume(head.child, kept);
         case MessageKind::drop:
+            sender_.forget(head.child);
             children_.erase(found);  // kills it
             return;
         default:
@@ -98,23 +96,23 @@ void Agent::on_word(MessageKind word, Head const& head, std::span<std::byte cons
 }
 
 void Agent::start(std::uint64_t number, std::span<std::byte const> body) {
-    if (children_.contains(number)) return;
+    if (!sender_.link() || children_.contains(number)) return;
     try {
         auto spec = decode_start(body);
         spec.cpus = setup_.cpus;
         spec.session = setup_.session;
-        spec.network = link_->local_host();  // none where all ranks are on one host
+        spec.network = sender_.link()->local_host();  // none where all ranks are on one host
         spec.lease_until = lease_until_;
         auto child = process::start_child(spec);
         auto const pid = static_cast<std::uint64_t>(child->pid());
         children_[number].child = std::move(child);
-        send(MessageKind::started, {number, pid});
+        sender_.send(MessageKind::started, {number, pid});
         listen_to(number);
     } catch (Error const& problem) {
         process::ChildEnd end;
         end.code = 127;
         end.fate = text("could not be started (", problem.what(), ")");
-        send(MessageKind::ended, {number, 0}, encode_end(end));
+        sender_.send(MessageKind::ended, {number, 0}, {encode_ending({.end = end})});
     }
 }
 
@@ -122,17 +120,14 @@ void Agent::listen_to(std::uint64_t number) {
     children_.at(number).child->on(
         {.control =
              [this, number](wire::Message const& message) {
-                 send(MessageKind::said, {number, message.kind}, message.payload);
+                 sender_.send(MessageKind::from_control, {number, message.kind}, {message.payload});
              },
-         .bulk =
-             [this, number](wire::Message const& message) {
-                 // Rank 0 is slower than the child: it shall wait, and keep the rest.
-                 if (!send(MessageKind::said_bulk, {number, message.kind}, message.payload))
-                     hold_where_full();
-             },
+         .bulk = [this, number](wire::Message const& message) { on_bulk(number, message); },
+         .bulk_drained = [this, number] { acknowledge(number); },
          .liveness =
              [this, number](wire::Liveness now) {
-                 send(MessageKind::silent, {number, now == wire::Liveness::suspect ? 1U : 0U});
+                 sender_.send(MessageKind::suspect,
+                              {number, now == wire::Liveness::suspect ? 1U : 0U});
              },
          .ended =
              [this, number](process::ChildEnd const& end) {
@@ -141,9 +136,27 @@ void Agent::listen_to(std::uint64_t number) {
              }});
 }
 
+// If rank 0 is slower than the child, the child has to wait.
+void Agent::on_bulk(std::uint64_t number, wire::Message const& message) {
+    sender_.send_in_turn(MessageKind::from_bulk, {number, message.kind}, {message.payload});
+    auto const found = children_.find(number);
+    if (found != children_.end()) pause_or_resume(number, found->second);
+}
+
 void Agent::on_ended(std::uint64_t number, process::ChildEnd const& end) {
-    send(MessageKind::ended, {number, 0}, encode_end(end));
+    auto const& status = children_.at(number).child->status();
+    sender_.send_in_turn(
+        MessageKind::ended, {number, 0},
+        {encode_ending(
+            {.end = end, .running = status.running.load(), .verdict = status.verdict.load()})});
     children_.erase(number);
+}
+
+void Agent::acknowledge(std::uint64_t number) {
+    auto const found = children_.find(number);
+    if (found == children_.end() || found->second.to_acknowledge == 0) return;
+    sender_.send(MessageKind::acknowledged,
+                 {number, std::exchange(found->second.to_acknowledge, 0)});
 }
 
 void Agent::grant(std::int64_t asked) {
@@ -152,21 +165,20 @@ void Agent::grant(std::int64_t asked) {
     for (auto& [number, kept] : children_) kept.child->status().lease_until = lease_until_;
 }
 
-void Agent::hold_where_full() {
-    for (auto& [number, kept] : children_) {
-        bool const wait = kept.held || full_;
-        if (std::exchange(kept.waits, wait) != wait) kept.child->hold_bulk(wait);
-    }
+void Agent::pause_or_resume(std::uint64_t number, Kept& kept) {
+    auto const limit = kept.paused ? bulk_window / 2 : bulk_window;
+    bool const pause = kept.held || sender_.waiting(number) > limit;
+    if (std::exchange(kept.paused, pause) != pause) kept.child->hold_bulk(pause);
 }
 
 void Agent::on_link_end(std::string const& why) {
-    if (!link_) return;
+    if (!sender_.link()) return;
     if (!told_over_)
         log_warning(text("rank 0 is lost (", why, "); what rank ", setup_.rank,
                          " has started for it is ended"));
     children_.clear();  // kills them
     renewing_ = {};
-    close_in_order(std::move(link_));
+    close_in_order(sender_.release());
     over_ = true;
     changed_.notify_all();
 }

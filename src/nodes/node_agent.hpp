@@ -5,14 +5,15 @@
 
 #include <condition_variable>
 #include <cstdint>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
 #include <span>
 #include <string>
+#include <utility>
 
 #include "src/nodes/protocol.hpp"
+#include "src/nodes/round_robin_sender.hpp"
 #include "src/process/runtime.hpp"
 
 namespace sinew::nodes {
@@ -42,27 +43,44 @@ public:
 private:
     struct Kept {
         std::unique_ptr<process::Child> child;
-        bool held = false;   ///< by order of rank 0
-        bool waits = false;  ///< its bulk link is held, for either reason
+        std::uint64_t to_acknowledge = 0;  ///< bytes of bulk messages for it
+        bool held = false;                 ///< by order of rank 0
+        bool paused = false;               ///< its bulk link is held, for either reason
     };
-    bool send(MessageKind word, Head head, std::span<std::byte const> bytes = {});
     void on_message(wire::Message const& message);
-    void on_word(MessageKind word, Head const& head, std::span<std::byte const> body);
+    void on_child_message(MessageKind kind, Head const& head, std::span<std::byte const> body);
     void start(std::uint64_t number, std::span<std::byte const> body);
     void listen_to(std::uint64_t number);
+    void on_bulk(std::uint64_t number, wire::Message const& message);
     void on_ended(std::uint64_t number, process::ChildEnd const& end);
+    void acknowledge(std::uint64_t number);
     void grant(std::int64_t asked);
-    void hold_where_full();
+    void pause_or_resume(std::uint64_t number, Kept& kept);
     void on_link_end(std::string const& why);
 
     process::Runtime& runtime_;
-    std::unique_ptr<wire::Link> link_;
+    RoundRobinSender sender_;
     Setup const setup_;
     std::map<std::uint64_t, Kept> children_;
     std::int64_t lease_until_ = 0;
-    bool full_ = false, told_over_ = false, over_ = false;
+    bool told_over_ = false, over_ = false;
     wire::Loop::Handle renewing_;
     std::condition_variable changed_;
+};
+
+/// What a rank other than 0 keeps of its agent. Its end is that of the agent, which leaves on the
+/// loop's thread.
+class Served {
+public:
+    explicit Served(std::shared_ptr<Agent> agent) : agent_(std::move(agent)) {}
+    Served(Served const&) = delete;
+    ~Served() {
+        agent_->runtime().loop().post([agent = agent_] { agent->leave(); });
+    }
+    Agent& agent() const { return *agent_; }
+
+private:
+    std::shared_ptr<Agent> const agent_;
 };
 
 }  // namespace sinew::nodes

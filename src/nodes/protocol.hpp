@@ -2,14 +2,15 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
-#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
+#include "src/base/bytes.hpp"
 #include "src/process/child/start_child.hpp"
 
 namespace sinew::nodes {
@@ -19,21 +20,22 @@ namespace sinew::nodes {
 /// one kind of machine.
 enum class MessageKind : std::uint8_t {
     // to the agent
-    start = process::kinds::supervisor,  ///< StartOrder
-    tell,       ///< number: the kind; a message for the child's control link
-    tell_bulk,  ///< the same, for its bulk link
-    signal,     ///< number: of the signal
-    hold,       ///< number: 1, hold its bulk link; 0: release it
-    drop,       ///< the child's handle is gone
-    granted,    ///< number: when the lease was asked for
-    over,       ///< nobody needs the agent any more
+    start = process::kinds::supervisor,  ///< a ChildSpec
+    to_control,  ///< number: the kind; a message for the child's control link
+    to_bulk,     ///< the same, for its bulk link
+    signal,      ///< number: of the signal
+    hold,        ///< number: 1, hold its bulk link; 0: release it
+    drop,        ///< the child's handle is gone
+    granted,     ///< number: when the lease was asked for
+    over,        ///< nobody needs the agent any more
     // to rank 0
-    started,    ///< number: its pid
-    said,       ///< number: the kind; a message of the child's control link
-    said_bulk,  ///< the same, of its bulk link
-    silent,     ///< number: 1, no sign of life; 0: heard again
-    ended,      ///< ChildEnd
-    renew,      ///< number: on the agent's clock, from when the lease counts
+    started,       ///< number: its pid
+    from_control,  ///< number: the kind; a message of the child's control link
+    from_bulk,     ///< the same, of its bulk link
+    acknowledged,  ///< number: bytes of `to_bulk` that the child's link took
+    suspect,       ///< number: 1, no sign of life; 0: heard again
+    ended,         ///< an Ending
+    renew,         ///< number: on the agent's clock, from when the lease counts
 };
 static_assert(static_cast<std::uint8_t>(MessageKind::renew) < process::kinds::supervisor_last);
 
@@ -42,24 +44,33 @@ struct Head {
     std::uint64_t number = 0;
 };
 
-/// Takes the head off the front. Nothing if there are too few bytes.
-std::optional<Head> take_head(std::span<std::byte const>& bytes);
-inline std::span<std::byte const> bytes_of(Head const& head) {
-    return std::as_bytes(std::span(&head, 1));
-}
-
 /// Encodes the parts of a ChildSpec that the node does not decide.
 std::vector<std::byte> encode_start(process::ChildSpec const& spec);
 /// Throws DecodeError.
 process::ChildSpec decode_start(std::span<std::byte const> bytes);
-std::vector<std::byte> encode_end(process::ChildEnd const& end);
-process::ChildEnd decode_end(std::span<std::byte const> bytes);
+
+/// How a child ended, and the last state of its status page.
+struct Ending {
+    process::ChildEnd end;
+    std::uint64_t running = ~std::uint64_t{0};
+    std::uint64_t verdict = 0;
+};
+std::vector<std::byte> encode_ending(Ending const& ending);
+/// Throws DecodeError.
+Ending decode_ending(std::span<std::byte const> bytes);
 
 /// Children on a node may continue for so long without an answer of rank 0, and then end
 /// themselves, since the network is cut or the agent is stopped. An agent asks every `renewal`.
 constexpr auto lease = std::chrono::seconds(8);
 constexpr auto renewal = std::chrono::milliseconds(500);
+/// Added by rank 0 before it takes the children of a lost node for dead: clocks differ in rate, and
+/// children look at their lease every 250 ms.
+constexpr auto lease_margin = std::chrono::seconds(1);
 
+/// Bytes of one child's bulk messages that may be on their way at once, in either direction.
+constexpr std::size_t bulk_window = std::size_t{4} << 20;
+
+/// Little waits in the kernel, so that a control message is not late behind bulk messages.
 wire::LinkOptions link_options();
 /// Closes the link: says goodbye, and destroys it when the other end has heard that, or does not
 /// answer.

@@ -5,13 +5,16 @@
 #include <memory>
 #include <string>
 
+#include "src/base/system/unique_fd.hpp"
 #include "src/nodes/remote_node.hpp"
 
 namespace sinew::nodes {
 
-/// A child of an agent: its messages go through the agent's link.
+/// A child of an agent: its messages go through the agent's link. `bulk().send` returns full while
+/// the child has not taken enough of what was sent before, and `bulk_drained` follows.
 class RemoteChild final : public process::Child {
 public:
+    /// Throws SystemError if there is no descriptor for the sentinel.
     RemoteChild(std::shared_ptr<RemoteNode> node, std::uint64_t number);
     ~RemoteChild() override;
     void on(Callbacks callbacks) override;
@@ -20,18 +23,17 @@ public:
     wire::Link& control() override { return control_; }
     wire::Link& bulk() override { return bulk_; }
     void hold_bulk(bool hold) override;
-    /// What the child writes there is not visible here.
+    /// Its state at the child's end, and before that at the start.
     process::StatusPage& status() const override { return status_; }
     void signal(int number) override;
-    /// Not available: -1.
-    int sentinel() const override { return -1; }
+    int sentinel() const override { return sentinel_.get(); }
 
 private:
     friend class RemoteNode;
     /// The sending side of one of the child's two links.
     class Relayed final : public wire::Link {
     public:
-        Relayed(RemoteChild& child, MessageKind word) : child_(child), word_(word) {}
+        Relayed(RemoteChild& child, MessageKind kind) : child_(child), kind_(kind) {}
         void on(Callbacks) override {}
         wire::Flow send(std::uint8_t kind, std::uint16_t stream,
                         std::initializer_list<std::span<std::byte const>> parts) override;
@@ -48,15 +50,22 @@ private:
 
     private:
         RemoteChild& child_;
-        MessageKind const word_;
+        MessageKind const kind_;
         wire::Identity identity_;
     };
-    void hear(MessageKind word, std::uint64_t number, std::span<std::byte const> body);
-    void end(process::ChildEnd const& how);
+    void receive(MessageKind kind, std::uint64_t number, std::span<std::byte const> body);
+    void acknowledge(std::uint64_t bytes);
+    void node_is_suspect(bool suspect);
+    void report_liveness();
+    void end(Ending const& how);
 
     std::shared_ptr<RemoteNode> node_;
     std::uint64_t const number_;
     pid_t pid_ = 0;
+    UniqueFd sentinel_;
+    std::uint64_t unacknowledged_ = 0;  ///< bytes of bulk messages
+    bool full_ = false;                 ///< the sender was told so
+    bool suspect_ = false, node_suspect_ = false, reported_suspect_ = false;
     bool ended_ = false;
     std::shared_ptr<Callbacks const> callbacks_;
     Relayed control_, bulk_;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/nodes/remote_node.hpp"
 
+#include <algorithm>
 #include <sinew/error.hpp>
 #include <sinew/task/encoding.hpp>
 #include <utility>
-#include <vector>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
@@ -12,93 +12,124 @@
 
 namespace sinew::nodes {
 
-RemoteNode::RemoteNode(std::unique_ptr<wire::Link> link, std::string host)
-    : link_(std::move(link)), host_(std::move(host)) {}
+RemoteNode::RemoteNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host)
+    : loop_(loop), sender_(std::move(link)), host_(std::move(host)), granted_(wire::Clock::now()) {}
 
 RemoteNode::~RemoteNode() = default;
 
 void RemoteNode::begin() {
-    link_->on({.message =
-                   [this](wire::Message const& message) {
-                       auto const self = shared_from_this();
-                       on_message(message);
-                   },
-               .end =
-                   [this](wire::LinkEnd const& end) {
-                       auto const self = shared_from_this();
-                       on_end(end.text);
-                   }});
+    sender_.link()->on({.message =
+                            [this](wire::Message const& message) {
+                                auto const self = shared_from_this();
+                                on_message(message);
+                            },
+                        .end =
+                            [this](wire::LinkEnd const& end) {
+                                auto const self = shared_from_this();
+                                on_end(end.text);
+                            },
+                        .liveness =
+                            [this](wire::Liveness now) {
+                                auto const self = shared_from_this();
+                                on_liveness(now == wire::Liveness::suspect);
+                            },
+                        .drained =
+                            [this] {
+                                auto const self = shared_from_this();
+                                sender_.drained();
+                            }});
 }
 
 std::unique_ptr<process::Child> RemoteNode::start(process::ChildSpec const& spec) {
-    if (!link_)
+    if (lost())
         throw Unavailable(text(spec.name, " cannot be started on ", host_,
                                " (that node is lost: ", why_lost_, "). Choose another node"));
     auto const number = next_child_++;
     auto child = std::make_unique<RemoteChild>(shared_from_this(), number);
     children_.emplace(number, child.get());
-    auto const order = encode_start(spec);
-    send(MessageKind::start, {number, 0}, {order});
+    sender_.send(MessageKind::start, {number, 0}, {encode_start(spec)});
     return child;
 }
 
 void RemoteNode::over() {
-    if (!link_) return;
-    why_lost_ = "it was let go";
-    send(MessageKind::over, {});
-    close_in_order(std::move(link_));
+    if (lost()) return;
+    why_lost_ = "nothing uses it any more";
+    sender_.send(MessageKind::over, {});
+    close_in_order(sender_.release());
 }
 
-wire::Flow RemoteNode::send(MessageKind word, Head head,
-                            std::initializer_list<std::span<std::byte const>> parts) {
-    if (!link_) return wire::Flow::go;
-    auto const kind = static_cast<std::uint8_t>(word);
-    auto const* const part = parts.begin();
-    if (parts.size() == 0) return link_->send(kind, 0, {bytes_of(head)});
-    if (parts.size() == 1) return link_->send(kind, 0, {bytes_of(head), part[0]});
-    std::vector<std::byte> whole;
-    for (auto const each : parts) whole.insert(whole.end(), each.begin(), each.end());
-    return link_->send(kind, 0, {bytes_of(head), whole});
-}
-
-void RemoteNode::flush() {
-    if (link_) link_->flush();
+void RemoteNode::forget(std::uint64_t child) {
+    children_.erase(child);
+    sender_.forget(child);
+    sender_.send(MessageKind::drop, {child, 0});
+    sender_.flush();
 }
 
 void RemoteNode::on_message(wire::Message const& message) {
-    auto const word = static_cast<MessageKind>(message.kind);
+    auto const kind = static_cast<MessageKind>(message.kind);
     auto body = message.payload;
-    auto const head = take_head(body);
-    if (!head || word < MessageKind::started || word > MessageKind::renew)
-        return on_end(text(link_->peer().name, ": a message of kind ", +message.kind,
+    auto const head = take_value<Head>(body);
+    if (lost()) return;
+    if (!head || kind < MessageKind::started || kind > MessageKind::renew)
+        return on_end(text(sender_.link()->peer().name, ": a message of kind ", +message.kind,
                            " that makes no sense"));
-    if (word == MessageKind::renew) return static_cast<void>(send(MessageKind::granted, *head));
-    // What is still under way from one that was let go.
+    if (kind == MessageKind::renew) return grant(*head);
+    // One that was dropped may have messages on their way.
     auto const found = children_.find(head->child);
     if (found == children_.end()) return;
-    if (word != MessageKind::ended) return found->second->hear(word, head->number, body);
-    process::ChildEnd end;
-    try {
-        end = decode_end(body);
-    } catch (DecodeError const& error) {
-        end.fate = text("ended in a way that cannot be read (", error.what(), ")");
-    }
-    auto* const child = found->second;
-    children_.erase(found);
-    child->end(end);
+    if (kind == MessageKind::ended) return on_ended(*found->second, body);
+    found->second->receive(kind, head->number, body);
 }
 
+void RemoteNode::on_ended(RemoteChild& child, std::span<std::byte const> body) {
+    Ending ending;
+    try {
+        ending = decode_ending(body);
+    } catch (DecodeError const& error) {
+        ending.end.lost = true;
+        ending.end.code = 255;
+        ending.end.fate = text("ended in a way that cannot be read (", error.what(), ")");
+    }
+    children_.erase(child.number_);
+    child.end(ending);
+}
+
+void RemoteNode::grant(Head const& asked) {
+    granted_ = wire::Clock::now();
+    sender_.send(MessageKind::granted, asked);
+}
+
+// Each callback may drop children.
+void RemoteNode::on_liveness(bool suspect) {
+    auto const children = children_;
+    for (auto const& [number, child] : children)
+        if (children_.contains(number)) child->node_is_suspect(suspect);
+}
+
+// No lease was granted after `granted_`, and each counts from before it was granted.
 void RemoteNode::on_end(std::string const& why) {
-    if (!link_) return;
+    if (lost()) return;
     why_lost_ = why;
-    link_ = nullptr;
+    auto const link = sender_.release();
     log_warning(text(host_, " is lost (", why, ")",
                      children_.empty() ? "" : "; what was started there ends, too"));
-    while (!children_.empty()) {  // each may let go of others
+    if (children_.empty()) return;
+    on_liveness(true);
+    auto const left = granted_ + lease + lease_margin - wire::Clock::now();
+    lease_over_ = loop_.after(std::max(left, wire::Clock::duration::zero()), [this, why] {
+        auto const self = shared_from_this();
+        report_dead(why);
+    });
+}
+
+void RemoteNode::report_dead(std::string const& why) {
+    while (!children_.empty()) {  // each may drop others
         auto* const child = children_.extract(children_.begin()).mapped();
-        process::ChildEnd end;
-        end.fate = text("is lost with its host ", host_, " (", why, ")");
-        child->end(end);
+        Ending ending;
+        ending.end.lost = true;
+        ending.end.code = 255;
+        ending.end.fate = text("is lost with its host ", host_, " (", why, ")");
+        child->end(ending);
     }
 }
 

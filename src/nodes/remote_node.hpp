@@ -8,6 +8,7 @@
 #include <string>
 
 #include "src/nodes/protocol.hpp"
+#include "src/nodes/round_robin_sender.hpp"
 
 namespace sinew::nodes {
 
@@ -15,17 +16,17 @@ class RemoteChild;
 
 /// Another node as seen by rank 0, through its agent. With the runtime's guard held.
 ///
-/// When its link ends, for whatever reason, all its children count as ended: the agent kills them
-/// when it notices, and if the network is cut they end when their lease expires.
+/// When its link ends, for whatever reason, its children may still run: the agent kills them when it
+/// notices, and if the network is cut they end when their lease expires. So they count as suspect
+/// until then, and as ended afterwards. No message of theirs is received meanwhile.
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 public:
-    RemoteNode(std::unique_ptr<wire::Link> link, std::string host);
+    RemoteNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host);
     RemoteNode(RemoteNode const&) = delete;
     ~RemoteNode();
     void begin();
 
-    bool lost() const { return link_ == nullptr; }
-    std::string const& why_lost() const { return why_lost_; }
+    bool lost() const { return sender_.link() == nullptr; }
     std::string const& host() const { return host_; }
     /// Throws Unavailable if the node is lost. Whether the child could be started is reported by
     /// its end.
@@ -35,17 +36,22 @@ public:
 
 private:
     friend class RemoteChild;
-    wire::Flow send(MessageKind word, Head head,
-                    std::initializer_list<std::span<std::byte const>> parts = {});
-    void flush();
+    void forget(std::uint64_t child);
     void on_message(wire::Message const& message);
+    void on_ended(RemoteChild& child, std::span<std::byte const> body);
+    void grant(Head const& asked);
+    void on_liveness(bool suspect);
     void on_end(std::string const& why);
+    void report_dead(std::string const& why);
 
-    std::unique_ptr<wire::Link> link_;
+    wire::Loop& loop_;
+    RoundRobinSender sender_;
     std::string const host_;
     std::string why_lost_;
     std::map<std::uint64_t, RemoteChild*> children_;
     std::uint64_t next_child_ = 1;
+    wire::Clock::time_point granted_;  ///< the last lease, or the first chance of one
+    wire::Loop::Handle lease_over_;
 };
 
 }  // namespace sinew::nodes

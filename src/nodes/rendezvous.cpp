@@ -12,6 +12,7 @@
 #include <sstream>
 #include <utility>
 
+#include "src/base/bytes.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child/child.hpp"
@@ -23,18 +24,12 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto patience = 20s;  ///< of those who dial; rank 0 waits a little longer
 
-/// The first word of a link: whose it is. One of several, where a rank came over several addresses.
+/// The first message of a link: which rank's it is. A rank that came over several addresses sends
+/// one on each.
 constexpr std::uint8_t joined = process::kinds::supervisor_last;
 struct JoinedHead {
     std::uint64_t rank;
-    std::array<char, 24> purpose{};  ///< those who meet mean the same
 };
-
-JoinedHead joined_as(int rank, std::string const& purpose) {
-    JoinedHead head{static_cast<std::uint64_t>(rank)};
-    purpose.copy(head.purpose.data(), head.purpose.size() - 1);
-    return head;
-}
 
 /// What each rank tells all others.
 struct NodeInfo {
@@ -94,12 +89,10 @@ void be_reachable(process::Runtime& runtime, std::string const& address) {
 
 /// Who has come to rank 0. With the guard held; lives as long as anything that comes later.
 struct Rendezvous::Acceptor {
-    Acceptor(Arrived arrived_, std::string purpose_, std::size_t size)
-        : arrived(std::move(arrived_)), purpose(std::move(purpose_)), came(size),
-          missing(size - 1) {}
+    Acceptor(Arrived arrived_, std::size_t size)
+        : arrived(std::move(arrived_)), came(size), missing(size - 1) {}
 
     Arrived const arrived;
-    std::string const purpose;
     std::vector<std::string> hosts;  ///< by rank
     std::unique_ptr<wire::Listener> listener;
     std::map<wire::Link*, std::unique_ptr<wire::Link>>
@@ -122,9 +115,7 @@ struct Rendezvous::Acceptor {
         JoinedHead head{};
         if (message.kind != joined || body.size() != sizeof head) return;
         std::memcpy(&head, body.data(), sizeof head);
-        if (head.rank >= came.size() || head.rank == 0 || came[head.rank] != 0 ||
-            head.purpose != joined_as(0, purpose).purpose)
-            return;
+        if (head.rank >= came.size() || head.rank == 0 || came[head.rank] != 0) return;
         came[head.rank] = 1;
         own_address = link->local_host();
         arrived(head.rank, std::move(link), hosts[head.rank]);
@@ -138,10 +129,9 @@ struct Rendezvous::Acceptor {
     }
 };
 
-Rendezvous::Rendezvous(process::Runtime& runtime, Communicator& communicator, std::string purpose,
+Rendezvous::Rendezvous(process::Runtime& runtime, Communicator& communicator,
                        wire::LinkOptions options)
-    : runtime_(runtime), communicator_(communicator), purpose_(std::move(purpose)),
-      options_(std::move(options)) {
+    : runtime_(runtime), communicator_(communicator), options_(std::move(options)) {
     share_infos();
 }
 
@@ -159,15 +149,15 @@ void Rendezvous::share_infos() {
         one_host_ = one_host_ && info.host == infos.front().host;
         if (info.ready == 0)
             throw UsageError(
-                text("a ", purpose_,
-                     " over a communicator needs sinew::init(argc, argv) on every rank (it was not "
-                     "called on all). Make it the first statement of main"));
+                "processes on the nodes of a communicator (Nodes, Pool) need "
+                "sinew::init(argc, argv) on every rank, and it was not called on all. Make it the "
+                "first statement of main");
     }
     std::vector<int> quotas(layout.hosts.size(), CPU_SETSIZE);
     nodes_.resize(layout.hosts.size());
     for (std::size_t rank = infos.size(); rank-- > 0;) {
         auto const node = static_cast<std::size_t>(layout.node_of[rank]);
-        nodes_[node].supervisor = static_cast<int>(rank);
+        nodes_[node].agent = static_cast<int>(rank);
         nodes_[node].host = layout.hosts[node];
         nodes_[node].gpus = infos[rank].gpus;
         nodes_[node].memory_mib = infos[rank].memory_mib;
@@ -211,7 +201,7 @@ std::vector<std::string> Rendezvous::listen() {
 std::string Rendezvous::open_acceptor(Arrived const& arrived) try {
     std::lock_guard const lock(runtime_.guard());
     auto const ranks = static_cast<std::size_t>(communicator_.size());
-    acceptor_ = std::make_shared<Acceptor>(arrived, purpose_, ranks);
+    acceptor_ = std::make_shared<Acceptor>(arrived, ranks);
     for (std::size_t rank = 0; rank < ranks; ++rank)
         acceptor_->hosts.push_back(communicator_.nodes().host_of(static_cast<int>(rank)));
     auto offer = runtime_.secret().hex();
@@ -247,8 +237,8 @@ void Rendezvous::go(Linked const& linked, std::function<void()> const& undo) {
     auto const session = wire::Secret::from_hex(offer.front());
     if (auto link = dial(offer, problem)) {
         std::lock_guard const lock(runtime_.guard());
-        auto const head = joined_as(communicator_.rank(), purpose_);
-        link->send(joined, 0, {std::as_bytes(std::span(&head, 1))});
+        JoinedHead const head{static_cast<std::uint64_t>(communicator_.rank())};
+        link->send(joined, 0, {bytes_of(head)});
         linked(std::move(link), session, nodes_[static_cast<std::size_t>(node)].cpus);
         came = true;
     }
@@ -294,12 +284,12 @@ void Rendezvous::agree(std::string const& problem) {
     int const bad = problem.empty() ? -1 : communicator_.rank();
     int const worst = communicator_.allreduce_value(bad, max);
     if (!problem.empty())
-        throw SystemError(text("no ", purpose_, " over this communicator: ", problem,
+        throw SystemError(text("the nodes of this communicator cannot be used: ", problem,
                                ". The hosts of its ranks must reach rank 0's by TCP"),
                           0);
     if (worst >= 0)
-        throw SystemError(text("no ", purpose_, " over this communicator: rank ", worst, " on ",
-                               communicator_.nodes().host_of(worst),
+        throw SystemError(text("the nodes of this communicator cannot be used: rank ", worst,
+                               " on ", communicator_.nodes().host_of(worst),
                                " and rank 0 are not connected. See what rank ", worst, " says"),
                           0);
 }

@@ -10,28 +10,18 @@
 #include <string>
 #include <vector>
 
+#include "src/nodes/node_share.hpp"
 #include "src/process/runtime.hpp"
 #include "src/wire/link.hpp"
 
 namespace sinew::nodes {
 
-/// A node of the communicator, and the resources of all its ranks together.
-struct NodeShare {
-    std::string host;
-    cpu_set_t cpus;
-    int cores = 1;
-    int gpus = 0;                  ///< that its first rank sees
-    std::uint64_t memory_mib = 0;  ///< that its first rank may use; 0: not known
-    int supervisor = 0;            ///< its first rank
-};
-
 /// Connects the ranks of a communicator to rank 0, and exchanges what they have. Collective: all
 /// ranks make the same calls in the same order, and a failure on one is thrown on all.
 class Rendezvous {
 public:
-    /// `purpose`: for messages, such as "pool"; `options`: of the links.
-    Rendezvous(process::Runtime& runtime, Communicator& communicator, std::string purpose,
-               wire::LinkOptions options);
+    /// `options`: of the links.
+    Rendezvous(process::Runtime& runtime, Communicator& communicator, wire::LinkOptions options);
     Rendezvous(Rendezvous const&) = delete;
     ~Rendezvous();
 
@@ -60,7 +50,6 @@ private:
 
     process::Runtime& runtime_;
     Communicator& communicator_;
-    std::string const purpose_;
     wire::LinkOptions const options_;
     std::vector<NodeShare> nodes_;
     bool one_host_ = true;

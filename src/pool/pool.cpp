@@ -6,7 +6,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pool/master/master.hpp"
-#include "src/pool/remote/supervisor_master.hpp"
+#include "src/pool/master/serving_master.hpp"
 
 namespace sinew {
 
@@ -21,9 +21,9 @@ std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
     return pool::Master::make(options, pool::make_local_placement());
 }
 
-// On the ranks of a pool over a communicator that only serve.
-pool::SupervisorMaster* served_by(detail::PoolMaster& master) {
-    return dynamic_cast<pool::SupervisorMaster*>(&master);
+// On the ranks of a pool on nodes that only serve.
+pool::ServingMaster* served_by(detail::PoolMaster& master) {
+    return dynamic_cast<pool::ServingMaster*>(&master);
 }
 
 }  // namespace
@@ -47,7 +47,7 @@ Pool::~Pool() {
 }
 
 pool::Master& Pool::own() const {
-    if (served_by(master()) != nullptr) pool::SupervisorMaster::refuse();
+    if (served_by(master()) != nullptr) pool::ServingMaster::refuse();
     return static_cast<pool::Master&>(master());
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/detail/deadline.hpp>
 #include <sinew/detail/pool_sinks.hpp>
 #include <sinew/error.hpp>
 #include <sinew/remote_error.hpp>
@@ -15,11 +16,6 @@ double seconds(std::chrono::nanoseconds time) {
     return std::chrono::duration<double>(time).count();
 }
 
-Clock::time_point after(std::chrono::nanoseconds limit) {
-    auto const now = Clock::now();
-    return limit >= Clock::time_point::max() - now ? Clock::time_point::max() : now + limit;
-}
-
 }  // namespace
 
 void WaitableSink::attach(std::shared_ptr<PoolMaster> master, std::uint64_t job) {
@@ -34,7 +30,7 @@ void WaitableSink::wait() {
 
 bool WaitableSink::wait_for(std::chrono::nanoseconds limit) {
     std::unique_lock lock(master_->guard());
-    return master_->wait(lock, changed_, after(limit), [this] { return ready(); });
+    return master_->wait(lock, changed_, detail::deadline_after(limit), [this] { return ready(); });
 }
 
 bool WaitableSink::successful() {

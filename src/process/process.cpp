@@ -6,6 +6,7 @@
 #include <csignal>
 #include <exception>
 #include <mutex>
+#include <sinew/detail/deadline.hpp>
 #include <sinew/process.hpp>
 #include <utility>
 
@@ -13,6 +14,7 @@
 #include "src/base/text.hpp"
 #include "src/process/child/child.hpp"
 #include "src/process/child/process_order.hpp"
+#include "src/process/child/remote_host.hpp"
 
 namespace sinew {
 namespace {
@@ -26,12 +28,6 @@ constexpr auto patience_at_end = std::chrono::seconds(10);
 std::string next_name() {
     static std::atomic<int> count{0};
     return text("Process-", ++count);
-}
-
-// An hour-glass that does not overflow.
-Clock::time_point after(std::chrono::nanoseconds timeout) {
-    auto const now = Clock::now();
-    return timeout > Clock::time_point::max() - now ? Clock::time_point::max() : now + timeout;
 }
 
 }  // namespace
@@ -67,6 +63,11 @@ struct Process::State {
 };
 
 void Process::State::start(Runtime& runtime) {
+    for (auto const& variable : options.env)
+        if (variable.find('=') == std::string::npos || variable.front() == '=')
+            throw UsageError(text(options.name, " cannot have \"", variable,
+                                  "\" in its environment (ProcessOptions::env has entries "
+                                  "\"NAME=value\")"));
     Writer order;
     auto const id = detail::id_of(entry).value;
     auto const size = static_cast<std::uint64_t>(state.size());
@@ -76,13 +77,15 @@ void Process::State::start(Runtime& runtime) {
         if (!part.empty()) order.write(part.data(), part.size());
     auto const bytes = order.bytes();
     std::lock_guard const lock(runtime.guard());
-    child = process::start_child({.role = "process",
-                                  .name = options.name,
-                                  .message = {bytes.begin(), bytes.end()},
-                                  .cpus = {},
-                                  .env = {},
-                                  .meta = meta(),
-                                  .watched = false});
+    child = process::start_child(options.node, {.role = "process",
+                                                .name = options.name,
+                                                .message = {bytes.begin(), bytes.end()},
+                                                .cpus = {},
+                                                .env = options.env,
+                                                .folder = options.folder,
+                                                .out = options.out,
+                                                .meta = meta(),
+                                                .watched = false});
     started = true;
     pid = child->pid();
     sentinel = child->sentinel();
@@ -104,7 +107,7 @@ void Process::State::listen(std::shared_ptr<State> const& self) {
                        auto const mine = weak.lock();
                        if (!mine) return;
                        mine->ended = how;
-                       if (mine->begun && !how.why.empty())
+                       if (mine->begun && (how.lost || !how.why.empty()))
                            log_warning(
                                text(mine->options.name, " (pid ", mine->pid, "): ", how.text()));
                        mine->changed.notify_all();
@@ -113,7 +116,7 @@ void Process::State::listen(std::shared_ptr<State> const& self) {
 
 void Process::State::wait_for_begin(std::unique_lock<std::mutex>& lock) {
     auto const decided = [this] { return begun || ended; };
-    if (!changed.wait_until(lock, after(options.start_timeout), decided)) {
+    if (!changed.wait_until(lock, detail::deadline_after(options.start_timeout), decided)) {
         child->signal(SIGKILL);
         changed.wait_for(lock, patience_at_end, [this] { return ended.has_value(); });
         throw StartFailed(text(options.name, " (pid ", pid, ") has not begun its task within ",
@@ -122,9 +125,10 @@ void Process::State::wait_for_begin(std::unique_lock<std::mutex>& lock) {
                                "See ProcessOptions::start_timeout",
                                ended && !ended->log.empty() ? ". It wrote:\n" + ended->log : ""));
     }
+    pid = child->pid();
     if (!begun)
-        throw StartFailed(text(options.name, " (pid ", pid, ") ", ended->text(),
-                               " before its task began. ",
+        throw StartFailed(text(options.name, pid > 0 ? text(" (pid ", pid, ") ") : " ",
+                               ended->text(), " before its task began. ",
                                ended->log.empty() ? "It wrote nothing to standard error"
                                                   : "It wrote:\n" + ended->log));
 }
@@ -133,7 +137,7 @@ bool Process::State::wait_for_end(Clock::time_point until) {
     auto& runtime = Runtime::instance();
     std::unique_lock lock(runtime.guard());
     auto const over = [this] { return ended.has_value(); };
-    if (runtime.ending()) until = std::min(until, after(patience_at_end));
+    if (runtime.ending()) until = std::min(until, detail::deadline_after(patience_at_end));
     if (until != Clock::time_point::max()) return changed.wait_until(lock, until, over);
     changed.wait(lock, over);
     return true;
@@ -163,8 +167,8 @@ void Process::State::end() noexcept {
         bool const unwinding = std::uncaught_exceptions() > exceptions;
         if (!options.daemon && !unwinding) wait_for_end(Clock::time_point::max());
         if (!wait_for_end(Clock::now())) signal(SIGTERM);
-        if (!wait_for_end(after(options.grace))) signal(SIGKILL);
-        wait_for_end(after(patience_at_end));
+        if (!wait_for_end(detail::deadline_after(options.grace))) signal(SIGKILL);
+        wait_for_end(detail::deadline_after(patience_at_end));
     } catch (std::exception const&) {  // no wait was possible: it goes with its handle
     }
     std::lock_guard const lock(Runtime::instance().guard());
@@ -217,7 +221,7 @@ void Process::join() { join(std::chrono::nanoseconds::max()); }
 
 bool Process::join(std::chrono::nanoseconds timeout) {
     state_->require_started("join");
-    return state_->wait_for_end(after(timeout));
+    return state_->wait_for_end(detail::deadline_after(timeout));
 }
 
 void Process::terminate() {
@@ -235,7 +239,8 @@ bool Process::is_alive() const { return state_->started && !exitcode(); }
 std::optional<int> Process::exitcode() const {
     if (!state_->started) return std::nullopt;
     // Whoever has seen the sentinel is to find the code.
-    auto const until = state_->sentinel_is_ready() ? after(patience_at_end) : Clock::now();
+    auto const until =
+        state_->sentinel_is_ready() ? detail::deadline_after(patience_at_end) : Clock::now();
     if (!state_->wait_for_end(until)) return std::nullopt;
     auto const& end = *state_->ended;
     return end.signal != 0 ? -end.signal : end.code;

@@ -14,7 +14,7 @@ using Clock = std::chrono::steady_clock;
 // Of a mixture: what is polled is asked so often while nothing comes to the runtime.
 constexpr auto between_polls = std::chrono::microseconds(100);
 
-bool wait_at_runtime(std::function<bool()> const& ready, WaitDeadline deadline) {
+bool wait_at_runtime(std::function<bool()> const& ready, Deadline deadline) {
     auto& messenger = process::Messenger::instance();
     auto lock = messenger.lock();
     return messenger.wait_for_any(lock, deadline, ready);
@@ -22,13 +22,8 @@ bool wait_at_runtime(std::function<bool()> const& ready, WaitDeadline deadline) 
 
 }  // namespace
 
-WaitDeadline wait_deadline(std::chrono::nanoseconds limit) {
-    auto const now = Clock::now();
-    return limit >= WaitDeadline::max() - now ? WaitDeadline::max() : now + limit;
-}
-
 bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool others,
-                      WaitDeadline deadline) {
+                      Deadline deadline) {
     if (!polled) return wait_at_runtime(ready, deadline);
     while (!ready()) {
         auto const now = Clock::now();

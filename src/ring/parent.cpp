@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 #include <utility>
 
+#include "src/base/bytes.hpp"
 #include "src/wire/adopt.hpp"
 #include "src/wire/frame.hpp"
 
@@ -91,7 +92,7 @@ void Parent::commit(std::uint64_t number, State const& state) {
     auto rest = std::span<std::byte const>(bytes);
     for (; rest.size() > largest_piece; rest = rest.subspan(largest_piece))
         bulk_->send_now(kinds::piece, 0, {rest.first(largest_piece)});
-    bulk_->send_now(kinds::commit, 0, {std::as_bytes(std::span(&number, 1)), rest});
+    bulk_->send_now(kinds::commit, 0, {bytes_of(number), rest});
     changed_.wait(lock, [this] { return answered_; });  // the parent has the deadline
     if (auto const refusal = std::exchange(refusal_, std::nullopt))
         throw SystemError(refusal->what, refusal->error_number);

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/nodes/place.hpp"
+#include "src/process/child/remote_host.hpp"
 #include "src/wire/tls/secret.hpp"
 #include "src/world/node_identity.hpp"
 
@@ -38,7 +38,7 @@ RingJob::RingJob(Plan const& plan, Commits& commits, CommitStore* store, int epo
 // As many on each node, one after the other; of those that are still there.
 void RingJob::place_members() {
     for (auto const& node : plan_.options.nodes)
-        if (!nodes::is_lost(node)) nodes_.push_back(node);
+        if (!process::is_lost(node)) nodes_.push_back(node);
     if (nodes_.empty()) nodes_.emplace_back();
     auto const own = NodeIdentity::mine().host_text();
     auto const far = text('r', wire::Secret::random().hex().substr(0, 8), '.');
@@ -128,12 +128,13 @@ bool RingJob::assemble(MemberEndpoints const* caller) {
 
 void RingJob::start(int rank) {
     auto& started = children_[static_cast<std::size_t>(rank)];
-    started = nodes::start_child(node_of(rank), {.role = "ring member",
-                                                 .name = text(plan_.options.name, " member ", rank),
-                                                 .message = to_bytes(order(rank)),
-                                                 .cpus = {},
-                                                 .env = {},
-                                                 .meta = plan_.options.meta});
+    started =
+        process::start_child(node_of(rank), {.role = "ring member",
+                                             .name = text(plan_.options.name, " member ", rank),
+                                             .message = to_bytes(order(rank)),
+                                             .cpus = {},
+                                             .env = {},
+                                             .meta = plan_.options.meta});
     record(rank).pid = started->pid();
     started->on({.control = [this, rank](wire::Message const& message) { hear(rank, message); },
                  .bulk = [this, rank](wire::Message const& message) { hear_commit(rank, message); },

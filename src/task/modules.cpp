@@ -8,7 +8,7 @@
 #include <cstring>
 #include <string_view>
 
-#include "src/task/hex.hpp"
+#include "src/base/hex.hpp"
 
 namespace sinew::detail {
 
@@ -27,7 +27,7 @@ std::string build_id_among(char const* notes, std::size_t size, std::size_t alig
         if (whole > size) break;
         if (note.n_type == NT_GNU_BUILD_ID &&
             std::string_view(notes + name, note.n_namesz) == std::string_view("GNU", 4))
-            return hex(notes + value, note.n_descsz);
+            return to_hex(std::as_bytes(std::span(notes + value, note.n_descsz)));
         notes += whole;
         size -= whole;
     }

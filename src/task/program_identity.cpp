@@ -10,10 +10,10 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/hex.hpp"
 #include "src/base/sha256.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
-#include "src/task/hex.hpp"
 #include "src/task/registry.hpp"
 
 namespace sinew::detail {
@@ -22,7 +22,7 @@ namespace {
 
 std::string in_hex(Sha256& sha) {
     auto const digest = sha.digest();
-    return hex(digest.data(), digest.size());
+    return to_hex(std::as_bytes(std::span(digest)));
 }
 
 std::string file_digest(std::string const& path) {

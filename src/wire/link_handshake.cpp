@@ -6,14 +6,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/bytes.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
 namespace {
-
-std::string_view text_of(std::span<std::byte const> bytes) {
-    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
-}
 
 constexpr std::string_view wrong_secret = "the other end does not know this job's secret";
 

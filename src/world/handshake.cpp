@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/world/handshake.hpp"
+#include "src/base/bytes.hpp"
 
 #include <sys/socket.h>
 
@@ -25,11 +26,6 @@ bool same(std::array<std::byte, 32> const& a, std::array<std::byte, 32> const& b
     std::byte difference{0};
     for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
     return difference == std::byte{0};
-}
-
-template <class Value>
-std::span<std::byte const> bytes_of(Value const& value) {
-    return std::as_bytes(std::span(&value, 1));
 }
 
 }  // namespace

@@ -6,9 +6,11 @@
 #include <utility>
 
 #include "src/process/child/start_child.hpp"
-#include "tests/fuzz/fake_link.hpp"
+#include "tests/support/fake_link.hpp"
 
 namespace sinew::fuzz {
+
+using testing_support::FakeLink;
 
 /// What is in the place of process::start_child gives these: children whom the fuzzer plays, too.
 class FakeChild final : public process::Child {

@@ -217,9 +217,9 @@ struct Game {
             Writer item;
             auto const bytes = script.some();
             item.write(bytes.data(), bytes.size());
-            return (void)queue.put(std::move(item), detail::QueueDeadline::min());
+            return (void)queue.put(std::move(item), detail::Deadline::min());
         }
-        auto const item = queue.take(detail::QueueDeadline::min(), what % 4 == 2);
+        auto const item = queue.take(detail::Deadline::min(), what % 4 == 2);
         if (item && what % 4 == 3) tickets.push_back(item->ticket);
     }
 
@@ -242,7 +242,7 @@ struct Game {
         if (what % 8 < 6) return queue.give_back(1 + what / 8);
         Writer item;
         item.write(&what, sizeof what);
-        if (which < 2) (void)queue.put(std::move(item), detail::QueueDeadline::min());
+        if (which < 2) (void)queue.put(std::move(item), detail::Deadline::min());
     }
 
     void lose(std::size_t which) {
@@ -302,7 +302,7 @@ struct Game {
         for (auto& queue : owned) {
             queue->close();
             for (std::uint64_t ticket = 1; ticket <= 4096; ++ticket) queue->acknowledge(ticket);
-            while (queue->take(detail::QueueDeadline::min(), true)) {}
+            while (queue->take(detail::Deadline::min(), true)) {}
             expect(queue->size() == 0);
         }
     }

@@ -117,7 +117,7 @@ struct Game {
 
     void greet(std::size_t from) {
         auto const& text = detail::program_identity().text;
-        bring(from, manager::head(Op::hello, 0, 0), manager::bytes_of(text));
+        bring(from, manager::head(Op::hello, 0, 0), bytes_of(text));
     }
 
     void message(std::size_t from) {
@@ -134,7 +134,7 @@ struct Game {
         auto const all = entries();
         call.method = detail::id_of(*all[how / 8 % all.size()]).value;
         if (how > 250) call.method += how;
-        auto const first = process::bytes_of(call);
+        auto const first = bytes_of(call);
         bytes.insert(bytes.end(), first.begin(), first.end());
         Writer sound;
         if (how % 3 == 0) {

@@ -58,7 +58,7 @@ public:
     void transfer(std::uint64_t, Bytes, std::shared_ptr<void const>) override {}
     void flush() override {}
     void kill() override {}
-    std::string const& name() const override { return name_; }
+    std::string name() const override { return name_; }
 
     void say(Kind kind, Bytes body) {
         if (!ended_) Callbacks(callbacks_).message(kind, body);
@@ -222,7 +222,7 @@ struct Game {
         end.process.signal = how % 2 == 0 ? 9 : 0;
         end.process.out_of_memory = how % 16 == 15;
         end.verdict = static_cast<Verdict>(how / 2 % 5);
-        end.status_known = how % 8 != 7;
+        end.process.lost = how % 8 == 7;
         if (how >= 128) end.running = running_word(batch(), script.next());
         worker.end(end);
     }

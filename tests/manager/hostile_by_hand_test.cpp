@@ -32,7 +32,7 @@ std::string hostile_hello(Manager const& manager, std::uint64_t max_frame) {
 
 std::string hostile_letter(MessageHeader head, std::span<std::byte const> bytes = {}) {
     head.size = bytes.size();
-    auto const first = process::bytes_of(head);
+    auto const first = bytes_of(head);
     std::string all(reinterpret_cast<char const*>(first.data()), first.size());
     return all.append(reinterpret_cast<char const*>(bytes.data()), bytes.size());
 }
@@ -56,10 +56,10 @@ protected:
         send_some(stranger, hostile_hello(manager, usual_frame));
         char answer = 0;
         EXPECT_EQ(::recv(stranger.get(), &answer, 1, 0), 1);
-        send_some(stranger, hostile_frame(process::frame_kind::messages,
-                                          hostile_letter(
-                                              manager::head(Op::hello, 0, 0),
-                                              manager::bytes_of(detail::program_identity().text))));
+        send_some(stranger,
+                  hostile_frame(process::frame_kind::messages,
+                                hostile_letter(manager::head(Op::hello, 0, 0),
+                                               bytes_of(detail::program_identity().text))));
         return stranger;
     }
     void expect_end(UniqueFd const& stranger) const {
@@ -79,8 +79,7 @@ TEST_P(HostileByHand, FramesBeyondAllMeasureEndTheConnection) {
 TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
     for (std::uint64_t const max_frame : {0, 1, 100, 1000, 65536}) {
         auto const stranger = knock();
-        auto const ask =
-            hostile_letter(manager::head(Op::lookup, 0, 1), manager::bytes_of("nothing"));
+        auto const ask = hostile_letter(manager::head(Op::lookup, 0, 1), bytes_of("nothing"));
         send_some(stranger, hostile_hello(manager, max_frame) +
                                 hostile_frame(process::frame_kind::messages, ask));
         std::string said;
@@ -93,9 +92,9 @@ TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
 
 // All of these are in the receiver's buffer when the first ends the connection.
 TEST_P(HostileByHand, FramesBehindAForbiddenOneAreNotDelivered) {
-    auto const messages = hostile_frame(
-        process::frame_kind::messages,
-        hostile_letter(manager::head(Op::lookup, 0, 1), manager::bytes_of("counter")));
+    auto const messages =
+        hostile_frame(process::frame_kind::messages,
+                      hostile_letter(manager::head(Op::lookup, 0, 1), bytes_of("counter")));
     for (auto const kind : {process::kinds::supervisor, process::kinds::child,
                             process::kinds::manager, std::uint8_t{239}}) {
         auto const stranger = knock();
@@ -169,9 +168,8 @@ TEST_P(HostileHoarder, CallsThatNeverHaveTheirTurn) {
 TEST_P(HostileHoarder, CallsThatWillNotCome) {
     expect_limit([](std::uint64_t i) {
         CallHead const head{0, i + 1};
-        return hostile_frame(
-            process::frame_kind::messages,
-            hostile_letter(manager::head(Op::skip, 1, i), process::bytes_of(head)));
+        return hostile_frame(process::frame_kind::messages,
+                             hostile_letter(manager::head(Op::skip, 1, i), bytes_of(head)));
     });
 }
 
@@ -186,9 +184,9 @@ TEST_P(HostileHoarder, PromisesOfNothing) {
 // Asks and does not read.
 TEST_P(HostileHoarder, AnswersThatAreNotRead) {
     expect_limit([](std::uint64_t i) {
-        return hostile_frame(process::frame_kind::messages,
-                             hostile_letter(manager::head(Op::lookup, 0, i),
-                                            manager::bytes_of(std::string(500, 'x'))));
+        return hostile_frame(
+            process::frame_kind::messages,
+            hostile_letter(manager::head(Op::lookup, 0, i), bytes_of(std::string(500, 'x'))));
     });
 }
 

@@ -53,14 +53,12 @@ struct Talker {
     void say(MessageHeader head, std::span<std::byte const> bytes = {}) {
         std::vector<std::byte> frame;
         head.size = bytes.size();
-        auto const first = process::bytes_of(head);
+        auto const first = bytes_of(head);
         frame.insert(frame.end(), first.begin(), first.end());
         frame.insert(frame.end(), bytes.begin(), bytes.end());
         peer->send(process::frame_kind::messages, {frame});
     }
-    void hello() {
-        say(manager::head(Op::hello, 0, 0), manager::bytes_of(detail::program_identity().text));
-    }
+    void hello() { say(manager::head(Op::hello, 0, 0), bytes_of(detail::program_identity().text)); }
     // All of it has arrived and been answered when another answer has come.
     void finish() {
         peer->flush();
@@ -107,7 +105,7 @@ TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
                             process::kinds::manager, std::uint8_t{239}}) {
         Talker talker(manager);
         talker.hello();
-        talker.peer->send(kind, {process::bytes_of(kind)});
+        talker.peer->send(kind, {bytes_of(kind)});
         talker.finish();
         EXPECT_TRUE(talker.is_disconnected()) << +kind;
     }
@@ -125,15 +123,15 @@ TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
     std::uint64_t sequence = 0;
     for (auto const* const entry : {&Foreign::entry(), &Known::entry()}) {
         CallHead const head{detail::id_of(*entry).value, ++sequence};
-        talker.say(manager::head(Op::call, 1, 1), process::bytes_of(head));  // no arguments
+        talker.say(manager::head(Op::call, 1, 1), bytes_of(head));  // no arguments
     }
     // Nor of an object that is not there yet.
     auto create = manager::head(Op::create, 0, 2);
     create.epoch = manager::gives_object;
     auto const supervisor = detail::id_of(detail::Construction<Counter>::entry()).value;
-    talker.say(create, process::bytes_of(CallHead{supervisor, 1}));
+    talker.say(create, bytes_of(CallHead{supervisor, 1}));
     CallHead const follow{detail::id_of(Foreign::entry()).value, 2};
-    talker.say(manager::head(Op::follow, 0, 3), process::bytes_of(follow));
+    talker.say(manager::head(Op::follow, 0, 3), bytes_of(follow));
     talker.finish();
 }
 
@@ -143,10 +141,8 @@ TEST_P(Hostile, APieceThatNeverComesHoldsNobody) {
     for (std::uint64_t transfer = 1; transfer < 50; ++transfer) {
         auto head = manager::head(Op::call, 1, transfer);
         head.size = guest_memory >> (transfer % 20);
-        talker.peer->send(process::frame_kind::begin,
-                          {process::bytes_of(transfer), process::bytes_of(head)});
-        talker.peer->send(process::frame_kind::piece,
-                          {process::bytes_of(transfer), process::bytes_of(head)});
+        talker.peer->send(process::frame_kind::begin, {bytes_of(transfer), bytes_of(head)});
+        talker.peer->send(process::frame_kind::piece, {bytes_of(transfer), bytes_of(head)});
     }
     talker.finish();
 }

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
-# nodes_lab_test.sh SINEW PROGRAM: managers and rings on hosts of the network lab, one of which vanishes.
+# nodes_lab_test.sh SINEW PROGRAM: processes, managers, pools and rings on hosts of the network lab, one of which vanishes.
 # Who waits hears of it, by cause and in time; on the other side nothing goes on.
 set -euo pipefail
 # shellcheck source=tests/launchers/hosts/support.sh
@@ -17,7 +17,7 @@ started_on() {
     local pid
     for pid in $(processes_of "$@"); do
         case $(tr '\0' ' ' 2>/dev/null <"/proc/$pid/cmdline") in
-            Manager-* | ring-*) echo "$pid" ;;
+            Manager-* | Process-* | ring-* | "sinew pool worker"*) echo "$pid" ;;
         esac
     done
 }
@@ -30,7 +30,7 @@ ends_right() {
     wait "${ranks[@]}" 2>/dev/null || true
 }
 
-for what in managers deaths rings ring_deaths guests; do
+for what in processes pools managers deaths rings ring_deaths guests; do
     begin "$what"
     ends_right "$what over $size hosts"
 done
@@ -54,6 +54,8 @@ agent() { sed -n 's/^agent \([0-9]*\) of rank 2$/\1/p' out-2; }
 
 vanishes "a manager's host cut off" lasting '^waiting$' "$cut" "$mend" '^lost, maybe executed 1'
 vanishes "a member's host cut off" lasting_ring '^reducing$' "$cut" "$mend" '^after .* on h'
+# shellcheck disable=SC2016
+vanishes "a process's host cut off" lasting_process '^waiting$' "$cut" "$mend" '^exit code 255'
 # shellcheck disable=SC2016
 vanishes "a manager's agent stopped" lasting '^waiting$' 'kill -STOP "$(agent)"' \
     'kill -CONT "$(agent)"' '^lost, maybe executed 1'

@@ -1,17 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managers and rings on the nodes of a job: `nodes_program WHAT`, under any launcher. Rank 0 checks and
+// Processes, managers, pools and rings on the nodes of a job: `nodes_program WHAT`, under any launcher. Rank 0 checks and
 // says "right"; what a test is to wait for is on lines of its own.
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <iostream>
+#include <iterator>
 #include <map>
 #include <optional>
+#include <set>
 #include <sinew/sinew.hpp>
 #include <sinew/world.hpp>
 #include <string>
@@ -62,6 +67,81 @@ private:
     int value_ = 0;
     std::optional<Object<Counter>> kept_;
 };
+
+/// Writes to its standard output, and ends with a code that says what it found.
+void look_around(std::string const& host, std::string const& folder) {
+    std::cout << "here " << ::getpid() << std::endl;
+    char const* const variable = std::getenv("SINEW_TEST_VARIABLE");
+    bool const right = host_here() == host && std::filesystem::current_path() == folder &&
+                       variable != nullptr && std::string(variable) == "as told";
+    std::exit(right ? 41 : 42);
+}
+
+std::string content_of(std::filesystem::path const& file) {
+    std::ifstream in(file);
+    return {std::istreambuf_iterator<char>(in), {}};
+}
+
+// A process on each node, with its own environment, folder and output; what it cannot have.
+void processes(Nodes const& nodes) {
+    auto const folder = std::filesystem::canonical(std::filesystem::temp_directory_path()) /
+                        text("sinew-nodes-", ::getpid());
+    std::filesystem::create_directory(folder);
+    for (auto const& node : nodes.all()) {
+        Process process({.node = node,
+                         .env = {"SINEW_TEST_VARIABLE=as told"},
+                         .folder = folder.string(),
+                         .out = "out"},
+                        look_around, node.host(), folder.string());
+        process.start();
+        check(process.pid() > 0, "its pid");
+        process.join();
+        check(process.exitcode() == 41, text("exit code ", *process.exitcode()));
+        pollfd sentinel{process.sentinel(), POLLIN, 0};
+        check(::poll(&sentinel, 1, 0) == 1, "its sentinel");
+        check(has(content_of(folder / "out"), text("here ", process.pid(), '\n')), "its output");
+
+        Process killed({.node = node}, [] { ::pause(); });
+        killed.start();
+        pollfd alive{killed.sentinel(), POLLIN, 0};
+        check(::poll(&alive, 1, 0) == 0, "the sentinel of one that lives");
+        killed.kill();
+        killed.join();
+        check(killed.exitcode() == -SIGKILL, text("exit code ", *killed.exitcode()));
+
+        Process nowhere({.node = node, .folder = "/no/such/folder"}, [] {});
+        try {
+            nowhere.start();
+            check(false, "a folder that is not there");
+        } catch (Error const& error) {  // SystemError of its own host, StartFailed of another's
+            check(has(error.what(), "/no/such/folder"), error.what());
+        }
+    }
+    std::filesystem::remove_all(folder);
+}
+
+// Pools share the nodes with each other and with all else.
+std::string where(int) { return host_here(); }
+std::vector<std::uint8_t> reversed(std::vector<std::uint8_t> bytes) {
+    std::reverse(bytes.begin(), bytes.end());
+    return bytes;
+}
+void pools(Nodes const& nodes) {
+    int const size = 2 * nodes.size();
+    Manager manager({.node = nodes[nodes.size() - 1]});
+    Pool pool(nodes, {.workers = size}), other(nodes, {.workers = size});
+    check(pool.wait_until_workers_up() && other.wait_until_workers_up(), "workers come up");
+    std::set<std::string> hosts;
+    for (auto const& host : pool.map<where>(range(0, 400))) hosts.insert(host);
+    check(static_cast<int>(hosts.size()) == nodes.size(), "workers on all nodes");
+    std::vector<std::uint8_t> large(9'000'000);
+    for (std::size_t i = 0; i < large.size(); ++i) large[i] = static_cast<std::uint8_t>(i * 7);
+    std::vector<AsyncResult<std::vector<std::uint8_t>>> results;
+    for (int i = 0; i < 2 * size; ++i) results.push_back(other.apply_async(reversed, large));
+    auto const expected = reversed(large);
+    for (auto& each : results) check(each.get() == expected, "large arguments and results");
+    check(manager.create<Counter>().call<&Counter::add>(1) == 1, "a manager beside pools");
+}
 
 int prepared = 0;
 void prepare(int value) { prepared = value; }
@@ -221,6 +301,17 @@ void lasting(Nodes const& nodes) {
     say("right");
 }
 
+void lasting_process(Nodes const& nodes) {
+    Process process({.node = nodes[nodes.size() - 1]}, [] {
+        for (;;) ::pause();
+    });
+    process.start();
+    say("waiting");
+    process.join();
+    say(text("exit code ", *process.exitcode()));
+    say("right");
+}
+
 void lasting_ring(Nodes const& nodes) {
     // Whoever is accused: both sides have lost each other, and this one speaks.
     expect_failure(Ring(2 * nodes.size(), task<&Rings::for_ever>, {.nodes = nodes.all()}), -1, "",
@@ -273,7 +364,10 @@ int run(std::string const& what, Communicator& world) {
     check(nodes.size() == world.nodes().nodes(), "all nodes");
     if (what == "lasting") return lasting(nodes), 0;
     if (what == "lasting_ring") return lasting_ring(nodes), 0;
-    if (what == "managers") managers(nodes);
+    if (what == "lasting_process") return lasting_process(nodes), 0;
+    if (what == "processes") processes(nodes);
+    else if (what == "pools") pools(nodes);
+    else if (what == "managers") managers(nodes);
     else if (what == "deaths") deaths(nodes);
     else if (what == "rings") rings(nodes);
     else if (what == "ring_deaths") ring_deaths(nodes);

@@ -36,6 +36,10 @@ struct Layout {
 };
 class NodesOf : public NodesTest, public testing::WithParamInterface<Layout> {};
 
+TEST_P(NodesOf, HaveProcesses) {
+    expect_right(job(GetParam().nodes, GetParam().ranks, "processes"));
+}
+TEST_P(NodesOf, HavePools) { expect_right(job(GetParam().nodes, GetParam().ranks, "pools")); }
 TEST_P(NodesOf, HaveManagers) { expect_right(job(GetParam().nodes, GetParam().ranks, "managers")); }
 TEST_P(NodesOf, TellOfDeaths) { expect_right(job(GetParam().nodes, GetParam().ranks, "deaths")); }
 TEST_P(NodesOf, HaveRings) { expect_right(job(GetParam().nodes, GetParam().ranks, "rings")); }
@@ -70,6 +74,16 @@ TEST_F(NodesTest, TakeTheirMembersOfARingWithThem) {
     EXPECT_THAT(ended.out, AllOf(HasSubstr("of 4 on "), HasSubstr("right"))) << ended.err;
 }
 
+TEST_F(NodesTest, TakeTheirProcessesWithThem) {
+    leaks.folders_may_stay();
+    Launched launched(job(2, 2, "lasting_process"));
+    ASSERT_TRUE(launched.says("waiting"));
+    ::kill(launched.rank(1), SIGKILL);
+    auto const ended = launched.wait(Seconds(60));
+    EXPECT_THAT(ended.out, AllOf(HasSubstr("exit code 255"), HasSubstr("right"))) << ended.err;
+    EXPECT_THAT(ended.err, HasSubstr("is lost with its host"));
+}
+
 class NodesOfTheDead : public NodesTest, public testing::WithParamInterface<char const*> {};
 
 // Whoever had asked for it is gone: nothing stays on any node.
@@ -87,7 +101,8 @@ TEST_P(NodesOfTheDead, KeepNothing) {
     EXPECT_THAT(ended.err, HasSubstr("what rank 1 has started for it is ended"));
 }
 
-INSTANTIATE_TEST_SUITE_P(By, NodesOfTheDead, testing::Values("lasting", "lasting_ring"));
+INSTANTIATE_TEST_SUITE_P(By, NodesOfTheDead,
+                         testing::Values("lasting", "lasting_ring", "lasting_process"));
 
 }  // namespace
 }  // namespace sinew::testing_support

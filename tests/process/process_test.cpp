@@ -8,6 +8,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <sinew/process.hpp>
 #include <stdexcept>
 #include <thread>
@@ -17,6 +20,7 @@
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 #include "tests/support/child.hpp"
+#include "tests/support/temp_folder.hpp"
 
 namespace sinew {
 namespace {
@@ -181,6 +185,45 @@ TEST(Process, TheSentinelWorksWithPollAbove1024) {
     EXPECT_THAT(process.exitcode(), Optional(-SIGTERM)) << "at once";
     low.clear();
     ::setrlimit(RLIMIT_NOFILE, &before);
+}
+
+TEST(Process, HasTheEnvironmentFolderAndOutputThatItIsGiven) {
+    testing_support::TempFolder const folder;
+    for (char const* const words : {"one", "two"}) {
+        Process process({.env = {text("SINEW_TEST_WORDS=", words)},
+                         .folder = folder.path().string(),
+                         .out = "out"},
+                        [] {
+                            std::printf("%s in %s\n", std::getenv("SINEW_TEST_WORDS"),
+                                        std::filesystem::current_path().c_str());
+                            std::fflush(stdout);
+                        });
+        EXPECT_THAT(code_of(process), Optional(0));
+    }
+    std::ifstream file(folder.path() / "out");
+    std::string const content{std::istreambuf_iterator<char>(file), {}};
+    auto const where = std::filesystem::canonical(folder.path()).string();
+    EXPECT_EQ(content, text("one in ", where, "\ntwo in ", where, "\n"));
+}
+
+template <class Expected>
+void expect_refusal(ProcessOptions options, std::string const& words) {
+    Process process(std::move(options), task<nothing>);
+    try {
+        process.start();
+        FAIL() << "it started";
+    } catch (Expected const& error) {
+        EXPECT_THAT(error.what(), HasSubstr(words));
+    }
+    EXPECT_TRUE(active_children().empty());
+}
+
+TEST(Process, RefusesAnEnvironmentFolderOrOutputThatCannotBe) {
+    expect_refusal<UsageError>({.env = {"NOTHING"}}, "\"NOTHING\"");
+    expect_refusal<UsageError>({.env = {"=x"}}, "\"=x\"");
+    expect_refusal<UsageError>({.env = {""}}, "\"\"");
+    expect_refusal<SystemError>({.folder = "/no/such/folder"}, "/no/such/folder");
+    expect_refusal<SystemError>({.out = "/no/such/folder/out"}, "/no/such/folder/out");
 }
 
 TEST(Process, RunsInThisProcessToo) {

@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include <sinew/detail/deadline.hpp>
 #include <sinew/error.hpp>
 #include <sinew/task/codec.hpp>
 
@@ -26,7 +27,6 @@ namespace detail {
 /// One end of a pipe, for messages of bytes. Any thread; one sends and one receives at a time.
 class PipeSocket {
 public:
-    using Deadline = std::chrono::steady_clock::time_point;
     enum class Direction : std::uint8_t { both, in, out };
 
     struct State;
@@ -50,7 +50,6 @@ private:
 std::pair<std::shared_ptr<PipeSocket>, std::shared_ptr<PipeSocket>> make_pipe_sockets(bool duplex);
 /// Fetches the end from the process that sent it away.
 std::shared_ptr<PipeSocket> fetch_pipe_socket(Reader& reader);
-PipeSocket::Deadline pipe_deadline(std::chrono::nanoseconds timeout);
 
 }  // namespace detail
 }  // namespace sinew

@@ -8,6 +8,7 @@
 #include <optional>
 #include <span>
 
+#include <sinew/detail/deadline.hpp>
 #include <sinew/error.hpp>
 #include <sinew/task/codec.hpp>
 
@@ -21,8 +22,6 @@ public:
 
 namespace detail {
 
-using QueueDeadline = std::chrono::steady_clock::time_point;
-
 /// An item as it travels.
 struct QueueItem {
     std::shared_ptr<void const> keeper;  ///< of the bytes
@@ -35,9 +34,9 @@ class QueueEnd {
 public:
     virtual ~QueueEnd() = default;
     /// False: no room in time.
-    virtual bool put(Writer item, QueueDeadline deadline) = 0;
+    virtual bool put(Writer item, Deadline deadline) = 0;
     /// Nothing: none in time, or closed and empty.
-    virtual std::optional<QueueItem> take(QueueDeadline deadline, bool acknowledge) = 0;
+    virtual std::optional<QueueItem> take(Deadline deadline, bool acknowledge) = 0;
     virtual void acknowledge(std::uint64_t ticket) = 0;
     virtual void give_back(std::uint64_t ticket) = 0;
     virtual std::size_t size() = 0;
@@ -50,8 +49,6 @@ public:
 std::shared_ptr<QueueEnd> make_queue(std::size_t bound);
 /// The queue of an encoded handle, wherever it lives.
 std::shared_ptr<QueueEnd> find_queue(Reader& reader);
-/// From now; long ones mean for ever.
-QueueDeadline queue_deadline(std::chrono::nanoseconds timeout);
 
 }  // namespace detail
 }  // namespace sinew

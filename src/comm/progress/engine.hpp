@@ -30,12 +30,6 @@ class Operation {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `limit` from now; the end of time where that is beyond it.
-    static Clock::time_point after(std::chrono::nanoseconds limit) {
-        auto const now = Clock::now();
-        return limit < Clock::time_point::max() - now ? now + limit : Clock::time_point::max();
-    }
-
     /// `body` runs in a fiber of the engine; what it throws is kept for `take_result`.
     Operation(std::shared_ptr<Engine> engine, std::function<void(Operation&)> body,
               bool can_be_withdrawn = false);

@@ -185,7 +185,7 @@ void Supervisor::message(std::shared_ptr<process::Peer> const& peer,
         return;
     }
     auto bytes = message.bytes;
-    auto const lost = process::take_value<std::uint64_t>(bytes);
+    auto const lost = take_value<std::uint64_t>(bytes);
     if (!lost) return;
     Asker asker{peer, message.head.number, static_cast<std::uint32_t>(*lost)};
     if (is_decided() && is_later_than(asker.lost)) return tell(asker);
@@ -209,7 +209,7 @@ std::function<void()> Supervisor::to_be_written(process::Message const& message)
     bool const whole = op == Op::made || op == Op::named;
     if (!writing_ || (!whole && op != Op::state)) return {};
     auto bytes = message.bytes;
-    auto const head = process::take_value<RecordHead>(bytes);
+    auto const head = take_value<RecordHead>(bytes);
     auto* const entry = store_.find(head->object);
     // With what is missing yet comes the rest.
     if (entry == nullptr || entry->supervisor == 0 || entry->names.empty()) return {};
@@ -229,7 +229,7 @@ void Supervisor::destroyed(ObjectId id) {
 
 bool Supervisor::record(process::Message const& message) {
     auto bytes = message.bytes;
-    auto const head = process::take_value<RecordHead>(bytes);
+    auto const head = take_value<RecordHead>(bytes);
     if (!head || head->key != key_) return false;
     auto const copy = [&] { return SnapshotStore::Bytes(bytes.begin(), bytes.end()); };
     switch (static_cast<Op>(message.head.op)) {

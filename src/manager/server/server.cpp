@@ -10,13 +10,6 @@
 #include "src/manager/server/checkpoint_client.hpp"
 
 namespace sinew::manager {
-namespace {
-
-std::optional<CallHead> take_head(std::span<std::byte const>& bytes) {
-    return process::take_value<CallHead>(bytes);
-}
-
-}  // namespace
 
 Server::Server(Messenger& messenger, std::function<void(Message const&)> answer_here)
     : messenger_(messenger), answer_here_(std::move(answer_here)) {}
@@ -70,7 +63,7 @@ void Server::serve(Caller& from, Message const& message) {
             return call(from, message);
         case Op::skip: {
             auto bytes = message.bytes;
-            if (auto const head = take_head(bytes))
+            if (auto const head = take_value<CallHead>(bytes))
                 dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
             return;
         }
@@ -132,7 +125,7 @@ Payload Server::keep(Message const& message, std::span<std::byte const> bytes) {
 
 void Server::create(Caller& from, Message const& message) {
     auto bytes = message.bytes;
-    auto const head = take_head(bytes);
+    auto const head = take_value<CallHead>(bytes);
     auto const* const supervisor = head ? detail::find_task({head->method}) : nullptr;
     if (supervisor == nullptr || supervisor->make == nullptr)
         return answer(from, Op::refused, message.head.number,
@@ -152,7 +145,7 @@ void Server::create(Caller& from, Message const& message) {
 
 void Server::call(Caller& from, Message const& message) {
     auto bytes = message.bytes;
-    auto const head = take_head(bytes);
+    auto const head = take_value<CallHead>(bytes);
     auto const* const method = head ? detail::find_task({head->method}) : nullptr;
     if (method == nullptr || method->make != nullptr) {
         if (head)

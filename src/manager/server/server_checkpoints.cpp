@@ -50,7 +50,7 @@ void Server::publish(Caller& from, Message const& message) {
 void Server::checkpoint(Caller& from, Message const& message) {
     auto const id = message.head.id;
     auto bytes = message.bytes;
-    auto const head = process::take_value<CallHead>(bytes);
+    auto const head = take_value<CallHead>(bytes);
     if (!head) return;
     if (!checkpoints_ || !checkpoints_->can_save(id)) {
         dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
@@ -95,7 +95,7 @@ void Server::from_supervisor(Message const& message) {
 // Only the supervisor knows the key, and has this same program: what it sends is what it means.
 void Server::remake(Message const& message) {
     auto bytes = message.bytes;
-    auto const head = process::take_value<RemakeHead>(bytes);
+    auto const head = take_value<RemakeHead>(bytes);
     if (!head || head->arguments > bytes.size() || head->state > bytes.size() - head->arguments)
         return log_warning("an object cannot be made again: its supervisor sent nonsense");
     auto const* const supervisor = detail::find_task({head->supervisor});

@@ -12,7 +12,7 @@ namespace sinew::manager {
 
 void Server::follow(Caller& from, Message const& message) {
     auto bytes = message.bytes;
-    auto const head = process::take_value<CallHead>(bytes);
+    auto const head = take_value<CallHead>(bytes);
     auto const* const method = head ? detail::find_task({head->method}) : nullptr;
     if (method == nullptr || method->make != nullptr)
         return answer(from, Op::refused, message.head.number,

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/bytes.hpp"
 #include "src/pool/protocol.hpp"
 
 namespace sinew::pool {
@@ -24,7 +25,7 @@ void BulkSender::go_on() {
         PieceHead const head{first.id, first.total};
         first.left = first.left.subspan(part.size());
         bool const last = first.left.empty();
-        full_ = send_(std::as_bytes(std::span(&head, 1)), part) == wire::Flow::full;
+        full_ = send_(bytes_of(head), part) == wire::Flow::full;
         if (last) waiting_.pop_front();
     }
 }

@@ -4,6 +4,7 @@
 #include <array>
 #include <sinew/remote_error.hpp>
 
+#include "src/base/bytes.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pool/master/master.hpp"
@@ -15,11 +16,6 @@ constexpr std::size_t many_over = 64;
 // Of one who was asleep and has work now, before a process starts: where cores are few it would wait
 // 14 ms for that.
 constexpr auto head_start = std::chrono::milliseconds(10);
-
-template <class Head>
-std::span<std::byte const> bytes_of(Head const& head) {
-    return std::as_bytes(std::span(&head, 1));
-}
 
 }  // namespace
 

@@ -138,13 +138,13 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
     using Cause = WorkerDied::Cause;
     WorkerDied died{.worker = worker.id,
                     .cause = Cause::crash,
-                    .status_known = end.status_known,
+                    .status_known = !end.process.lost,
                     .running = {},
-                    .why = end.why.empty() ? end.process.text() : end.why};
+                    .why = end.process.text()};
     if (end.process.out_of_memory || end.verdict == Verdict::memory_limit)
         died.cause = Cause::memory;
     else if (end.verdict == Verdict::hard_limit) died.cause = Cause::timeout;
-    else if (!end.status_known) died.cause = Cause::lost;
+    else if (end.process.lost) died.cause = Cause::lost;
     else if (worker.killed || worker.released || end.verdict == Verdict::lease_over)
         died.cause = Cause::planned;
     if (end.process.out_of_memory) died.why += ", out of memory";

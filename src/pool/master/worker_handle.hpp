@@ -24,9 +24,7 @@ namespace sinew::pool {
 struct WorkerEnd {
     process::ChildEnd process;
     Verdict verdict = Verdict::none;
-    bool status_known = true;
     std::uint64_t running = nothing_running;  ///< its status word
-    std::string why = {};                     ///< if `process` does not say it
 };
 
 /// A worker process as seen by the master, wherever it runs. With the runtime's guard held.
@@ -36,8 +34,7 @@ public:
         /// Control messages, and results that were transferred in pieces, put together.
         std::function<void(Kind, std::span<std::byte const>)> message;
         std::function<void(bool suspect)> liveness;
-        /// Called last: it is dead for certain (or its host's lease is over), and all its messages
-        /// were delivered.
+        /// Called last: the worker has certainly ended, and all its messages were delivered.
         std::function<void(WorkerEnd const&)> ended;
     };
     virtual ~WorkerHandle() = default;  ///< kills it without callbacks
@@ -50,7 +47,7 @@ public:
     /// By SIGKILL; `ended` follows.
     virtual void kill() = 0;
     /// "pid 4711 on node-b".
-    virtual std::string const& name() const = 0;
+    virtual std::string name() const = 0;
 };
 
 /// Starts workers somewhere.

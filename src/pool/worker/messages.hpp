@@ -6,6 +6,7 @@
 #include <span>
 #include <variant>
 
+#include "src/base/bytes.hpp"
 #include "src/pool/protocol.hpp"
 
 namespace sinew::pool {
@@ -47,10 +48,5 @@ struct PieceTold {
 };
 /// Parses a message of the bulk link. Throws DecodeError.
 PieceTold read_piece(std::uint8_t kind, Bytes payload);
-
-template <class Head>
-Bytes bytes_of(Head const& head) {
-    return std::as_bytes(std::span(&head, 1));
-}
 
 }  // namespace sinew::pool

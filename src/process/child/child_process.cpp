@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/child/child_process.hpp"
 
+#include <fcntl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -45,6 +46,18 @@ std::pair<UniqueFd, UniqueFd> make_socket_pair() {
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
+// Nothing where the child shares our standard output.
+UniqueFd open_output(ChildSpec const& spec) {
+    if (spec.out.empty()) return {};
+    auto const path = std::filesystem::path(spec.folder) / spec.out;
+    UniqueFd file(::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+    if (file.get() < 0)
+        throw SystemError(text(spec.name, " cannot be started (its standard output ", path.string(),
+                               " cannot be opened: ", std::strerror(errno), ")"),
+                          errno);
+    return file;
+}
+
 }  // namespace
 
 void ChildProcess::start(ChildSpec const& spec) {
@@ -55,6 +68,7 @@ void ChildProcess::start(ChildSpec const& spec) {
     if (spec.meta.any())
         reservation_ = std::make_unique<ResourceReservation>(spec.meta, spec.name, spec.cpus);
     page_.page().lease_until = spec.lease_until;
+    auto const out = open_output(spec);
     auto more = spec.env;
     if (reservation_) std::ranges::copy(reservation_->env(), std::back_inserter(more));
     // What is large is inherited as a file: it may be larger than a message of a link.
@@ -67,8 +81,9 @@ void ChildProcess::start(ChildSpec const& spec) {
         .path = "/proc/self/exe",
         .argv = {spec.name},
         .env = child_environment(more),
-        .folder = {},
+        .folder = spec.folder,
         .cpus = reservation_ && reservation_->cpus() ? reservation_->cpus() : spec.cpus,
+        .out = out.get(),
         .err = errors_end.get(),
         .keep = {control_end.get(), bulk_end.get(), page_.file()},
         .only_kept = true,  // nor what MPI leaves open for children
@@ -83,7 +98,9 @@ void ChildProcess::start(ChildSpec const& spec) {
     }
     if (spawned.error != 0)
         throw SystemError(text(spec.name, " cannot be started (", spawned.step, ": ",
-                               std::strerror(spawned.error), "). See ulimit -u and ulimit -n"),
+                               std::strerror(spawned.error), "). See ",
+                               spec.folder.empty() ? "" : text("its folder ", spec.folder, ", "),
+                               "ulimit -u and ulimit -n"),
                           spawned.error);
     pid_ = spawned.pid;
     ended_ = std::move(spawned.ended);

@@ -9,6 +9,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/process/child/child.hpp"
 #include "src/process/child/process_order.hpp"
 #include "src/wire/adopt.hpp"
 
@@ -22,6 +23,7 @@ void hold_on_to_parent(ChildStart& start) {
     [[maybe_unused]] static UniqueFd const bulk = std::move(start.bulk);
     auto& runtime = Runtime::instance();
     std::lock_guard const lock(runtime.guard());
+    obey_lease(start);
     parent = wire::adopt(runtime.loop(), std::move(start.control), parent_identity(start),
                          bulk_options())
                  .release();

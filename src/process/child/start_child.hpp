@@ -28,6 +28,7 @@ struct ChildEnd {
     std::string log;        ///< the last lines of its standard error, up to 4 KiB
     std::string why = {};   ///< with the numbers, if it was killed for its memory
     std::string fate = {};  ///< if the above do not say it: "is lost with its host node-b (...)"
+    bool lost = false;      ///< with its host: its exit code and status page are not known
     /// "killed by signal 9 (Killed)", "exited with code 3".
     std::string text() const;
 };
@@ -56,6 +57,9 @@ struct ChildSpec {
     std::vector<std::byte> message;  ///< what its role needs to begin
     std::optional<cpu_set_t> cpus;   ///< that it may use; those of `meta` are taken from them
     std::vector<std::string> env;    ///< "NAME=value" added to or replacing ours
+    std::string folder = {};         ///< working directory; empty: ours
+    std::string out =
+        {};  ///< file to which standard output is appended; empty: ours. From `folder`
     std::optional<wire::Secret> session = {};  ///< to join; nothing: ours
     std::string network = {};      ///< this host's address in it; empty: as the runtime has it
     Meta meta = {};                ///< resources reserved for it

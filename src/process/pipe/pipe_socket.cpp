@@ -64,11 +64,11 @@ namespace {
     throw SystemError(text("a pipe fails (", call, ": ", std::strerror(error), ")"), error);
 }
 
-int milliseconds_until(PipeSocket::Deadline deadline) {
-    if (deadline == PipeSocket::Deadline::max()) return -1;
-    if (deadline == PipeSocket::Deadline::min()) return 0;
+int milliseconds_until(Deadline deadline) {
+    if (deadline == Deadline::max()) return -1;
+    if (deadline == Deadline::min()) return 0;
     auto const left =
-        std::chrono::ceil<std::chrono::milliseconds>(deadline - PipeSocket::Deadline::clock::now());
+        std::chrono::ceil<std::chrono::milliseconds>(deadline - Deadline::clock::now());
     return static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1 << 30));
 }
 
@@ -227,13 +227,6 @@ std::pair<std::shared_ptr<PipeSocket>, std::shared_ptr<PipeSocket>> make_pipe_so
 std::shared_ptr<PipeSocket> fetch_pipe_socket(Reader& reader) {
     auto const handle = PipeHandle::decode_from(reader);
     return open_pipe(handle, PipeRegistry::instance().route(handle));
-}
-
-PipeSocket::Deadline pipe_deadline(std::chrono::nanoseconds timeout) {
-    auto const now = PipeSocket::Deadline::clock::now();
-    if (timeout.count() <= 0) return PipeSocket::Deadline::min();
-    return timeout >= PipeSocket::Deadline::max() - now ? PipeSocket::Deadline::max()
-                                                        : now + timeout;
 }
 
 }  // namespace sinew::detail

@@ -12,7 +12,7 @@
 namespace sinew::process {
 namespace {
 
-using detail::QueueDeadline;
+using detail::Deadline;
 using detail::QueueEnd;
 class LocalEnd;
 class RemoteEnd;
@@ -51,13 +51,13 @@ class EndOf : public QueueEnd {
 public:
     EndOf(QueueRegistry& registry, std::shared_ptr<Where> queue)
         : registry_(registry), queue_(std::move(queue)) {}
-    bool put(Writer item, QueueDeadline deadline) final {
+    bool put(Writer item, Deadline deadline) final {
         Lock lock(registry_.messenger.guard());
         if (queue_->put(lock, std::move(item), deadline)) return true;
         if (queue_->closed()) refuse_put();
         return false;
     }
-    std::optional<QueueItem> take(QueueDeadline deadline, bool acknowledge) final {
+    std::optional<QueueItem> take(Deadline deadline, bool acknowledge) final {
         Lock lock(registry_.messenger.guard());
         return queue_->take(lock, deadline, acknowledge);
     }
@@ -223,12 +223,6 @@ std::shared_ptr<QueueEnd> find_queue(Reader& reader) {
     auto end = std::make_shared<RemoteEnd>(registry, std::move(address), bound, known.queue);
     known.handle = end;
     return end;
-}
-
-QueueDeadline queue_deadline(std::chrono::nanoseconds timeout) {
-    auto const now = QueueDeadline::clock::now();
-    if (timeout.count() <= 0) return QueueDeadline::min();
-    return timeout >= QueueDeadline::max() - now ? QueueDeadline::max() : now + timeout;
 }
 
 }  // namespace sinew::detail

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "src/base/bytes.hpp"
 #include "src/process/resources/memory_budget.hpp"
 #include "src/process/runtime.hpp"
 
@@ -50,21 +51,6 @@ inline constexpr std::size_t small_message = std::size_t{64} << 10;
 inline constexpr std::size_t piece_size = std::size_t{1} << 20;
 /// Upper limit of the frames of messages and pieces. Every process must accept frames of this size.
 inline constexpr std::size_t largest_message_frame = 2 * piece_size;
-
-template <class Value>
-std::span<std::byte const> bytes_of(Value const& value) {
-    return std::as_bytes(std::span(&value, 1));
-}
-
-/// Takes a value off the front. Nothing if there are too few bytes.
-template <class Value>
-std::optional<Value> take_value(std::span<std::byte const>& bytes) {
-    if (bytes.size() < sizeof(Value)) return std::nullopt;
-    Value value;
-    std::memcpy(&value, bytes.data(), sizeof value);
-    bytes = bytes.subspan(sizeof value);
-    return value;
-}
 
 /// Takes the next message of a frame. Nothing at the end, or if the bytes are not a message.
 std::optional<Message> take_message(std::span<std::byte const>& frame);

@@ -10,6 +10,7 @@
 #include <cstring>
 #include <sinew/error.hpp>
 
+#include "src/base/hex.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -60,16 +61,7 @@ Secret Secret::from_hex(std::string_view digits) {
 
 Secret::~Secret() { OPENSSL_cleanse(bytes_.data(), bytes_.size()); }
 
-std::string Secret::hex() const {
-    static constexpr char digits[] = "0123456789abcdef";
-    std::string text;
-    text.reserve(2 * bytes_.size());
-    for (std::byte const byte : bytes_) {
-        text += digits[std::to_integer<unsigned>(byte) >> 4];
-        text += digits[std::to_integer<unsigned>(byte) & 15];
-    }
-    return text;
-}
+std::string Secret::hex() const { return to_hex(bytes_); }
 
 Secret Secret::derive(std::string_view label) const {
     Secret derived;

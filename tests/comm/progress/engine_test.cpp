@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/progress/engine.hpp"
 
+#include <sinew/detail/deadline.hpp>
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {
@@ -19,7 +20,7 @@ protected:
         return operation;
     }
     void wait(std::shared_ptr<Operation> const& operation) {
-        ASSERT_TRUE(engine_->wait(*operation, Operation::after(long_time)));
+        ASSERT_TRUE(engine_->wait(*operation, detail::deadline_after(long_time)));
         operation->take_result();
     }
 
@@ -56,7 +57,7 @@ TEST_P(Engines, WaitNoLongerThanAsked) {
     std::atomic<bool> go{false};
     auto operation = submit([&](Operation& self) { pause(self, go); });
     EXPECT_FALSE(engine_->wait(*operation, Operation::Clock::now()));
-    EXPECT_FALSE(engine_->wait(*operation, Operation::after(2ms)));
+    EXPECT_FALSE(engine_->wait(*operation, detail::deadline_after(2ms)));
     go = true;
     wait(operation);
 }

@@ -46,7 +46,7 @@ public:
     }
     void flush() override {}
     void kill() override {}
-    std::string const& name() const override { return name_; }
+    std::string name() const override { return name_; }
 
     Callbacks callbacks;
 

@@ -1,73 +1,72 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/master/communicator_placement.hpp"
+#include "src/pool/master/nodes_placement.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <sinew/error.hpp>
 #include <utility>
+#include <vector>
 
 #include "src/base/text.hpp"
+#include "src/nodes/access.hpp"
+#include "src/pool/master/child_worker.hpp"
+#include "src/process/child/remote_host.hpp"
 
 namespace sinew::pool {
 namespace {
 
-class CommunicatorPlacement final : public WorkerPlacement {
+using nodes::NodeShare;
+
+class NodesPlacement final : public WorkerPlacement {
 public:
-    CommunicatorPlacement(process::Runtime& runtime, std::vector<NodeShare> nodes,
-                          std::vector<std::shared_ptr<RemoteNode>> ranks, bool by_cores)
-        : runtime_(runtime), nodes_(std::move(nodes)), ranks_(std::move(ranks)),
-          local_(make_local_placement(nodes_.front().cpus)) {
+    NodesPlacement(Nodes const& nodes, bool by_cores)
+        : keep_(nodes::Access::keep(nodes)), nodes_(nodes.all()),
+          shares_(nodes::Access::shares(nodes)),
+          local_(make_local_placement(shares_.front().cpus)) {
         int most = 1;
         if (by_cores)
-            for (auto const& node : nodes_) most = std::max(most, node.cores);
+            for (auto const& share : shares_) most = std::max(most, share.cores);
         for (int turn = 0; turn < most; ++turn)
-            for (std::size_t node = 0; node < nodes_.size(); ++node)
-                if (turn < nodes_[node].cores) seats_.push_back(node);
-    }
-    // Whoever holds the pool to the last: the others are let go in any case.
-    ~CommunicatorPlacement() override {
-        runtime_.loop().post([ranks = std::move(ranks_)] { release(ranks); });
+            for (std::size_t node = 0; node < shares_.size(); ++node)
+                if (turn < shares_[node].cores) node_of_slot_.push_back(node);
     }
 
     std::unique_ptr<WorkerHandle> start(std::uint32_t slot, WorkerStart const& start) override {
-        auto node = seats_[slot % seats_.size()];
+        auto node = node_of_slot_[slot % node_of_slot_.size()];
         // A slot whose node is lost moves to another.
-        if (lost(node)) {
+        if (process::is_lost(nodes_[node])) {
             std::vector<std::size_t> left;
-            std::copy_if(seats_.begin(), seats_.end(), std::back_inserter(left),
-                         [this](auto each) { return !lost(each); });
+            std::copy_if(node_of_slot_.begin(), node_of_slot_.end(), std::back_inserter(left),
+                         [this](auto each) { return !process::is_lost(nodes_[each]); });
             node = left[slot % left.size()];
         }
         if (node == 0) return local_->start(slot, start);
-        return remote(node).start(slot, start);
+        return start_worker(nodes_[node], {}, slot, start);
     }
     int cores() const override {
         int sum = 0;
-        for (auto const& node : nodes_) sum += node.cores;
+        for (auto const& share : shares_) sum += share.cores;
         return sum;
     }
     int room(Meta const& wish) const override {
         std::uint64_t sum = 0;
-        for (auto const& node : nodes_) sum += room_on(node, wish);
+        for (auto const& share : shares_) sum += room_on(share, wish);
         return static_cast<int>(std::max<std::uint64_t>(1, sum));
     }
     void require(Meta const& wish, int workers) const override {
-        std::vector<int> workers_of(nodes_.size());
+        std::vector<int> workers_of(shares_.size());
         for (std::size_t slot = 0; slot < static_cast<std::size_t>(workers); ++slot)
-            ++workers_of[seats_[slot % seats_.size()]];
+            ++workers_of[node_of_slot_[slot % node_of_slot_.size()]];
         if (workers_of[0] > 0) local_->require(wish, workers_of[0]);
-        for (std::size_t node = 1; node < nodes_.size(); ++node)
-            if (workers_of[node] > 0) require_of(nodes_[node], wish, workers_of[node]);
+        for (std::size_t node = 1; node < shares_.size(); ++node)
+            if (workers_of[node] > 0) require_of(shares_[node], wish, workers_of[node]);
     }
-    void over() override { release(ranks_); }
+    void over() override {
+        nodes_.clear();
+        keep_ = nullptr;
+    }
 
 private:
-    static void release(std::vector<std::shared_ptr<RemoteNode>> const& ranks) {
-        for (auto const& rank : ranks)
-            if (rank) rank->over();
-    }
-    RemoteNode& remote(std::size_t node) const {
-        return *ranks_[static_cast<std::size_t>(nodes_[node].supervisor)];
-    }
     static std::uint64_t room_on(NodeShare const& node, Meta const& wish) {
         auto room = static_cast<std::uint64_t>(node.cores) /
                     static_cast<std::uint64_t>(std::max(1, wish.cpu));
@@ -92,22 +91,18 @@ private:
         if (gpus > static_cast<std::uint64_t>(node.gpus))
             refuse(gpus, static_cast<std::uint64_t>(node.gpus), " GPUs in all");
     }
-    bool lost(std::size_t node) const { return node != 0 && remote(node).lost(); }
 
-    process::Runtime& runtime_;
-    std::vector<NodeShare> nodes_;
-    std::vector<std::shared_ptr<RemoteNode>> ranks_;
-    std::unique_ptr<WorkerPlacement> local_;
-    std::vector<std::size_t> seats_;  ///< the node of each slot
+    std::shared_ptr<void const> keep_;  ///< the agents
+    std::vector<Node> nodes_;
+    std::vector<NodeShare> const shares_;
+    std::unique_ptr<WorkerPlacement> const local_;
+    std::vector<std::size_t> node_of_slot_;
 };
 
 }  // namespace
 
-std::unique_ptr<WorkerPlacement> make_communicator_placement(
-    process::Runtime& runtime, std::vector<NodeShare> nodes,
-    std::vector<std::shared_ptr<RemoteNode>> ranks, bool by_cores) {
-    return std::make_unique<CommunicatorPlacement>(runtime, std::move(nodes), std::move(ranks),
-                                                   by_cores);
+std::unique_ptr<WorkerPlacement> make_nodes_placement(Nodes const& nodes, bool by_cores) {
+    return std::make_unique<NodesPlacement>(nodes, by_cores);
 }
 
 }  // namespace sinew::pool

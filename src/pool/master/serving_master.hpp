@@ -4,20 +4,18 @@
 #include <memory>
 #include <sinew/detail/pool_job.hpp>
 
-#include "src/pool/remote/supervisor.hpp"
+#include "src/nodes/node_agent.hpp"
 
 namespace sinew::pool {
 
-/// Behind the pool of a rank that only serves: takes no tasks, and says so.
-class SupervisorMaster final : public detail::PoolMaster {
+/// Behind the pool of a rank that only serves rank 0: refuses tasks.
+class ServingMaster final : public detail::PoolMaster {
 public:
-    explicit SupervisorMaster(std::shared_ptr<Supervisor> supervisor)
-        : supervisor_(std::move(supervisor)) {}
-    ~SupervisorMaster() override;
-    /// In a fork it is never destroyed: what it would end is the parent's.
-    static std::shared_ptr<SupervisorMaster> make(std::shared_ptr<Supervisor> supervisor);
+    explicit ServingMaster(std::shared_ptr<nodes::Served> served) : served_(std::move(served)) {}
+    /// In a fork it is never destroyed: its agent is the parent's.
+    static std::shared_ptr<ServingMaster> make(std::shared_ptr<nodes::Served> served);
 
-    std::mutex& guard() override { return supervisor_->runtime().guard(); }
+    std::mutex& guard() override { return served_->agent().runtime().guard(); }
     std::uint64_t new_job() override { refuse(); }
     void submit(detail::JobSpec) override { refuse(); }
     void grow(std::uint64_t, std::shared_ptr<detail::ArgumentBlock>, bool) override { refuse(); }
@@ -29,14 +27,14 @@ public:
     }
     void notify(std::condition_variable&) override { refuse(); }
 
-    /// Until rank 0 has no pool any more, or is lost.
-    void join() { supervisor_->wait_until_over(); }
-    /// At once, whatever its workers are at.
+    /// Returns when rank 0 has no pool any more, or is lost.
+    void join() { served_->agent().wait_until_over(); }
+    /// At once, whatever its workers are executing.
     void terminate();
     [[noreturn]] static void refuse();
 
 private:
-    std::shared_ptr<Supervisor> supervisor_;
+    std::shared_ptr<nodes::Served> const served_;
 };
 
 }  // namespace sinew::pool

@@ -8,7 +8,7 @@
 
 #include "src/wire/link.hpp"
 
-namespace sinew::fuzz {
+namespace sinew::testing_support {
 
 /// A link to nobody: what is sent goes to `heard`, and the target brings what arrives.
 class FakeLink final : public wire::Link {
@@ -58,4 +58,4 @@ private:
     wire::Identity peer_{.node = 1, .slot = 0, .epoch = 0, .name = "a wild rank"};
 };
 
-}  // namespace sinew::fuzz
+}  // namespace sinew::testing_support
