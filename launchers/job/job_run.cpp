@@ -1,25 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/job/job_run.hpp"
 
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <climits>
 #include <csignal>
 #include <sinew/error.hpp>
+#include <string_view>
+#include <utility>
 
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/common/durations.hpp"
-#include "launchers/common/exit_codes.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/map/mapping.hpp"
+#include "src/base/bytes.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
 namespace {
 
-// Output under way from one agent, so that all of them together stay within reason.
+// Bytes of output on their way to the root, from all agents together.
 constexpr std::int64_t window_of_all = 64 << 20;
 
 // Short, since it is part of socket paths; random, since a shared file system may see it.
@@ -41,23 +45,90 @@ OutputPrinter::Options printer_options(RunOptions const& options) {
             .one_place = same_file(STDOUT_FILENO, STDERR_FILENO)};
 }
 
+std::vector<std::string> names_of(std::vector<Node> const& nodes) {
+    std::vector<std::string> names;
+    for (auto const& node : nodes) names.push_back(node.name);
+    return names;
+}
+
 }  // namespace
 
 JobRun::JobRun(RunOptions options)
     : options_(std::move(options)), backend_(choose_backend(options_)),
       nodes_(requested_nodes(options_, host_name())), job_(make_job_name()),
-      writer_(loop_,
-              [this] {
-                  if (phase_ == Phase::finishing) finish_step();
-              }),
-      printer_(printer_options(options_)) {}
+      output_(
+          loop_, printer_options(options_),
+          {.credit =
+               [this](int node, std::int64_t bytes) {
+                   root_->send(node, Kind::credit, {bytes_of(bytes)});
+               },
+           .failed = [this](int error,
+                            auto const& where) { perform(machine_.output_failed(error, where)); },
+           .settled = [this] { on_output_settled(); }}),
+      input_(
+          loop_, options_.stdin_to,
+          {.send = [this](int node,
+                          auto const& bytes) { root_->send(node, Kind::input, {bytes_of(bytes)}); },
+           .present = [this](int node) { return root_->present(node); },
+           .running = [this] { return machine_.running(); }}),
+      machine_({.nodes = names_of(nodes_),
+                .start_timeout = options_.start_timeout,
+                .grace = std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace),
+                .max_restarts = options_.max_restarts,
+                .kill_on_failure = options_.kill_on_failure},
+               *this) {}
 
 JobRun::~JobRun() = default;
 
 int JobRun::run() {
-    // Those of the agents are their own; this one is for the root's socket.
+    // The agents remove their own folders; this one is for the root's socket.
     remove_stale_folders();
     if (backend_->on_this_host()) folder_.emplace(job_ + "-run");
+    open_root();
+    agents_ = std::make_unique<AgentProcesses>(
+        loop_, *backend_,
+        AgentProcesses::Callbacks{
+            .ended = [this](int node, auto const& end) { on_agent_process_ended(node, end); },
+            .said =
+                [this](int node, auto const& line) {
+                    notice(text("[", nodes_.at(node).name, "] ", line), -1);
+                }});
+    auto const signals = loop_.signals(
+        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
+        [this](int number) { on_signal(number); });
+    if (options_.timeout)
+        timeout_ = loop_.after(*options_.timeout, [this] {
+            output_.limit_patience();
+            perform(machine_.timed_out(in_words(*options_.timeout)));
+        });
+    timeline_.mark("ready");
+    perform(machine_.begin());
+    timeline_.mark("agents started");
+    run_loop();
+    if (agents_->running()) {
+        agents_.reset();  // kills them, both halves at once
+        remove_stale_folders();
+    }
+    if (output_.unread()) leave_output_behind();
+    return machine_.exit_code();
+}
+
+// An exception that nothing has caught ends the job like any other failure: agents are told, folders
+// removed.
+void JobRun::run_loop() {
+    try {
+        loop_.run();
+    } catch (std::exception const& problem) {
+        performing_ = false;
+        actions_.clear();
+        perform(machine_.internal_error(problem.what()));
+        loop_.run();
+    }
+}
+
+// ---- the root of the tree -----------------------------------------------------------------------
+
+void JobRun::open_root() {
     root_ = std::make_unique<Root>(
         loop_, listen_address(),
         wire::Credentials{.secret = secret_,
@@ -68,39 +139,10 @@ int JobRun::run() {
         options_.tree_fanout,
         Root::Callbacks{
             .joined = [this](int node) { on_joined(node); },
-            .lost = [this](int node, auto const& why) { on_lost(node, why); },
-            .left =
-                [this] {
-                    if (phase_ == Phase::finishing) finish_step();
-                },
+            .lost = [this](int node, auto const& why) { perform(machine_.agent_lost(node, why)); },
+            .left = [this] { perform(machine_.agent_left()); },
             .message = [this](int node, Kind kind, auto body) { on_message(node, kind, body); }});
-    agents_ = std::make_unique<AgentProcesses>(
-        loop_, *backend_,
-        AgentProcesses::Callbacks{
-            .ended = [this](int node, auto const& end) { on_agent_ended(node, end); },
-            .said = [this](
-                        int node,
-                        auto const& line) { notice(text("[", node_name(node), "] ", line), -1); }});
-    auto const signals = loop_.signals(
-        {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
-        [this](int number) { on_signal(number); });
-    if (options_.timeout)
-        timers_.push_back(loop_.after(*options_.timeout, [this] {
-            causes_.timed_out(in_words(*options_.timeout));
-            watch_reader();
-            failed();
-        }));
-    start_agents();
-    run_loop();
-    if (agents_->running()) {
-        agents_.reset();  // kills them, both halves at once
-        remove_stale_folders();
-    }
-    if (output_unread_) leave_output_behind();
-    return code_.value_or(causes_.exit_code());
 }
-
-// ---- agents -------------------------------------------------------------------------------------
 
 wire::Address JobRun::listen_address() const {
     if (backend_->on_this_host()) return wire::Address::unix_socket(folder_->path() + "/root.sock");
@@ -120,109 +162,156 @@ std::vector<std::string> JobRun::root_addresses() const {
     return found;
 }
 
-void JobRun::start_agents() {
-    timeline_.mark("ready");
-    expect_agents();
-    for (int node = 0; node < static_cast<int>(nodes_.size()); ++node) start_agent(node);
-    timeline_.mark("agents started");
+// ---- actions ------------------------------------------------------------------------------------
+
+// An action may bring the next event with it, whose actions follow.
+void JobRun::perform(JobMachine::Actions actions) {
+    for (auto& action : actions) actions_.push_back(std::move(action));
+    if (std::exchange(performing_, true)) return;
+    while (!actions_.empty()) {
+        auto const next = std::move(actions_.front());
+        actions_.pop_front();
+        std::visit([this](auto const& action) { act(action); }, next);
+    }
+    performing_ = false;
 }
 
-// Within --start-timeout all of them are to be there.
-void JobRun::expect_agents() {
-    start_timer_ = loop_.after(options_.start_timeout, [this] {
-        if (phase_ != Phase::starting) return;
-        std::string absent;
-        for (std::size_t node = 0; node < nodes_.size(); ++node)
-            if (!root_->present(static_cast<int>(node)))
-                absent += text(absent.empty() ? "" : ", ", nodes_[node].name);
-        causes_.launcher_failed(text("no agent came from ", absent, " within ",
-                                     in_words(options_.start_timeout),
-                                     ". See --start-timeout, sinew doctor"));
-        failed();
-    });
-}
-
-void JobRun::start_agent(int node) {
-    auto const incarnation = incarnations_[node]++;
-    root_->expect(node, incarnation);
+void JobRun::act(JobMachine::StartAgent const& action) {
+    auto const& node = nodes_.at(action.node);
+    root_->expect(action.node, action.incarnation);
     AgentConfig config{.job = job_,
                        .secret = secret_.hex(),
-                       .node = node,
-                       .name = nodes_[node].name,
-                       .incarnation = incarnation,
+                       .node = action.node,
+                       .name = node.name,
+                       .incarnation = action.incarnation,
                        .roots = root_addresses(),
                        .listen = static_cast<int>(nodes_.size()) > options_.tree_fanout,
                        .folders = {},
                        // We listen before it starts.
                        .patience_ms = 10'000};
     if (folder_) config.folders.push_back(folder_->path());
-    agents_->start({.node = node, .host = nodes_[node].host, .configuration = config_line(config)});
+    agents_->start({.node = action.node, .host = node.host, .configuration = config_line(config)});
 }
 
-void JobRun::on_joined(int node) {
-    agents_->arrived(node);
-    nodes_[node].cores = root_->hello(node).cores;
-    nodes_[node].place = root_->hello(node).place;
-    if (phase_ == Phase::finishing) return root_->send(node, Kind::finish, {});
-    if (phase_ != Phase::starting) return;
-    for (std::size_t other = 0; other < nodes_.size(); ++other)
-        if (!root_->present(static_cast<int>(other))) return;
+void JobRun::act(JobMachine::LaunchRanks const&) {
+    timeline_.mark("agents there");
     try {
         launch();
     } catch (UsageError const& problem) {
-        causes_.launcher_failed(problem.what());
-        code_ = exit_usage;
-        failed();
+        perform(machine_.cannot_launch(problem.what()));
     }
 }
 
-// What nobody has caught ends the job like any other failure: agents are told, folders removed.
-void JobRun::run_loop() {
-    try {
-        loop_.run();
-    } catch (std::exception const& problem) {
-        causes_.launcher_failed(problem.what());
-        failed();
-        loop_.run();
+void JobRun::act(JobMachine::StopRanks const& action) {
+    root_->send(everyone, Kind::stop, {bytes_of(encode(action.how))});
+}
+
+void JobRun::act(JobMachine::FinishAgent const& action) {
+    root_->send(action.node, Kind::finish, {});
+}
+
+void JobRun::act(JobMachine::FinishAgents const&) {
+    root_->farewell();
+    root_->send(everyone, Kind::finish, {});
+}
+
+void JobRun::act(JobMachine::EndAgentProcesses const& action) { agents_->end(action.node); }
+void JobRun::act(JobMachine::SignalAgentProcesses const& action) { agents_->signal(action.number); }
+void JobRun::act(JobMachine::GiveUpOnAbsent const&) { agents_->give_up_on_absent(); }
+
+void JobRun::act(JobMachine::SetTimer const& action) {
+    timers_[action.timer] = loop_.after(
+        action.after, [this, timer = action.timer] { perform(machine_.timer_fired(timer)); });
+}
+
+void JobRun::act(JobMachine::CancelTimer const& action) { timers_.erase(action.timer); }
+void JobRun::act(JobMachine::Report const& action) { notice(action.line); }
+void JobRun::act(JobMachine::Mark const& action) { timeline_.mark(action.what); }
+void JobRun::act(JobMachine::ExitAtOnce const& action) { ::_exit(action.code); }
+
+// The closing lines come last, and the loop runs until they are written: that they cannot be is a
+// failure like any other of the output.
+void JobRun::act(JobMachine::Conclude const&) {
+    if (std::exchange(concluded_, true)) return stop_when_written();
+    timeline_.mark("cleaned up");
+    if (output_.unread()) return loop_.stop();  // leave_output_behind writes them
+    bool const json = options_.output == OutputFormat::json;
+    output_.write_result(json ? machine_.causes().json() + "\n" : "", [this] {
+        if (auto lines = closing_lines(); !lines.empty()) output_.report(std::move(lines));
+        stop_when_written();
+    });
+}
+
+void JobRun::on_output_settled() {
+    if (concluded_) stop_when_written();
+    else perform(machine_.output_settled());
+}
+
+void JobRun::stop_when_written() {
+    if (output_.idle() || output_.unread()) loop_.stop();
+}
+
+std::string JobRun::closing_lines() const {
+    auto const& causes = machine_.causes();
+    std::string lines;
+    if (options_.timing) lines += text("sinew: ", timeline_.text(), "\n");
+    if (options_.verbosity > 0) lines += causes.table();
+    if (causes.failed() && options_.verbosity >= 0 && !machine_.reader_gone())
+        lines += text(causes.summary().starts_with("sinew run") ? "" : "sinew: ", causes.summary(),
+                      "\n");
+    return lines;
+}
+
+// The writer's thread is in a write() that may never return: its destructor would wait for it.
+void JobRun::leave_output_behind() {
+    auto const lines = closing_lines() +
+                       "sinew: nobody reads standard output or standard error; the rest of the "
+                       "ranks' output is lost\n";
+    pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
+    // So much fits into a pipe that is ready, without waiting.
+    for (std::string_view left = lines; !left.empty() && ::poll(&ready, 1, 100) == 1;) {
+        ssize_t const count =
+            ::write(STDERR_FILENO, left.data(), std::min<std::size_t>(left.size(), PIPE_BUF));
+        if (count <= 0) break;
+        left.remove_prefix(static_cast<std::size_t>(count));
     }
+    root_.reset();
+    folder_.reset();
+    ::_exit(machine_.exit_code());
+}
+
+void JobRun::notice(std::string const& line, int verbosity) {
+    if (options_.verbosity >= verbosity) output_.report(line);
 }
 
 // ---- ranks --------------------------------------------------------------------------------------
 
 void JobRun::launch() {
-    timeline_.mark("agents there");
-    map_ = make_map(options_, nodes_);
-    agent_of_node_.clear();
-    for (auto const& node : map_.nodes) {
+    auto map = make_map(options_, nodes_);
+    std::vector<int> agents;  // by node of the map, which leaves out nodes without ranks
+    for (auto const& node : map.nodes) {
         auto const same = [&](Node const& other) { return other.name == node.name; };
-        agent_of_node_.push_back(
+        agents.push_back(
             static_cast<int>(std::find_if(nodes_.begin(), nodes_.end(), same) - nodes_.begin()));
     }
-    if (options_.report_map && epoch_ == 0) notice(show_map(map_, options_.apps), -1);
-    auto const message = encode(order(map_));
-    causes_ = {};
-    pids_.clear();
-    alive_.clear();
-    for (int rank = 0; rank < map_.size(); ++rank) alive_.insert(rank);
-    reported_.clear();
+    if (options_.report_map && machine_.epoch() == 0) notice(show_map(map, options_.apps), -1);
     names_.clear();
-    phase_ = Phase::running;
-    start_timer_ = {};
-    root_->restart_fences(epoch_, agent_of_node_);
+    perform(machine_.launched(std::move(map), std::move(agents)));
+    auto const message = encode(order());
+    root_->restart_fences(machine_.epoch(), machine_.agents());
     root_->send(everyone, Kind::launch, {bytes_of(message)});
-    // What an earlier epoch has read is gone; the new one reads on from there, or sees the end.
-    input_left_.clear();
-    if (input_ended_) on_input({});
-    else ask_input();
+    input_.begin(machine_.map(), machine_.agents());
 }
 
-Launch JobRun::order(JobMap map) {
-    Launch launch{.epoch = epoch_,
-                  .restart = restarts_,
+Launch JobRun::order() const {
+    auto const& agents = machine_.agents();
+    auto const& first = root_->hello(agents.front());
+    Launch launch{.epoch = machine_.epoch(),
+                  .restart = machine_.restarts(),
                   .job = job_,
-                  .data_key = secret_.derive(text("data plane ", epoch_)).hex(),
-                  .map = std::move(map),
-                  .agents = agent_of_node_,
+                  .data_key = secret_.derive(text("data plane ", machine_.epoch())).hex(),
+                  .map = machine_.map(),
+                  .agents = agents,
                   .parents = root_->parents(),
                   .addresses = {},
                   .apps = options_.apps,
@@ -231,12 +320,12 @@ Launch JobRun::order(JobMap map) {
                   .bind_to = options_.bind_to,
                   .mpi = options_.mpi,
                   .stdin_to = options_.stdin_to,
-                  .master_address = root_->hello(agent_of_node_.front()).address,
-                  .master_port = root_->hello(agent_of_node_.front()).free_port,
+                  .master_address = first.address,
+                  .master_port = first.free_port,
                   .window = std::clamp<std::int64_t>(
                       window_of_all / static_cast<std::int64_t>(nodes_.size()), 64 << 10, 4 << 20),
-                  .report_bindings = options_.report_bindings && epoch_ == 0};
-    for (int const agent : agent_of_node_) launch.addresses.push_back(root_->hello(agent).address);
+                  .report_bindings = options_.report_bindings && machine_.epoch() == 0};
+    for (int const agent : agents) launch.addresses.push_back(root_->hello(agent).address);
     if (!backend_->on_this_host())
         for (auto const& [name, value] : own_variables())
             if (is_forwarded(name)) launch.env.emplace(name, value);
@@ -244,45 +333,81 @@ Launch JobRun::order(JobMap map) {
     return launch;
 }
 
-void JobRun::on_started(int node, std::vector<StartedRank> const& report) {
-    std::set<int> missing;
-    for (int const rank : ranks_on(node)) missing.insert(rank);
-    for (auto const& started : report) {
-        if (started.rank >= map_.size()) continue;  // nonsense
-        if (started.error == 0 && started.rank >= 0) {
-            missing.erase(started.rank);
-            pids_[started.rank] = started.pid;
-        } else if (started.rank >= 0) {
-            causes_.rank_not_started(who(started.rank), started.error, started.step);
-        } else {
-            causes_.launcher_failed(text(node_name(node), ": ", started.step));
+// ---- events -------------------------------------------------------------------------------------
+
+void JobRun::on_joined(int node) {
+    agents_->arrived(node);
+    nodes_[node].cores = root_->hello(node).cores;
+    nodes_[node].place = root_->hello(node).place;
+    perform(machine_.agent_joined(node));
+}
+
+void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
+    switch (kind) {
+        case Kind::output: {
+            auto const head = take_head<OutputHead>(body);
+            return output_.from_rank(node, nodes_.at(node).name, head, body);
         }
+        case Kind::started:
+            return perform(
+                machine_.ranks_started(node, decode<std::vector<StartedRank>>(text_of(body))));
+        case Kind::exited:
+            return perform(machine_.rank_exited(node, decode<Exited>(text_of(body))));
+        case Kind::abort:
+            return perform(machine_.rank_aborted(decode<Aborted>(text_of(body))));
+        case Kind::modex:
+        case Kind::modex_reply:
+            return on_modex(node, kind, body);
+        case Kind::name: {
+            auto const reply = encode(names_.answer(decode<NameRequest>(text_of(body))));
+            return root_->send(node, Kind::name_reply, {bytes_of(reply)});
+        }
+        case Kind::notice:
+            return notice(std::string(text_of(body)), -1);
+        case Kind::input_credit:
+            return input_.credit(node, take_head<std::int64_t>(body));
+        case Kind::leaving:
+            return perform(machine_.agent_leaving(node));
+        case Kind::failing:
+            return perform(machine_.agent_failing(node, std::string(text_of(body))));
+        case Kind::bye:
+            return perform(machine_.agent_finished(node));
+        default:
+            return;  // of a later version
     }
-    for (int const rank : missing) alive_.erase(rank);
-    reported_.insert(node);
-    if (reported_.size() == agent_of_node_.size()) timeline_.mark("ranks started");
-    if (!missing.empty()) failed();
-    if (alive_.empty()) epoch_over();
 }
 
-std::vector<int> JobRun::ranks_on(int node) const {
-    for (std::size_t i = 0; i < agent_of_node_.size(); ++i)
-        if (agent_of_node_[i] == node) return map_.ranks_of(static_cast<int>(i));
-    return {};
+void JobRun::on_modex(int node, Kind kind, std::span<std::byte const> body) {
+    auto head = take_head<ModexHead>(body);
+    if (kind == Kind::modex_reply) return root_->send(head.from, kind, {bytes_of(head), body});
+    auto const& map = machine_.map();
+    if (head.rank < 0 || head.rank >= map.size()) return;
+    head.from = node;
+    root_->send(machine_.agents()[map.ranks[head.rank].node], kind, {bytes_of(head), body});
 }
 
-FirstCause::Who JobRun::who(int rank) const {
-    auto const pid = pids_.find(rank);
-    return {.rank = rank,
-            .node = map_.nodes[map_.ranks[rank].node].name,
-            .pid = pid == pids_.end() ? 0 : pid->second};
+// If an agent had joined, its link reports its end, with more. A process that ends well before the
+// agent joins has started it elsewhere (rsh -f and the like).
+void JobRun::on_agent_process_ended(int node, AgentProcesses::End const& end) {
+    if (!end.awaited || (end.code == 0 && end.signal == 0))
+        return perform(machine_.agent_process_ended({}));
+    auto const how = end.signal != 0 ? text("was killed by signal ", end.signal)
+                                     : text("ended with code ", end.code);
+    auto const last = end.words.substr(0, end.words.find_last_not_of(". ") + 1);
+    auto const stop = last.ends_with('?') || last.ends_with('!') ? " " : ". ";
+    perform(machine_.agent_process_ended(text(
+        "the agent for ", nodes_.at(node).name, " (", backend_->name(), " to ", nodes_[node].host,
+        ") ", how, last.empty() ? "" : ": ", last, stop, backend_->explain(end.code, end.words))));
 }
 
-void JobRun::notice(std::string const& line, int verbosity) {
-    if (options_.verbosity < verbosity) return;
-    printer_.end_line(OutputStream::err);  // of a rank that has not finished its own
-    write(printer_.take(), [this](WriteFailure const& failure) { output_failed(failure); });
-    writer_.write(STDERR_FILENO, line.ends_with('\n') ? line : line + "\n", {});
+void JobRun::on_signal(int number) {
+    if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
+        return perform(machine_.interrupted(number));
+    std::int32_t const forwarded = number;
+    root_->send(everyone, Kind::signal, {bytes_of(forwarded)});
+    // Once the message has been sent, as the shell expects of a process that it stops.
+    if (number == SIGTSTP)
+        stop_self_ = loop_.after(std::chrono::milliseconds(50), [] { ::raise(SIGSTOP); });
 }
 
 }  // namespace sinew::launch

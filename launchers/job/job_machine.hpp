@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <sys/types.h>
+
+#include <chrono>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "launchers/common/job.hpp"
+#include "launchers/job/first_cause.hpp"
+#include "launchers/tree/protocol.hpp"
+
+namespace sinew::launch {
+
+/// What a JobMachine asks about its surroundings.
+class JobFacts {
+public:
+    enum class Output {
+        settled,  ///< all is written, or will never be read
+        waiting,  ///< some waits for its reader, who may be slow
+        failed,   ///< some waits, and earlier output could not be written
+    };
+    virtual ~JobFacts() = default;
+    /// Nodes whose agent is linked to the root.
+    virtual std::set<int> const& present_nodes() const = 0;
+    /// Whether processes that start agents (`sinew agent` itself, or ssh) still run.
+    virtual bool agent_processes_run() const = 0;
+    virtual Output output() const = 0;
+};
+
+/// The course of one job: starts agents, launches the ranks when all agents have joined, stops and
+/// restarts them after a failure, and ends the agents.
+///
+/// Pure state machine: each call reports an event and returns what to do, in order. An epoch is one
+/// launch of all ranks.
+class JobMachine {
+public:
+    struct Settings {
+        std::vector<std::string> nodes;  ///< names, by agent
+        std::chrono::nanoseconds start_timeout{};
+        std::chrono::milliseconds grace{};  ///< between the signal to a rank and SIGKILL
+        int max_restarts = 0;
+        bool kill_on_failure = true;
+    };
+    enum class Timer { start, stop, arrival, finish };
+
+    struct StartAgent {
+        int node;
+        std::uint32_t incarnation;
+    };
+    struct LaunchRanks {};  ///< answered by launched() or cannot_launch()
+    struct StopRanks {      ///< on all nodes
+        Stop how;
+    };
+    struct FinishAgent {  ///< this node's, which has joined late
+        int node;
+    };
+    struct FinishAgents {};     ///< all; from now on their links end as they should
+    struct EndAgentProcesses {  ///< of a node whose agent is lost
+        int node;
+    };
+    struct SignalAgentProcesses {  ///< those that still run
+        int number;
+    };
+    struct GiveUpOnAbsent {};  ///< starts no more agents, and ends those that have not joined
+    struct SetTimer {          ///< replaces the same timer's earlier setting
+        Timer timer;
+        std::chrono::nanoseconds after;
+    };
+    struct CancelTimer {
+        Timer timer;
+    };
+    struct Report {  ///< a line for the user
+        std::string line;
+    };
+    struct Mark {  ///< in the timeline
+        char const* what;
+    };
+    struct Conclude {};  ///< everything has ended; may be repeated
+    struct ExitAtOnce {
+        int code;
+    };
+    using Action = std::variant<StartAgent, LaunchRanks, StopRanks, FinishAgent, FinishAgents,
+                                EndAgentProcesses, SignalAgentProcesses, GiveUpOnAbsent, SetTimer,
+                                CancelTimer, Report, Mark, Conclude, ExitAtOnce>;
+    using Actions = std::vector<Action>;
+
+    /// `facts` must outlive the machine.
+    JobMachine(Settings settings, JobFacts const& facts);
+
+    Actions begin();
+    Actions timer_fired(Timer timer);
+
+    // Agents.
+    Actions agent_joined(int node);
+    /// The link of a node that had joined has ended.
+    Actions agent_lost(int node, std::string const& why);
+    /// After FinishAgents: a link has ended as it should.
+    Actions agent_left();
+    /// A process that starts agents has ended. `failure` says how, if its agent had not joined.
+    Actions agent_process_ended(std::string const& failure);
+    /// The agent reports why its link will end next.
+    Actions agent_failing(int node, std::string const& why);
+    /// The agent was asked to leave the node, which is nobody's failure.
+    Actions agent_leaving(int node);
+    /// The agent's last message.
+    Actions agent_finished(int node);
+
+    // Ranks.
+    /// `agents`: the agent of each node of the map.
+    Actions launched(JobMap map, std::vector<int> agents);
+    Actions cannot_launch(std::string const& why);
+    Actions ranks_started(int node, std::vector<StartedRank> const& report);
+    Actions rank_exited(int node, Exited const& exited);
+    Actions rank_aborted(Aborted const& aborted);
+
+    // Everything else that ends a job.
+    Actions interrupted(int signal);
+    Actions timed_out(std::string const& limit);
+    Actions output_failed(int error, std::string const& where);
+    Actions internal_error(std::string const& what);
+    /// The last output that waited was written, or is no longer waited for.
+    Actions output_settled();
+
+    bool running() const { return phase_ == Phase::running; }
+    bool finishing() const { return phase_ == Phase::finishing; }
+    std::uint32_t epoch() const { return epoch_; }
+    /// Of any kind, for SINEW_RESTART.
+    int restarts() const { return restarts_; }
+    JobMap const& map() const { return map_; }
+    std::vector<int> const& agents() const { return agent_of_node_; }
+    FirstCause const& causes() const { return causes_; }
+    int exit_code() const { return code_.value_or(causes_.exit_code()); }
+    /// Whoever read our standard output has gone.
+    bool reader_gone() const { return reader_gone_; }
+
+private:
+    enum class Phase { starting, running, stopping, finishing };
+
+    template <class One>
+    void emit(One&& action) {
+        actions_.emplace_back(std::forward<One>(action));
+    }
+    Actions take() { return std::exchange(actions_, {}); }
+    bool all_present() const;
+    void start_agent(int node);
+    void set_start_timer();
+    void start_timed_out();
+    void stop_timed_out();
+    void finish_timed_out();
+    void failed();
+    void stop(Stop const& how);
+    Stop gently(int signal) const;
+    void epoch_over();
+    bool restart();
+    void finish();
+    void finish_step();
+    std::vector<int> ranks_on(int node) const;
+    FirstCause::Who who(int rank) const;
+    std::string const& name(int node) const {
+        return settings_.nodes.at(static_cast<std::size_t>(node));
+    }
+
+    Settings const settings_;
+    JobFacts const& facts_;
+    Actions actions_;
+
+    Phase phase_ = Phase::starting;
+    FirstCause causes_;                          ///< of this epoch
+    std::map<int, std::uint32_t> incarnations_;  ///< of the next agent, by node
+    std::uint32_t epoch_ = 0;
+    int restarts_ = 0;
+    int failures_ = 0;      ///< restarts that count against max_restarts
+    bool planned_ = false;  ///< this epoch ends because an agent leaves
+    int interrupts_ = 0;
+    std::optional<int> code_;  ///< of the exit, where it is not the first cause's
+    bool reader_gone_ = false;
+
+    JobMap map_;
+    std::vector<int> agent_of_node_;
+    std::map<int, pid_t> pids_;
+    std::set<int> alive_;      ///< ranks that will run or run
+    std::set<int> reported_;   ///< nodes that have reported how their ranks started
+    std::set<int> finished_;   ///< nodes whose agent sent its last message
+    bool terminated_ = false;  ///< agents' processes got SIGTERM, and have a moment left
+};
+
+}  // namespace sinew::launch

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/job/job_machine.hpp"
+
+#include <gmock/gmock.h>
+
+#include <cerrno>
+#include <csignal>
+#include <initializer_list>
+#include <utility>
+
+#include "launchers/common/exit_codes.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+struct PlayedFacts final : JobFacts {
+    std::set<int> const& present_nodes() const override { return present; }
+    bool agent_processes_run() const override { return processes; }
+    Output output() const override { return out; }
+
+    std::set<int> present;
+    bool processes = false;
+    Output out = Output::settled;
+};
+
+/// The actions as words, so that a failure shows the course of the job.
+std::string word(JobMachine::Action const& action) {
+    static constexpr char const* timers[] = {"start", "stop", "arrival", "finish"};
+    auto const timer = [](JobMachine::Timer which) { return timers[static_cast<int>(which)]; };
+    struct Words {
+        decltype(timer) name;
+        std::string operator()(JobMachine::StartAgent const& a) const {
+            return text("start ", a.node, ".", a.incarnation);
+        }
+        std::string operator()(JobMachine::LaunchRanks const&) const { return "launch"; }
+        std::string operator()(JobMachine::StopRanks const& a) const {
+            return text("stop by ", a.how.signal);
+        }
+        std::string operator()(JobMachine::FinishAgent const& a) const {
+            return text("finish ", a.node);
+        }
+        std::string operator()(JobMachine::FinishAgents const&) const { return "finish all"; }
+        std::string operator()(JobMachine::EndAgentProcesses const& a) const {
+            return text("end ", a.node);
+        }
+        std::string operator()(JobMachine::SignalAgentProcesses const& a) const {
+            return text("signal ", a.number);
+        }
+        std::string operator()(JobMachine::GiveUpOnAbsent const&) const { return "give up"; }
+        std::string operator()(JobMachine::SetTimer const& a) const {
+            return text("set ", name(a.timer));
+        }
+        std::string operator()(JobMachine::CancelTimer const& a) const {
+            return text("cancel ", name(a.timer));
+        }
+        std::string operator()(JobMachine::Report const& a) const { return a.line; }
+        std::string operator()(JobMachine::Mark const& a) const { return a.what; }
+        std::string operator()(JobMachine::Conclude const&) const { return "conclude"; }
+        std::string operator()(JobMachine::ExitAtOnce const& a) const {
+            return text("exit ", a.code);
+        }
+    };
+    return std::visit(Words{timer}, action);
+}
+
+JobMap map_of(int nodes, int ranks_each) {
+    JobMap map;
+    for (int node = 0; node < nodes; ++node) {
+        map.nodes.emplace_back().name = text("n", node);
+        for (int rank = 0; rank < ranks_each; ++rank) map.ranks.push_back({node, rank, 0});
+    }
+    return map;
+}
+
+class JobMachineTest : public testing::Test {
+protected:
+    using Words = std::vector<std::string>;
+    static Words words(JobMachine::Actions const& actions) {
+        Words all;
+        for (auto const& action : actions) all.push_back(word(action));
+        return all;
+    }
+    JobMachine make(int nodes, int restarts = 0, bool kill = true) {
+        JobMachine::Settings settings{.nodes = {},
+                                      .start_timeout = std::chrono::seconds(30),
+                                      .grace = std::chrono::milliseconds(100),
+                                      .max_restarts = restarts,
+                                      .kill_on_failure = kill};
+        for (int node = 0; node < nodes; ++node) settings.nodes.push_back(text("n", node));
+        return {settings, facts};
+    }
+    Words joins(JobMachine& machine, int node) {
+        facts.present.insert(node);
+        return words(machine.agent_joined(node));
+    }
+    Words is_lost(JobMachine& machine, int node, std::string const& why) {
+        facts.present.erase(node);
+        return words(machine.agent_lost(node, why));
+    }
+    static std::vector<StartedRank> started(std::initializer_list<int> ranks) {
+        std::vector<StartedRank> report;
+        for (int const rank : ranks)
+            report.push_back({.rank = rank, .pid = 100 + rank, .error = 0, .step = {}});
+        return report;
+    }
+    /// Two nodes with a rank each, which run.
+    JobMachine running(int restarts = 0, bool kill = true) {
+        auto machine = make(2, restarts, kill);
+        machine.begin();
+        joins(machine, 0);
+        joins(machine, 1);
+        machine.launched(map_of(2, 1), {0, 1});
+        machine.ranks_started(0, started({0}));
+        machine.ranks_started(1, started({1}));
+        return machine;
+    }
+    static Exited exit_of(int rank, int code, int signal = 0, bool stopped = false) {
+        Exited exited;
+        exited.rank = rank;
+        exited.code = code;
+        exited.signal = signal;
+        exited.stopped = stopped;
+        return exited;
+    }
+    PlayedFacts facts;
+};
+
+TEST_F(JobMachineTest, GoesFromTheStartToTheEnd) {
+    auto machine = make(2);
+    EXPECT_THAT(words(machine.begin()), ElementsAre("set start", "start 0.0", "start 1.0"));
+    EXPECT_THAT(joins(machine, 1), IsEmpty());
+    EXPECT_THAT(joins(machine, 0), ElementsAre("launch"));
+    EXPECT_THAT(words(machine.launched(map_of(2, 1), {0, 1})), ElementsAre("cancel start"));
+    EXPECT_THAT(words(machine.ranks_started(0, started({0}))), IsEmpty());
+    EXPECT_THAT(words(machine.ranks_started(1, started({1}))), ElementsAre("ranks started"));
+    EXPECT_THAT(words(machine.rank_exited(0, exit_of(0, 0))), IsEmpty());
+    EXPECT_THAT(words(machine.rank_exited(1, exit_of(1, 0))),
+                ElementsAre("cancel stop", "ranks ended", "cancel start", "cancel stop",
+                            "finish all", "set arrival", "set finish"));
+    EXPECT_THAT(words(machine.agent_finished(0)), ElementsAre("set finish"));
+    EXPECT_THAT(words(machine.agent_finished(1)), ElementsAre("cancel finish", "conclude"));
+    EXPECT_EQ(machine.exit_code(), 0);
+}
+
+TEST_F(JobMachineTest, WaitsForOutputAndProcesses) {
+    auto machine = running();
+    facts.processes = true;
+    facts.out = JobFacts::Output::waiting;
+    machine.rank_exited(0, exit_of(0, 0));
+    machine.rank_exited(1, exit_of(1, 0));
+    machine.agent_finished(0);
+    EXPECT_THAT(words(machine.agent_finished(1)), ElementsAre("set finish"));
+    facts.out = JobFacts::Output::settled;
+    EXPECT_THAT(words(machine.output_settled()), ElementsAre("set finish"));
+    facts.processes = false;
+    EXPECT_THAT(words(machine.agent_process_ended({})), ElementsAre("cancel finish", "conclude"));
+}
+
+TEST_F(JobMachineTest, ASlowReaderMayBeSlowAndAgentsMayNot) {
+    auto machine = running();
+    facts.out = JobFacts::Output::waiting;
+    machine.rank_exited(0, exit_of(0, 0));
+    machine.rank_exited(1, exit_of(1, 0));
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::finish)), ElementsAre("set finish"));
+    facts.out = JobFacts::Output::failed;
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::finish)),
+                ElementsAre("signal 15", "set finish"));
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::finish)), ElementsAre("conclude"));
+}
+
+TEST_F(JobMachineTest, StopsAllRanksAfterAFailure) {
+    auto machine = running();
+    EXPECT_THAT(words(machine.rank_exited(1, exit_of(1, 3))),
+                ElementsAre("stop by 15", "set stop"));
+    machine.rank_exited(0, exit_of(0, 0, SIGTERM, true));
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), 3);
+    EXPECT_THAT(machine.causes().summary(), HasSubstr("rank 1 on n1 (pid 101)"));
+}
+
+TEST_F(JobMachineTest, LeavesTheOthersAloneIfToldSo) {
+    auto machine = running(0, false);
+    EXPECT_THAT(words(machine.rank_exited(1, exit_of(1, 3))), IsEmpty());
+    machine.rank_exited(0, exit_of(0, 0));
+    EXPECT_EQ(machine.exit_code(), 3);
+}
+
+TEST_F(JobMachineTest, DoesNotWaitForReportsForEver) {
+    auto machine = running();
+    machine.rank_exited(1, exit_of(1, 3));
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::stop)),
+                testing::Contains("finish all"));
+    EXPECT_EQ(machine.exit_code(), 3);
+    EXPECT_THAT(machine.causes().table(), HasSubstr("the end of rank 0 was not reported"));
+}
+
+TEST_F(JobMachineTest, NamesTheAbsentWhenTheStartTakesTooLong) {
+    auto machine = make(3);
+    machine.begin();
+    joins(machine, 1);
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::start)),
+                testing::Contains("finish all"));
+    EXPECT_THAT(machine.causes().summary(), HasSubstr("no agent came from n0, n2 within 30 s"));
+    EXPECT_EQ(machine.exit_code(), 125);
+    // One of them arrives now.
+    EXPECT_THAT(joins(machine, 0), ElementsAre("finish 0"));
+}
+
+TEST_F(JobMachineTest, AnAgentThatCannotBeStartedEndsTheJob) {
+    auto machine = make(2);
+    machine.begin();
+    EXPECT_THAT(words(machine.agent_process_ended("ssh failed")), testing::Contains("finish all"));
+    EXPECT_EQ(machine.exit_code(), 125);
+}
+
+TEST_F(JobMachineTest, AMapThatCannotBeIsAUsageError) {
+    auto machine = make(1);
+    machine.begin();
+    joins(machine, 0);
+    machine.cannot_launch("too few slots");
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), exit_usage);
+}
+
+TEST_F(JobMachineTest, RestartsWithinItsBudget) {
+    auto machine = running(1);
+    machine.rank_exited(1, exit_of(1, 0, SIGKILL));
+    auto const again = words(machine.rank_exited(0, exit_of(0, 0, SIGTERM, true)));
+    EXPECT_THAT(again, ElementsAre("cancel stop", "ranks ended", HasSubstr("restart 1 (1 of 1"),
+                                   "set start", "launch"));
+    EXPECT_EQ(machine.epoch(), 1U);
+    machine.launched(map_of(2, 1), {0, 1});
+    EXPECT_EQ(machine.exit_code(), 0) << "what happened before is forgotten";
+    machine.rank_exited(1, exit_of(1, 0, SIGKILL));
+    machine.rank_exited(0, exit_of(0, 0, SIGTERM, true));
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), 128 + SIGKILL);
+}
+
+TEST_F(JobMachineTest, ALostAgentIsStartedAgainByItsNextIncarnation) {
+    auto machine = running(1);
+    EXPECT_THAT(is_lost(machine, 1, "it is gone"), ElementsAre("end 1", "stop by 15", "set stop"));
+    auto const again = words(machine.rank_exited(0, exit_of(0, 0, SIGTERM, true)));
+    EXPECT_THAT(again, testing::Contains("start 1.1"));
+    EXPECT_THAT(again, testing::Not(testing::Contains("launch")));
+    EXPECT_THAT(joins(machine, 1), ElementsAre("launch"));
+}
+
+TEST_F(JobMachineTest, APlannedLeaveDoesNotCount) {
+    auto machine = running(1);
+    for (int restart = 1; restart < 5; ++restart) {
+        machine.agent_leaving(1);
+        machine.rank_exited(0, exit_of(0, 0, SIGTERM, true));
+        EXPECT_THAT(words(machine.rank_exited(1, exit_of(1, 0, SIGTERM, true))),
+                    testing::Contains(HasSubstr("(planned, 0 of 1")));
+        EXPECT_EQ(machine.restarts(), restart);
+        machine.launched(map_of(2, 1), {0, 1});
+    }
+}
+
+TEST_F(JobMachineTest, AProgramThatDoesNotExistIsNotTriedAgain) {
+    auto machine = running(3);
+    machine.launched(map_of(2, 1), {0, 1});
+    machine.ranks_started(0, {{.rank = 0, .pid = 0, .error = ENOENT, .step = "exec ./none"}});
+    machine.ranks_started(1, {{.rank = 1, .pid = 0, .error = ENOENT, .step = "exec ./none"}});
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.restarts(), 0);
+    EXPECT_EQ(machine.exit_code(), exit_not_found);
+}
+
+TEST_F(JobMachineTest, InterruptsBecomeHarderAndEndAllRestarts) {
+    auto machine = running(3);
+    EXPECT_THAT(words(machine.interrupted(SIGINT)), ElementsAre("stop by 2", "set stop"));
+    EXPECT_THAT(words(machine.interrupted(SIGINT)), ElementsAre("stop by 0", "set stop"));
+    EXPECT_THAT(words(machine.interrupted(SIGINT)), ElementsAre("signal 15", "exit 130"));
+    machine.rank_exited(0, exit_of(0, 0, SIGKILL, true));
+    machine.rank_exited(1, exit_of(1, 0, SIGKILL, true));
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), 130);
+}
+
+TEST_F(JobMachineTest, AReaderThatLeavesEndsTheJobAsAnyProgram) {
+    auto machine = running();
+    EXPECT_THAT(words(machine.output_failed(EPIPE, "standard output")),
+                ElementsAre("stop by 15", "set stop"));
+    EXPECT_TRUE(machine.reader_gone());
+    EXPECT_EQ(machine.exit_code(), 128 + SIGPIPE);
+    auto full = running();
+    full.output_failed(ENOSPC, "out/rank.0");
+    EXPECT_FALSE(full.reader_gone());
+    EXPECT_EQ(full.exit_code(), 125);
+}
+
+TEST_F(JobMachineTest, NonsenseFromAgentsIsIgnored) {
+    auto machine = running();
+    EXPECT_THAT(words(machine.rank_exited(0, exit_of(7, 1))), IsEmpty());
+    EXPECT_THAT(words(machine.rank_exited(0, exit_of(-1, 1))), IsEmpty());
+    EXPECT_THAT(words(machine.rank_aborted({.rank = 9, .status = 1, .message = {}})), IsEmpty());
+    EXPECT_THAT(words(machine.agent_finished(0)), IsEmpty());
+    EXPECT_FALSE(machine.finishing());
+    machine.rank_exited(0, exit_of(0, 0));
+    EXPECT_THAT(words(machine.rank_exited(0, exit_of(0, 1))), IsEmpty()) << "it had ended";
+}
+
+}  // namespace
+}  // namespace sinew::launch

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+// Jobs whose agents and ranks are simulated in virtual time, and fail in every way at any moment.
+// Whatever happens, a job ends: in bounded time, with nothing left, and with the right exit code.
+#include <gtest/gtest.h>
+
+#include <csignal>
+#include <limits>
+#include <random>
+
+#include "launchers/job/job_machine.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+namespace {
+
+using namespace std::chrono_literals;
+using Time = std::chrono::nanoseconds;
+
+class SimulatedJob final : private JobFacts {
+public:
+    explicit SimulatedJob(std::uint64_t seed)
+        : random_(seed), nodes_(1 + pick(4)), ranks_each_(1 + pick(3)),
+          max_restarts_(static_cast<int>(pick(3))), machine_(settings(), *this), agents_(nodes_) {}
+
+    void run() {
+        perform(machine_.begin());
+        for (int step = 0; !over_; ++step) {
+            ASSERT_LT(step, 10'000) << "it goes on for ever";
+            ASSERT_LT(now_, 1h) << "virtual time";
+            turn();
+        }
+        check_end();
+    }
+
+private:
+    enum class Agent { absent, starting, present, gone };
+    struct AgentState {
+        Agent state = Agent::absent;
+        bool hangs = false;    ///< answers nothing any more
+        bool process = false;  ///< the process that started it runs
+        std::uint32_t incarnation = 0;
+        std::set<int> alive;  ///< its ranks
+        bool told_to_stop = false, finishing = false;
+    };
+
+    // ---- the surroundings
+    std::set<int> const& present_nodes() const override { return present_; }
+    bool agent_processes_run() const override {
+        for (auto const& agent : agents_)
+            if (agent.process) return true;
+        return false;
+    }
+    Output output() const override { return output_; }
+
+    JobMachine::Settings settings() {
+        JobMachine::Settings settings{.nodes = {},
+                                      .start_timeout = 30s,
+                                      .grace = 100ms,
+                                      .max_restarts = max_restarts_,
+                                      .kill_on_failure = pick(4) != 0};
+        for (std::size_t node = 0; node < nodes_; ++node) settings.nodes.push_back(text("n", node));
+        return settings;
+    }
+    std::size_t pick(std::size_t below) {
+        return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
+    }
+    bool rarely() { return pick(40) == 0; }
+
+    // ---- a turn: something happens, or the next timer fires
+    void turn() {
+        auto const node = static_cast<int>(pick(nodes_));
+        auto& agent = agents_[static_cast<std::size_t>(node)];
+        now_ += std::chrono::milliseconds(pick(200));
+        if (fire_timer()) return;
+        switch (pick(12)) {
+            case 0:
+            case 1:
+                return come(node, agent);
+            case 2:
+            case 3:
+            case 4:
+                return end_a_rank(node, agent);
+            case 5:
+                return obey(node, agent);
+            case 6:
+                if (agent.process && agent.state == Agent::gone) {
+                    agent.process = false;
+                    perform(machine_.agent_process_ended({}));
+                }
+                return;
+            case 7:
+                if (output_ != Output::settled && pick(3) == 0) {
+                    output_ = Output::settled;
+                    perform(machine_.output_settled());
+                } else if (rarely() && !machine_.finishing()) {
+                    output_ = Output::waiting;
+                }
+                return;
+            default:
+                if (rarely()) go_wrong(node, agent);
+        }
+    }
+
+    bool fire_timer() {
+        for (auto const& [timer, due] : timers_)
+            if (due <= now_) {
+                auto const which = timer;
+                timers_.erase(which);
+                perform(machine_.timer_fired(which));
+                return true;
+            }
+        return false;
+    }
+
+    void come(int node, AgentState& agent) {
+        if (agent.state != Agent::starting || agent.hangs) return;
+        if (rarely()) {
+            agent.state = Agent::absent;
+            agent.process = false;
+            failed_ = true;
+            return perform(machine_.agent_process_ended("it cannot be started"));
+        }
+        agent.state = Agent::present;
+        present_.insert(node);
+        perform(machine_.agent_joined(node));
+    }
+
+    void end_a_rank(int node, AgentState& agent) {
+        if (agent.state != Agent::present || agent.hangs || agent.alive.empty()) return;
+        Exited exited;
+        exited.rank = *agent.alive.begin();
+        agent.alive.erase(agent.alive.begin());
+        exited.stopped = agent.told_to_stop;
+        if (agent.told_to_stop) exited.signal = SIGTERM;
+        else if (pick(6) == 0) exited.code = 1 + static_cast<int>(pick(3));
+        else if (pick(6) == 0) exited.signal = SIGKILL;
+        failed_ = failed_ || (!exited.stopped && (exited.code != 0 || exited.signal != 0));
+        perform(machine_.rank_exited(node, exited));
+    }
+
+    // An agent that was told to finish does so when its ranks have ended.
+    void obey(int node, AgentState& agent) {
+        if (agent.hangs && pick(4) == 0) return lose(node, agent);  // its silence is noticed
+        if (agent.hangs || !agent.finishing || !agent.alive.empty()) return;
+        if (agent.state != Agent::present) return;
+        perform(machine_.agent_finished(node));
+        agent.state = Agent::gone;
+        present_.erase(node);
+        perform(machine_.agent_left());
+    }
+
+    void go_wrong(int node, AgentState& agent) {
+        switch (pick(7)) {
+            case 0:
+                return lose(node, agent);
+            case 1:
+                agent.hangs = true;
+                return;
+            case 2:
+                if (agent.state == Agent::present && !agent.finishing) {
+                    failed_ = true;
+                    perform(machine_.agent_leaving(node));
+                }
+                return;
+            case 3:
+                failed_ = interrupted_ = true;
+                return perform(machine_.interrupted(SIGINT));
+            case 4:
+                failed_ = true;
+                return perform(machine_.timed_out("1 s"));
+            case 5:
+                failed_ = true;
+                return perform(machine_.output_failed(ENOSPC, "a file"));
+            default:
+                if (!agent.alive.empty()) {
+                    failed_ = true;
+                    perform(machine_.rank_aborted(
+                        {.rank = *agent.alive.begin(), .status = 3, .message = "N/A"}));
+                }
+        }
+    }
+
+    void lose(int node, AgentState& agent) {
+        if (agent.state != Agent::present) return;
+        agent.state = Agent::gone;
+        agent.alive.clear();
+        present_.erase(node);
+        if (!machine_.finishing()) failed_ = true;
+        perform(machine_.agent_lost(node, "the simulation says so"));
+    }
+
+    // ---- actions
+    void perform(JobMachine::Actions const& actions) {
+        for (auto const& action : actions)
+            std::visit([this](auto const& one) { act(one); }, action);
+    }
+    void act(JobMachine::StartAgent const& action) {
+        auto& agent = agents_.at(static_cast<std::size_t>(action.node));
+        EXPECT_FALSE(present_.contains(action.node)) << "it is there";
+        EXPECT_FALSE(machine_.finishing());
+        EXPECT_TRUE(incarnations_.emplace(action.node, action.incarnation).second)
+            << "an incarnation twice";
+        agent = {.state = Agent::starting,
+                 .hangs = rarely(),
+                 .process = true,
+                 .incarnation = action.incarnation,
+                 .alive = {}};
+    }
+    void act(JobMachine::LaunchRanks const&) {
+        EXPECT_EQ(present_.size(), nodes_) << "an agent is absent";
+        EXPECT_FALSE(interrupted_) << "after an interrupt";
+        JobMap map;
+        std::vector<int> agents;
+        int rank = 0;
+        for (std::size_t node = 0; node < nodes_; ++node) {
+            map.nodes.emplace_back().name = text("n", node);
+            agents.push_back(static_cast<int>(node));
+            auto& agent = agents_[node];
+            EXPECT_TRUE(agent.alive.empty() || agent.told_to_stop) << "ranks that nobody stopped";
+            agent.alive.clear();
+            agent.told_to_stop = false;
+            for (std::size_t i = 0; i < ranks_each_; ++i, ++rank) {
+                map.ranks.push_back({static_cast<int>(node), static_cast<int>(i), 0});
+                agent.alive.insert(rank);
+            }
+        }
+        if (rarely()) {
+            for (auto& agent : agents_) agent.alive.clear();
+            failed_ = true;
+            return perform(machine_.cannot_launch("too few slots"));
+        }
+        failed_ = false;  // each epoch has a cause of its own
+        perform(machine_.launched(map, agents));
+        for (int const node : agents) {
+            if (agents_[static_cast<std::size_t>(node)].hangs) continue;
+            std::vector<StartedRank> report;
+            for (int const each : agents_[static_cast<std::size_t>(node)].alive)
+                report.push_back({.rank = each, .pid = 1000 + each, .error = 0, .step = {}});
+            perform(machine_.ranks_started(node, report));
+        }
+    }
+    void act(JobMachine::StopRanks const&) {
+        for (auto& agent : agents_) agent.told_to_stop = true;
+    }
+    void act(JobMachine::FinishAgent const& action) {
+        auto& agent = agents_.at(static_cast<std::size_t>(action.node));
+        EXPECT_EQ(agent.state, Agent::present);
+        agent.finishing = agent.told_to_stop = true;
+    }
+    void act(JobMachine::FinishAgents const&) {
+        for (auto& agent : agents_)
+            if (agent.state == Agent::present) agent.finishing = agent.told_to_stop = true;
+    }
+    void act(JobMachine::EndAgentProcesses const& action) {
+        auto& agent = agents_.at(static_cast<std::size_t>(action.node));
+        EXPECT_NE(agent.state, Agent::present);
+        agent.process = false;
+    }
+    void act(JobMachine::SignalAgentProcesses const&) {
+        for (auto& agent : agents_)
+            if (!agent.hangs) agent.process = false;  // one that hangs may not even end by that
+    }
+    void act(JobMachine::GiveUpOnAbsent const&) {
+        for (auto& agent : agents_)
+            if (agent.state == Agent::starting) {
+                agent.state = Agent::absent;
+                agent.process = false;
+            }
+        perform(machine_.agent_process_ended({}));
+    }
+    void act(JobMachine::SetTimer const& action) {
+        timers_[action.timer] = now_ + action.after;
+        // A reader that takes nothing is given up on after a while.
+        if (action.timer == JobMachine::Timer::finish && ++finish_timers_ > 20)
+            output_ = Output::settled;
+    }
+    void act(JobMachine::CancelTimer const& action) { timers_.erase(action.timer); }
+    void act(JobMachine::Report const& action) { EXPECT_FALSE(action.line.empty()); }
+    void act(JobMachine::Mark const&) {}
+    void act(JobMachine::Conclude const&) {
+        EXPECT_TRUE(machine_.finishing());
+        over_ = true;
+    }
+    void act(JobMachine::ExitAtOnce const&) {
+        EXPECT_TRUE(interrupted_);
+        over_ = true;
+    }
+
+    void check_end() {
+        EXPECT_FALSE(failed_ && machine_.exit_code() == 0);
+        EXPECT_EQ(machine_.causes().failed(), machine_.exit_code() != 0)
+            << machine_.causes().table();
+    }
+
+    std::mt19937_64 random_;
+    std::size_t const nodes_, ranks_each_;
+    int const max_restarts_;
+    JobMachine machine_;
+    std::vector<AgentState> agents_;
+    std::set<int> present_;
+    std::set<std::pair<int, std::uint32_t>> incarnations_;
+    Output output_ = Output::settled;
+    std::map<JobMachine::Timer, Time> timers_;
+    Time now_{};
+    int finish_timers_ = 0;
+    bool failed_ = false, interrupted_ = false, over_ = false;
+};
+
+TEST(JobSimulation, EndsWhateverHappens) {
+    for (std::uint64_t seed = 0; seed < 20'000 && !testing::Test::HasFailure(); ++seed) {
+        SCOPED_TRACE(text("seed ", seed));
+        SimulatedJob(seed).run();
+    }
+}
+
+}  // namespace
+}  // namespace sinew::launch
