@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Times the collectives, ours and others' in the same run. --help says how to use it.
+// Times sinew's collectives and those of other libraries in the same run. See --help.
 #include <fstream>
 #include <iostream>
 #include <sinew/error.hpp>
@@ -34,7 +34,7 @@ void print_head(Communicator const& comm, std::string const& transport) {
     std::cout << std::endl;
 }
 
-/// The head of a peer's columns: mpi stands for the library that it is.
+/// The column titles of the peers; "mpi" is replaced by the name of the MPI library.
 std::vector<std::string> shown_peers(std::vector<std::string> peers) {
     for (std::string& peer : peers)
         if (peer == "mpi" && std::string(SINEW_MPI_VENDOR) != "other") peer = SINEW_MPI_VENDOR;
@@ -49,7 +49,7 @@ std::ofstream open_json(std::string const& path) {
     return file;
 }
 
-/// What rank 0 does with the rows; the other ranks have none of it.
+/// Writes the rows. Only rank 0 has one.
 class Output {
 public:
     explicit Output(Options const& options)
@@ -90,7 +90,7 @@ void require_ranks(Communicator const& comm, Options const& options) {
                           ", or use --threads ", wanted));
 }
 
-/// Rank 0's output, or null elsewhere; fails on all ranks when it fails on rank 0.
+/// Returns rank 0's output, or null on other ranks. Throws on all ranks if rank 0 fails.
 std::unique_ptr<Output> make_output(Communicator& comm, Options const& options) {
     std::unique_ptr<Output> output;
     std::exception_ptr problem;
@@ -138,8 +138,8 @@ int run_ranks(Communicator& comm, Options const& options) {
     return sweep.wrong() > 0 ? failed : 0;
 }
 
-/// Runs `work`, prints what it throws (mistakes of use, alike on all ranks, once), and returns the
-/// exit status.
+/// Runs `work` and returns the exit status. Prints exceptions; usage errors, which all ranks have,
+/// are printed by rank 0 only.
 template <class Work>
 int guarded(int rank, Work const& work) {
     try {
@@ -207,7 +207,7 @@ int run(int argc, char** argv) {
         tell(0);
         return guarded(0, [&] { return run_threads(options); });
     }
-    // Joined also for a mistake or --help: only so it is told once, and mpiexec ends in peace.
+    // Join the world even for a mistake or --help: it is printed once, and mpiexec ends cleanly.
     World world(argc, argv);
     tell(world.rank());
     if (!problem.empty()) return world.rank() == 0 ? complain(problem, misused) : misused;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// `sinew run` beside mpirun, in turns: how long until all ranks are past MPI_Init.
+// Compares `sinew run` with mpirun, alternating: the time until all ranks have passed MPI_Init.
 #include <filesystem>
 #include <iomanip>
 #include <iostream>
@@ -82,7 +82,7 @@ Row measure(int ranks, int rounds, std::filesystem::path const& build) {
     Progress progress(true);
     for (int round = 0; round < rounds; ++round) {
         progress.show(text(ranks, " ranks, round ", round + 1, " of ", rounds));
-        // Who comes first changes: what one leaves behind in caches is the other's gain.
+        // The order alternates, because the second launcher profits from warm caches.
         for (int turn = 0; turn < 2; ++turn)
             if ((turn + round) % 2 == 0) row.ours.push_back(run_trial(ours, ranks, limit));
             else row.peers.push_back(run_trial(peer, ranks, limit));
@@ -102,7 +102,7 @@ int run(int argc, char** argv) {
     }
     require_rounds(rounds);
     auto const counts = parse_counts("ranks", list, 4096);
-    // The launcher that was built with us, and mpirun as root too.
+    // Use the launcher of this build; allow mpirun to run as root.
     auto const build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our Manager beside others', in turns. --help says how to use it.
+// Compares sinew's Manager with others, alternating. See --help.
 #include <iostream>
 #include <sinew/init.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our Pool beside others', in turns. --help says how to use it.
+// Compares sinew's Pool with others, alternating. See --help.
 #include <iostream>
 #include <sinew/init.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Throughput of the reduction kernels beside a plain loop, in turns. --help says how to use it.
+// Compares the throughput of the reduction kernels with a plain loop, alternating. See --help.
 #include <algorithm>
 #include <chrono>
 #include <cstdint>
@@ -48,7 +48,7 @@ struct Call {
     std::size_t count;
 };
 
-/// Buffers of bytes that are ordinary numbers in every type.
+/// Input and output buffers. Their bytes are ordinary numbers in every type.
 class Buffers {
 public:
     Buffers(Options const& options, DataType type, std::size_t count) {
@@ -79,7 +79,7 @@ double nanoseconds(Call const& call, long times) {
     return taken.count() / static_cast<double>(times);
 }
 
-/// So many calls that a turn takes a fifth of a millisecond; this also warms up.
+/// The number of calls that take a fifth of a millisecond. Finding it also warms up.
 long calls_per_turn(Call const& call) {
     long times = 1;
     while (nanoseconds(call, times) * static_cast<double>(times) < 2e5) times *= 2;
@@ -163,7 +163,7 @@ int run(int argc, char** argv) {
         return 0;
     }
     World const world;
-    if (world.rank() != 0) return 0;  // one core is measured, however many ranks there are
+    if (world.rank() != 0) return 0;  // only one core is measured, whatever the number of ranks
     std::cout << "# " << options.inputs << " inputs, " << options.offset << " bytes off a line, "
               << (options.in_place ? "in place" : "out of place") << "\n"
               << std::left << std::setw(26) << "kernel" << std::right << std::setw(6) << "bytes"

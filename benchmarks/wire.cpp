@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our links beside libzmq, each with a process that sends back, in turns. --help says how to use it.
+// Compares sinew's links with libzmq, each with an echo process, alternating. See --help.
 #include <algorithm>
 #include <iomanip>
 #include <iostream>
@@ -46,13 +46,13 @@ struct Options {
     bool help = false;
 };
 
-/// What is measured: how long one message takes, and the goal for ours to libzmq's.
+/// A kind of measurement, and the goal for sinew's result relative to libzmq's.
 struct Measure {
     char const* name;
     char const* unit;
     std::size_t bytes;
     long in_flight;
-    double goal;  ///< of the ratio, at least
+    double goal;  ///< least acceptable ratio
 };
 
 constexpr Measure measures[] = {
@@ -63,7 +63,7 @@ constexpr Measure measures[] = {
 
 bool is_rate(Measure const& measure) { return measure.in_flight > 1; }
 
-/// One contestant, and how many messages make a turn of the length asked for.
+/// One contestant, and the number of messages in a turn of the requested length.
 struct Runner {
     Contestant& contestant;
     Measure const& measure;
@@ -75,7 +75,7 @@ struct Runner {
                    : contestant.pipelined(measure.bytes, measure.in_flight, times);
     }
     void calibrate(double wanted) {
-        times = 64;  // which warms up, too
+        times = 64;  // also warms up
         while (seconds() < wanted / 4) times *= 2;
         times = std::max(64L, static_cast<long>(static_cast<double>(times) * wanted / seconds()));
     }
@@ -130,7 +130,7 @@ void print(Result const& result) {
     if (!result.theirs.empty()) {
         std::cout << std::setw(12) << result.their_value << std::setprecision(2) << std::setw(8)
                   << result.ratio;
-        // In the clear against encrypted is no fair race: shown, without a goal.
+        // Plain against encrypted is not a fair comparison, so it is shown without a goal.
         if (result.same_protection) {
             std::cout << std::setprecision(1) << "  >= " << result.measure->goal
                       << (result.ratio >= result.measure->goal ? " met" : " MISSED");
@@ -187,11 +187,11 @@ Options parse(int argc, char** argv) {
     return options;
 }
 
-/// All measures over one way, against each form of libzmq that goes this way.
+/// Does all measurements over one way, against each form of libzmq that supports it.
 void measure(Way way, std::vector<bool> const& curve, Options const& options,
              std::vector<Result>& results) {
-    // Servers are forked before libzmq starts threads, and one after the other: never two pairs
-    // share the cores.
+    // Servers are forked before libzmq starts threads, and one after the other, so that two pairs
+    // never share the cores.
     auto const ours = make_ours(way);
     bool alone = true;
     for (bool const protect : curve) {

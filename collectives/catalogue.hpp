@@ -18,34 +18,34 @@ class Model;
 /// bits, so the tuner may choose freely between them where the order matters.
 enum class Order : std::uint8_t {
     none,    ///< does not reduce
-    tree,    ///< neighbouring ranks first: ((0+1)+(2+3))+...
+    tree,    ///< neighboring ranks first: ((0+1)+(2+3))+...
     ring,    ///< around the ring, starting at a rank that depends on the element
     linear,  ///< ((0+1)+2)+3...
 };
 
-/// A choice to be made: what the cost and fitness of an algorithm depend on.
+/// The properties of a call that decide which algorithms apply and what they cost.
 struct Shape {
     int ranks = 1;
-    std::size_t bytes = 0;    ///< of the whole vector: of all blocks, where there are blocks
-    std::size_t count = 0;    ///< its elements
-    bool commutative = true;  ///< the reduction; true where there is none
+    std::size_t bytes = 0;    ///< bytes of the whole vector, or of all blocks together
+    std::size_t count = 0;    ///< elements of the whole vector
+    bool commutative = true;  ///< whether the reduction commutes; true if there is none
 };
 
 /// One way to carry out a collective.
 struct Algorithm {
     Collective collective;
     std::string_view name;
-    std::string_view suits;  ///< when to want it, in one line
+    std::string_view suits;  ///< when to use it, in one line
     Order order;
     bool (*applies)(Shape const&);                  ///< correct for this shape
-    double (*seconds)(Shape const&, Model const&);  ///< what the model expects
+    double (*seconds)(Shape const&, Model const&);  ///< the expected time by the model
     void (*run)(Channel&, Arguments const&);
 };
 
-/// All of a collective; the first is the fallback that applies always.
+/// All algorithms of a collective. The first applies to every shape and is the fallback.
 std::span<Algorithm const> algorithms(Collective collective);
 
-/// By name; throws UsageError with the names there are.
+/// Finds an algorithm by name. Throws UsageError, which lists the known names, if there is none.
 Algorithm const& find_algorithm(Collective collective, std::string_view name);
 
 }  // namespace sinew::collectives

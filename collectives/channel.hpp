@@ -13,29 +13,29 @@ namespace sinew::collectives {
 
 class Channel;
 
-/// Paces the waits of an operation, and ends them when there is nothing more to wait for.
+/// Decides how an operation waits for its transfers and when such a wait fails.
 class WaitPolicy {
 public:
     virtual ~WaitPolicy() = default;
-    /// Polls of a transfer before the first `idle`: spinning pays only where a core is free.
+    /// Polls of a transfer before the first `idle`. Spinning helps only if a core is free.
     virtual int spins() const = 0;
-    /// Called between polls of a wait that lasts; `round` counts from 0. Spins, yields, sleeps or
-    /// lets another operation run. Throws Timeout, PeerLost.
+    /// Called between further polls of a wait; `round` counts from 0. Spins, yields, sleeps or lets
+    /// another operation run. Throws Timeout or PeerLost.
     virtual void idle(int round, Channel const& channel) = 0;
-    /// This rank and its operation in words, for errors: "rank 0 of 4 on node-a: barrier() #3". Empty:
-    /// the channel names the rank alone.
+    /// Describes this rank and its operation for errors: "rank 0 of 4 on node-a: barrier() #3". If
+    /// it is empty, the channel names only the rank.
     virtual std::string subject() const { return {}; }
-    /// A rank in words, for errors.
+    /// Describes a rank for errors.
     virtual std::string name_of(int rank) const;
 };
 
-/// What an algorithm talks through: the messages of one operation over a Transport, each wait of
-/// which is bounded. Empty messages are not sent: sender and receiver both know the size. A message
-/// shorter than its receive is a BackendError: the ranks are not in the same call.
+/// The messages of one operation over a Transport. The WaitPolicy bounds every wait. Empty messages
+/// are not sent, because sender and receiver both know the size. Throws BackendError if a message
+/// is shorter than its receive: the ranks are then not in the same call.
 class Channel {
 public:
-    /// A transfer under way; its buffer is borrowed until it is done. Cancelled when destroyed
-    /// before that, which only happens when the operation has failed.
+    /// A transfer in progress; it borrows its buffer until it is done. Destroying it earlier
+    /// cancels it, which happens only after the operation has failed.
     class Transfer {
     public:
         Transfer() = default;
@@ -55,7 +55,7 @@ public:
         void wait() {
             if (ticket_) channel_->wait(*this);
         }
-        /// Whether it is done. Throws BackendError when the message that came has another length.
+        /// Whether it is done. Throws BackendError if the message has another length.
         bool test() {
             if (!ticket_) return true;
             Transport::Received received;
@@ -73,7 +73,7 @@ public:
         Channel* channel_ = nullptr;
         Transport::Ticket ticket_{};
         int peer_ = -1;
-        std::size_t expected_ = is_send;  // bytes of a receive
+        std::size_t expected_ = is_send;  // expected bytes of a receive
     };
 
     Channel(Transport& transport, WaitPolicy& supervisor, int tag)
@@ -95,29 +95,29 @@ public:
     }
     void send(int to, std::span<std::byte const> bytes) { start_send(to, bytes).wait(); }
     void receive(int from, std::span<std::byte> bytes) { start_receive(from, bytes).wait(); }
-    /// Sends and receives at once, so that a ring of callers cannot deadlock.
+    /// Sends and receives at the same time, so that a ring of callers cannot deadlock.
     void exchange(int to, std::span<std::byte const> out, int from, std::span<std::byte> in) {
         Transfer sending = start_send(to, out);
         start_receive(from, in).wait();
         sending.wait();
     }
 
-    /// For error texts: "ring step 4 of 14". Algorithms call it once per step.
+    /// Sets the step for error texts ("at step 4 of 14"). Algorithms call it once per step.
     void step(int now, int of) {
         step_ = now;
         steps_ = of;
     }
     int current_step() const { return step_; }
     int steps() const { return steps_; }
-    /// The rank that the wait under way is for.
+    /// The rank for which the current wait waits.
     int waiting_for() const { return waiting_for_; }
-    /// One round of a wait of the caller's own making (it polls transfers itself); see WaitPolicy.
+    /// Does one round of a wait in which the caller polls the transfers itself; see WaitPolicy.
     void idle(int round, int waiting_for) {
         waiting_for_ = waiting_for;
         supervisor_.idle(round, *this);
     }
     int spins() const { return spins_; }
-    /// As the Transport's: what a failed operation has lent out must not be freed.
+    /// Whether the Transport may still access cancelled buffers; they must not be freed.
     bool holds_cancelled_buffers() const { return transport_.holds_cancelled_buffers(); }
 
 private:

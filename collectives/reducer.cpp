@@ -30,8 +30,9 @@ Kernel find_kernel(ReduceOp::Kind op, DataType::Kind type) {
     return nullptr;
 }
 
-/// More inputs than a kernel takes: in groups, block by block so that what passes from group to
-/// group stays in the cache. `out` may be any of the inputs, so it gets only the finished block.
+/// Combines more inputs than a kernel takes, in groups. It works block by block so that
+/// intermediate results stay in the cache. `out` may be any of the inputs, so it gets only finished
+/// blocks.
 void combine_many(Kernel kernel, std::size_t size, void* out, Inputs in, std::size_t count) {
     alignas(64) std::array<std::byte, block_bytes> sum;
     std::array<void const*, max_fused_inputs> group;
@@ -50,7 +51,7 @@ void combine_many(Kernel kernel, std::size_t size, void* out, Inputs in, std::si
     }
 }
 
-/// The same for sums and products of 16-bit floats, which are rounded only at the very end.
+/// Does the same for sums and products of 16-bit floats, which are rounded only once, at the end.
 void combine_many_halves(Kernel f32_kernel, DataType type, void* out, Inputs in,
                          std::size_t count) {
     constexpr std::size_t block = 256;

@@ -6,7 +6,7 @@
 
 namespace sinew::collectives {
 
-// Every rank gets the reduction of the buffers of ranks 0 to its own (scan), or to the one before it (exscan).
+// Rank r gets the reduction of the buffers of ranks 0 to r (scan) or 0 to r - 1 (exscan).
 // Each function's idea, cost and source stand above its definition in collectives/scan/.
 void linear_scan(Channel& channel, Arguments const& call);
 void linear_exscan(Channel& channel, Arguments const& call);

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A million numbers of every rank, summed and averaged: mpirun -n 4 ./allreduce, or alone.
+// Sums and averages a million numbers of every rank: mpirun -n 4 ./allreduce, or ./allreduce alone.
 #include <iostream>
 #include <numeric>
 #include <sinew/world.hpp>
 #include <vector>
 
 int main(int argc, char** argv) {
-    sinew::World world(argc, argv);  // joins; leaves at the end of main
+    sinew::World world(argc, argv);  // joins the other ranks; leaves at the end of main
     auto& comm = world.communicator();
     std::vector<float> gradient(1'000'000, static_cast<float>(comm.rank()));
     std::vector<float> mean(gradient.size());
     std::vector<double> other(1'000'000, 0.5);
 
-    auto pending = comm.iallreduce(gradient, mean, sinew::average);            // on its way ...
-    double const computed = std::accumulate(other.begin(), other.end(), 0.0);  // ... while we work
+    auto pending = comm.iallreduce(gradient, mean, sinew::average);            // in progress ...
+    double const computed = std::accumulate(other.begin(), other.end(), 0.0);  // ... meanwhile
     pending.wait();
 
     comm.allreduce(gradient, sinew::sum);  // in place

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Simulators in processes of their own, stepped together: first each call by itself, then all of them
-// at once.
+// Simulators in separate processes, stepped together: first one call after the other, then all
+// calls at the same time.
 //
 //   build/release/examples/async_manager --managers 4 --steps 5000 --step-us 100
 #include <boost/program_options.hpp>
@@ -27,13 +27,13 @@ struct Options {
     int managers = 4, steps = 5000, step_us = 100, wait_us = 0;
 };
 
-/// What all simulators together came to.
+/// The totals of all simulators.
 struct Outcome {
     double reward = 0, seconds = 0;
     int episodes = 0;
 };
 
-/// Pushes to where the pole is falling, and a little towards the middle.
+/// Pushes in the direction in which the pole falls, and a little towards the middle.
 Action balancing(Step const& seen) {
     double const fall =
         seen.angle + 0.5 * seen.angular_velocity + 0.02 * seen.position + 0.05 * seen.velocity;
@@ -120,7 +120,7 @@ void demonstrate(Options const& options) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    sinew::init(argc, argv);  // first: managers run this same program, and do not get past this
+    sinew::init(argc, argv);  // must come first: managers run this same program and end inside it
 
     namespace po = boost::program_options;
     Options options;

@@ -19,7 +19,7 @@ std::chrono::nanoseconds processor_time() {
     return std::chrono::seconds(now.tv_sec) + std::chrono::nanoseconds(now.tv_nsec);
 }
 
-/// Processor time, not time: while another has the processor a simulation gets nowhere.
+/// Consumes processor time, not wall time: a simulation does not progress while preempted.
 void be_busy(std::chrono::nanoseconds busy) {
     if (busy.count() <= 0) return;
     auto const until = processor_time() + busy;
@@ -28,8 +28,8 @@ void be_busy(std::chrono::nanoseconds busy) {
 
 }  // namespace
 
-// Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult learning control
-// problems" (1983), without friction; Euler's method.
+// Source: Barto, Sutton and Anderson, "Neuronlike adaptive elements that can solve difficult
+// learning control problems" (1983), without friction; Euler's method.
 State after(State const& before, Action action) {
     constexpr double gravity = 9.8, cart = 1.0, pole = 0.1, half_length = 0.5, seconds = 0.02;
     constexpr double mass = cart + pole;
@@ -54,7 +54,7 @@ CartPole::CartPole(std::uint64_t seed, std::chrono::microseconds busy,
                    std::chrono::microseconds waits)
     : random_(seed), busy_(busy), waits_(waits) {}
 
-// splitmix64, in [-0.05, 0.05)
+// Returns a number in [-0.05, 0.05), by splitmix64.
 double CartPole::random() {
     std::uint64_t x = random_ += 0x9e3779b97f4a7c15U;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Evolution strategies, updated in two ways in one run: by a master that gathers all returns through
-// a Pool and sums all noise itself, and by ranks that exchange (member, return) and sum a share each,
-// then one another's by a ring allreduce. sinew run -n 4 ./es, or mpirun, or ./es alone.
+// Evolution strategies, updated in two ways in one run. In the first, a master gathers all returns
+// through a Pool and sums all noise itself. In the second, ranks exchange (member, return), sum a
+// share each, and combine the sums by a ring allreduce. sinew run -n 4 ./es, or mpirun, or ./es
+// alone.
 #include <algorithm>
 #include <array>
 #include <boost/program_options.hpp>
@@ -36,7 +37,7 @@ std::uint64_t scramble(std::uint64_t x) {  // splitmix64
     return x ^ (x >> 31);
 }
 
-/// Normal random numbers, the same in every process; a member's noise is a stretch of them.
+/// Normal random numbers, the same in every process; a member's noise is a range of them.
 using NoiseTable = sinew::Shared<float[]>;
 NoiseTable noise_table() {
     std::vector<float> numbers(1 << 20);
@@ -48,7 +49,7 @@ NoiseTable noise_table() {
     return sinew::share(std::span(numbers));
 }
 
-/// Members come in pairs with opposite noise: what the two have in common cancels out.
+/// Members come in pairs with opposite noise, so that what the two have in common cancels out.
 struct Noise {
     float const* values;
     float sign;
@@ -61,8 +62,8 @@ Noise noise_of(NoiseTable const& shared, std::uint32_t iteration, std::uint32_t 
     return {table.data() + offset, member % 2 == 0 ? 1.0F : -1.0F};
 }
 
-/// An episode of a fixed number of steps: every weight has a best value, and each step costs what the
-/// weights are away from it. The return is at most 0.
+/// An episode of a fixed number of steps: every weight has a best value, and the cost of a step is
+/// the squared distance of the weights from it. Returns the negative mean cost, at most 0.
 float episode(std::vector<float> const& weights, std::uint32_t steps) {
     double cost = 0;
     for (std::uint32_t step = 0; step < steps; ++step) {
@@ -77,8 +78,8 @@ float episode(std::vector<float> const& weights, std::uint32_t steps) {
     return static_cast<float>(-cost / steps / static_cast<double>(weights.size()));
 }
 
-/// The task: it travels with the weights once per iteration and worker, not once per member. Of the noise only
-/// a handle travels: the workers of a host all read the same memory.
+/// The task. It is sent with the weights once per iteration and worker, not once per member. Only a
+/// handle of the noise is sent: all workers of a host read the same memory.
 struct Rollout {
     std::optional<NoiseTable> table;
     std::vector<float> weights;
@@ -98,12 +99,12 @@ struct Rollout {
     }
 };
 
-/// Ranks instead of returns, from -0.5 for the worst to 0.5: outliers cannot lead astray.
+/// Replaces returns by their ranks, from -0.5 for the worst to 0.5, against outliers.
 std::vector<float> shape(std::vector<float> const& returns) {
     std::vector<std::uint32_t> order(returns.size());
     std::iota(order.begin(), order.end(), 0U);
     std::ranges::sort(order, {}, [&](std::uint32_t member) {
-        return std::pair(returns[member], member);  // ties in the same order everywhere
+        return std::pair(returns[member], member);  // ties have the same order on all ranks
     });
     std::vector<float> shaped(returns.size());
     for (std::size_t place = 0; place < order.size(); ++place)
@@ -112,7 +113,7 @@ std::vector<float> shape(std::vector<float> const& returns) {
     return shaped;
 }
 
-/// The members' noise, each by its shaped return.
+/// Sums the noise of the members first .. last - 1, each multiplied by its shaped return.
 std::vector<float> summed(NoiseTable const& table, std::vector<float> const& shaped,
                           std::uint32_t first, std::uint32_t last, std::uint32_t iteration,
                           std::size_t weights) {
@@ -134,10 +135,10 @@ void step_along(std::vector<float>& weights, std::vector<float> const& sum,
 
 struct Outcome {
     double seconds = 0;
-    float start = 0, end = 0;  ///< returns of the weights themselves
+    float start = 0, end = 0;  ///< returns of the unperturbed weights
 };
 
-/// Calls `returns(rollout)` and `update(shaped, iteration)`, which gives the sum over all members.
+/// Calls `returns(rollout)` and `sum(shaped, iteration)`, which returns the sum over all members.
 template <class Returns, class Sum>
 Outcome evolve(Setting const& setting, NoiseTable const& table, Returns const& returns,
                Sum const& sum) {
@@ -154,7 +155,7 @@ Outcome evolve(Setting const& setting, NoiseTable const& table, Returns const& r
     return outcome;
 }
 
-/// The master's way: tasks bring the returns, and it sums up alone. The other ranks only serve.
+/// The first way: tasks compute the returns, and the master sums alone. Other ranks host workers.
 Outcome by_pool(sinew::Communicator& comm, Setting const& setting, NoiseTable const& table) {
     sinew::PoolOptions options;
     options.workers = setting.workers > 0 ? setting.workers : comm.size();
@@ -170,7 +171,7 @@ Outcome by_pool(sinew::Communicator& comm, Setting const& setting, NoiseTable co
         });
 }
 
-/// The ranks' way: each tries its share of the members and sums their noise.
+/// The second way: each rank evaluates its share of the members and sums their noise.
 Outcome by_ranks(sinew::Communicator& comm, Setting const& setting, NoiseTable const& table) {
     auto const size = static_cast<std::uint32_t>(comm.size());
     auto const rank = static_cast<std::uint32_t>(comm.rank());
@@ -205,7 +206,7 @@ void print(char const* way, Outcome const& outcome) {
 
 bool converged(Outcome const& outcome) { return outcome.end > outcome.start / 10; }
 
-/// False: one of the ways did not get there.
+/// Returns false if one of the ways did not converge.
 bool compare(sinew::Communicator& comm, Setting const& setting) {
     auto const table = noise_table();
     auto const pool = by_pool(comm, setting, table);
@@ -222,7 +223,7 @@ bool compare(sinew::Communicator& comm, Setting const& setting) {
     return false;
 }
 
-/// False: only help was asked for.
+/// Returns false if only help was asked for.
 bool parse(int argc, char** argv, Setting& setting) {
     namespace po = boost::program_options;
     po::options_description flags("Evolution strategies: a Pool beside ranks with allreduce");
@@ -248,7 +249,7 @@ bool parse(int argc, char** argv, Setting& setting) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    sinew::init(argc, argv);  // first: workers run this same program, and do not get past this
+    sinew::init(argc, argv);  // must come first: workers run this same program and end inside it
     try {
         Setting setting;
         if (!parse(argc, argv, setting)) return 0;

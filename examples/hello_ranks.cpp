@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who takes part, and where: mpirun -n 4 ./hello_ranks, or ./hello_ranks alone.
+// Prints each rank and its place: mpirun -n 4 ./hello_ranks, or ./hello_ranks alone.
 #include <array>
 #include <cstddef>
 #include <exception>
@@ -23,8 +23,8 @@ std::string greeting(sinew::World const& world) {
     return text.str();
 }
 
-/// Every rank could print its own line, but lines of several processes come in any order. So rank 0
-/// receives them, one rank after another, and prints them all.
+/// Every rank could print its own line, but lines of several processes appear in any order.
+/// Therefore rank 0 receives them, one rank after another, and prints them all.
 void print_in_order(sinew::Communicator& comm, std::string const& line) {
     if (comm.rank() != 0) {
         comm.send(line, 0);
@@ -32,7 +32,7 @@ void print_in_order(sinew::Communicator& comm, std::string const& line) {
     }
     std::cout << line << '\n';
     for (int from = 1; from < comm.size(); ++from) {
-        std::array<char, 512> buffer;  // a shorter message is fine, and `count` tells its length
+        std::array<char, 512> buffer;  // may be longer than the message; `count` is its length
         std::size_t const count = comm.recv(buffer, from).count;
         std::cout << std::string_view(buffer.data(), count) << '\n';
     }

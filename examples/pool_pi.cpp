@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Pi by throwing darts, a task for each dart: ./pool_pi --workers 4 --samples 1000000
+// Estimates pi by throwing darts, one task per dart: ./pool_pi --workers 4 --samples 1000000
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdint>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// A number in [0, 1) for each input, as good as random (splitmix64).
+/// Returns a pseudorandom number in [0, 1) for each input (splitmix64).
 double random_number(std::uint64_t x) {
     x += 0x9e3779b97f4a7c15U;
     x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9U;
@@ -19,7 +19,7 @@ double random_number(std::uint64_t x) {
     return static_cast<double>((x ^ (x >> 31)) >> 11) * 0x1p-53;
 }
 
-/// The task: whether the dart of this number hits the quarter of a circle.
+/// The task: whether the dart with this number hits the quarter circle.
 bool inside(std::uint64_t dart) {
     double const x = random_number(2 * dart), y = random_number(2 * dart + 1);
     return x * x + y * y < 1;
@@ -44,7 +44,7 @@ void estimate(int workers, std::uint64_t samples) {
 }  // namespace
 
 int main(int argc, char** argv) {
-    sinew::init(argc, argv);  // first: workers run this same program, and do not get past this
+    sinew::init(argc, argv);  // must come first: workers run this same program and end inside it
 
     namespace po = boost::program_options;
     int workers = 4;

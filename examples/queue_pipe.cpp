@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A queue and a pipe between processes: two workers take numbers from one queue and put squares into
-// another, each when it is idle; a third process answers over a pipe.
+// A queue and a pipe between processes: two workers take numbers from one queue and put their
+// squares into another, whichever is idle; a third process replies over a pipe.
 //
 //   build/release/examples/queue_pipe [numbers]
 #include <unistd.h>
@@ -28,7 +28,7 @@ void square(sinew::Queue<int> numbers, sinew::Queue<Square> squares) {
             auto const number = numbers.get();
             squares.put({number, ::getpid(), static_cast<long>(number) * number});
         }
-    } catch (sinew::QueueClosed const&) {}  // all are done
+    } catch (sinew::QueueClosed const&) {}  // all numbers are done
 }
 
 void greet(sinew::PipeEnd<std::string> end) {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Fiber's ring demo on sinew's ring: stochastic gradient descent by equal members that reduce their
-// gradients, without a launcher. The training is that of examples/sgd_digits.
+// Fiber's ring demo with sinew's Ring: stochastic gradient descent by equal members that reduce
+// their gradients, without a launcher. The training is that of examples/sgd_digits.
 //
 //     ./ring_sgd                      two members, synthetic digits
 //     ./ring_sgd --members 4 --data DIR --epochs 10 --batch 128
 //
-// --members is ours, all else sgd_digits's. Ends with 0, with 1 when a member failed, with 2 when the
-// command line makes no sense.
+// All options except --members are those of sgd_digits. Exits with 0, with 1 if a member failed, or
+// with 2 if the command line is wrong.
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,17 +31,17 @@ namespace {
 using namespace sgd_digits;
 using Arguments = std::vector<std::string>;
 
-// What init leaves for the target, in each member's process.
+// Set by prepare() for learn(), in each member's process.
 Options options;
 Dataset data;
 
-/// As Fiber's demo does, each says where member 0 is.
+/// Prints the address of member 0 in each member, as Fiber's demo does.
 void prepare(sinew::RingMember& me, Arguments const& arguments) {
     options = parse_options(arguments);
     auto const& master = me.members().front();
     std::cerr << me.rank() << " of " << me.size() << " (pid " << ::getpid() << "), member 0 is at "
               << master.address << ':' << master.port << '\n';
-    if (me.rank() == 0) {  // should it throw, the others hear of it where they wait
+    if (me.rank() == 0) {  // if this throws, the other members get the error in their communication
         if (!options.plot.empty()) check_plot(options.plot);
         data = options.data.empty() ? synthetic_digits(1) : load(options.data);
     }
@@ -65,7 +65,7 @@ void learn(sinew::RingMember& me) {
     if (options.json) report.json(crew, data, result);
 }
 
-/// Takes --members N out of the arguments.
+/// Removes --members N from the arguments and returns N, or 2 if it is absent.
 int members_of(Arguments& arguments) {
     auto const at = std::find(arguments.begin(), arguments.end(), "--members");
     if (at == arguments.end()) return 2;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Processes that share things in a manager: they meet at a barrier, take jobs from a queue, note what
-// they find in a dictionary, and one of them is killed with the lock in its hands.
+// Processes that share objects in a manager: they meet at a barrier, take jobs from a queue and
+// store results in a dictionary. One process is killed while it holds the lock.
 //
 //   build/release/examples/shared_state
 #include <csignal>
@@ -23,8 +23,8 @@ void count(managed::Barrier const& start, managed::Queue<std::string> const& wor
            managed::Value<std::string> const& longest) {
     start.wait();
     while (auto const word = words.try_get()) {
-        counts.add(*word, 1);              // one method: atomic
-        std::lock_guard const held(lock);  // several: with a lock
+        counts.add(*word, 1);              // a single method is atomic
+        std::lock_guard const held(lock);  // several methods need a lock
         if (word->size() > longest.get().size()) longest.set(*word);
     }
 }
@@ -60,7 +60,7 @@ void share() {
 }  // namespace
 
 int main(int argc, char** argv) {
-    sinew::init(argc, argv);  // first: processes run this same program, and do not get past this
+    sinew::init(argc, argv);  // must come first: processes run this same program and end inside it
     try {
         share();
     } catch (std::exception const& error) {

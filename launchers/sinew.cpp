@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `sinew` command: which verb, and what its failures look like.
+// The `sinew` command: runs the verb that its first argument names, and reports failures.
 #include <cstdio>
 #include <iostream>
 #include <sinew/error.hpp>
@@ -24,7 +24,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     return help_main(verb, arguments);
 }
 
-/// What was printed and could not be written (a full file system) is a failure of the command.
+/// Throws Error if standard output could not be written, for example on a full file system.
 int after_flush(int code) {
     if (std::cout.flush() && std::ferror(stdout) == 0) return code;
     throw sinew::Error("standard output cannot be written. Is its file system full?");

@@ -40,7 +40,7 @@ double link_factor(Collective collective, NodeLayout const& layout) {
     if (layout.nodes() < 2) return bus_factor(collective, static_cast<int>(layout.node_of.size()));
     double const factor = bus_factor(collective, layout.nodes());
     if (collective != Collective::alltoall && collective != Collective::alltoallv) return factor;
-    // Every rank of a node sends its own vector; nothing of it can be combined on the way.
+    // Every rank of a node sends its own vector, and these cannot be combined.
     std::ptrdiff_t most = 0;
     for (int node = 0; node < layout.nodes(); ++node)
         most = std::max(most, std::count(layout.node_of.begin(), layout.node_of.end(), node));

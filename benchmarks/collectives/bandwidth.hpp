@@ -7,16 +7,16 @@
 
 namespace sinew::bench {
 
-/// algbw: bytes of the vector over time, in GB/s (1e9).
+/// algbw: bytes of the vector divided by time, in GB/s (1e9).
 double algorithm_bandwidth(std::size_t bytes, double us);
 
 /// busbw / algbw as in PERFORMANCE.md of nccl-tests: the share of the vector that must cross the
-/// busiest rank's link, so that busbw compares with the hardware whatever the number of ranks.
-/// scan and exscan are not in there; the last rank must receive one vector: 1.
+/// link of the busiest rank, so that busbw is comparable with the hardware for any number of ranks.
+/// nccl-tests lacks scan and exscan; it is 1 for them, as the last rank must receive one vector.
 double bus_factor(Collective collective, int ranks);
 
-/// The same for the link of the busiest node: bytes that must cross it / bytes of the vector. With
-/// one rank per node it is bus_factor. On a single node each rank counts as a node.
+/// Like bus_factor, but for the link of the busiest node: bytes that must cross it / bytes of the
+/// vector. It equals bus_factor with one rank per node. On one node each rank counts as a node.
 double link_factor(Collective collective, NodeLayout const& layout);
 
 }  // namespace sinew::bench

@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Six digits: more would be noise, and unreadable.
+/// Rounds to six digits: more would be noise, and unreadable.
 double rounded(double value) {
     char digits[32];
     std::snprintf(digits, sizeof digits, "%.6g", value);

@@ -24,8 +24,8 @@ bool same_call(Row const& a, Row const& b) {
            a.dtype == b.dtype && a.op == b.op && a.variant == b.variant;
 }
 
-/// The row of `file` for the same call; with the same algorithm of ours, if there is one (the tuner
-/// may have chosen another on top of the other MPI, which says nothing about the peer).
+/// Finds the row of `file` for the same call, with the same algorithm of sinew if there is one.
+/// (The tuner may choose another algorithm over another MPI, which does not affect the peer.)
 Row const* find(File const& file, Row const& wanted) {
     Row const* found = nullptr;
     for (Row const& row : file) {
@@ -74,7 +74,7 @@ PeerResult const* peer_in(Row const& row, std::string const& name) {
     return found == row.peers.end() ? nullptr : &*found;
 }
 
-/// A peer over its repetitions, against ours over those of our run.
+/// Combines a peer's repetitions and compares them with sinew's repetitions in our run.
 std::optional<PeerResult> combined_peer(std::string const& name,
                                         std::vector<Row const*> const& theirs,
                                         std::vector<Row const*> const& ours) {
@@ -86,7 +86,7 @@ std::optional<PeerResult> combined_peer(std::string const& name,
         p50.push_back(peer->us.p50);
         p90.push_back(peer->us.p90);
         if (peer->fraction_of_link) fraction.push_back(*peer->fraction_of_link);
-        // Of one launch the ratio of its own rounds is the better one.
+        // Within one launch, the ratio of its own rounds is more accurate.
         Row const* const beside = ours[std::min(i, ours.size() - 1)];
         ratio.push_back(beside == theirs[i] ? peer->ratio : peer->us.p50 / beside->us.p50);
     }

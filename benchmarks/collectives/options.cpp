@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// The texts are in help_text(); these are the names and what follows them.
+// The descriptions are in help_text(); these are only names and types.
 po::options_description described_flags() {
     po::options_description flags;
     auto const words = [] { return po::value<Words>()->composing(); };
@@ -82,7 +82,7 @@ po::variables_map parse_words(Words const& arguments) {
     return values;
 }
 
-/// "a,b" and the flag given twice are the same.
+/// "a,b" means the same as the flag given twice.
 Words list(po::variables_map const& values, char const* flag) {
     Words all;
     for (std::string const& word : values[flag].as<Words>())

@@ -11,9 +11,9 @@
 
 namespace sinew::bench {
 
-/// Whether a buffer is left alone between the calls of a block.
+/// Whether buffers are touched between the calls of a block.
 enum class Variant : std::uint8_t {
-    reused,  ///< untouched, as the OSU benchmarks do: flatters what leaves lines shared
+    reused,  ///< untouched, as in the OSU benchmarks; flatters algorithms that leave lines shared
     live,    ///< the owner writes its input and reads its output in between, outside the timing
 };
 
@@ -31,7 +31,7 @@ struct Options {
     std::vector<Variant> variants{Variant::reused};
     std::vector<std::string> peers = {};
 
-    std::optional<int> ranks = {};  ///< how many the user expects
+    std::optional<int> ranks = {};  ///< the number that the user expects
     int threads = 0;                ///< ranks as threads of this process; 0: as launched
 
     int warmup = 10;       ///< calls before timing
@@ -49,10 +49,10 @@ struct Options {
     bool help = false;
 };
 
-/// UsageError when a flag is unknown (it names the nearest one) or a value is not possible.
+/// Throws UsageError if a flag is unknown (with the nearest one) or a value is invalid.
 Options parse_options(std::vector<std::string> const& arguments);
 
-/// What --help prints: every flag, and examples to start from.
+/// The text of --help: every flag, and examples.
 std::string help_text();
 
 }  // namespace sinew::bench

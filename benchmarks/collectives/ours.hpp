@@ -9,8 +9,8 @@
 
 namespace sinew::bench {
 
-/// A call of ours that does the work of `load` with one algorithm; "auto" lets the tuner choose.
-/// `comm` and `load` must outlive the function.
+/// Returns a call of sinew that does the work of `load` with one algorithm; "auto" lets the tuner
+/// choose. `comm` and `load` must outlive the function.
 std::function<void()> bind_ours(Communicator& comm, Workload const& load,
                                 std::string const& algorithm);
 

@@ -19,14 +19,14 @@ namespace sinew::bench {
 
 namespace {
 
-/// One line of the plot: its title, and "bytes value" lines.
+/// Curves by title; each is lines of "bytes value".
 using Curves = std::map<std::string, std::string>;
 
 struct Panels {
     Curves times, ratios;
 };
 
-/// "allreduce ring live f32", as far as the rows differ in it.
+/// Returns "allreduce ring live f32", omitting the fields that are the same in all rows.
 std::string title(Row const& row, std::vector<Row> const& rows) {
     std::string words;
     auto const add = [&](std::string Row::*field) {
@@ -46,13 +46,13 @@ Panels curves(std::vector<Row> const& rows) {
     for (Row const& row : rows) {
         if (row.bytes == 0) continue;  // a barrier has no size
         std::string const call = title(row, rows);
-        // "auto: ring" is one curve with "auto: tree": what the tuner chose at each size.
+        // "auto: ring" and "auto: tree" are one curve: the tuner's choice at each size.
         std::string const ours = "sinew " + split(row.algorithm, ':')[0] + call;
         panels.times[ours] += text(row.bytes, ' ', row.us.p50, '\n');
         for (PeerResult const& peer : row.peers) {
             std::string& times = panels.times[peer.name + call];
             std::string const point = text(row.bytes, ' ', peer.us.p50, '\n');
-            // With several algorithms of ours a peer stands in several rows of one size: the first.
+            // With several algorithms of sinew a peer has several rows per size: draw one.
             if (times.find(text('\n', row.bytes, ' ')) == std::string::npos &&
                 !times.starts_with(text(row.bytes, ' ')))
                 times += point;
@@ -77,7 +77,7 @@ std::string heading(std::vector<Row> const& rows) {
                 row.nodes == 1 ? " node" : " nodes");
 }
 
-/// Marks at sizes that were measured, at most ten of them, written as on the command line.
+/// Puts marks at measured sizes, at most ten, in the notation of the command line.
 std::string size_axis(std::vector<Row> const& rows) {
     std::set<std::size_t> sizes;
     for (Row const& row : rows)
@@ -141,7 +141,7 @@ std::string plot_script(std::vector<Row> const& rows, std::string const& path) {
 
 void plot(std::vector<Row> const& rows, std::string const& path) {
     std::string const script = plot_script(rows, path);
-    auto const previous = std::signal(SIGPIPE, SIG_IGN);  // a gnuplot that dies shows in pclose
+    auto const previous = std::signal(SIGPIPE, SIG_IGN);  // a failure of gnuplot shows in pclose
     FILE* const gnuplot = ::popen("gnuplot", "we");
     if (gnuplot == nullptr)
         throw SystemError("gnuplot could not be started. Leave --plot out", errno);

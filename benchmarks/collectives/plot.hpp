@@ -8,13 +8,13 @@
 
 namespace sinew::bench {
 
-/// Unavailable when gnuplot cannot be found; asked before measuring, not after.
+/// Throws Unavailable if gnuplot is not found. Call it before measuring.
 void require_gnuplot();
 
-/// What gnuplot gets: time over size, and below it the ratio to each peer.
+/// Returns the input for gnuplot: time over size, and below it the ratio to each peer.
 std::string plot_script(std::vector<Row> const& rows, std::string const& path);
 
-/// Draws into `path` (.svg) and waits for gnuplot. SystemError when it fails.
+/// Draws into `path` (.svg) and waits for gnuplot. Throws SystemError if gnuplot fails.
 void plot(std::vector<Row> const& rows, std::string const& path);
 
 }  // namespace sinew::bench

@@ -13,11 +13,11 @@ namespace sinew::bench {
 struct PeerResult {
     std::string name;
     Percentiles us;
-    double ratio = 0;  ///< its time / ours, median over rounds: above 1 ours is faster
+    double ratio = 0;  ///< the peer's time / sinew's, median over rounds: above 1 sinew is faster
     std::optional<double> fraction_of_link = {};
 };
 
-/// A part of a row's rounds: those in one state of the cores.
+/// The part of a row's rounds that had one state of the cores.
 struct StateResult {
     std::string state;
     int rounds = 0;
@@ -25,14 +25,14 @@ struct StateResult {
     std::vector<PeerResult> peers = {};
 };
 
-/// One line of the result: one algorithm of ours at one size, and the peers beside it.
+/// One line of the result: one algorithm of sinew at one size, with the peers' results.
 struct Row {
     std::string collective;
     std::size_t bytes = 0;
     int ranks = 0;
     int nodes = 0;
     std::string dtype;
-    std::string op;  ///< "none" where nothing is reduced
+    std::string op;  ///< "none" if there is no reduction
     std::string algorithm;
     std::string variant;
     Percentiles us = {};
@@ -42,20 +42,20 @@ struct Row {
     std::string state = {};
     std::vector<PeerResult> peers = {};
     std::optional<double> fraction_of_link = {};
-    std::vector<StateResult> by_state = {};  ///< when there is more than one
+    std::vector<StateResult> by_state = {};  ///< if there is more than one state
 };
 
-/// One line of JSON, without the end of the line, and back (UsageError when it is not a row).
+/// Convert to one line of JSON, without a newline, and back. Throws UsageError for other text.
 std::string to_json(Row const& row);
 Row row_from_json(std::string const& line);
 
-/// All rows of a file of such lines; UsageError names the file and the line that is not one.
+/// Reads a file of such lines. Throws UsageError with the file and the line that is not a row.
 std::vector<Row> read_rows(std::string const& path);
 
-/// Joins runs: the rows of the first file and those with the same peers (repetitions), as medians;
-/// every other file adds its peers to the rows they match, repetitions as medians too. Ratios are
-/// taken against our time in the repetition of the same number, so give the files in the order of
-/// the runs.
+/// Joins runs. The rows are those of the first file; files with the same peers are repetitions and
+/// become medians. Every other file adds its peers to the matching rows, also as medians of
+/// repetitions. Ratios refer to sinew's time in the repetition with the same number, so the files
+/// must be in the order of the runs.
 std::vector<Row> merge(std::vector<std::vector<Row>> const& files);
 
 }  // namespace sinew::bench

@@ -11,7 +11,7 @@ namespace {
 
 using Kind = DataType::Kind;
 
-/// visitor(T{}) for the C++ type of a kind.
+/// Calls visitor(T{}) with the C++ type T of `type`.
 template <class Visitor>
 auto visit(DataType type, Visitor const& visitor) {
     switch (type.kind()) {
@@ -128,7 +128,7 @@ Scalar combine(ReduceOp::Kind op, Scalar const& a, Scalar const& b) {
 std::array<std::byte, 16> encode(DataType type, Scalar const& value) {
     std::array<std::byte, 16> bytes{};
     visit(type, [&](auto element) {
-        // Into zeroed bytes, member by member: what a struct pads with is not to be compared.
+        // Assign members to zeroed bytes, so that padding does not affect comparisons.
         std::memset(static_cast<void*>(&element), 0, sizeof element);
         assign(element, value);
         std::memcpy(bytes.data(), &element, sizeof element);

@@ -8,21 +8,21 @@
 
 namespace sinew::bench {
 
-/// One element of any type as the checks compute with it: exact, since all values are small.
+/// One element of any type, as the checks compute with it. It is exact, since all values are small.
 struct Scalar {
     double real = 0;
     double imaginary = 0;
     int index = 0;
 };
 
-/// `lower op higher`. `average` adds; dividing is the caller's.
+/// Returns `lower op higher`. `average` only adds; the caller divides.
 Scalar combine(ReduceOp::Kind op, Scalar const& lower, Scalar const& higher);
 
-/// The bytes of an element; those beyond the type's size are 0.
+/// Converts to and from the bytes of an element; bytes beyond the type's size are 0.
 std::array<std::byte, 16> encode(DataType type, Scalar const& value);
 Scalar decode(DataType type, std::byte const* element);
 
-/// Integers up to this, of either sign where the type has one, are exact in the type.
+/// The largest integer such that it and all smaller ones, also negated if signed, are exact.
 double exact_limit(DataType type);
 
 }  // namespace sinew::bench

@@ -54,7 +54,7 @@ void Sweep::run() {
 void Sweep::run_call(Collective collective, DataType type, ReduceOp const& op) {
     bool const sized = collective != Collective::barrier;
     for (Variant const variant : options_.variants) {
-        std::set<std::size_t> done;  // two sizes may be rounded to one
+        std::set<std::size_t> done;  // two sizes may be rounded to the same count
         for (std::size_t const bytes : sized ? options_.sizes : std::vector<std::size_t>{0}) {
             Problem const problem = Problem::of(collective, type, op, bytes, comm_);
             if (done.insert(problem.count).second) measure(problem, variant);
@@ -62,12 +62,12 @@ void Sweep::run_call(Collective collective, DataType type, ReduceOp const& op) {
     }
 }
 
-// Without memory on one rank the others would wait for it in vain: all give up together.
+// All ranks fail together if one has no memory; the others would otherwise wait for it.
 Workload Sweep::allocate(Problem const& problem) {
     std::unique_ptr<Workload> load;
     try {
         load = std::make_unique<Workload>(problem);
-    } catch (std::bad_alloc const&) {  // told below
+    } catch (std::bad_alloc const&) {  // reported below
     }
     if (comm_.allreduce_value(load ? 1 : 0, min) == 0)
         throw SystemError(text("no memory for ", format_size(problem.bytes()), " of ",
@@ -94,7 +94,7 @@ void Sweep::measure(Problem const& problem, Variant variant) {
     report(problem, variant, running, measured);
 }
 
-/// Who takes part: what of ours applies here, and the peers that can do it, and do it right.
+/// Returns sinew's applicable algorithms, and the peers that support the call and pass checks.
 std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
     std::vector<Contender> taking_part;
     for (std::string const& algorithm : algorithms(load.problem().collective)) {
@@ -102,7 +102,7 @@ std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
         try {
             ours.wrong = wrong_after(ours, load);
             taking_part.push_back(ours);
-        } catch (UsageError const& problem) {  // on all ranks alike, before anything is sent
+        } catch (UsageError const& problem) {  // thrown on all ranks, before anything is sent
             if (algorithm == "auto") throw;
             listener_.note(text(doing_, ": left out (", problem.what(), ")"));
         }
@@ -119,7 +119,7 @@ std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
     return taking_part;
 }
 
-/// One call on fresh buffers; the number of wrong elements over all ranks.
+/// Makes one call on fresh buffers. Returns the number of wrong elements over all ranks.
 std::size_t Sweep::wrong_after(Contender const& contender, Workload const& load) {
     if (!options_.check) {
         contender.call();
@@ -137,7 +137,7 @@ double Sweep::fraction_of_link(Problem const& problem, double us) const {
     return bits / options_.link_rate / (us * 1e-6);
 }
 
-/// "auto:ring": what was asked for, and what the tuner made of it.
+/// Returns "auto:ring" for "auto": the request and the tuner's choice.
 std::string Sweep::used(std::string const& asked, Problem const& problem) const {
     if (asked != "auto") return asked;
     return text("auto:",

@@ -17,19 +17,19 @@
 
 namespace sinew::bench {
 
-/// Everything that the command line asks to measure, in order. All ranks run it together and get
-/// the same rows, except for the state of the cores, which rank 0 knows.
+/// Measures everything that the command line asks for, in order. All ranks run it together and get
+/// the same rows, except for the state of the cores, which only rank 0 knows.
 class Sweep {
 public:
     struct Listener {
         std::function<void(Row const&)> row;
-        std::function<void(std::string const&)> note;  ///< something was left out, and why
+        std::function<void(std::string const&)> note;  ///< why something was left out
     };
 
     Sweep(Communicator& comm, Options const& options, Listener listener);
 
     void run();
-    /// Elements of ours that were wrong, in all.
+    /// The total number of wrong elements in sinew's results.
     std::size_t wrong() const { return wrong_; }
     std::size_t rows() const { return rows_; }
 
@@ -58,15 +58,15 @@ private:
     std::vector<std::unique_ptr<Peer>> peers_;
     Processors processors_;
     CoreProbe probe_;
-    Pinned pinned_;  ///< last to begin: the threads of the peers stay free
+    Pinned pinned_;  ///< after the peers, so that their threads are not pinned
     Progress progress_;
     std::string doing_;
     Timing timing_;
     std::size_t wrong_ = 0, rows_ = 0;
 };
 
-/// The percentiles, ratios and states of one row, from the rounds of its contender `ours` and of
-/// the `peers` (indices into the measured times).
+/// Computes the percentiles, ratios and states of one row, from the rounds of the contender `ours`
+/// and of the `peers` (indices into the measured times).
 void summarize(Measured const& measured, std::size_t ours, std::vector<std::size_t> const& peers,
                std::vector<std::string> const& names, Row& row);
 

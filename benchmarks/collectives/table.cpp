@@ -101,7 +101,7 @@ void Table::print(Row const& row) {
         link(measured ? peer->fraction_of_link : std::nullopt);
     }
     column(state_width, row.state);
-    out_ << std::endl;  // rows are seen as they come
+    out_ << std::endl;  // flushes, so that each row is seen at once
 }
 
 }  // namespace sinew::bench

@@ -9,10 +9,10 @@
 
 namespace sinew::bench {
 
-/// Prints rows for people, as they come; a new head whenever the collective changes.
+/// Prints each row at once as a line of a table, with a new head when the collective changes.
 class Table {
 public:
-    /// The peers that have columns; `link`: whether the fraction of the link has one.
+    /// `peers` have columns; `link`: whether the fraction of the link has one.
     Table(std::ostream& out, std::vector<std::string> peers, bool link);
 
     void print(Row const& row);

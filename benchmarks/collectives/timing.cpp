@@ -12,7 +12,7 @@ using Clock = std::chrono::steady_clock;
 
 constexpr double block_seconds = 1e-3;
 constexpr int least_rounds = 3, most_calls = 1 << 20;
-/// Of the budget, for warming up one contender.
+/// The share of the budget for warming up one contender.
 constexpr double warmup_share = 0.05;
 
 double since(Clock::time_point start) {
@@ -45,7 +45,7 @@ double Timing::seconds_per_call(Call const& call, Block const& block, int calls)
 
 double Timing::slowest(double seconds) { return comm_.allreduce_value(seconds, max); }
 
-/// Returns how many calls make a block; the ranks agree, since all see the slowest one's time.
+/// Returns the calls per block. The ranks agree, since all use the slowest rank's time.
 int Timing::warm_up(Call const& call, Block const& block) {
     double const once = slowest(seconds_per_call(call, block, 1));
     double const affordable = options_.budget * warmup_share / std::max(once, 1e-9);
@@ -75,11 +75,11 @@ Measured Timing::measure(std::vector<Call> const& calls, Workload const& load, V
         std::vector<double> seconds(calls.size() + 1);
         for (std::size_t turn = 0; turn < calls.size(); ++turn) {
             std::size_t const i = round % 2 == 0 ? turn : calls.size() - 1 - turn;
-            seconds_per_call(calls[i], block, block_calls[i]);  // settles; not counted
+            seconds_per_call(calls[i], block, block_calls[i]);  // settles the ranks; not counted
             seconds[i] = seconds_per_call(calls[i], block, block_calls[i]);
         }
         seconds.back() = since(start);
-        comm_.allreduce(seconds, max);  // of the slowest rank; and all agree on when to stop
+        comm_.allreduce(seconds, max);  // the slowest rank's times: all stop together
         for (std::size_t i = 0; i < calls.size(); ++i) measured.us[i].push_back(seconds[i] * 1e6);
         CoreState const after = probe_.sample();
         measured.states.push_back(of_round(before, after));

@@ -11,23 +11,23 @@
 
 namespace sinew::bench {
 
-/// What the rounds brought. The times are equal on all ranks, the states are rank 0's.
+/// The results of the rounds. The times are equal on all ranks, the states are rank 0's.
 struct Measured {
-    std::vector<std::vector<double>> us;  ///< by contender, by round: one call, of the slowest rank
+    std::vector<std::vector<double>> us;  ///< by contender, by round: one call, on the slowest rank
     std::vector<CoreState> states;        ///< by round
 };
 
-/// Times contenders in turns. Each round runs one block of calls of each, behind a barrier, every
-/// other round in reverse order, so that whatever changes on the machine changes for all alike. A
-/// block lasts about a millisecond, or one call. An equal block that does not count goes before it:
-/// the contender before may have left the ranks on one core (those that sleep while they wait do).
+/// Times contenders in alternation. Each round runs one block of calls of each contender, after a
+/// barrier, in reverse order every other round, so that changes of the machine affect all equally.
+/// A block lasts about a millisecond, or one call. An equal, uncounted block precedes it, because
+/// the previous contender may have left the ranks on one core (if its ranks sleep while they wait).
 class Timing {
 public:
-    /// `on_round(n)` is called before round n.
+    /// Calls `on_round(n)` before round n.
     Timing(Communicator& comm, CoreProbe& probe, Options const& options,
            std::function<void(int)> on_round);
 
-    /// Collective. At most options.rounds rounds, at least three, until the budget is spent.
+    /// Collective. Runs at most options.rounds rounds, at least three, until the budget is spent.
     Measured measure(std::vector<std::function<void()>> const& calls, Workload const& load,
                      Variant variant);
 

@@ -13,8 +13,8 @@ namespace {
 
 std::uint64_t hash(std::uint64_t index) { return (index + 1) * 0x9e3779b97f4a7c15ull >> 24; }
 
-/// How many different values there are. A prime where the type has room for it, so that no pattern
-/// of block sizes meets its own repetition.
+/// The number of different values. It is prime if the type has enough range, so that no pattern of
+/// block sizes coincides with its own repetition.
 int residues(Problem const& problem) {
     double const room = exact_limit(problem.type) / problem.ranks;
     bool const adds =
@@ -25,7 +25,7 @@ int residues(Problem const& problem) {
 Scalar contribution(Problem const& problem, int rank, int residue, int residues) {
     int const value = (residue + rank) % residues;
     switch (problem.op.kind()) {
-        case ReduceOp::Kind::prod:  // powers of two, and few of them: exact in every type
+        case ReduceOp::Kind::prod:  // few powers of two: exact in every type
             return {rank < 6 && value == 0 ? 2.0 : 1.0};
         case ReduceOp::Kind::sum:
         case ReduceOp::Kind::average:
@@ -36,7 +36,7 @@ Scalar contribution(Problem const& problem, int rank, int residue, int residues)
     }
 }
 
-/// The ranks whose contributions this one receives, [first, last).
+/// The end of the range of ranks whose contributions this rank receives.
 int last_rank(Problem const& problem) {
     if (problem.collective == Collective::scan) return problem.rank + 1;
     if (problem.collective == Collective::exscan) return problem.rank;
@@ -49,7 +49,7 @@ bool equal(DataType type, std::byte const* a, std::byte const* b) {
     return x.real == y.real && x.index == y.index;
 }
 
-// A mean is rounded once or twice (multiplying by 1/n is as good as dividing).
+// Allows for a mean that is rounded twice (multiplying by 1/n is as valid as dividing).
 bool about_equal(DataType type, std::byte const* a, std::byte const* b) {
     Scalar const x = decode(type, a), y = decode(type, b);
     double const tolerance = type == DataType::Kind::bf16  ? 1e-2
@@ -76,13 +76,13 @@ Values::Values(Problem const& problem) : problem_(problem) {
             result.real /= last_rank(problem);
             result.imaginary /= last_rank(problem);
         }
-        // Of one rank alone nothing is combined, also not to 0 or 1.
+        // With one rank nothing is combined, so the result need not be 0 or 1.
         combined_.push_back(encode(problem.type, result));
     }
 }
 
 Values::Element Values::moved(int rank, std::size_t index) const {
-    // Every byte depends on both, so that one-byte types tell the ranks apart too.
+    // Every byte depends on rank and index, so that one-byte types distinguish ranks too.
     std::uint64_t const word =
         hash(index) + static_cast<std::uint64_t>(rank) * 0x1f1f1f1f1f1f1f1full;
     Element element;

@@ -9,18 +9,18 @@
 
 namespace sinew::bench {
 
-/// Inputs whose result is known exactly, whatever the order of the ranks and the type: small
-/// integers for reductions (every partial result fits the type), hashes for what only moves.
+/// Inputs whose result is known exactly for any order of the ranks and any type: small integers for
+/// reductions (every partial result fits the type), hashes for collectives that only move data.
 ///
-/// Element i of rank r is one of few values, chosen by a hash of i and shifted by r. So the results
-/// are few as well, and checking costs one table look-up per element however many ranks there are.
+/// Element i of rank r is one of few values, chosen by a hash of i and shifted by r. Results have
+/// few values too, and checking is one table look-up per element for any number of ranks.
 class Values {
 public:
     explicit Values(Problem const& problem);
 
-    /// Writes the input, and into the output what no correct result contains.
+    /// Writes the input, and fills the output with bytes that no correct result contains.
     void prepare(Workload const& load) const;
-    /// Elements of this rank's output that are not what they must be.
+    /// Returns the number of wrong elements in this rank's output.
     std::size_t wrong(Workload const& load) const;
 
 private:
@@ -33,8 +33,8 @@ private:
     void write_moved(std::byte* to, int rank, std::size_t count) const;
 
     Problem problem_;
-    std::vector<Element> mine_;      ///< by residue: what this rank contributes
-    std::vector<Element> combined_;  ///< by residue: what comes out on this rank
+    std::vector<Element> mine_;      ///< by residue: this rank's contribution
+    std::vector<Element> combined_;  ///< by residue: the result on this rank
 };
 
 }  // namespace sinew::bench

@@ -94,7 +94,7 @@ Workload::Workload(Problem problem)
     : problem_(std::move(problem)), in_(allocate(problem_.in_count() * problem_.type.size())),
       out_(allocate(problem_.out_count() * problem_.type.size())) {}
 
-// Page-aligned, and touched by its owner first, so that it lies on the owner's NUMA node.
+// The memory is page-aligned and first touched by its owner, so it is on its NUMA node.
 Workload::Memory Workload::allocate(std::size_t bytes) {
     constexpr std::size_t page = 4096;
     std::size_t const rounded = (std::max<std::size_t>(bytes, 1) + page - 1) / page * page;

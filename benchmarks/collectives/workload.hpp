@@ -9,8 +9,8 @@
 
 namespace sinew::bench {
 
-/// What one call asks for, on one rank. `count` is the total as nccl-tests defines it: the longest
-/// vector that a rank sends or receives, so of all ranks' parts where there are parts.
+/// The arguments of one call, on one rank. `count` is the total as nccl-tests defines it: the
+/// longest vector that a rank sends or receives, which is the sum of all parts if there are parts.
 struct Problem {
     Collective collective = Collective::allreduce;
     DataType type = DataType::Kind::f32;
@@ -18,22 +18,23 @@ struct Problem {
     int ranks = 1;
     int rank = 0;
     std::size_t count = 0;
-    std::vector<std::size_t> parts = {};  ///< elements by rank, where there are parts
+    std::vector<std::size_t> parts = {};  ///< elements by rank, if there are parts
 
     static constexpr int root = 0;
 
-    /// Of about `bytes`: equal parts need a multiple of the ranks (rounded down, at least one
-    /// element each); the collectives ending in v, and reduce_scatter, give the rest to the first.
+    /// Makes a problem of about `bytes`. Equal parts need a multiple of the ranks (rounded down, at
+    /// least one element each); collectives ending in v, and reduce_scatter, give the rest to the
+    /// first ranks.
     static Problem of(Collective collective, DataType type, ReduceOp const& op, std::size_t bytes,
                       Communicator const& comm);
 
     std::size_t bytes() const { return count * type.size(); }
     std::size_t part() const { return parts.empty() ? 0 : parts[static_cast<std::size_t>(rank)]; }
-    /// Elements before the part of this rank.
+    /// The number of elements before the part of rank `of_rank`.
     std::size_t offset(int of_rank) const;
     bool is_root() const { return rank == root; }
 
-    /// Elements that this rank sends and receives. A broadcast has one buffer, the second.
+    /// The elements that this rank sends and receives. A broadcast has only the second buffer.
     std::size_t in_count() const;
     std::size_t out_count() const;
 };
@@ -49,8 +50,8 @@ public:
     std::byte* in_bytes() const { return in_.get(); }
     std::byte* out_bytes() const { return out_.get(); }
 
-    /// What an application does between two calls, seen from the caches: the owner writes every
-    /// line of its send buffer (keeping the values) and reads every line it received.
+    /// Accesses the caches as an application does between two calls: the owner writes every line of
+    /// its send buffer (keeping the values) and reads every line that it received.
     void live() const;
 
 private:

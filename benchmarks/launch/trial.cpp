@@ -24,7 +24,7 @@ namespace {
 
 double now() {
     timespec time{};
-    ::clock_gettime(CLOCK_REALTIME, &time);  // as the ranks do
+    ::clock_gettime(CLOCK_REALTIME, &time);  // the clock of the ranks
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) * 1e-9;
 }
 
@@ -37,7 +37,7 @@ double cpu_of_children() {
     return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-// In a process group of its own, so that all of it can be ended.
+// Starts the command in its own process group, so that all of it can be killed.
 pid_t start(std::vector<std::string> const& command, int out) {
     std::vector<char*> words;
     for (auto const& word : command) words.push_back(const_cast<char*>(word.c_str()));
@@ -60,7 +60,7 @@ pid_t start(std::vector<std::string> const& command, int out) {
     return pid;
 }
 
-// What it writes until it closes its output, or until time is up.
+// Reads until the command closes its output, or until the time `until`.
 std::string read_all(int fd, double until) {
     std::string output;
     std::array<char, 4096> buffer;

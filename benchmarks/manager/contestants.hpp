@@ -9,16 +9,16 @@
 
 namespace sinew::bench {
 
-/// `step`: how long a simulator's step takes, in the demos.
+/// `step` is the duration of a simulator's step, in the demos.
 std::unique_ptr<Contestant> make_our_objects(Case const& what, int managers,
                                              std::chrono::microseconds step);
 
-/// Our demo with one call after the other, for "sync"; else null.
+/// Returns sinew's demo with one call after the other if `name` is "sync", otherwise null.
 std::unique_ptr<Contestant> make_our_lockstep(std::string_view name, Case const& what, int managers,
                                               std::chrono::microseconds step);
 
-/// A program that serves until this is destroyed, which leaves no process of it. Throws Unavailable
-/// saying how to get what is missing.
+/// Starts a program that serves until the result is destroyed, which ends all its processes. Throws
+/// Unavailable, with how to install what is missing.
 std::unique_ptr<Contestant> make_call_peer(std::string_view peer, Case const& what, int managers,
                                            std::chrono::microseconds step);
 

@@ -15,15 +15,15 @@ struct ManagerBenchOptions {
     std::vector<std::string> peers;
     int rounds = 7;
     double seconds = 0.5;
-    std::chrono::microseconds step{100};  ///< that a simulator's takes
+    std::chrono::microseconds step{100};  ///< duration of a simulator's step
     std::string json;
     std::optional<int> autogroup_nice;
     bool help = false;
 };
 
-/// Throws UsageError.
+/// Throws UsageError for a wrong command line.
 ManagerBenchOptions parse_manager_options(int argc, char** argv);
-/// What --help says.
+/// The text of --help.
 std::string manager_help();
 
 }  // namespace sinew::bench

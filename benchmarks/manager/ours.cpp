@@ -56,7 +56,7 @@ public:
         bool right = true;
         Stopwatch const time;
         for (std::uint64_t begun = 0, ended = 0; ended < size; pending.pop_front()) {
-            // Half of them anew at a time: they travel together.
+            // Start half of the calls at a time, so that they are sent together.
             if (pending.size() <= in_flight / 2)
                 for (; begun < size && pending.size() < in_flight; ++begun)
                     pending.push_back(counter.async<&Counter::add>(1));
@@ -77,7 +77,7 @@ cartpole::Action balancing(cartpole::Step const& seen) {
     return to_the_right ? cartpole::Action::right : cartpole::Action::left;
 }
 
-/// Simulators, each in a manager of its own.
+/// Simulators, each in a separate manager.
 class Demo final : public Contestant {
 public:
     Demo(Case const& what, int managers, std::chrono::microseconds step, bool at_once)

@@ -20,7 +20,7 @@ std::vector<std::string> command(std::string_view peer) {
 #endif
 }
 
-/// The Debian packages that have it.
+/// The Debian packages that contain the peer.
 std::string packages(std::string_view peer) {
     return peer == "multiprocessing" ? "python3" : "libgrpc++-dev protobuf-compiler-grpc";
 }
@@ -49,7 +49,7 @@ std::unique_ptr<Contestant> make_call_peer(std::string_view peer, Case const& wh
                                            std::chrono::microseconds step) {
     try {
         auto made = std::make_unique<PeerProgram>(peer, what, managers, step);
-        made->cost(1);  // its processes are up, and all that is loaded late is loaded
+        made->cost(1);  // starts its processes and loads what is loaded late
         return made;
     } catch (Error const& problem) {
         throw Unavailable(text(peer, " is left out (", problem.what(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instead of gloo_peer.cpp where Gloo is not installed.
+// Replaces gloo_peer.cpp if Gloo is not installed.
 #include <sinew/error.hpp>
 
 #include "benchmarks/peers/gloo_peer.hpp"

@@ -29,7 +29,7 @@ namespace {
 using Context = std::shared_ptr<gloo::Context>;
 using Bytes = std::uint8_t;
 
-/// The buffers of a problem in bytes. Gloo wants pointers to non-const also where it only reads.
+/// A problem's buffers in bytes. Gloo takes pointers to non-const even if it only reads.
 struct Arguments {
     explicit Arguments(Workload const& load)
         : problem(load.problem()), size(problem.type.size()),
@@ -52,8 +52,8 @@ struct Arguments {
     std::size_t out_bytes;
 };
 
-// Gloo's options hold the buffers and may be used again and again; functions must be copyable, so
-// the options are shared.
+// Gloo's options hold the buffers and can be used repeatedly. Functions must be copyable, so the
+// options are shared.
 template <class Options>
 std::function<void()> repeat(std::shared_ptr<Options> options, void (*call)(Options&)) {
     return [options, call] { call(*options); };
@@ -109,9 +109,9 @@ std::function<void()> bind_alltoallv(Context const& context, Arguments const& a)
     return repeat(options, gloo::alltoallv);
 }
 
-/// A folder of rank 0's for all ranks of the node, which only this user can read; gone with it.
-/// Gloo's ranks write their addresses there. (Not over our communicator: in this version of Gloo the
-/// ranks do not ask for the same keys in the same order.)
+/// A folder of rank 0 for all ranks of the node, readable only by this user and removed on
+/// destruction. Gloo's ranks write their addresses to it. (They cannot be exchanged over our
+/// communicator: in this version of Gloo the ranks request the keys in different orders.)
 class MeetingPlace {
 public:
     explicit MeetingPlace(Communicator& comm) : owner_(comm.rank() == 0) {
@@ -155,7 +155,7 @@ public:
             std::string const algorithm = name_ == "gloo" ? "" : name_.substr(sizeof "gloo_" - 1);
             return bind_gloo_allreduce(context_, load, algorithm);
         }
-        if (name_ != "gloo") return {};  // only allreduce lets the algorithm be chosen
+        if (name_ != "gloo") return {};  // only allreduce has a choice of algorithms
         switch (collective) {
             case Collective::broadcast:
                 return bind_broadcast(context_, arguments);
@@ -199,7 +199,7 @@ std::unique_ptr<Peer> make_gloo_peer(std::string const& name, Communicator& comm
     MeetingPlace const place(comm);
     gloo::rendezvous::FileStore store(place.path());
     context->connectFullMesh(store, device);
-    comm.barrier();  // all have met: the place may go
+    comm.barrier();  // all ranks are connected, so the folder can be removed
     return std::make_unique<GlooPeer>(name, context);
 }
 

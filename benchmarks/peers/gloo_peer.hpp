@@ -8,10 +8,10 @@
 
 namespace sinew::bench {
 
-/// Gloo over TCP on the loopback interface. `name`: gloo for what its newer interface chooses, or
-/// gloo_ring_chunked, gloo_halving_doubling, gloo_bcube for one of its allreduce algorithms.
-/// Unavailable without Gloo, and when the ranks are on several nodes: Gloo does not authenticate
-/// who connects, so we let it listen on 127.0.0.1 only.
+/// Makes a peer of Gloo over TCP on the loopback interface. `name` is gloo for the choice of its
+/// newer interface, or gloo_ring_chunked, gloo_halving_doubling, gloo_bcube for an allreduce
+/// algorithm. Throws Unavailable without Gloo, and if the ranks are on several nodes: Gloo does not
+/// authenticate connections, so it listens on 127.0.0.1 only.
 std::unique_ptr<Peer> make_gloo_peer(std::string const& name, Communicator& comm);
 
 }  // namespace sinew::bench

@@ -17,7 +17,7 @@ namespace {
 using Context = std::shared_ptr<gloo::Context>;
 using Kind = DataType::Kind;
 
-/// visitor(T{}) for the types that Gloo reduces and we have too; nothing for the others.
+/// Calls visitor(T{}) for the types that both Gloo and sinew have; returns {} for the others.
 template <class Visitor>
 std::function<void()> visit(DataType type, Visitor const& visitor) {
     switch (type.kind()) {
@@ -42,7 +42,7 @@ std::function<void()> visit(DataType type, Visitor const& visitor) {
 
 using Function = void (*)(void*, void const*, void const*, std::size_t);
 
-/// Null for an operation that Gloo does not have.
+/// Returns null for an operation that Gloo does not have.
 template <class T>
 Function function(ReduceOp const& op) {
     switch (op.kind()) {
@@ -127,7 +127,7 @@ std::function<void()> bind_gloo_reduce(Context const& context, Workload const& l
         using T = decltype(element);
         Function const reduce = function<T>(load.problem().op);
         if (reduce == nullptr) return {};
-        // Gloo wants an output everywhere; ours exists on the root only.
+        // Gloo needs an output on all ranks; the workload has one only on the root.
         auto const scratch =
             std::make_shared<std::vector<T>>(load.problem().is_root() ? 0 : load.problem().count);
         T* const out =

@@ -11,9 +11,9 @@
 
 namespace sinew::bench {
 
-/// `algorithm`: ring_chunked, halving_doubling or bcube, the older interface, which works in place
-/// (the copy of the input is then part of the call); empty for the newer one. Empty function for
-/// types and operations that Gloo does not have.
+/// Returns a call of an allreduce. `algorithm` is ring_chunked, halving_doubling or bcube of the
+/// older interface, which works in place (the call then includes a copy of the input), or empty for
+/// the newer one. Returns an empty function for types and operations that Gloo does not have.
 std::function<void()> bind_gloo_allreduce(std::shared_ptr<gloo::Context> const& context,
                                           Workload const& load, std::string const& algorithm);
 

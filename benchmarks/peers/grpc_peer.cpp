@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `bench/manager` compares with: unary calls of gRPC on a Unix socket.
+// A peer of `bench/manager`: unary calls of gRPC on a Unix socket.
 //
-// Reads lines "case managers step_us size" (of which only case and size mean anything here), makes
-// that many calls and prints the seconds they took, or "error: why". Ends, with its server, when its
-// input does.
+// Reads lines "case managers step_us size" (of which it uses only case and size), makes that many
+// calls and prints the seconds they took, or "error: why". Ends, with its server, at the end of its
+// input.
 #include <counter.grpc.pb.h>
 #include <grpcpp/grpcpp.h>
 
@@ -28,7 +28,7 @@ using Stub = grpc_peer::Counter::Stub;
 
 constexpr std::int32_t in_flight = 32;
 
-/// A call that the server waits for, or answers.
+/// A call that the server waits for or answers.
 struct Request {
     grpc::ServerContext context;
     Number number, sum;
@@ -36,7 +36,7 @@ struct Request {
     bool answered = false;
 };
 
-// Of gRPC's three kinds of server the quickest at both cases, measured: one thread, one queue.
+// One thread with one queue: in measurements the fastest of gRPC's three kinds of server.
 void serve(std::string const& address, std::function<void(std::string const&)> const& tell) {
     grpc_peer::Counter::AsyncService service;
     grpc::ServerBuilder builder;
@@ -60,7 +60,7 @@ void serve(std::string const& address, std::function<void(std::string const&)> c
         wait_for_one();
         request->answered = true;
         request->sum.set_value(total += request->number.value());
-        auto* const answered = request.release();  // until it is sent
+        auto* const answered = request.release();  // released until the reply is sent
         answered->writer.Finish(answered->sum, grpc::Status::OK, answered);
     }
 }
@@ -92,7 +92,7 @@ double sync(Stub& stub, std::int32_t size) {
     return seconds;
 }
 
-/// A call on its way.
+/// A call in progress.
 struct Pending {
     grpc::ClientContext context;
     Number sum;
@@ -139,14 +139,14 @@ double seconds(Stub& stub, std::string const& line) {
 void answer_all() {
     SocketFolder const folder;
     std::string const address = "unix:" + folder.path() + "/grpc";
-    // Forked before gRPC has any thread in this process.
+    // Fork before gRPC starts threads in this process.
     Server const server([&](auto tell) { serve(address, tell); });
     if (server.told() != "ready") throw std::runtime_error("the server of gRPC did not start");
     Stub stub(grpc::CreateChannel(address, grpc::InsecureChannelCredentials()));
     for (std::string line; std::getline(std::cin, line);) {
         try {
             std::cout << seconds(stub, line) << std::endl;
-        } catch (std::exception const& problem) {  // told to whoever asked
+        } catch (std::exception const& problem) {  // reported in the reply
             std::cout << "error: " << problem.what() << std::endl;
         }
     }

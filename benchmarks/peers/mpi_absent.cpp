@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Instead of mpi_peer.cpp where the library is built without MPI.
+// Replaces mpi_peer.cpp if the library is built without MPI.
 #include <sinew/error.hpp>
 
 #include "benchmarks/peers/mpi_peer.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank of the launch benchmark: says when it was past MPI_Init, by the host's clock.
+// A rank of the launch benchmark: prints when it has passed MPI_Init, by the host's clock.
 #include <mpi.h>
 
 #include <cstdio>

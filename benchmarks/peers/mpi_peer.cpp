@@ -20,7 +20,7 @@ void check(int code) {
                        code);
 }
 
-/// The arguments of a problem as MPI takes them: int counts and displacements.
+/// The arguments of a problem for MPI: int counts and displacements.
 struct Call {
     Call(MPI_Comm comm_, Workload const& load)
         : comm(comm_), in(load.in().data), out(load.out().data),

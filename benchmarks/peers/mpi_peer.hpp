@@ -8,12 +8,12 @@
 
 namespace sinew::bench {
 
-/// The MPI library that this program is built with, called through PMPI_. `name` is openmpi or
-/// mpich, which must be that library, or mpi for whichever it is. Unavailable otherwise, and when
-/// `comm` does not run over MPI.
+/// Makes a peer of the MPI library that this program is built with, called through PMPI_. `name` is
+/// openmpi or mpich, which must be that library, or mpi for either. Throws Unavailable otherwise,
+/// and if `comm` does not run over MPI.
 std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm);
 
-/// "Open MPI v4.1.4", for the head of the table; empty without MPI.
+/// Returns "Open MPI v4.1.4" for the head of the table; empty without MPI.
 std::string mpi_version();
 
 }  // namespace sinew::bench

@@ -11,21 +11,21 @@
 
 namespace sinew::bench {
 
-/// Somebody else's collectives, measured beside ours on the same ranks and buffers.
+/// Collectives of another library, measured on the same ranks and buffers as sinew's.
 class Peer {
 public:
     virtual ~Peer() = default;
-    /// As in the table and in JSON: "openmpi".
+    /// The name in the table and in JSON: "openmpi".
     virtual std::string name() const = 0;
-    /// A call that does the work of `load`; empty where the peer has no such operation, type or
-    /// count. Collective; `load` and the peer must outlive the function.
+    /// Returns a call that does the work of `load`, or an empty function if the peer does not
+    /// support the operation, type or count. Collective. `load` and the peer must outlive it.
     virtual std::function<void()> bind(Workload const& load) = 0;
 };
 
-/// The names that --peer takes.
+/// The names that --peer accepts.
 std::vector<std::string> peer_names();
 
-/// Collective. Throws Unavailable when a peer is not built in or cannot run on these ranks.
+/// Collective. Throws Unavailable if a peer is not built in or cannot run on these ranks.
 std::vector<std::unique_ptr<Peer>> make_peers(std::vector<std::string> const& names,
                                               Communicator& comm);
 

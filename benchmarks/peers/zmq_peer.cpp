@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// libzmq, PAIR to PAIR: its leanest pattern, and like a link one peer at each end.
+// libzmq with PAIR sockets: its simplest pattern, with one peer at each end, as in a link.
 #include <zmq.h>
 
 #include <algorithm>
@@ -17,7 +17,7 @@
 namespace sinew::bench {
 namespace {
 
-constexpr std::size_t key_size = 41;  // Z85, with its zero
+constexpr std::size_t key_size = 41;  // in Z85, with the terminating zero
 using Key = std::array<char, key_size>;
 
 void require(int result, char const* what) {
@@ -77,7 +77,7 @@ private:
     std::unique_ptr<Socket> socket_;
 };
 
-// Sends back everything, until killed. Tells its public key and its endpoint.
+// Echoes all messages until killed. Reports its public key and its endpoint.
 void Zmq::serve(std::function<void(std::string const&)> const& tell) const {
     Socket socket;
     Key open{}, hidden{};
@@ -98,7 +98,7 @@ void Zmq::serve(std::function<void(std::string const&)> const& tell) const {
     zmq_msg_init(&message);
     for (;;) {
         require(zmq_msg_recv(&message, socket.get(), 0), "receive");
-        require(zmq_msg_send(&message, socket.get(), 0), "send");  // takes it, without a copy
+        require(zmq_msg_send(&message, socket.get(), 0), "send");  // moves the message, no copy
         zmq_msg_init(&message);
     }
 }
@@ -115,7 +115,7 @@ void Zmq::connect() {
         socket_->set(ZMQ_CURVE_PUBLICKEY, open);
         socket_->set(ZMQ_CURVE_SECRETKEY, hidden);
     }
-    int const limit = 10'000;  // ms: a handshake that fails is silent
+    int const limit = 10'000;  // in ms; a failed handshake is not reported
     require(zmq_setsockopt(socket_->get(), ZMQ_RCVTIMEO, &limit, sizeof limit), "timeout");
     require(zmq_connect(socket_->get(), server_.told().c_str() + key_size), "connect");
 }

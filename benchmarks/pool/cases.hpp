@@ -9,10 +9,10 @@
 namespace sinew::bench {
 
 std::vector<Case> const& all_cases();
-/// "noop-map,apply" or "all", in the table's order. Throws UsageError naming the nearest.
+/// Parses "noop-map,apply" or "all", in the table's order. Throws UsageError with the nearest name.
 std::vector<Case> parse_cases(std::string const& list);
 
-/// Names of peers that are programs of their own; floors, which we are ourselves, are always there.
+/// Names of peers that are separate programs. Floors are always available, as we compute them.
 std::vector<std::string> peer_programs();
 std::vector<std::string> parse_peers(std::string const& list);
 

@@ -10,11 +10,11 @@ namespace sinew::bench {
 
 std::unique_ptr<Contestant> make_ours(Case const& what, int workers);
 
-/// Null when it is a peer program (or nobody at all).
+/// Returns null if `name` is not a floor.
 std::unique_ptr<Contestant> make_floor(std::string_view name, Case const& what, int workers);
 
-/// A Python program that serves until this is destroyed, which leaves no process of it. Throws
-/// Unavailable saying how to get what is missing.
+/// Starts a Python program that serves until the result is destroyed, which ends all its processes.
+/// Throws Unavailable, with how to install what is missing.
 std::unique_ptr<Contestant> make_python(std::string_view peer, Case const& what, int workers);
 
 }  // namespace sinew::bench

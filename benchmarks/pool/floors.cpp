@@ -24,10 +24,10 @@ private:
     std::function<double(std::uint64_t)> cost_;
 };
 
-/// Threads that take one sleep after the other off a shared counter: what no pool can be faster than.
-/// Their sleeps end when asked, as those of our workers do. The kernel's usual slack is 50 us, 5 % of a
-/// sleep of 1 ms: with it the floor would be one that our workers are faster than, whatever else they
-/// lose. Slack is a thread's own, so the one that calls is none of them, and keeps its own.
+/// Threads that take sleeps from a shared counter: the lower bound for any pool. Their timer slack
+/// is minimal, as in our workers. With the kernel's default slack of 50 us, 5 % of a sleep of 1 ms,
+/// our workers would be faster than this bound. Slack is per thread, so that of the calling thread
+/// is kept.
 double list_schedule(int workers, std::uint64_t size, bool skewed) {
     std::atomic<std::uint64_t> next = 0;
     auto const work = [&] {
@@ -49,7 +49,7 @@ std::unique_ptr<Contestant> make_floor(std::string_view name, Case const& what, 
         return std::make_unique<Floor>([workers, skewed = what.name == "skew"](std::uint64_t size) {
             return list_schedule(workers, size, skewed);
         });
-    if (name == "ideal")  // as if 1 ms were 1 ms, which no sleep is
+    if (name == "ideal")  // as if a sleep of 1 ms took exactly 1 ms
         return std::make_unique<Floor>(
             [workers](std::uint64_t size) { return static_cast<double>(size) * 1e-3 / workers; });
     if (name == "goal")

@@ -24,17 +24,17 @@ namespace sinew::bench {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, which all processes of a host share
+using Clock = std::chrono::steady_clock;  // CLOCK_MONOTONIC, common to all processes of a host
 using std::chrono::milliseconds;
 
-/// How a task was begun.
+/// One start of a task.
 struct Start {
     Clock::time_point at;
     pid_t pid;
     std::uint32_t attempt;
 };
 
-/// The starts of one task, in memory that outlives the worker it is begun in.
+/// The starts of one task, in shared memory, which survives the worker that executes it.
 class CheckpointClient {
 public:
     explicit CheckpointClient(std::string const& path) {
@@ -52,7 +52,7 @@ public:
     ~CheckpointClient() { ::munmap(page_, sizeof(Page)); }
 
     void clear() { page_->count = 0; }
-    /// There is one execution at a time, so one writer.
+    /// Only one execution runs at a time, so there is one writer.
     void note(Start const& start) {
         auto const count = page_->count.load();
         if (count == page_->starts.size()) throw Error("a task was begun again and again");
@@ -63,13 +63,13 @@ public:
 
 private:
     struct Page {
-        std::atomic<std::uint32_t> count;  // a new file is zeros
+        std::atomic<std::uint32_t> count;  // zero in a new file
         std::array<Start, 8> starts;
     };
     Page* page_;
 };
 
-/// A file without a name, which others open by way of this process, so that nothing of it is left.
+/// A file without a name, which other processes open through /proc. Nothing of it remains.
 class SharedFile {
 public:
     SharedFile() : file_(::memfd_create("starts", MFD_CLOEXEC)) {
@@ -85,7 +85,7 @@ private:
     int file_;
 };
 
-/// Stays until it is killed, the first time.
+/// Records its start; the first execution then waits to be killed.
 pid_t stay(std::string const& journal) {
     auto const at = Clock::now();
     CheckpointClient(journal).note({at, ::getpid(), this_task::attempt()});
@@ -94,10 +94,10 @@ pid_t stay(std::string const& journal) {
 }
 
 struct Times {
-    double redispatch, replacement;  ///< seconds, since the kill
+    double redispatch, replacement;  ///< seconds since the kill
 };
 
-/// What follows on the death of a worker at a task, while the others have nothing to do.
+/// Measures what follows the death of a worker during a task, while the other workers are idle.
 class KillTimes final : public Contestant {
 public:
     KillTimes(double Times::*which, double goal, int workers)
@@ -126,11 +126,11 @@ private:
         journal_.clear();
         auto result = pool_.apply_async<stay>(file_.path());
         auto const victim = first_start();
-        std::this_thread::sleep_for(milliseconds(5));  // what its beginning woke up is asleep again
+        std::this_thread::sleep_for(milliseconds(5));  // until woken threads sleep again
         auto const killed = Clock::now();
         if (::kill(victim.pid, SIGKILL) != 0) throw SystemError("kill failed", errno);
         pid_t const other = result.get();
-        wait_until_up();  // it knows of the death by now
+        wait_until_up();  // the pool knows of the death by now
         auto const up = Clock::now();
         auto const starts = journal_.starts();
         if (starts.size() != 2 || starts[1].pid != other || other == victim.pid ||

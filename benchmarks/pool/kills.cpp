@@ -30,7 +30,7 @@ Answer nap_and_answer(std::uint32_t index) {
     return {index, scrambled(index)};
 }
 
-/// Kills a worker every 100 ms as long as it lives.
+/// Kills a worker every 100 ms until it is destroyed.
 class Killer {
 public:
     explicit Killer(std::atomic<int>& kills) : thread_([this, &kills] { run(kills); }) {}
@@ -50,7 +50,7 @@ private:
         for (unsigned turn = 0;; ++turn) {
             next += std::chrono::milliseconds(100);
             if (changed_.wait_until(lock, next, [this] { return over_; })) return;
-            auto const workers = active_children();  // there are no others
+            auto const workers = active_children();  // this process has no other children
             if (workers.empty()) continue;
             if (::kill(workers[scrambled(turn) % workers.size()].pid, SIGKILL) == 0) ++kills;
         }
@@ -61,7 +61,7 @@ private:
     std::thread thread_;
 };
 
-/// One pool for both: with kills and without, in turns.
+/// Returns one pool for both cases, with and without kills, which alternate.
 std::shared_ptr<Pool> shared_pool(int workers) {
     static std::weak_ptr<Pool> present;
     auto pool = present.lock();

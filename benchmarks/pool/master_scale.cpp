@@ -27,7 +27,7 @@ pool::CoreSettings settings(int workers) {
     return made;
 }
 
-/// Workers that execute batches in the order in which they were sent, in no time.
+/// Simulated workers, which execute batches in the order of their sending, in no time.
 class Drive {
 public:
     explicit Drive(int workers) : core_(settings(workers)) {
@@ -39,7 +39,7 @@ public:
                 tell(pool::WorkerReady{start->worker});
     }
     void tell(pool::Event const& event) { core_.step(event, now_ += 1us, actions_); }
-    /// Answers until nothing is asked any more; seconds within the core.
+    /// Answers batches until there are none. Returns the seconds spent in the scheduler.
     double run() {
         double spent = 0;
         for (take(); !waiting_.empty(); take()) {
@@ -56,7 +56,7 @@ public:
 
 private:
     void take() {
-        // Revokes need no answer: what they ask for has been executed when they come.
+        // Revokes need no answer: the tasks they revoke have been executed already.
         for (auto const& action : actions_)
             if (auto const* sent = std::get_if<pool::SendBatch>(&action)) waiting_.push_back(*sent);
         actions_.clear();
@@ -68,7 +68,7 @@ private:
     std::deque<pool::SendBatch> waiting_;
 };
 
-/// What reading the clock twice adds to each measurement.
+/// The time that reading the clock twice adds to each measurement.
 double clock_cost() {
     constexpr int times = 100'000;
     double spent = 0;
@@ -86,8 +86,8 @@ double master_cost_per_task(int workers) {
     pool::JobOptions options;
     options.chunk = 1;
     drive.tell(pool::JobSubmitted{1, static_cast<std::uint64_t>(workers) * 4, options});
-    drive.run();  // warm
-    // The least of some rounds: what else the machine does only ever adds.
+    drive.run();  // warms up
+    // Use the minimum of some rounds, because disturbances only add time.
     double least = std::numeric_limits<double>::max();
     for (int round = 0; round < rounds; ++round) {
         drive.tell(pool::JobSubmitted{static_cast<pool::JobId>(2 + round), tasks, options});

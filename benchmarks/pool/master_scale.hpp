@@ -3,11 +3,11 @@
 
 namespace sinew::bench {
 
-/// Seconds that the master of a pool of so many workers spends on deciding, per task: Scheduler::step
-/// alone, with workers that answer at once, one task a message.
+/// Returns the seconds per task that the master of a pool of `workers` spends in Scheduler::step,
+/// with workers that answer at once and one task per message.
 double master_cost_per_task(int workers);
 
-/// Bytes of memory per job of one task, as long as it waits.
+/// Returns the bytes of memory per queued job of one task.
 double bytes_per_queued_task();
 
 }  // namespace sinew::bench

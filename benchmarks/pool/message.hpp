@@ -7,7 +7,7 @@
 
 namespace sinew::bench {
 
-/// What queues and pipes are measured with; as Fiber's own benchmark has it.
+/// The message for measuring queues and pipes, as in Fiber's benchmark.
 inline constexpr char const* message = "MESSAGE_";
 
 inline void check(std::string const& got) {

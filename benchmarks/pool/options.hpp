@@ -20,9 +20,9 @@ struct PoolBenchOptions {
     bool help = false;
 };
 
-/// Throws UsageError.
+/// Throws UsageError for a wrong command line.
 PoolBenchOptions parse_pool_options(int argc, char** argv);
-/// What --help says.
+/// The text of --help.
 std::string pool_help();
 
 }  // namespace sinew::bench

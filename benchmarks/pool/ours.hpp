@@ -9,21 +9,21 @@
 
 namespace sinew::bench {
 
-/// Of pools that are measured: they show no progress.
+/// Options of the measured pools, which show no progress.
 inline PoolOptions quiet() {
     PoolOptions options;
     options.progress = sinew::Progress::off;
     return options;
 }
 
-/// The parts of make_ours.
+/// make_ours() selects among these.
 std::unique_ptr<Contestant> make_pool_case(Case const& what, int workers);
 std::unique_ptr<Contestant> make_kill_case(int workers, bool kill);
-/// Of single kills: how long until the pool has made up for one.
+/// Measures single kills: the time until the pool has recovered.
 std::unique_ptr<Contestant> make_kill_time_case(Case const& what, int workers);
 std::unique_ptr<Contestant> make_queue_case();
 std::unique_ptr<Contestant> make_pipe_case();
-/// Of simulated workers; `bytes`: how much memory rather than time.
+/// Measures the scheduler with simulated workers: memory if `bytes`, otherwise time.
 std::unique_ptr<Contestant> make_master_case(int workers, bool bytes);
 
 }  // namespace sinew::bench

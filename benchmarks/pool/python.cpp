@@ -21,7 +21,7 @@ std::vector<std::string> command(std::string_view peer, int workers) {
     return words;
 }
 
-/// The Debian package that has it.
+/// The Debian packages that contain the peer.
 std::string package(std::string_view peer) {
     if (peer == "multiprocessing") return "python3";
     return peer == "dask" ? "python3-distributed" : "python3-mpi4py openmpi-bin";
@@ -47,12 +47,12 @@ private:
 }  // namespace
 
 std::unique_ptr<Contestant> make_python(std::string_view peer, Case const& what, int workers) {
-    // mpirun as root too; the others do not look at these.
+    // Allow mpirun to run as root; the other peers ignore these.
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     try {
         auto made = std::make_unique<Python>(peer, what, workers);
-        made->cost(what.at_least);  // its workers are up, and all that is loaded late is loaded
+        made->cost(what.at_least);  // starts its workers and loads what is loaded late
         return made;
     } catch (Error const& problem) {
         throw Unavailable(text(peer, " is left out (", problem.what(),

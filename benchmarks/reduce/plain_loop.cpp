@@ -77,7 +77,7 @@ Loop integer_loop(ReduceOp::Kind op) {
     return real_loop<T>(op);
 }
 
-// Halves are added as floats, rounded after each step: what a loop over the type does.
+// Adds halves as floats and rounds after each step, as a loop over the type does.
 template <class Half>
 struct HalfSum {
     Half operator()(Half a, Half b) const { return Half(float(a) + float(b)); }

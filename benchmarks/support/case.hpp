@@ -8,36 +8,36 @@
 
 namespace sinew::bench {
 
-/// Somebody a case is measured beside.
+/// A peer or floor with which a case is compared.
 struct Rival {
     std::string_view name;
-    double goal = 0;  ///< our ratio to it shall be at least this; 0: shown only
+    double goal = 0;  ///< minimum of our ratio to it; 0: no goal
 };
 
-/// A piece of work of `size` units, whose time gives one value.
+/// A benchmark: work of `size` units, whose time gives one value.
 struct Case {
     std::string_view name;
-    std::string_view what;  ///< for people, one line
+    std::string_view what;  ///< a description in one line
     std::string_view unit;
-    bool rate;     ///< units per second, else seconds per unit
-    double scale;  ///< of that, to be the value in `unit`
+    bool rate;     ///< units per second, otherwise seconds per unit
+    double scale;  ///< factor that converts it to `unit`
     std::vector<Rival> rivals;
     std::uint64_t size = 0;      ///< 0: as many as fill the time of a turn
-    int workers = 0;             ///< 0: as asked for
-    std::uint64_t at_least = 1;  ///< units in a turn, and a multiple of this
+    int workers = 0;             ///< 0: as requested by --workers
+    std::uint64_t at_least = 1;  ///< units of a turn must be a multiple of this
 
     double value(double cost, std::uint64_t units) const {
         double const each = cost / static_cast<double>(units);
         return (rate ? 1 / each : each) * scale;
     }
-    /// Above 1: `ours` is the better value.
+    /// Above 1 if `ours` is the better value.
     double ratio(double ours, double theirs) const { return rate ? ours / theirs : theirs / ours; }
 };
 
-/// Those of `all` that "noop-map,apply" or "all" names, in their own order. Throws UsageError naming
-/// the nearest, as does the next.
+/// Returns the cases that "noop-map,apply" or "all" selects, in the order of `all`. Throws
+/// UsageError with the nearest name.
 std::vector<Case> chosen_cases(std::string const& list, std::vector<Case> const& all);
-/// "all", "none", or their names.
+/// Selects peers by "all", "none", or their names. Throws UsageError with the nearest name.
 std::vector<std::string> chosen_peers(std::string const& list, std::vector<std::string> const& all);
 
 }  // namespace sinew::bench

@@ -34,7 +34,7 @@ std::array<int, 2> make_pipe() {
     return ends;
 }
 
-/// Processes whose environment, as they got it, has this entry.
+/// Returns the processes that were started with this entry in their environment.
 std::vector<pid_t> marked_processes(std::string const& entry) {
     std::vector<pid_t> found;
     DIR* const all = ::opendir("/proc");
@@ -74,7 +74,7 @@ HelperProcess::HelperProcess(std::vector<std::string> const& command) : name_(co
     ::posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
     ::posix_spawn_file_actions_adddup2(&actions, errors_, STDERR_FILENO);
     ::posix_spawnattr_init(&attributes);
-    // A group of its own: Ctrl-C is for us, who then end it by closing its input.
+    // A separate process group: on Ctrl-C, this process ends the helper by closing its input.
     ::posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP);
     int const error = ::posix_spawnp(&pid_, command[0].c_str(), &actions, &attributes,
                                      pointers(command).data(), pointers(environment).data());
@@ -105,7 +105,7 @@ bool HelperProcess::ended() {
 }
 
 void HelperProcess::kill_all() const {
-    // Again and again: a process may start another while it is being killed.
+    // Repeat, because a process may start another while it is being killed.
     for (int round = 0; round < 100; ++round) {
         auto const left = marked_processes(marker_);
         if (left.empty()) break;
@@ -121,7 +121,7 @@ std::string HelperProcess::last_words() const {
     auto const from = std::max<off_t>(0, size - static_cast<off_t>(words.size()));
     auto const count = ::pread(errors_, words.data(), words.size(), from);
     words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
-    // mpirun talks on at length after its program's last word.
+    // mpirun prints many lines after its program's last line.
     std::string last = "no word";
     for (auto const& line : split(words, '\n')) {
         bool const tells =
@@ -135,7 +135,7 @@ std::string HelperProcess::ask(std::string const& line, double limit) {
     auto const until = Clock::now() + std::chrono::duration<double>(limit);
     std::string const question = line + '\n';
     std::string answer;
-    // A pipe takes as little as this at once. SIGPIPE is ignored by whoever runs us (Turns does).
+    // A pipe takes so few bytes at once. Requires: SIGPIPE is ignored (Turns does it).
     if (::write(to_, question.data(), question.size()) < 0)
         throw Error(text(name_, " has ended: ", last_words()));
     while (answer.empty() || answer.back() != '\n') {

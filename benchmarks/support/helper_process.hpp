@@ -8,8 +8,8 @@
 
 namespace sinew::bench {
 
-/// A program that answers each line with a line. When this is destroyed its input ends; what is left
-/// of it and of all it started, 15 s later, is killed.
+/// A program that answers each line with a line. The destructor closes its input, waits for at most
+/// 15 s, and then kills all processes that the program has left.
 class HelperProcess {
 public:
     explicit HelperProcess(std::vector<std::string> const& command);
@@ -17,7 +17,8 @@ public:
     HelperProcess& operator=(HelperProcess const&) = delete;
     ~HelperProcess();
 
-    /// Throws Error, with the last line of its standard error, when it ends instead, and Timeout.
+    /// Sends a line and returns the answer. Throws Error, with the last line of the program's
+    /// standard error, if it has ended, and Timeout after `limit` seconds.
     std::string ask(std::string const& line, double limit);
 
 private:

@@ -5,11 +5,11 @@
 
 namespace sinew::bench {
 
-/// main() of a benchmark: the status that `run` returns, or 2, having said what it threw, under its
-/// name.
+/// Implements main() of a benchmark: returns the status of `run`, or prints its exception under
+/// `name` and returns 2.
 int run_program(char const* name, int (*run)(int argc, char** argv), int argc, char** argv);
 
-/// Throws SystemError where that is not possible.
+/// Throws SystemError if the file cannot be written.
 void write_file(std::string const& path, std::string const& contents);
 
 }  // namespace sinew::bench

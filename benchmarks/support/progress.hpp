@@ -6,18 +6,18 @@
 
 namespace sinew::bench {
 
-/// One line on a terminal that says what is going on, overwritten in place; nothing elsewhere.
+/// A progress line on a terminal, overwritten in place. It is not shown elsewhere.
 class Progress {
 public:
-    /// Writes only if `enabled` (one rank does) and stderr is a terminal.
+    /// Writes only if `enabled` (on one rank) and stderr is a terminal.
     explicit Progress(bool enabled);
     Progress(Progress const&) = delete;
     Progress& operator=(Progress const&) = delete;
     ~Progress() { clear(); }
 
-    /// At most ten times a second, so that showing costs nothing.
+    /// Writes at most ten times a second, so that its cost is negligible.
     void show(std::string const& words);
-    /// Before something else is printed.
+    /// Erases the line. Call it before other output.
     void clear();
 
 private:

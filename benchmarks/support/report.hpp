@@ -10,10 +10,10 @@
 
 namespace sinew::bench {
 
-/// Beside one rival.
+/// The comparison with one rival.
 struct Comparison {
     std::string rival;
-    double value = 0, ratio = 0;  ///< medians; ratio > 1: we are better
+    double value = 0, ratio = 0;  ///< medians; ratio > 1: sinew is better
     double goal = 0;              ///< 0: none
     bool met() const { return ratio >= goal; }
 };
@@ -21,19 +21,19 @@ struct Comparison {
 struct CaseRow {
     Case what;
     int workers = 0;
-    double value = 0;  ///< ours, median
+    double value = 0;  ///< sinew's, median
     std::vector<Comparison> beside;
     std::string note;
-    std::optional<double> max = {};  ///< ours, of all units, where each is timed
+    std::optional<double> max = {};  ///< sinew's worst unit, if each unit is timed
 };
 
-/// "29.1M", "41.0k", "17.2".
+/// Formats as "29.1M", "41.0k", "17.2".
 std::string short_number(double value);
 
 void print_header(std::ostream& out);
 void print(std::ostream& out, CaseRow const& row);
-/// One line: {"case","workers","value","unit","peers":{NAME:{"value","ratio","goal"?}},"max"?,
-/// "note"?}
+/// Returns one line: {"case","workers","value","unit",
+/// "peers":{NAME:{"value","ratio","goal"?,"met"?}},"max"?,"note"?}
 std::string json_line(CaseRow const& row);
 
 }  // namespace sinew::bench

@@ -83,7 +83,7 @@ double parse_rate(std::string const& word) {
     double number = 0;
     try {
         number = std::stod(word, &used);
-    } catch (std::exception const&) {  // used stays 0: refused below
+    } catch (std::exception const&) {  // used is 0, which is refused below
     }
     std::string const unit = lower(word.substr(used));
     double scale = 0;

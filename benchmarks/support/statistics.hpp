@@ -9,14 +9,14 @@ struct Percentiles {
     double p10 = 0, p50 = 0, p90 = 0;
 };
 
-/// Of an unsorted, non-empty sample, interpolated between neighbours; `part` from 0 to 1.
+/// The quantile of an unsorted, non-empty sample, interpolated; `part` is in 0..1.
 double quantile(std::vector<double> sample, double part);
 
 inline double median(std::vector<double> sample) { return quantile(std::move(sample), 0.5); }
 
 Percentiles percentiles(std::vector<double> const& sample);
 
-/// above[i] / below[i], as many as both have.
+/// Returns above[i] / below[i] for the indices that both have.
 std::vector<double> ratios(std::vector<double> const& above, std::vector<double> const& below);
 
 }  // namespace sinew::bench

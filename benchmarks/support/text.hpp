@@ -16,13 +16,13 @@ std::string text(Parts const&... parts) {
     return std::move(out).str();
 }
 
-/// The parts between separators; empty parts are kept, so that "8,,16" can be refused.
+/// Splits at separators and keeps empty parts, so that "8,,16" can be refused.
 std::vector<std::string> split(std::string_view list, char separator);
 
-/// "a, b, c"
+/// Joins parts: "a, b, c".
 std::string join(std::vector<std::string> const& parts, std::string_view separator = ", ");
 
-/// The candidate that takes the fewest insertions, deletions and replacements to become `word`.
+/// Returns the candidate with the fewest insertions, deletions and replacements to `word`.
 std::string nearest(std::string_view word, std::vector<std::string> const& candidates);
 
 }  // namespace sinew::bench

@@ -14,7 +14,7 @@
 
 namespace sinew::bench {
 
-/// A contestant, how much it does in a turn, and what its turns gave.
+/// A contestant, its units per turn, and the values of its turns.
 struct Turns::Runner {
     std::string name;
     double goal;
@@ -22,7 +22,7 @@ struct Turns::Runner {
     std::uint64_t units = 0;
     std::vector<double> values = {};
 
-    /// As much as fills the time, which warms up, too.
+    /// Finds the units that fill the time. This also warms up.
     void calibrate(Case const& what, double wanted) {
         units = what.size;
         if (units > 0) return;
@@ -96,7 +96,7 @@ CaseRow Turns::row_of(Case const& what, int workers) {
     for (int round = 0; round < options_.rounds; ++round) {
         progress.show(
             text(what.name, ", ", workers, " workers, round ", round + 1, " of ", options_.rounds));
-        // Who comes first changes: what one leaves behind in caches is the other's gain.
+        // The order rotates, because later contestants profit from caches that earlier ones filled.
         for (std::size_t i = 0; i < runners.size(); ++i) {
             auto& each = runners[(i + static_cast<std::size_t>(round)) % runners.size()];
             attempt(each, [&] { each.turn(what); });

@@ -14,21 +14,21 @@
 
 namespace sinew::bench {
 
-/// One who runs one case with so many workers, which it has ready.
+/// A contestant in one case, with its workers ready.
 class Contestant {
 public:
     virtual ~Contestant() = default;
-    /// Seconds that `size` units took (a case of memory: bytes), or where each is timed, so many times
-    /// their median. Throws Error when a result is wrong.
+    /// Returns the seconds for `size` units (bytes in cases of memory), or `size` times the median
+    /// if each unit is timed. Throws Error if a result is wrong.
     virtual double cost(std::uint64_t size) = 0;
-    /// Seconds that the worst unit of all turns took, where each is timed.
+    /// The seconds of the worst unit of all turns, if each unit is timed.
     virtual std::optional<double> worst() const { return {}; }
-    /// What is to be said of all turns: "41 kills, 0 results lost, wrong or twice"; else empty.
+    /// A note on all turns: "41 kills, 0 results lost, wrong or twice"; may be empty.
     virtual std::string note() const { return {}; }
 };
 
-/// Who take part. A peer throws Unavailable, saying how to get it, where it is not there; floors, which
-/// we are ourselves, always are: null means that the name is a peer's.
+/// Makes the contestants. `peer` throws Unavailable, with how to install it, if the peer is
+/// missing. `floor` returns null if the name is that of a peer; floors are always available.
 struct Entrants {
     using Rival = std::function<std::unique_ptr<Contestant>(std::string_view name, Case const& what,
                                                             int workers)>;
@@ -37,29 +37,29 @@ struct Entrants {
 };
 
 struct TurnOptions {
-    std::string program;  ///< in whose name messages are
+    std::string program;  ///< prefix of messages
     int rounds;
-    double seconds;  ///< of a turn, where the case does not fix its size
+    double seconds;  ///< of a turn, if the case does not fix its size
     std::vector<std::string> peers;
 };
 
-/// Measures cases, their contestants in turns. Peers that turned out not to be there are told of once,
-/// and not asked again.
+/// Measures cases, with their contestants in alternation. A missing peer is reported once and not
+/// tried again.
 class Turns {
 public:
-    /// Prints the table's head. From here on SIGPIPE is ignored: a peer that ended is an error that we
-    /// report.
+    /// Prints the table's head and makes the process ignore SIGPIPE: a peer that has ended is
+    /// reported as an error.
     Turns(TurnOptions options, Entrants entrants);
-    /// Prints a row of the table, or why there is none: false.
+    /// Prints a row of the table and returns true, or prints an error and returns false.
     bool measure(Case const& what, int workers);
-    /// Of all rows.
+    /// Formats all rows, one line each.
     std::string json_lines() const;
 
 private:
     struct Runner;
     CaseRow row_of(Case const& what, int workers);
     void add(Rival const& rival, Case const& what, int workers, std::vector<Runner>& runners);
-    /// A peer that fails is out of this case; we are not excused.
+    /// Does `work`. Drops a peer that throws from this case, but rethrows for sinew's contestant.
     void attempt(Runner& runner, std::function<void()> const& work);
 
     TurnOptions options_;

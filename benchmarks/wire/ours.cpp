@@ -37,7 +37,7 @@ private:
     std::unique_ptr<wire::Link> link_;
 };
 
-// Sends back everything, until killed.
+// Echoes all messages until killed.
 void Ours::serve(std::function<void(std::string const&)> const& tell) const {
     wire::Loop loop;
     std::unique_ptr<wire::Link> link;

@@ -11,13 +11,13 @@ namespace sinew::bench {
 /// A forked process that serves until it is killed, at the latest when this process ends.
 class Server {
 public:
-    /// `serve` gets a function by which it tells, once, where it listens.
+    /// `serve` gets a function by which it reports its address, once.
     using Serve = std::function<void(std::function<void(std::string const&)> tell)>;
     explicit Server(Serve const& serve);
     Server(Server const&) = delete;
     Server& operator=(Server const&) = delete;
     ~Server();
-    /// What it told.
+    /// The address that the server reported; empty if it failed.
     std::string const& told() const { return told_; }
 
 private:
@@ -25,7 +25,7 @@ private:
     std::string told_;
 };
 
-/// A folder for sockets, mode 0700, removed with all in it.
+/// A folder for sockets, mode 0700, removed with its contents.
 class SocketFolder {
 public:
     SocketFolder();

@@ -11,9 +11,9 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In each step a rank has `distance` blocks: its own and those after it, round the ring. It gives
-/// them (the last step: what is still missing) to the rank `distance` before it, and gets as many
-/// from the rank `distance` after it.
+/// In each step a rank holds `distance` blocks: its own and those of the ranks after it, around the
+/// ring. It sends them (in the last step only those still missing) to the rank `distance` before
+/// it, and receives as many from the rank `distance` after it.
 template <class Step>
 void doubling_steps(Channel& channel, Step step) {
     int const rank = channel.rank(), ranks = channel.size();
@@ -27,9 +27,9 @@ void doubling_steps(Channel& channel, Step step) {
 
 }  // namespace
 
-// Every rank passes on all it has, to a rank twice as far each time: any number of ranks in the
-// least steps. No rotated copy is made: blocks travel from place to place, and a run of them that
-// goes on from the last rank's to the first's is two messages, to its sender and receiver alike.
+// Every rank sends all blocks it has, in each step to a rank twice as far away; this takes the
+// fewest steps for any number of ranks. No rotated copy is made: blocks are sent and received in
+// place. A run of blocks that wraps around from the last rank to the first is sent as two messages.
 //
 //   steps ceil(log2 P)    bytes sent per rank S(P-1)/P    scratch none
 //
@@ -54,7 +54,7 @@ void bruck_allgather(Channel& channel, Arguments const& call) {
     });
 }
 
-// The same over blocks of different sizes, which may lie anywhere: through a packed copy.
+// Does the same for blocks of different sizes, which may lie anywhere, through a packed copy.
 //
 //   steps ceil(log2 P)    bytes sent per rank <= S    scratch S
 void bruck_allgatherv(Channel& channel, Arguments const& call) {

@@ -5,8 +5,8 @@
 
 namespace sinew::collectives {
 
-// Everyone exchanges all it has with the rank at distance 1, 2, 4, ...; what a rank has is always
-// one run of blocks. For a power of two ranks only.
+// Every rank exchanges all blocks it has with the rank at distance 1, 2, 4, ...; these blocks
+// always form one run. Works only for a power of two ranks.
 //
 //   steps log2 P    bytes sent per rank S(P-1)/P    scratch none
 //

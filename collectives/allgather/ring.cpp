@@ -7,7 +7,7 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In step k rank r sends block r - k and receives block r - k - 1, each where it belongs.
+/// In step k rank r sends block r - k and receives block r - k - 1, each in its final place.
 class AllgatherPlace {
 public:
     AllgatherPlace(Channel const& channel, Arguments const& call)

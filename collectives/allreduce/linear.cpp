@@ -6,7 +6,7 @@
 
 namespace sinew::collectives {
 
-// Everyone sends to rank 0, which combines all in one pass and sends the result to everyone.
+// Every rank sends to rank 0, which combines all inputs in one pass and sends the result to all.
 //
 //   steps 2(P-1) at rank 0    bytes sent S, by rank 0 S(P-1)    scratch 2(P-1) segments at rank 0
 //

@@ -5,9 +5,9 @@
 
 namespace sinew::collectives {
 
-// Recursive halving until each rank has the sum of one part, then back by recursive doubling.
-// The classic starts the halving with the most distant rank; starting with the neighbour sends the
-// same bytes and keeps rank order.
+// Recursive halving leaves each rank with the sum of one part; recursive doubling then gathers the
+// parts. The original algorithm starts the halving with the most distant rank; starting with the
+// neighbor sends the same bytes and keeps rank order.
 //
 //   steps 2 log2 P    bytes sent per rank 2S(P-1)/P    scratch S/2    (P no power of two: fold, +2, +S)
 //

@@ -5,7 +5,7 @@
 
 namespace sinew::collectives {
 
-// Everyone exchanges the whole vector with the rank at distance 1, 2, 4, ...
+// Every rank exchanges the whole vector with the rank at distance 1, 2, 4, ...
 //
 //   steps log2 P    bytes sent per rank S log2 P    scratch S    (P no power of two: fold, +2, +S)
 //

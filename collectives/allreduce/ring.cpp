@@ -9,8 +9,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In step k rank r sends chunk r - k and receives chunk r - k - 1: in the first P - 1 steps partial
-/// sums, to which it adds its own input, in the others finished chunks.
+/// In step k rank r sends chunk r - k and receives chunk r - k - 1. The first P - 1 steps carry
+/// partial sums, to which the receiver adds its input; the others carry finished chunks.
 class AllreducePlace {
 public:
     AllreducePlace(Channel const& channel, Arguments const& call)
@@ -52,7 +52,7 @@ private:
 
 }  // namespace
 
-// Reduce-scatter, then allgather, as one segmented stream around the ring.
+// A reduce-scatter is followed by an allgather, as one segmented stream around the ring.
 //
 //   steps 2(P-1)    bytes sent per rank 2S(P-1)/P    scratch window * segment
 //
@@ -65,7 +65,7 @@ void ring_allreduce(Channel& channel, Arguments const& call) {
         return;
     }
     AllreducePlace place(channel, call);
-    // A finished chunk lands where the chunk lay that was sent P - 1 steps before.
+    // A finished chunk overwrites the chunk that was sent P - 1 steps earlier.
     std::size_t const reuse = static_cast<std::size_t>(ranks - 1) * place.segments();
     RingStream(channel, *call.scratch, place, 2 * (ranks - 1), place.segments(), call.window, reuse)
         .run();

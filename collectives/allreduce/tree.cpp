@@ -6,8 +6,8 @@
 
 namespace sinew::collectives {
 
-// Up a binomial tree to rank 0 and down again. Half the messages of recursive doubling in twice the
-// steps: for networks that are the bottleneck themselves.
+// Reduces up a binomial tree to rank 0 and broadcasts down again. It sends half the messages of
+// recursive doubling in twice the steps, which suits networks that are the bottleneck.
 //
 //   steps 2 ceil(log2 P)    bytes sent per rank <= S(1 + log2 P), 2S on average    scratch 2S
 //

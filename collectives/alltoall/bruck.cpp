@@ -8,7 +8,7 @@ namespace sinew::collectives {
 
 namespace {
 
-/// Blocks by how far they still have to travel: number i goes to the rank i after the one it is at.
+/// Orders blocks by the distance that they travel: block i ends at the rank i after its sender.
 class Travelling {
 public:
     Travelling(Arguments const& call, int rank, int ranks)
@@ -17,7 +17,7 @@ public:
         for (int i = 0; i < ranks_; ++i) copy(at(i), call.sent_block((rank_ + i) % ranks_));
     }
 
-    /// Copies the blocks that jump this `distance` out of their places (into them).
+    /// pack() copies the blocks that jump by `distance` to `packed`; unpack() copies them back.
     std::size_t pack(int distance, std::byte* packed) const {
         std::size_t bytes = 0;
         for_jumping(distance, [&](int i) {
@@ -32,7 +32,7 @@ public:
             packed += block_;
         });
     }
-    /// All have travelled: number i is from the rank i before this one.
+    /// Copies all blocks to their final places: block i came from the rank i before this one.
     void arrive() const {
         for (int i = 0; i < ranks_; ++i)
             copy(call_.out_block((rank_ - i + ranks_) % ranks_).data(), {at(i), block_});
@@ -55,8 +55,9 @@ private:
 
 }  // namespace
 
-// A block travels the binary digits of its way: in step k those with digit k set jump 2^k ranks,
-// together. Least steps, but each block is sent, and copied, up to log2 P times: for short blocks.
+// A block travels by the binary digits of its distance: in step k all blocks with digit k set jump
+// 2^k ranks together. This takes the fewest steps, but each block is sent and copied up to log2 P
+// times, so it suits short blocks.
 //
 //   steps ceil(log2 P)    bytes sent per rank S/2 log2 P    scratch 2S
 //

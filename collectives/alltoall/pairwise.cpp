@@ -7,8 +7,8 @@ namespace sinew::collectives {
 //
 //   steps P-1    bytes sent per rank S(P-1)/P    scratch none
 //
-// Serves blocks of different sizes too. Sends the same messages as linear, so that ranks of one call
-// may even differ in their choice.
+// Serves blocks of different sizes too. Sends the same messages as linear, so the ranks of one call
+// may even mix the two.
 void pairwise_alltoall(Channel& channel, Arguments const& call) {
     Arguments one_by_one = call;
     one_by_one.window = 1;

@@ -5,7 +5,8 @@
 
 namespace sinew::collectives {
 
-// In step k every rank tells the rank 2^k after it that it, and all it has heard of, have come.
+// In step k every rank sends to the rank 2^k after it, reporting its own arrival and those reported
+// to it.
 //
 //   steps ceil(log2 P)    bytes sent per rank ceil(log2 P)    scratch none
 //

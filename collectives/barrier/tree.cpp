@@ -6,8 +6,8 @@
 
 namespace sinew::collectives {
 
-// Up a binomial tree that all have come, and down again that all may go: twice the steps of
-// dissemination, with 2(P-1) messages in all instead of P log2 P.
+// Arrivals are reported up a binomial tree to rank 0, and releases are sent down again. This takes
+// twice the steps of dissemination, but 2(P-1) messages in all instead of P log2 P.
 //
 //   steps 2 ceil(log2 P)    bytes sent per rank <= 1 + log2 P    scratch none
 void tree_barrier(Channel& channel, Arguments const&) {

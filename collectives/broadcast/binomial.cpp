@@ -7,7 +7,7 @@
 
 namespace sinew::collectives {
 
-// Down a binomial tree: whoever has the vector gives it to one more rank in every step.
+// Uses a binomial tree: in every step each rank that has the vector sends it to one more rank.
 //
 //   steps ceil(log2 P)    bytes sent per rank <= S ceil(log2 P), S on average    scratch none
 void binomial_broadcast(Channel& channel, Arguments const& call) {
@@ -20,7 +20,7 @@ void binomial_broadcast(Channel& channel, Arguments const& call) {
         steps.next();
         channel.receive(rotation.real(me - place.reach), call.output());
     }
-    // All children at once: one that is late does not keep the others waiting.
+    // All sends to children run at once, so that a late child does not delay the others.
     Transfers sending(*call.scratch, static_cast<std::size_t>(rounds_to_reach(ranks)));
     std::size_t child = 0;
     for (int distance = place.reach / 2; distance > 0; distance /= 2) {

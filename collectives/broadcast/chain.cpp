@@ -7,8 +7,8 @@
 
 namespace sinew::collectives {
 
-// From each rank to the next, in segments: while one is passed on, others come in. Every link
-// carries the vector once, so that for long vectors it takes the time of one transfer.
+// Each rank sends to the next, in segments: it forwards one segment while it receives others. Every
+// link carries the vector once, so a long vector takes about the time of one transfer.
 //
 //   steps P - 2 + S/segment    bytes sent per rank S    scratch none
 void chain_broadcast(Channel& channel, Arguments const& call) {

@@ -6,7 +6,7 @@
 
 namespace sinew::collectives {
 
-// The root sends to everyone.
+// The root sends to every other rank.
 //
 //   steps P-1 at the root, at once    bytes sent S(P-1) by the root    scratch none
 void linear_broadcast(Channel& channel, Arguments const& call) {

@@ -11,7 +11,7 @@ namespace sinew::collectives {
 
 namespace {
 
-/// Rank r's chunk is the one of its number in `rotation`, as blocks for an allgather.
+/// Returns the chunks as blocks for an allgather: rank r has chunk `rotation.turned(r)`.
 Blocks blocks_of(Arguments const& call, Chunks const& chunks, Rotation const& rotation, int ranks) {
     auto const counts = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
     auto const offsets = call.scratch->take_array<std::size_t>(static_cast<std::size_t>(ranks));
@@ -23,7 +23,7 @@ Blocks blocks_of(Arguments const& call, Chunks const& chunks, Rotation const& ro
     return Blocks::listed(counts, offsets, call.element);
 }
 
-/// Down a binomial tree: each rank gets the chunks of its subtree and passes on its children's.
+/// Scatters down a binomial tree: each rank gets its subtree's chunks and forwards its children's.
 void scatter(Channel& channel, Arguments const& call, Chunks const& chunks,
              Rotation const& rotation) {
     int const ranks = channel.size(), me = rotation.turned(channel.rank());
@@ -52,7 +52,7 @@ void scatter(Channel& channel, Arguments const& call, Chunks const& chunks,
 
 }  // namespace
 
-// The vector is scattered down a binomial tree and gathered again by all, around the ring.
+// Scatters the vector down a binomial tree, then gathers it on all ranks around the ring.
 //
 //   steps ceil(log2 P) + P-1    bytes sent per rank <= 2S    scratch none
 //

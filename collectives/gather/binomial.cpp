@@ -7,9 +7,9 @@
 
 namespace sinew::collectives {
 
-// Up a binomial tree: each rank collects the blocks of its subtree, then hands them to its parent.
-// A run of blocks that goes on from the last rank's to the first's travels as two messages, so that
-// the root receives everything in place.
+// Uses a binomial tree: each rank collects the blocks of its subtree, then sends them to its
+// parent. A run of blocks that wraps around from the last rank to the first is sent as two
+// messages, so that the root receives everything in place.
 //
 //   steps ceil(log2 P)    bytes sent per rank <= S/2    scratch <= S/2
 void binomial_gather(Channel& channel, Arguments const& call) {

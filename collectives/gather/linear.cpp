@@ -5,11 +5,11 @@
 
 namespace sinew::collectives {
 
-// Everyone sends to the root.
+// Every rank sends to the root.
 //
 //   steps P-1 at the root, at once    bytes sent per rank S/P    scratch none
 //
-// Serves blocks of different sizes too: only the root knows them all.
+// Serves blocks of different sizes too; only the root knows all sizes.
 void linear_gather(Channel& channel, Arguments const& call) {
     channel.step(1, 1);
     if (channel.rank() != call.root) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sum and prod. Signed integers are computed as unsigned ones: they wrap.
+// The kernels of sum and prod. Signed integers are computed as unsigned, so they wrap.
 #include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
@@ -25,7 +25,7 @@ struct Sum : AsIs {
     }
 };
 
-// Highway does not multiply bytes: the even and the odd ones as halves of 16-bit lanes.
+// Highway cannot multiply bytes: even and odd bytes are multiplied in 16-bit lanes.
 template <class D, class V>
 HWY_INLINE V multiply_bytes(D d, V a, V b) {
     if constexpr (hn::MaxLanes(D()) == 1) {
@@ -49,7 +49,7 @@ struct Prod : AsIs {
     static HWY_INLINE EvenOdd<V> next(D, EvenOdd<V> a, EvenOdd<V> b) {
         return {hn::Mul(a.even, b.even), hn::Mul(a.odd, b.odd)};
     }
-    // The textbook product: infinities are not recovered from NaN as C's Annex G would.
+    // This is the textbook product; unlike C's Annex G, it does not recover infinities from NaN.
     template <class D, class V>
     static HWY_INLINE ComplexVector<V> next(D, ComplexVector<V> a, ComplexVector<V> b) {
         return {hn::Sub(hn::Mul(a.re, b.re), hn::Mul(a.im, b.im)),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// bit_* and logical_*, for integers of each width; their sign makes no difference.
+// The kernels of bit_* and logical_*, for integers of each width; signedness makes no difference.
 #include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
@@ -34,13 +34,13 @@ struct BitXor : AsIs {
     }
 };
 
-/// 1 for all but 0.
+/// Returns 0 for lanes that are 0 and 1 for all others.
 template <class D, class V>
 HWY_INLINE V truth(D d, V v) {
     return hn::Min(v, hn::Set(d, hn::TFromD<D>{1}));
 }
 
-// Of unsigned numbers the least is not 0 if and only if none is 0.
+// The minimum of unsigned numbers is nonzero if and only if none of them is 0.
 struct LogicalAnd : AsIs {
     template <class D, class V>
     static HWY_INLINE V next(D, V a, V b) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a reduction needs besides its kernel: 16-bit floats to f32 and back, and the division that
-// makes an average of a sum.
+// The conversions that a reduction needs besides its kernel: 16-bit floats to f32 and back, and the
+// division that turns a sum into an average.
 #include <sinew/error.hpp>
 
 #include "collectives/kernels/dispatch.hpp"
@@ -17,7 +17,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
-// f(tag, element index) for as many full vectors as there are, then element by element.
+// Calls f(tag, element index) for each full vector, then for each remaining element.
 template <class Lane, class F>
 HWY_INLINE void for_each_vector(std::size_t count, F const& f) {
     hn::ScalableTag<Lane> const full;
@@ -27,7 +27,7 @@ HWY_INLINE void for_each_vector(std::size_t count, F const& f) {
     for (; i < count; ++i) f(one, i);
 }
 
-// A conversion in hardware makes a signalling NaN quiet; ours keeps every bit.
+// A conversion in hardware makes a signaling NaN quiet; this function restores all its bits.
 template <class D>
 HWY_INLINE hn::Vec<D> with_signalling_nan(D d, hn::Vec<D> v, Byte const* p) {
     hn::Rebind<std::uint16_t, D> const half;

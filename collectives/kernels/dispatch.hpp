@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the functions that one source gives, one for each instruction set, is called.
+// Chooses among the functions that one source yields, one per instruction set.
 #pragma once
 
 #include <type_traits>
@@ -8,7 +8,7 @@ namespace sinew::collectives::kernels {
 
 enum class Level { other, avx2, avx512 };
 
-/// The best that this machine has and the kernels were compiled for, but for a ForcedTarget.
+/// The best level that this machine and the compiled kernels have, or that of a ForcedTarget.
 Level chosen_level();
 
 template <class Function>
@@ -20,7 +20,7 @@ Function* choose(std::type_identity_t<Function>* avx512, std::type_identity_t<Fu
 
 }  // namespace sinew::collectives::kernels
 
-/// The function of this name to call, where HWY_ONCE.
+/// The variant of `function` to call. Requires: HWY_ONCE.
 #define SINEW_DISPATCH(function)                                                                \
     ::sinew::collectives::kernels::choose(HWY_CHOOSE_AVX3(function), HWY_CHOOSE_AVX2(function), \
                                           HWY_CHOOSE_FALLBACK(function))

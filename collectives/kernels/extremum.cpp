@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// min and max. Floats follow `minimum` and `maximum` of IEEE 754-2019: NaN wins over every number,
-// -0 is less than +0. Any NaN becomes the one quiet positive NaN without payload, so that the
-// result does not depend on the order of the inputs in any bit.
+// The kernels of min and max. Floats follow `minimum` and `maximum` of IEEE 754-2019: NaN wins over
+// every number, -0 is less than +0. Every NaN becomes the quiet positive NaN without payload, so
+// that no bit of the result depends on the order of the inputs.
 #include "collectives/kernels/dispatch.hpp"
 #include "collectives/kernels/kernels.hpp"
 #include "collectives/kernels/target_choice.hpp"
@@ -24,7 +24,7 @@ struct OfIntegers : AsIs {
     }
 };
 
-/// a < b ? a : b, for all numbers: of two zeros, or when one is NaN, b.
+/// Returns a < b ? a : b for all numbers; b for two zeros or if an operand is NaN.
 template <class V>
 HWY_INLINE V lesser(V a, V b) {
 #if HWY_TARGET == HWY_AVX2 || HWY_TARGET == HWY_AVX3
@@ -34,7 +34,7 @@ HWY_INLINE V lesser(V a, V b) {
 #endif
 }
 
-/// f32, f64. The greatest is the least of the negated, negated.
+/// The kernel of f32 and f64. The maximum is the negated minimum of the negated inputs.
 template <bool greatest>
 struct OfFloats {
     template <class D, class V>
@@ -42,8 +42,8 @@ struct OfFloats {
         if constexpr (greatest) return hn::Neg(v);
         else return v;
     }
-    // Both ways round and joined by "or": equal numbers give themselves, two zeros -0 if one of
-    // them is, a number and NaN give a NaN.
+    // The two orders of operands are joined by "or": equal numbers give themselves, two zeros give
+    // -0 if one of them is -0, a number and NaN give a NaN.
     template <class D, class V>
     static HWY_INLINE V next(D d, V least, V b) {
         b = first(d, b);
@@ -59,13 +59,13 @@ struct OfFloats {
     }
 };
 
-/// f16, bf16 by their bits, without a conversion: as integers in the order of the numbers they
-/// stand for. `infinity` is that of the format. NaN becomes the integer at the winning end.
+/// Compares f16 and bf16 without conversion: as integers in the order of the numbers that they
+/// represent. `infinity` is that of the format. NaN becomes the integer at the winning end.
 template <bool greatest, std::uint16_t infinity>
 struct OfHalves {
     static constexpr std::int16_t nan_key = greatest ? 32767 : -32768;
 
-    // Turns the order of negative numbers round; its own inverse.
+    // Reverses the order of negative numbers; it is its own inverse.
     template <class D, class V>
     static HWY_INLINE V flip(D d, V v) {
         return hn::Xor(v, hn::And(hn::BroadcastSignBit(v), hn::Set(d, std::int16_t{0x7fff})));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How 16-bit floats become vectors of f32 and back. Compiled once per instruction set.
+// Converts 16-bit floats to vectors of f32 and back. Compiled once per instruction set.
 #if defined(SINEW_HALVES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SINEW_HALVES_INL
 #undef SINEW_HALVES_INL
@@ -11,13 +11,13 @@
 
 #include "collectives/kernels/lanes_inl.hpp"
 
-// The portable targets have no half precision conversion that rounds and keeps NaN as ours does.
+// The half-precision conversion of the portable targets rounds and treats NaN differently.
 #define SINEW_PORTABLE_F16 (HWY_TARGET == HWY_SCALAR || HWY_TARGET == HWY_EMU128 || HWY_ARCH_ARM_V7)
 
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
-/// One vector of f32 lanes at a time. A signalling NaN may become a quiet one at the load.
+/// f16 elements as one vector of f32 lanes. The load may make a signaling NaN quiet.
 struct F16 {
     using Lane = float;
     static constexpr std::size_t bytes = 2;
@@ -59,19 +59,19 @@ struct F16 {
     }
 };
 
-/// The upper half of each lane becomes the lane rounded to nearest even; NaN stays NaN, quiet.
+/// Rounds each lane to nearest even in its upper half; NaN stays NaN but becomes quiet.
 template <class V>
 HWY_INLINE auto rounded_to_upper_half(V v) {
     hn::RebindToUnsigned<hn::DFromV<V>> const word;
     auto const bits = hn::BitCast(word, v);
-    // Up by half a unit, less one when the kept part is even.
+    // Add half a unit, minus one if the kept part is even.
     auto const odd = hn::And(hn::ShiftRight<16>(bits), hn::Set(word, 1u));
     auto const sum = hn::Add(hn::Add(bits, hn::Set(word, 0x7fffu)), odd);
     auto const quiet = hn::Or(bits, hn::Set(word, 0x00400000u));
     return hn::IfThenElse(hn::RebindMask(word, hn::IsNaN(v)), quiet, sum);
 }
 
-/// As F16.
+/// bf16 elements as one vector of f32 lanes; see F16.
 struct BF16 {
     using Lane = float;
     static constexpr std::size_t bytes = 2;
@@ -85,7 +85,7 @@ struct BF16 {
     template <class D>
     static HWY_INLINE void store(D, hn::Vec<D> v, Byte* p) {
         hn::Rebind<std::uint16_t, D> const half;
-        hn::Rebind<std::int32_t, D> const word;  // narrowed with saturation, which needs a sign
+        hn::Rebind<std::int32_t, D> const word;  // DemoteTo saturates, which needs a signed type
         auto const upper = hn::ShiftRight<16>(rounded_to_upper_half(v));
         store_lanes(half, hn::DemoteTo(half, hn::BitCast(word, upper)), p);
     }
@@ -96,8 +96,8 @@ struct EvenOdd {
     V even, odd;
 };
 
-/// bf16 as two vectors of f32, of the elements with even and with odd index: so that no lane has
-/// to cross a vector, which takes longer than the arithmetic.
+/// bf16 elements as two vectors of f32: those with even and those with odd index. Thus no element
+/// changes lanes, which would take longer than the arithmetic.
 struct BF16Pairs {
     using Lane = std::uint16_t;
     static constexpr std::size_t bytes = 2;

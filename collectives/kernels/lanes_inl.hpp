@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How elements of memory become vectors and back. Compiled once per instruction set, so it has
-// Highway's guard instead of #pragma once, and nothing from std that is not inlined for certain.
+// Loads elements from memory into vectors and stores them. Compiled once per instruction set, so it
+// has Highway's guard instead of #pragma once, and uses nothing of std that might not be inlined.
 #if defined(SINEW_LANES_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SINEW_LANES_INL
 #undef SINEW_LANES_INL
@@ -20,7 +20,7 @@ namespace hn = hwy::HWY_NAMESPACE;
 
 using Byte = unsigned char;
 
-// One lane goes through memcpy: Highway's own load of it dereferences, and p may be unaligned.
+// A single lane is copied by memcpy: Highway's load dereferences p, which may be unaligned.
 template <class D>
 HWY_INLINE hn::Vec<D> load_lanes(D d, Byte const* p) {
     using T = hn::TFromD<D>;
@@ -44,7 +44,7 @@ HWY_INLINE void store_lanes(D d, hn::Vec<D> v, Byte* p) {
     }
 }
 
-/// Elements that are lanes.
+/// Elements that are single lanes.
 template <class T>
 struct Plain {
     using Lane = T;
@@ -64,7 +64,7 @@ struct ComplexVector {
     V re, im;
 };
 
-/// Pairs of lanes, real and imaginary part: as many elements at a time as one vector has lanes.
+/// Pairs of lanes, real and imaginary part. A vector of each holds one lane per element.
 template <class T>
 struct Complex {
     using Lane = T;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// minloc and maxloc. Pairs of a value and an index do not fit vectors, and are rarely many: plain
-// loops. As with min and max, NaN wins over every number, and any NaN becomes the one without
-// payload; among equal values (-0 and +0 are, and all NaN) the smaller index wins.
+// The kernels of minloc and maxloc. Pairs of a value and an index do not fit vectors and are rarely
+// many, so these are plain loops. As with min and max, NaN wins over every number and loses its
+// payload; among equal values (-0 equals +0, NaN equals NaN) the smaller index wins.
 #include <cmath>
 #include <cstring>
 #include <limits>
@@ -29,7 +29,7 @@ bool wins(ValueIndex<Value> const& a, ValueIndex<Value> const& b) {
     if (a.value < b.value) return !greatest;
     if (b.value < a.value) return greatest;
     if (a.index != b.index) return a.index < b.index;
-    // Zeros of both signs at one index: like min and max, so that the order decides nothing.
+    // Zeros at one index are ordered as in min and max, so that input order is irrelevant.
     return negative(a.value) != negative(b.value) && negative(a.value) != greatest;
 }
 

@@ -2,7 +2,7 @@
 // The loop that all kernels share: one pass over 2 to 8 inputs. Compiled once per instruction set.
 //
 // An operation is a struct of three functions on vectors: `first` makes the accumulator from the
-// first input, `next` takes one more input into it, `finish` makes the result of it.
+// first input, `next` adds one more input to it, `finish` turns it into the result.
 #if defined(SINEW_REDUCE_INL) == defined(HWY_TARGET_TOGGLE)
 #ifdef SINEW_REDUCE_INL
 #undef SINEW_REDUCE_INL
@@ -15,7 +15,7 @@
 HWY_BEFORE_NAMESPACE();
 namespace sinew::collectives::kernels::HWY_NAMESPACE {
 
-/// For operations whose accumulator is what they load and store.
+/// The base of operations whose accumulator has the representation of the elements.
 struct AsIs {
     template <class D, class V>
     static HWY_INLINE V first(D, V v) {
@@ -31,7 +31,7 @@ HWY_INLINE Byte const* at(void const* input, std::size_t offset) {
     return static_cast<Byte const*>(input) + offset;
 }
 
-/// The usual case by itself: no loop over inputs, pointers stay in registers.
+/// Two inputs, the usual case. There is no loop over inputs, so pointers stay in registers.
 struct TwoInputs {
     void const *lower, *higher;
 
@@ -60,7 +60,7 @@ struct ManyInputs {
             sum = Op::next(d, sum, Element::load(d, at(in[k], offset)));
         return Op::finish(d, sum);
     }
-    // Four vectors at a time share the loop over the inputs, and hide the latency of its steps.
+    // Four vectors at a time share the loop over the inputs, which hides the latency of its steps.
     template <class Element, class Op, class D>
     HWY_INLINE void combine_four(D d, Byte* out, std::size_t offset) const {
         constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
@@ -83,16 +83,17 @@ struct ManyInputs {
     }
 };
 
-// How many bytes to skip so that whole vectors are stored to multiples of their size; 0 if no
-// number of elements is that long. Vectors across cache lines cost up to half the speed.
+// The number of bytes to skip so that whole vectors are stored at multiples of their size, or 0 if
+// this is not a whole number of elements. Vectors across cache lines cost up to half the speed.
 template <std::size_t step, std::size_t element>
 HWY_INLINE std::size_t bytes_to_alignment(Byte const* p) {
     std::size_t const skip = (0 - reinterpret_cast<std::uintptr_t>(p)) % step;
     return skip % element == 0 ? skip : 0;
 }
 
-// At least one vector. What does not fill one is part of a first and a last vector that overlap
-// their neighbours: computed before and stored after all, since `out` may be one of the inputs.
+// Requires: at least one vector. A rest shorter than a vector is part of a first or last vector
+// that overlaps its neighbors; both are computed before and stored after all others: `out` may be
+// an input.
 template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
@@ -111,7 +112,7 @@ HWY_INLINE void sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     Element::store(d, end, out + last);
 }
 
-// The same for a few vectors.
+// Does the same for a few vectors.
 template <class Element, class Op, class D, class Inputs>
 HWY_INLINE void short_sweep(D d, Byte* out, Inputs in, std::size_t bytes) {
     constexpr std::size_t step = hn::MaxLanes(D()) * Element::bytes;
@@ -135,7 +136,7 @@ HWY_INLINE void reduce_by_count(Byte* out, Inputs in, std::size_t count) {
         Element::store(one, in.template combine<Element, Op>(one, offset), out + offset);
 }
 
-/// A Kernel (collectives/reducer.hpp).
+/// A Kernel (see collectives/reducer.hpp).
 template <class Element, class Op>
 void reduce(void* out, void const* const* in, int inputs, std::size_t count) {
     auto* const to = static_cast<Byte*>(out);

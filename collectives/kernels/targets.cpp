@@ -17,7 +17,7 @@ namespace sinew::collectives::kernels {
 namespace {
 
 #if HWY_ARCH_X86
-/// One bit of what CPUID says: not all compilers know these two by name.
+/// Returns one CPUID feature bit of ecx. Not all compilers know f16c and lzcnt by name.
 bool has(unsigned leaf, unsigned bit) {
     unsigned a = 0, b = 0, c = 0, d = 0;
     return __get_cpuid(leaf, &a, &b, &c, &d) != 0 && (c >> bit & 1U) != 0;
@@ -25,7 +25,7 @@ bool has(unsigned leaf, unsigned bit) {
 bool has_f16c() { return has(1, 29); }
 bool has_lzcnt() { return has(0x8000'0001, 5); }
 
-// The builtins look also whether the operating system keeps the registers.
+// The builtins also check that the operating system saves the registers.
 std::int64_t supported() {
     __builtin_cpu_init();
     if (!__builtin_cpu_supports("avx2") || !__builtin_cpu_supports("fma") ||
@@ -42,7 +42,7 @@ std::int64_t supported() {
 std::int64_t supported() { return HWY_STATIC_TARGET; }
 #endif
 
-/// Best first: Highway's better targets are lower bits.
+/// Returns the usable targets, best first: Highway's better targets have lower bits.
 std::vector<std::int64_t> usable() {
     std::vector<std::int64_t> each;
     for (std::int64_t rest = supported() & HWY_TARGETS; rest != 0; rest &= rest - 1)

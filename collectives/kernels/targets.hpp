@@ -7,15 +7,15 @@
 
 namespace sinew::collectives::kernels {
 
-/// Instruction sets that the kernels were compiled for and this machine has, best first: "AVX3"
-/// (AVX-512), "AVX2", "NEON"; "SCALAR" or "EMU128" is portable C++, where it may be needed.
+/// The instruction sets that this machine has and the kernels were compiled for, best first: "AVX3"
+/// (AVX-512), "AVX2", "NEON"; "SCALAR" or "EMU128" is portable C++.
 std::vector<std::string> targets();
 
-/// While it lives, new Reducers, widen, narrow and scale_by_ranks use this instruction set. For
-/// tests and benchmarks: process-wide and not for several threads.
+/// While it exists, new Reducers, widen, narrow and scale_by_ranks use this instruction set. It is
+/// for tests and benchmarks: it affects the whole process and is not thread-safe.
 class ForcedTarget {
 public:
-    /// Throws UsageError for a name that `targets` does not list.
+    /// Throws UsageError if `targets` does not list `name`.
     explicit ForcedTarget(std::string const& name);
     ForcedTarget(ForcedTarget const&) = delete;
     ForcedTarget& operator=(ForcedTarget const&) = delete;

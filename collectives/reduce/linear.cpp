@@ -22,7 +22,7 @@ void send_segments(Channel& channel, Arguments const& call, Segments const& segm
     sending.wait();
 }
 
-/// The root's side. Segments are received into two sets of buffers by turns, so that one comes in
+/// The root's part. Segments are received alternately into two sets of buffers, so that one arrives
 /// while the other is combined.
 class Sink {
 public:
@@ -78,7 +78,7 @@ private:
 
 }  // namespace
 
-// Everyone sends to the root, which combines all of them in one pass, segment by segment.
+// Every rank sends to the root, which combines all inputs in one pass, segment by segment.
 //
 //   steps P-1 at the root    bytes sent per rank S    scratch 2P segments at the root
 //

@@ -5,7 +5,7 @@
 
 namespace sinew::collectives {
 
-// Recursive halving until each rank has the sum of one part, then the parts are gathered.
+// Recursive halving leaves each rank with the sum of one part; the root then gathers the parts.
 //
 //   steps 2 log2 P    bytes sent per rank <= 2S(P-1)/P    scratch 2S    (P no power of two: fold, +1, +S)
 //

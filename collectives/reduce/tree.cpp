@@ -7,8 +7,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// Blocks of 1, 2, 4, ... active ranks become one. The sum of a block is held by its first rank,
-/// but by `top` where the block contains it: so the result ends there without a move of its own.
+/// Merges blocks of 1, 2, 4, ... active ranks. The first rank of a block holds its sum, or `top` if
+/// the block contains it; thus the result ends at `top` without an extra transfer.
 void climb(Channel& channel, Fold const& fold, int top, Partial& vector, Steps& steps) {
     for (int size = 1; size < fold.ranks(); size *= 2) {
         steps.next();
@@ -25,7 +25,7 @@ void climb(Channel& channel, Fold const& fold, int top, Partial& vector, Steps& 
 
 }  // namespace
 
-// Up a binomial tree, in which the root may stand anywhere.
+// Reduces up a binomial tree, in which the root may have any position.
 //
 //   steps ceil(log2 P)    bytes sent per rank S    scratch <= 2S
 //

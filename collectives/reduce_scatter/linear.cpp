@@ -8,8 +8,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// One rank's part. Round i carries segment i of every block; while it is combined, that of the next
-/// round comes in.
+/// One rank's part. Round i carries segment i of every block; the segments of round i + 1 are
+/// received while those of round i are combined.
 class Rounds {
 public:
     Rounds(Channel& channel, Arguments const& call)
@@ -50,7 +50,7 @@ private:
             int const to = (rank_ + away) % ranks_;
             auto const part = segments_.of(call_.blocks[to], round);
             Channel::Transfer& sending = sending_[static_cast<std::size_t>(to)];
-            sending.wait();  // of the round before
+            sending.wait();  // the send of the previous round
             sending = channel_.start_send(to, {call_.in + part.offset, part.bytes});
         }
     }
@@ -79,7 +79,7 @@ private:
 
 }  // namespace
 
-// Every rank sends each block to its owner, which combines all of them in one pass, by segments.
+// Every rank sends each block to its owner, which combines all inputs in one pass, by segments.
 //
 //   steps P-1, at once    bytes sent per rank S(P-1)/P    scratch 2P segments
 //

@@ -8,15 +8,15 @@ namespace sinew::collectives {
 
 namespace {
 
-/// The number with its lowest `bits` bits in reverse.
+/// Returns `number` with its lowest `bits` bits reversed.
 int reversed(int number, int bits) {
     int result = 0;
     for (int bit = 0; bit < bits; ++bit) result |= ((number >> bit) & 1) << (bits - 1 - bit);
     return result;
 }
 
-/// The input's blocks in the order in which Halving hands out its parts. A part is what an active
-/// rank ends with: its block and, of a pair, the partner's after the even one's.
+/// The input's blocks in the order in which Halving distributes its parts. A part is what an active
+/// rank ends with: its block, followed by its partner's block if it is of a pair.
 class Packing {
 public:
     Packing(Arguments const& call, Fold const& fold, int ranks)
@@ -47,7 +47,7 @@ private:
 
 }  // namespace
 
-// Blocks are packed in the order in which recursive halving, neighbours first, hands them out.
+// Packs the blocks in the order in which recursive halving, neighbors first, distributes them.
 //
 //   steps log2 P    bytes sent per rank S(P-1)/P    scratch 3S/2    (P no power of two: fold, +2, +S)
 //

@@ -9,8 +9,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In step k rank r sends block r - 1 - k and receives block r - 2 - k, its own in the last step.
-/// Partial sums wait for their next step in one of two blocks of scratch, by turns.
+/// In step k rank r sends block r - 1 - k and receives block r - 2 - k; in the last step this is
+/// its own block. Two blocks of scratch alternately hold the partial sums until their next step.
 class ReduceScatterPlace {
 public:
     ReduceScatterPlace(Channel const& channel, Arguments const& call)
@@ -69,7 +69,7 @@ void ring_reduce_scatter(Channel& channel, Arguments const& call) {
         return;
     }
     ReduceScatterPlace place(channel, call);
-    // Step k receives where the partial sum lay that step k - 1 sends.
+    // Step k receives into the memory of the partial sum that step k - 1 sends.
     RingStream(channel, *call.scratch, place, ranks - 1, place.segments(), call.window,
                place.segments())
         .run();

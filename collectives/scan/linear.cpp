@@ -9,8 +9,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// One rank's part of the chain: segments of the prefix come from the rank before, and leave for the
-/// one after with this rank's input joined. Several are under way.
+/// One rank's part of the chain: segments of the prefix arrive from the previous rank and are sent
+/// to the next one, combined with this rank's input. Several are in flight.
 class Chain {
 public:
     Chain(Channel& channel, Arguments const& call)
@@ -21,7 +21,7 @@ public:
           received_(call.scratch->take(window_ * segments_.bytes()).data()),
           receiving_(*call.scratch, window_), sending_(*call.scratch, window_) {}
 
-    /// The joined segments are the result.
+    /// The combined segments are the result.
     void scan() {
         run([&](std::size_t i) {
             ChunkRange const range = segment(i);
@@ -31,7 +31,7 @@ public:
             send(i, sum);
         });
     }
-    /// The received segments are the result; the joined ones are only passed on.
+    /// The received segments are the result; the combined ones are only sent on.
     void exscan() {
         std::byte* const sums = call_.scratch->take(window_ * segments_.bytes()).data();
         run([&](std::size_t i) {
@@ -87,7 +87,7 @@ private:
 
 }  // namespace
 
-// From each rank to the next, in segments, several under way.
+// The prefix passes from each rank to the next, in segments of which several are in flight.
 //
 //   steps P-2 + S/segment    bytes sent per rank S    scratch a window of segments (exscan: two)
 //

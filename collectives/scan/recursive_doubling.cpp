@@ -8,8 +8,8 @@ namespace sinew::collectives {
 
 namespace {
 
-/// Blocks of 1, 2, 4, ... ranks become one. Each rank keeps the sum of its block and, in `out`, that
-/// of the ranks of its block before it (and itself, if `Inclusive`), called the prefix.
+/// Merges blocks of 1, 2, 4, ... ranks. Each rank keeps the sum of its block and, in `out`, the
+/// prefix: the sum of the block's ranks before it (and itself, if `Inclusive`).
 template <bool Inclusive>
 class PrefixScan {
 public:
@@ -28,7 +28,7 @@ public:
     }
 
 private:
-    /// Joins the block of `peer`. Where ranks come `after`, they will ask for the sum of both.
+    /// Merges the block of `peer`. If there are ranks `after` both, they will need the sum of both.
     void step(int peer, bool after) {
         bool const higher = peer > channel_.rank();
         std::span<std::byte const> const mine(total_, call_.bytes());
@@ -38,7 +38,7 @@ private:
         if (after) add(higher ? total_ : received_.data(), higher ? received_.data() : total_);
         if (!higher) prepend();
     }
-    /// Before prepend(): in place, the sum is the caller's input only as long as `out` is.
+    /// Must precede prepend(), which in an in-place call overwrites the input summed here.
     void add(std::byte const* lower, std::byte const* higher) {
         call_.combine(sum_.data(), lower, higher, call_.bytes());
         total_ = sum_.data();
@@ -51,7 +51,7 @@ private:
 
     Channel& channel_;
     Arguments const& call_;
-    std::byte const* total_;  // of this rank's block; the input until there is a sum
+    std::byte const* total_;  // the sum of this rank's block; the input until there is a sum
     bool has_prefix_;
     std::span<std::byte> sum_;
     std::span<std::byte> received_;
@@ -60,7 +60,7 @@ private:
 }  // namespace
 
 // Ranks exchange the sums of their blocks with the rank at distance 1, 2, 4, ...; the higher of the
-// two puts what it gets before its own. Sums that no rank will ask for are not sent.
+// two prepends the sum that it receives. Sums that no rank will need are not sent.
 //
 //   steps ceil(log2 P)    bytes sent per rank <= S ceil(log2 P)    scratch 2S
 //

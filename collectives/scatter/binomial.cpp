@@ -8,9 +8,9 @@
 
 namespace sinew::collectives {
 
-// Down a binomial tree: each rank gets the blocks of its subtree and passes on its children's. A run
-// of blocks that goes on from the last rank's to the first's travels as two messages, so that the
-// root sends everything from its place.
+// Uses a binomial tree: each rank receives the blocks of its subtree and forwards those of its
+// children. A run of blocks that wraps around from the last rank to the first is sent as two
+// messages, so that the root sends everything in place.
 //
 //   steps ceil(log2 P)    bytes sent per rank <= S(P-1)/P    scratch <= S/2
 void binomial_scatter(Channel& channel, Arguments const& call) {
@@ -20,7 +20,7 @@ void binomial_scatter(Channel& channel, Arguments const& call) {
     BinomialPlace const place(me, ranks);
     Steps steps(channel, rounds_to_reach(ranks));
     std::size_t const block = call.bytes();
-    std::byte const* held = call.in;  // the root's, in order of real ranks
+    std::byte const* held = call.in;  // the root's blocks are in order of real ranks
     if (me != 0) {
         bool const leaf = place.size == 1;
         auto const bytes = static_cast<std::size_t>(place.size) * block;

@@ -5,11 +5,11 @@
 
 namespace sinew::collectives {
 
-// The root sends everyone its block.
+// The root sends each other rank its block.
 //
 //   steps P-1 at the root, at once    bytes sent S(P-1)/P by the root    scratch none
 //
-// Serves blocks of different sizes too: only the root knows them all.
+// Serves blocks of different sizes too; only the root knows all sizes.
 void linear_scatter(Channel& channel, Arguments const& call) {
     channel.step(1, 1);
     if (channel.rank() != call.root) {

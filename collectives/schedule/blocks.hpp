@@ -9,12 +9,12 @@
 
 namespace sinew::collectives {
 
-/// Where each rank's part of a buffer lies, in bytes: equal packed parts, or counts and offsets in
-/// elements that the caller keeps alive.
+/// The position of each rank's part in a buffer, in bytes: either equal packed parts, or counts and
+/// offsets in elements, which the caller must keep alive.
 class Blocks {
 public:
     Blocks() = default;
-    /// Every rank has `count` elements.
+    /// Packed parts of `count` elements for every rank.
     static Blocks equal(std::size_t count, std::size_t element) {
         Blocks blocks;
         blocks.equal_ = count * element;
@@ -35,7 +35,7 @@ public:
         return {offsets_[r] * element_, counts_[r] * element_};
     }
 
-    /// Bytes of the largest part among `ranks`.
+    /// The size in bytes of the largest part of `ranks` ranks.
     std::size_t largest(int ranks) const {
         std::size_t bytes = equal_;
         if (!counts_.empty())

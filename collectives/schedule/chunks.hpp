@@ -13,7 +13,7 @@ struct ChunkRange {
 };
 
 /// Cuts `count` elements into `parts` consecutive runs of whole elements whose lengths differ by at
-/// most one. The index wraps, also below zero, so that ring steps need no modulo of their own.
+/// most one. The index wraps around, also below zero, so callers need no modulo.
 class Chunks {
 public:
     Chunks(std::size_t count, int parts, std::size_t element)
@@ -26,7 +26,7 @@ public:
         return {(i * each_ + std::min(i, longer_)) * element_,
                 (each_ + (i < longer_ ? 1 : 0)) * element_};
     }
-    /// Bytes of the largest part.
+    /// The size in bytes of the largest part.
     std::size_t largest() const { return (each_ + (longer_ > 0 ? 1 : 0)) * element_; }
 
 private:

@@ -7,7 +7,7 @@
 
 namespace sinew::collectives {
 
-/// memcpy that may be given nothing, or the same place twice.
+/// Like memcpy, but `from` may be empty or the same memory as `to`.
 inline void copy(std::byte* to, std::span<std::byte const> from) {
     if (!from.empty() && to != from.data()) std::memcpy(to, from.data(), from.size());
 }

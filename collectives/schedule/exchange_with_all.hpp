@@ -5,9 +5,9 @@
 
 namespace sinew::collectives {
 
-/// Every rank exchanges a part with every other: in step k it sends `outgoing(rank + k)` to the rank
-/// k after it and receives `incoming(rank - k)` from the rank k before it, so that no rank is
-/// everybody's target at once. Up to `window` steps are under way; ranks may differ in that.
+/// Every rank exchanges a part with every other: in step k it sends `outgoing(rank + k)` to the
+/// rank k after it and receives `incoming(rank - k)` from the rank k before it, so that no rank is
+/// the target of all others. Up to `window` steps are in flight; ranks may differ in it.
 template <class Outgoing, class Incoming>
 void exchange_with_all(Channel& channel, Scratch& scratch, int window, Outgoing outgoing,
                        Incoming incoming) {

@@ -10,8 +10,8 @@
 
 namespace sinew::collectives {
 
-/// An array of the library's own that is sent from or received into. It is freed at the end of its
-/// scope, unless the operation has failed over a medium that may still use its memory then.
+/// An array of the library that is sent from or received into. It is freed at the end of its scope,
+/// or retained until exit if the Transport may still access buffers of a failed operation.
 template <class T>
 class LentBuffer {
 public:

@@ -9,21 +9,21 @@
 
 namespace sinew::collectives {
 
-/// What a rank has reduced so far. This is the caller's input, which is left alone, until the first
-/// vector joins it; from then on it lies where the result belongs. Scratch is taken only when
-/// something arrives while that place is in use.
+/// A rank's partial result. It is the caller's input, which is not modified, until the first vector
+/// is combined with it; from then on it lies in the memory of the result. Scratch is taken only if
+/// a vector arrives while that memory is in use.
 class Partial {
 public:
-    /// `to` may be `mine`, or null for scratch.
+    /// `to` is the memory of the result. It may be `mine`, or null for scratch.
     Partial(Arguments const& call, std::span<std::byte const> mine, std::byte* to)
         : call_(call), mine_(mine), to_(to) {}
 
     std::span<std::byte const> data() const { return mine_; }
-    /// Receives the whole vector of `peer` and joins it, in rank order.
+    /// Receives the whole vector of `peer` and combines it, in rank order.
     void join(Channel& channel, int peer);
-    /// Sends `give` of it and joins to `keep` what the peer gives. The rest is then undefined.
+    /// Sends `give` and combines `keep` with the peer's data. The other bytes are then undefined.
     void exchange(Channel& channel, int peer, ChunkRange give, ChunkRange keep);
-    /// Moves it to where the result belongs, if it is not there, and returns that.
+    /// Copies the partial result to the memory of the result, if it is elsewhere, and returns it.
     std::span<std::byte> settle();
 
 private:

@@ -11,20 +11,20 @@
 
 namespace sinew::collectives {
 
-/// A pipeline around the ring: in step k every rank passes a block to the next rank and takes one
-/// from the previous, and what it takes in step k it passes on in step k + 1. Blocks travel in
-/// segments, and there is no barrier between steps: a segment leaves as soon as the same segment of
-/// the step before has arrived and been worked on, while up to `window` others are under way.
+/// A pipeline around the ring: in step k every rank sends a block to the next rank and receives one
+/// from the previous, which it sends in step k + 1. Blocks travel in segments, and there is no
+/// barrier between steps: a segment is sent as soon as the same segment of the previous step has
+/// arrived and been processed, while up to `window` others are in flight.
 ///
-/// `Place` says where things are, by step and segment:
+/// `Place` locates the data, by step and segment:
 ///     std::span<std::byte const> outgoing(int step, std::size_t segment)   what to send
 ///     std::span<std::byte> landing(int step, std::size_t segment, int slot)  where to receive
-///     void arrived(int step, std::size_t segment, int slot)                work on what has come
-/// `slot` (0 .. window-1) is free for the segment between landing and arrived.
+///     void arrived(int step, std::size_t segment, int slot)                processes a segment
+/// `slot` (0 .. window-1) is reserved for the segment between landing and arrived.
 template <class Place>
 class RingStream {
 public:
-    /// A receive may overwrite what was sent `reuse` segments before; 0: nothing that was sent.
+    /// A receive may overwrite what was sent `reuse` segments earlier; 0: nothing sent.
     RingStream(Channel& channel, Scratch& scratch, Place& place, int steps, std::size_t segments,
                int window, std::size_t reuse)
         : channel_(channel), place_(place), steps_(steps), segments_(segments),
@@ -89,13 +89,13 @@ private:
     Channel& channel_;
     Place& place_;
     int steps_;
-    std::size_t segments_;  // of one step
+    std::size_t segments_;  // segments of one step
     std::size_t window_;
     std::size_t reuse_;
     std::size_t total_;
     int next_ = (channel_.rank() + 1) % channel_.size();
     int previous_ = (channel_.rank() + channel_.size() - 1) % channel_.size();
-    // Segments, numbered through all steps: receives posted and worked on, sends started and done.
+    // Counts of segments over all steps: receives posted and processed, sends started and done.
     std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
     Transfers receives_, sends_;
 };

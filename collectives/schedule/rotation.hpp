@@ -6,7 +6,7 @@
 
 namespace sinew::collectives {
 
-/// Ranks counted from a root: turned(root) = 0, and round the ring from there.
+/// Ranks renumbered from a root, around the ring: turned(root) = 0.
 class Rotation {
 public:
     struct Run {
@@ -19,8 +19,8 @@ public:
     int turned(int rank) const { return (rank - root_ + ranks_) % ranks_; }
     int real(int turned) const { return (turned + root_) % ranks_; }
 
-    /// Turned ranks first .. first + count - 1, cut where the real ones start over: each run is one
-    /// run of real ranks, too. The second may be empty.
+    /// The turned ranks first .. first + count - 1, cut where the real ranks wrap around, so that
+    /// each run is also a run of real ranks. The second may be empty.
     std::array<Run, 2> runs(int first, int count) const {
         int const before = std::clamp(ranks_ - root_ - first, 0, count);
         return {Run{first, before}, Run{first + before, count - before}};
@@ -31,7 +31,7 @@ private:
     int ranks_;
 };
 
-/// Where a (turned) rank stands in the binomial tree of `ranks`: its parent is `rank - reach`, and
+/// The position of a (turned) rank in the binomial tree of `ranks`: its parent is `rank - reach`,
 /// its subtree the ranks rank .. rank + size - 1, with a child at each power of two below `reach`.
 struct BinomialPlace {
     BinomialPlace(int rank, int ranks) {

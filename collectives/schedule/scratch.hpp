@@ -13,23 +13,23 @@
 
 namespace sinew::collectives {
 
-/// Working memory of the operations of one communicator, which run one at a time: kept between
-/// calls, so that a hot loop neither allocates nor faults pages in.
+/// Working memory for the operations of one communicator, which run one at a time. It is kept
+/// between calls, so that a hot loop neither allocates nor faults pages in.
 class Scratch {
 public:
-    /// Memory for the operation under way, aligned to a cache line, contents undefined.
+    /// Takes memory for the current operation, aligned to a cache line. Its contents are undefined.
     std::span<std::byte> take(std::size_t bytes) {
         if (used_ == blocks_.size()) blocks_.emplace_back();
         Block& block = blocks_[used_++];
         if (block.size < bytes) {
-            block = Block{};  // freed first: never both
+            block = Block{};  // frees the old memory first, to limit the peak
             block.memory.reset(new (std::align_val_t{alignment}) std::byte[bytes]);
             block.size = bytes;
         }
         return {block.memory.get(), bytes};
     }
 
-    /// The same for `count` objects of a trivial type.
+    /// Takes an array of `count` objects of a trivial type.
     template <class T>
     std::span<T> take_array(std::size_t count) {
         static_assert(std::is_trivial_v<T> && alignof(T) <= alignment);
@@ -38,14 +38,14 @@ public:
         return {first, count};
     }
 
-    /// Everything taken is free again; what is large goes back to the system.
+    /// Makes all memory available again. Blocks above keep_bytes are freed.
     void release() {
         used_ = 0;
         for (Block& block : blocks_)
             if (block.size > keep_bytes) block = Block{};
     }
 
-    /// Gives up all memory without freeing it: the transfers of a failed operation may still use it.
+    /// Leaks all memory until exit, because the transfers of a failed operation may still use it.
     void retain() {
         used_ = 0;
         detail::retain_value_until_exit(std::exchange(blocks_, {}));

@@ -8,9 +8,8 @@
 
 namespace sinew::collectives {
 
-/// Blocks cut into segments of at most `bytes`, whole elements (one at least). All blocks count as
-/// having as many segments as the largest; the missing ones are empty, and empty messages are not
-/// sent.
+/// Cuts blocks into segments of at most `bytes`, in whole elements (at least one). All blocks count
+/// as having as many segments as the largest; the missing segments are empty and are not sent.
 class Segments {
 public:
     Segments(std::size_t largest_block, std::size_t bytes, std::size_t element)
@@ -18,9 +17,9 @@ public:
           count_(std::max((largest_block + bytes_ - 1) / bytes_, std::size_t{1})) {}
 
     std::size_t count() const { return count_; }
-    /// Of the longest segment.
+    /// The size of the longest segment.
     std::size_t bytes() const { return bytes_; }
-    /// Segment `index` of `block`.
+    /// The range of segment `index` of `block`.
     ChunkRange of(ChunkRange block, std::size_t index) const {
         std::size_t const begin = std::min(index * bytes_, block.bytes);
         return {block.offset + begin, std::min(bytes_, block.bytes - begin)};

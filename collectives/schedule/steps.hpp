@@ -7,12 +7,12 @@
 
 namespace sinew::collectives {
 
-/// The smallest k with 2^k >= ranks: rounds in which a message reaches all.
+/// The smallest k with 2^k >= ranks: the rounds in which a message reaches all ranks.
 constexpr int rounds_to_reach(int ranks) {
     return static_cast<int>(std::bit_width(static_cast<unsigned>(ranks - 1)));
 }
 
-/// Counts the steps of an algorithm, for error texts; its parts take it in turns.
+/// Counts the steps of an algorithm, for error texts. All phases of the algorithm share it.
 class Steps {
 public:
     Steps(Channel& channel, int of) : channel_(channel), of_(of) {}

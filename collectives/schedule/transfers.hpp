@@ -11,8 +11,8 @@
 
 namespace sinew::collectives {
 
-/// Transfers under way side by side, in scratch memory: a window over any number of them. Number i
-/// takes the place of number i - `window`, which must be done by then.
+/// A window of concurrent transfers, in scratch memory. Transfer i takes the place of transfer i -
+/// `window`, which must be done by then.
 class Transfers {
 public:
     Transfers(Scratch& scratch, std::size_t window) {

@@ -17,14 +17,14 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-/// Longer sizes of a series are not measured once one took this long: a slow link.
+/// Seconds. Once a size takes longer (a slow link), larger sizes are extrapolated.
 constexpr double enough = 0.5e-3;
 
 double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// Rank 0's value, everywhere.
+/// Returns rank 0's value on every rank.
 template <class Plain>
 Plain agreed(Channel& channel, Plain value) {
     LentBuffer<Plain> lent(channel, 1, value);
@@ -35,9 +35,9 @@ Plain agreed(Channel& channel, Plain value) {
     return lent->front();
 }
 
-/// One time out of those of `repetitions` runs, after one that connects and faults in. With cores
-/// for all ranks the least: the rest is the luck of other programs. Else the lower quartile, since
-/// ranks that take turns pay for it as a rule.
+/// Returns one of the times of `repetitions` runs, after a run that connects and faults pages in.
+/// With cores for all ranks it is the minimum, because the rest is noise of other programs.
+/// Otherwise it is the lower quartile, since ranks that share cores usually have to wait.
 template <class Run>
 double typical_time(int repetitions, bool crowded, Run&& run) {
     run();
@@ -52,7 +52,7 @@ double typical_time(int repetitions, bool crowded, Run&& run) {
     return *at;
 }
 
-/// Times of all sizes. Everyone goes by rank 0's clock, to take the same branches.
+/// Measures the time of each size. All ranks use rank 0's times, to take the same branches.
 void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
     int const next = (channel.rank() + 1) % channel.size();
     int const previous = (channel.rank() + channel.size() - 1) % channel.size();
@@ -60,7 +60,7 @@ void fit_exchanges(Channel& channel, Setting const& setting, Model& model) {
     double last = 1e-6;
     for (std::size_t i = 0; i < Model::sizes.size(); ++i) {
         std::size_t const bytes = Model::sizes[i];
-        if (last > enough) {  // what is larger takes longer in proportion
+        if (last > enough) {  // larger sizes take proportionally longer
             model.seconds[i] = model.seconds[i - 1] * static_cast<double>(bytes) /
                                static_cast<double>(Model::sizes[i - 1]);
             continue;
@@ -79,8 +79,9 @@ void fit_stream(Channel& channel, Setting const& setting, Model& model) {
         std::size_t segment;
         int window;
     };
-    // Between nodes: below the eager limit of TCP transports (64 KiB), deep enough to hide a round
-    // trip. Within a node each message costs a hand-over, so perhaps fewer and larger ones.
+    // Between nodes, segments stay below the eager limit of TCP transports (64 KiB), with a window
+    // that hides a round trip. Within a node a message costs a hand-over, so larger ones may be
+    // better.
     constexpr Cut network{16384, 16};
     constexpr Cut memory[] = {{32768, 8}, {131072, 4}, {524288, 2}};
     std::span<Cut const> const cuts =
@@ -127,7 +128,7 @@ Model calibrate(Channel& channel, Setting const& setting) {
     Model model, again;
     fit_exchanges(channel, setting, model);
     fit_stream(channel, setting, model);
-    // Twice, some ms apart: another program may have had the core.
+    // It measures twice, some ms apart, because another program may have had the core.
     fit_exchanges(channel, setting, again);
     for (std::size_t i = 0; i < Model::sizes.size(); ++i)
         model.seconds[i] = std::min(model.seconds[i], again.seconds[i]);

@@ -24,7 +24,7 @@ std::string exact(double value) {
     return {buffer, end};
 }
 
-/// Takes "key=number" off the front of `rest`. Numbers are positive.
+/// Removes "key=number" from the front of `rest`. Returns false unless the number is positive.
 template <class Number>
 bool take(std::string_view& rest, std::string_view key, Number& number) {
     while (rest.starts_with(' ')) rest.remove_prefix(1);
@@ -40,7 +40,7 @@ bool take(std::string_view& rest, std::string_view key, Number& number) {
 }  // namespace
 
 double Model::exchange(std::size_t bytes) const {
-    if (bytes == 0) return 0;  // is not sent
+    if (bytes == 0) return 0;  // it is not sent
     auto const size = [](std::size_t i) { return static_cast<double>(sizes[i]); };
     auto const wanted = static_cast<double>(bytes);
     if (bytes <= sizes.front()) return seconds.front();
@@ -52,7 +52,7 @@ double Model::exchange(std::size_t bytes) const {
 }
 
 double Model::overlapped(std::size_t bytes) const {
-    constexpr double least_share = 0.25;  // of a message's time that no other can hide
+    constexpr double least_share = 0.25;  // the share of a message's time that others cannot hide
     double const alone = exchange(bytes);
     double const hidden = exchange(1) * (1 - 1.0 / window);
     return std::max(alone - hidden, alone * least_share);

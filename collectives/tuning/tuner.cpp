@@ -14,15 +14,15 @@ namespace sinew::collectives {
 
 namespace {
 
-/// Simpler algorithms come first in the catalogue; what comes later must promise this much less
-/// time, for the model is not that exact, and more steps are more occasions to wait.
+/// Simpler algorithms come first in the catalogue. A later one must promise this fraction of the
+/// time or less, because the model is not exact, and more steps are more occasions to wait.
 constexpr double worthwhile = 0.98;
 
 Collective parse_collective(std::string_view word, std::string_view setting) {
     for (int i = 0; i < collectives_count; ++i)
         if (name(static_cast<Collective>(i)) == word) return static_cast<Collective>(i);
     throw UsageError(text("\"", word, "\" in \"", setting,
-                          "\" is no collective. Write for example allreduce:ring,broadcast:tree"));
+                          "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
 }
 
 }  // namespace
@@ -43,8 +43,8 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
 }
 
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
-    // What applies depends on the ranks and on commuting alone, so that a bucket has one answer,
-    // whichever of its sizes comes first.
+    // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
+    // each bucket has one answer, whichever of its sizes comes first.
     auto& known = chosen_[static_cast<std::size_t>(collective)]
                          [(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
                          [std::bit_width(shape.bytes) % buckets];
@@ -61,7 +61,7 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
     return fastest(collective, typical, order_matters);
 }
 
-/// The order that a reduction of this shape is carried out in when it matters.
+/// The order in which a reduction of this shape is carried out if its order matters.
 Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
     auto const offers = [&](Order order) {
         auto const all = algorithms(collective);
@@ -76,7 +76,7 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
                                 bool order_matters) const {
     auto const all = algorithms(collective);
-    // Two ranks have but one order: a + b.
+    // With two ranks there is only one order: a + b.
     bool const restricted = order_matters && shape.ranks > 2;
     Order const order = restricted ? fixed_order(collective, shape) : Order::none;
     Algorithm const* best = nullptr;

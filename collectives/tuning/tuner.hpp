@@ -10,28 +10,28 @@
 
 namespace sinew::collectives {
 
-/// Chooses the algorithm of each call: the one the model expects to be fastest.
+/// Chooses the algorithm of each call: the one that the model expects to be fastest.
 ///
 /// Where the order of a reduction matters (floating-point sums), it chooses only among algorithms
-/// of one order, and which order that is depends on nothing measured, only on the size and on
-/// whether messages leave the node: so results have the same bits in every run, whatever the model
-/// says. A choice can be forced per call, or for all by text: "allreduce:ring,broadcast:tree".
+/// of one order. That order depends on nothing measured, only on the size and on whether messages
+/// leave the node, so results have the same bits in every run, whatever the model. A choice can be
+/// forced per call, or for all calls by text: "allreduce:ring,broadcast:chain".
 class Tuner {
 public:
-    /// From how many bytes on a reduction whose order matters goes around the ring. A network is
-    /// worth it early, shared memory late. Powers of two: edges of buckets.
+    /// The number of bytes from which a reduction whose order matters uses the ring. It pays early
+    /// on a network and late in shared memory. Both values are powers of two: edges of buckets.
     static constexpr std::size_t ring_border(bool across_nodes) {
         return across_nodes ? std::size_t{256} << 10 : std::size_t{4} << 20;
     }
 
-    /// Throws UsageError when `forced` names what there is not.
+    /// Throws UsageError if `forced` names an unknown collective or algorithm.
     Tuner(Model const& model, bool across_nodes, std::string_view forced);
 
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
-    /// What `choose` would answer; may be asked at any time, from any thread.
+    /// Returns what `choose` would return. Thread-safe.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
     Model const& model() const { return model_; }
-    /// A table of sizes, choices and expected times.
+    /// Formats a table of sizes, choices and expected times.
     std::string explain(Collective collective, int ranks) const;
 
 private:
@@ -43,7 +43,7 @@ private:
     Model model_;
     std::size_t ring_border_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    // By collective; whether the order matters and whether it commutes; size.
+    // Indexes: the collective; whether the order matters and the operation commutes; the size.
     std::array<std::array<std::array<Algorithm const*, buckets>, 4>, collectives_count> chosen_{};
 };
 

@@ -8,7 +8,7 @@
 namespace sgd_digits {
 namespace {
 
-/// Where we are, for the error message: "train.csv line 3, column 65".
+/// The current position, for error messages: "train.csv line 3, column 65".
 struct Place {
     std::string const& file;
     std::size_t line = 0;
@@ -20,14 +20,14 @@ struct Place {
     }
 };
 
-/// As it can be printed: a broken file may hold anything.
+/// Quotes a field with unprintable characters replaced: a broken file may contain anything.
 std::string quoted(std::string_view field) {
     std::string shown = "\"";
     for (char const c : field.substr(0, 24)) shown += c >= ' ' && c <= '~' ? c : '?';
     return shown + (field.size() > 24 ? "...\"" : "\"");
 }
 
-/// Takes what is before `separator` off the front of `rest`.
+/// Removes the text before `separator` from the front of `rest` and returns it.
 std::string_view take_until(std::string_view& rest, char separator) {
     auto const end = rest.find(separator);
     auto const taken = rest.substr(0, end);

@@ -8,8 +8,8 @@
 
 namespace sgd_digits {
 
-/// One example a line: its features, then its label, all separated by commas; no header. Features
-/// come as they are, not scaled. `name` is for the DataError. Trusts nothing.
+/// Parses one example per line: its features, then its label, separated by commas, without a
+/// header. Features are not scaled. Throws DataError, with `name`, if anything is malformed.
 Examples parse_csv(std::string_view text, std::string const& name);
 
 }  // namespace sgd_digits

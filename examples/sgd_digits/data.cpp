@@ -23,7 +23,7 @@ bool present(fs::path const& path) {
     return fs::exists(path, ignored);
 }
 
-/// The file under one of the two names it is known by ("train-images.idx3-ubyte" too).
+/// Finds the file under either of its two names ("train-images.idx3-ubyte" is the other).
 std::optional<fs::path> idx_file(fs::path const& folder, std::string const& stem,
                                  std::string const& kind) {
     for (char const* joint : {"-", "."})
@@ -46,7 +46,7 @@ Examples load_idx_pair(fs::path const& folder, std::string const& prefix) {
     return parse_idx({pixels, images.string()}, {digits, labels.string()});
 }
 
-/// CSV says nothing about the range of its features: the training set's becomes [0, 1].
+/// CSV has no defined range of features: the range of the training set is scaled to [0, 1].
 Dataset scaled(Dataset data) {
     auto const& known = data.train.pixels;
     auto const [low, high] = std::minmax_element(known.begin(), known.end());
@@ -66,8 +66,8 @@ Examples pick(Examples const& all, std::span<std::uint32_t const> which) {
     return picked;
 }
 
-/// One file: four fifths to learn from. The permutation has a fixed seed of its own, so that
-/// another --seed means other weights, not another test set.
+/// Uses four fifths of one file for training. The permutation has a fixed seed, so that another
+/// --seed means other weights, not another test set.
 Dataset load_one_csv(fs::path const& path) {
     auto const all = parse_csv(read_file(path), path.string());
     if (all.size() < 5)
@@ -92,7 +92,7 @@ Dataset load_csv_pair(fs::path const& folder) {
 
 std::string read_file(fs::path const& path) {
     std::error_code error;
-    // A pipe or a device might never end.
+    // Reading a pipe or a device might never end.
     if (fs::status(path, error).type() != fs::file_type::regular)
         throw DataError(path.string() + (error ? ": " + error.message() : ": not a regular file") +
                         " (expected a data file).");

@@ -11,16 +11,16 @@
 
 namespace sgd_digits {
 
-/// What we tell apart: the digits 0..9.
+/// The number of classes: the digits 0..9.
 inline constexpr std::size_t classes = 10;
 
-/// A file does not hold what it should. The text names file, place and value.
+/// The content of a file is wrong. The text names file, place and value.
 class DataError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Pictures of digits, one row of `features` numbers each, and which digit each one is.
+/// Pictures of digits, one row of `features` numbers each, with the digit that each shows.
 struct Examples {
     std::size_t features = 0;
     std::vector<float> pixels = {};
@@ -32,18 +32,18 @@ struct Examples {
     }
 };
 
-/// All features lie in [0, 1] (test examples may leave it a little: the scale is that of `train`).
+/// All features of `train` are in [0, 1]; `test` has the same scale and may exceed it.
 struct Dataset {
     std::string origin;
     Examples train;
     Examples test;
 };
 
-/// A directory with train.csv and test.csv, or with the four MNIST files (IDX, unpacked), or one
-/// CSV file, of which a fifth becomes the test set. Throws DataError.
+/// Loads a directory with train.csv and test.csv, or with the four MNIST files (IDX, unpacked), or
+/// one CSV file, a fifth of which becomes the test set. Throws DataError.
 Dataset load(std::filesystem::path const& where);
 
-/// The whole file; regular files only. Throws DataError.
+/// Reads a whole regular file. Throws DataError for other files or if reading fails.
 std::string read_file(std::filesystem::path const& path);
 
 }  // namespace sgd_digits

@@ -36,7 +36,7 @@ void expect_magic(NamedBytes const& file, std::uint32_t expected, char const* wh
              "magic number " + hex(found) + " (expected " + hex(expected) + ": " + what + ").");
 }
 
-/// The bytes after a header of sizes, when there are exactly as many as the sizes say.
+/// Returns the bytes after a header of sizes. Throws unless their number matches the sizes.
 template <std::size_t Count>
 std::string_view payload(NamedBytes const& file, std::array<std::uint32_t, Count> const& sizes) {
     std::size_t const header = 4 + 4 * Count;

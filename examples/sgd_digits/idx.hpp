@@ -14,8 +14,8 @@ struct NamedBytes {
     std::string name;
 };
 
-/// MNIST's format: big-endian 0x803, images, rows, columns, pixels; and 0x801, labels, labels.
-/// Pixels 0..255 become 0..1. Trusts nothing: sizes are compared with the file's before use.
+/// Parses MNIST's format: big-endian 0x803, images, rows, columns, pixels; and 0x801, labels,
+/// labels. Pixels 0..255 become 0..1. Throws DataError; sizes are checked before use.
 Examples parse_idx(NamedBytes const& images, NamedBytes const& labels);
 
 }  // namespace sgd_digits

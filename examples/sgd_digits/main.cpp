@@ -2,10 +2,10 @@
 //
 // Distributed stochastic gradient descent in one file of loops (train.cpp) and one allreduce:
 //
-//     ./sgd_digits                                alone, on synthetic digits
-//     mpirun -n 4 ./sgd_digits --data DIR         four ranks, on real ones
+//     ./sgd_digits                                one rank, synthetic digits
+//     mpirun -n 4 ./sgd_digits --data DIR         four ranks, real digits
 //
-// Ends with 0, with 1 when something failed, with 2 when the command line makes no sense.
+// Exits with 0, with 1 if something failed, or with 2 if the command line is wrong.
 #include <unistd.h>
 
 #include <exception>
@@ -48,8 +48,8 @@ void run(sinew::World& world, Options const& options) {
     auto& comm = world.communicator();
     Dataset const data = data_for_all(comm, options);
     auto const crew = crew_of(world);
-    // Progress on stderr: Open MPI's mpirun gives its ranks a pseudo-terminal as stdout, even when
-    // its own goes to a file.
+    // Progress is printed on stderr, because Open MPI's mpirun gives its ranks a pseudo-terminal as
+    // stdout even if its own stdout is a file.
     Report report(std::cout, isatty(STDERR_FILENO) == 1 ? &std::cerr : nullptr, options);
     Observer observer;
     if (comm.rank() == 0) {
@@ -65,14 +65,14 @@ void run(sinew::World& world, Options const& options) {
     if (options.json) report.json(crew, data, result);
 }
 
-/// An --algorithm that does not exist is refused by the library, on all ranks: asked here, before
-/// anything else happens, it is a mistake of the command line like others.
+/// The library refuses an unknown --algorithm on all ranks. The name is tried before all else, so
+/// that it is reported as a mistake in the command line.
 void check_algorithm(sinew::Communicator& comm, std::string const& name) {
     if (!name.empty()) comm.allreduce_value(1.0f, sinew::sum, {.algorithm = name});
 }
 
-/// Returns the exit code. What goes wrong on all ranks alike, rank 0 alone says. Catches before the
-/// world ends: leaving a broken one may take a while, and the reason should be read first.
+/// Returns the exit code. Failures common to all ranks are printed by rank 0 only. Exceptions are
+/// caught before the world ends, because leaving a broken world may take a while.
 int start(sinew::World& world, std::vector<std::string> const& arguments) {
     Options options;
     try {
@@ -110,7 +110,7 @@ int main(int argc, char** argv) {
     try {
         sinew::World world(argc, argv);
         return start(world, {argv + 1, argv + argc});
-    } catch (std::exception const& error) {  // there is no world to take part in
+    } catch (std::exception const& error) {  // there is no world to join
         std::cerr << "sgd_digits: " << error.what() << '\n';
         return failed;
     }

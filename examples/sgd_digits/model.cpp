@@ -10,15 +10,15 @@
 namespace sgd_digits {
 namespace {
 
-/// y += a x
+/// Computes y += a x.
 void add_scaled(std::span<float> y, float a, float const* x) {
     for (std::size_t i = 0; i < y.size(); ++i) y[i] += a * x[i];
 }
 
-/// Scores become probabilities; returns the loss, -log of that of `label`.
+/// Turns scores into probabilities. Returns the loss, -log of the probability of `label`.
 double softmax(std::span<float> scores, std::size_t label) {
     float const largest = *std::max_element(scores.begin(), scores.end());
-    double const own = scores[label] - largest;  // before it is overwritten
+    double const own = scores[label] - largest;  // read before it is overwritten
     float total = 0;
     for (float& score : scores) total += score = std::exp(score - largest);
     for (float& score : scores) score /= total;
@@ -63,7 +63,7 @@ void Model::forward(std::span<float const> pixels) {
         float const* const biases = weights + layer.weights();
         auto& outputs = values_[l];
         std::copy(biases, biases + layer.outputs, outputs.begin());
-        // Most pixels are blank, and half of the hidden values zero.
+        // Most pixels are blank, and half of the hidden values are zero, so zeros are skipped.
         for (std::size_t i = 0; i < layer.inputs; ++i)
             if (inputs[i] != 0) add_scaled(outputs, inputs[i], weights + i * layer.outputs);
         if (l + 1 < layers_.size())
@@ -81,7 +81,7 @@ void Model::backward(std::span<float const> pixels, std::span<float> gradient) {
         add_scaled(own.last(layer.outputs), 1.0f, slopes.data());
         for (std::size_t i = 0; i < layer.inputs; ++i) {
             float const* const weights = parameters_.data() + layer.offset + i * layer.outputs;
-            // Where a ReLU gave 0, nothing flows back; where a pixel is 0, its weights stay.
+            // The gradient is 0 where a ReLU gave 0 or a pixel is 0.
             if (l > 0)
                 slopes_[l - 1][i] =
                     inputs[i] > 0 ? std::inner_product(slopes.begin(), slopes.end(), weights, 0.0f)
@@ -101,7 +101,7 @@ double Model::add_gradient(Examples const& examples, std::span<std::uint32_t con
         auto& slopes = slopes_.back();
         slopes = values_.back();
         loss += softmax(slopes, label);
-        slopes[label] -= 1.0f;  // the slope of the loss by a score: probability minus truth
+        slopes[label] -= 1.0f;  // the gradient by a score is the probability minus the truth
         backward(examples[i], gradient);
     }
     return loss;

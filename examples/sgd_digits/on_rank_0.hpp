@@ -8,14 +8,14 @@
 
 namespace sgd_digits {
 
-/// Rank 0 failed at what it does for all, and has the reason.
+/// Thrown on the other ranks when on_rank_0 failed on rank 0, which has the reason.
 class FailedOnRank0 : public std::exception {
 public:
     char const* what() const noexcept override { return "rank 0 failed (it says why)"; }
 };
 
-/// Does `work` on rank 0 alone. Collective: if it throws there, the others throw FailedOnRank0,
-/// instead of waiting in the next collective for a rank that has left.
+/// Calls `work` on rank 0 only. Collective. If it throws, that exception leaves rank 0 and the
+/// others throw FailedOnRank0, so they do not wait in the next collective for rank 0.
 template <class Work>
 void on_rank_0(sinew::Communicator& comm, Work const& work) {
     std::exception_ptr failure;

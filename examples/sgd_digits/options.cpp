@@ -12,7 +12,7 @@ namespace {
 
 namespace po = boost::program_options;
 
-/// Numbers are read as signed or as double and then checked: Boost would take -1 for 2^64 - 1.
+/// Numbers are read as signed or double and then checked: Boost would read -1 as 2^64 - 1.
 struct Raw {
     Options options;
     long long hidden = 64, epochs = 30, batch = 64, seed = 1;
@@ -48,7 +48,7 @@ po::options_description describe(Raw& raw) {
     return all;
 }
 
-/// Levenshtein's distance.
+/// The Levenshtein distance.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> row(b.size() + 1);
     std::iota(row.begin(), row.end(), std::size_t{0});
@@ -71,7 +71,7 @@ std::vector<std::string> flags(po::options_description const& all) {
 
 template <class Number>
 void check(char const* flag, Number value, Number least, Number most) {
-    if (value >= least && value <= most) return;  // false for NaN as well
+    if (value >= least && value <= most) return;  // false for NaN
     std::ostringstream text;
     text << flag << " " << value << " (expected " << least << " to " << most << ").";
     throw OptionError(text.str());
@@ -107,7 +107,7 @@ Options parse_options(std::vector<std::string> const& arguments) {
     Raw raw;
     auto const all = describe(raw);
     try {
-        // No guessing: `--epoch` works until the day another flag begins like that.
+        // No abbreviations: `--epoch` would become ambiguous when another flag begins with it.
         auto const style =
             po::command_line_style::unix_style & ~po::command_line_style::allow_guessing;
         auto const parsed = po::command_line_parser(arguments)

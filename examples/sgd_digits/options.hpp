@@ -10,7 +10,7 @@
 
 namespace sgd_digits {
 
-/// What the command line says. Equal on all ranks, since all were started with the same one.
+/// The command line's values. They are equal on all ranks, which have the same command line.
 struct Options {
     std::string data = {};  ///< empty: synthetic digits
     std::size_t hidden = 64;
@@ -19,24 +19,24 @@ struct Options {
     double rate = 0.2;
     double momentum = 0.9;
     std::uint64_t seed = 1;
-    std::string algorithm = {};  ///< of the allreduce; empty: the library chooses
+    std::string algorithm = {};  ///< of the allreduce; empty: chosen by the library
     std::string plot = {};       ///< empty: none
     bool json = false;
     bool help = false;
 };
 
-/// The command line makes no sense. The text says what does.
+/// The command line is wrong. The text says what is expected.
 class OptionError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 
-/// Throws OptionError. `arguments` without the program's name.
+/// Throws OptionError. `arguments` excludes the program's name.
 Options parse_options(std::vector<std::string> const& arguments);
 
 std::string help_text();
 
-/// The candidate that differs from `word` by the fewest letters; `candidates` is not empty.
+/// Returns the candidate with the smallest edit distance to `word`. Requires: any candidates.
 std::string_view nearest(std::string_view word, std::vector<std::string> const& candidates);
 
 }  // namespace sgd_digits

@@ -61,7 +61,7 @@ void check_plot(std::string const& file) {
 }
 
 void plot(std::string const& file, std::string const& title, std::span<Epoch const> epochs) {
-    std::signal(SIGPIPE, SIG_IGN);  // a gnuplot that ends early is told by its status below
+    std::signal(SIGPIPE, SIG_IGN);  // the status below shows if gnuplot ended early
     std::FILE* const gnuplot = popen("gnuplot", "w");
     if (!gnuplot) throw sinew::SystemError("gnuplot could not be started.", errno);
     std::fputs(script(file, title, epochs).c_str(), gnuplot);

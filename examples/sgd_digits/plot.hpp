@@ -8,11 +8,11 @@
 
 namespace sgd_digits {
 
-/// Throws sinew::Unavailable when there is no gnuplot, sinew::SystemError when `file` cannot be
-/// written: to be told before the training, not after it.
+/// Checks before the training that plot() can work. Throws sinew::Unavailable if there is no
+/// gnuplot, sinew::SystemError if `file` is not writable.
 void check_plot(std::string const& file);
 
-/// Loss and test accuracy by epoch, as SVG.
+/// Draws loss and test accuracy by epoch as SVG.
 void plot(std::string const& file, std::string const& title, std::span<Epoch const> epochs);
 
 }  // namespace sgd_digits

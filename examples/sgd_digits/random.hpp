@@ -8,12 +8,12 @@
 
 namespace sgd_digits {
 
-/// SplitMix64. Integers only, so that every rank and every platform draws the same numbers; the
-/// distributions of <random> are not specified to the bit.
+/// SplitMix64, in integers only, so that every rank and every platform draws the same numbers. The
+/// distributions of <random> do not specify all bits.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
-    /// A stream of its own for each purpose: Random(seed, 3) does not continue Random(seed, 2).
+    /// Makes one of several independent streams: Random(seed, 3) does not continue Random(seed, 2).
     Random(std::uint64_t seed, std::uint64_t stream) : state_(Random(seed).next() ^ stream) {
         state_ = next();
     }
@@ -24,15 +24,15 @@ public:
         z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
         return z ^ (z >> 31);
     }
-    /// 0 .. count-1; count below 2^32.
+    /// Returns 0 .. count-1, for a count below 2^32.
     std::uint32_t below(std::uint32_t count) {
         return static_cast<std::uint32_t>(((next() >> 32) * count) >> 32);
     }
-    /// low .. high, both included.
+    /// Returns low .. high, both included.
     int between(int low, int high) {
         return low + static_cast<int>(below(static_cast<std::uint32_t>(high - low) + 1));
     }
-    /// In [-1, 1), a multiple of 2^-23: the same float everywhere.
+    /// Returns a multiple of 2^-23 in [-1, 1), which is the same float on every platform.
     float symmetric() {
         return static_cast<float>(static_cast<std::int32_t>(next() >> 40) - (1 << 23)) * 0x1p-23f;
     }

@@ -43,7 +43,7 @@ void Report::step(std::size_t epoch, std::size_t step, std::size_t steps) {
 }
 
 void Report::epoch(std::size_t epoch, Epoch const& now) {
-    if (progress_) *progress_ << "\r\033[K" << std::flush;  // the progress line goes
+    if (progress_) *progress_ << "\r\033[K" << std::flush;  // erases the progress line
     out_ << std::fixed << "epoch " << std::setw(2) << epoch << '/' << options_.epochs << "  loss "
          << std::setprecision(4) << now.loss << "  test accuracy " << std::setprecision(2)
          << 100 * now.accuracy << " %\n"
@@ -83,7 +83,7 @@ void Report::json(RingJob const& crew, Dataset const& data, Result const& result
         {"hosts", crew.hosts},
         {"version", sinew::version()},
     };
-    // Paths need not be UTF-8; JSON must.
+    // Paths may not be UTF-8; JSON must be.
     out_ << line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) << std::endl;
 }
 

@@ -12,26 +12,26 @@
 
 namespace sgd_digits {
 
-/// Who trains.
+/// The ranks that train.
 struct RingJob {
     int ranks = 1;
     std::string hosts;  ///< "alpha, beta"
     std::string_view bootstrap;
 };
 
-/// What rank 0 prints.
+/// Prints the results. Only rank 0 uses it.
 class Report {
 public:
-    /// `progress` is a terminal, or null.
+    /// `progress` is a terminal, or null for no progress line.
     Report(std::ostream& out, std::ostream* progress, Options const& options)
         : out_(out), progress_(progress), options_(options) {}
 
     void header(RingJob const& crew, Dataset const& data);
-    /// A line that the next one overwrites.
+    /// Prints a line that the next one overwrites.
     void step(std::size_t epoch, std::size_t step, std::size_t steps);
     void epoch(std::size_t epoch, Epoch const& now);
     void summary(Result const& result);
-    /// One line; everything needed to repeat the run and to compare it.
+    /// Prints one line with all that is needed to repeat the run and to compare it.
     void json(RingJob const& crew, Dataset const& data, Result const& result);
 
 private:

@@ -9,7 +9,7 @@ namespace sgd_digits {
 namespace {
 
 void share(sinew::Communicator& comm, Examples& examples) {
-    // First the sizes, so that the others can make room.
+    // Send the sizes first, so that the others can allocate.
     std::array<std::uint64_t, 2> sizes{examples.features, examples.size()};
     comm.broadcast(sizes, 0);
     examples.features = sizes[0];

@@ -7,7 +7,7 @@
 
 namespace sgd_digits {
 
-/// Rank 0's `data` on every rank: only its machine needs the files. Collective.
+/// Copies rank 0's `data` to every rank, so that only rank 0 reads the files. Collective.
 void share(sinew::Communicator& comm, Dataset& data);
 
 }  // namespace sgd_digits

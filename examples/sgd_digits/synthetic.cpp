@@ -14,7 +14,7 @@ namespace {
 
 constexpr int side = 16;    // pixels
 constexpr int unit = 256;   // lengths below are in 1/256 pixel
-constexpr int middle = 50;  // of the 100 x 100 paper the strokes are given on, y downwards
+constexpr int middle = 50;  // of the 100 x 100 paper on which strokes are defined, y downwards
 
 struct Point {
     int x, y;
@@ -22,7 +22,7 @@ struct Point {
 using Stroke = std::vector<Point>;
 using Glyph = std::vector<Stroke>;
 
-// Several ways to write a digit where people differ: what a linear classifier finds hard.
+// Some digits have several shapes, as people write them, which is hard for a linear classifier.
 std::array<std::vector<Glyph>, classes> const& glyphs() {
     // clang-format off
     static std::array<std::vector<Glyph>, classes> const all{{
@@ -48,7 +48,7 @@ std::array<std::vector<Glyph>, classes> const& glyphs() {
     return all;
 }
 
-/// How one writer holds the pen: the same for all strokes of a picture.
+/// The style of one writer, the same for all strokes of a picture.
 struct Hand {
     int width, height;     // of the paper, in pixel units
     int slant;             // x moves by slant/256 of y
@@ -95,7 +95,7 @@ int square_root(std::int64_t value) {
     return static_cast<int>(root);
 }
 
-/// 0..255: full within the pen's radius, fading over one pixel.
+/// Returns the ink at a pixel, 0..255: full within the pen's radius, fading over one pixel.
 int ink_at(Point pixel, std::vector<Segment> const& segments, Hand const& hand) {
     auto nearest = std::numeric_limits<std::int64_t>::max();
     for (auto const& segment : segments)

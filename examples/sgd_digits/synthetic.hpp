@@ -13,9 +13,9 @@ struct SyntheticSizes {
     std::size_t test = 1000;
 };
 
-/// Handwriting drawn by a program, for machines without a data set: each digit is a few strokes,
-/// moved, stretched, slanted, and rendered with noise into 16 x 16 pixels. Integers throughout:
-/// the same pictures for the same seed on every platform.
+/// Draws synthetic handwriting, for use without a data set: each digit is a few strokes, moved,
+/// stretched, slanted, and rendered with noise into 16 x 16 pixels. All arithmetic is in integers,
+/// so a seed gives the same pictures on every platform.
 Dataset synthetic_digits(std::uint64_t seed, SyntheticSizes const& sizes = {});
 
 }  // namespace sgd_digits

@@ -23,7 +23,7 @@ double seconds_since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
 }
 
-/// This rank's contiguous part of `count` things: parts differ by at most one, some may be empty.
+/// This rank's contiguous part of `count` items. Part sizes differ by at most one; 0 is possible.
 struct Slice {
     std::size_t begin, end;
     Slice(std::size_t count, sinew::Communicator const& comm)
@@ -42,7 +42,7 @@ public:
         : comm_(comm), data_(data), options_(options), observer_(observer),
           model_(data.train.features, options.hidden), gradient_(model_.parameters().size()),
           velocity_(gradient_.size()), order_(data.train.size()) {
-        // One rank decides, the others follow: they begin equal whatever the seed does elsewhere.
+        // Rank 0 sets the weights for all, so that all ranks begin equal whatever their seed.
         if (comm_.rank() == 0) model_.initialise(options_.seed);
         comm_.broadcast(model_.parameters(), 0);
     }
@@ -65,7 +65,7 @@ public:
 private:
     double train_epoch(std::size_t epoch) {
         auto const start = Clock::now();
-        // The same permutation on all ranks, without a message: it follows from seed and epoch.
+        // All ranks compute the same permutation from seed and epoch, without a message.
         std::iota(order_.begin(), order_.end(), 0u);
         Random(options_.seed, epoch).shuffle(order_);
         std::size_t const steps = (order_.size() + options_.batch - 1) / options_.batch;
@@ -86,7 +86,7 @@ private:
         return loss;
     }
 
-    /// One step of all ranks; returns the summed loss of this rank's share.
+    /// Does one step with all ranks. Returns the summed loss of this rank's share.
     double train_batch(std::span<std::uint32_t const> batch) {
         Slice const mine(batch.size(), comm_);
         std::fill(gradient_.begin(), gradient_.end(), 0.0f);
@@ -94,8 +94,8 @@ private:
             model_.add_gradient(data_.train, batch.subspan(mine.begin, mine.size()), gradient_);
 
         // Sum, then divide by the true size of the batch. `sinew::average` would divide by the
-        // number of ranks: the same only while all ranks have as many examples, which the last
-        // batch, or 3 ranks, soon spoil.
+        // number of ranks, which is the same only if all ranks have equally many examples. The last
+        // batch, or 3 ranks, break this.
         auto const start = Clock::now();
         comm_.allreduce(gradient_, sinew::sum, {.algorithm = options_.algorithm});
         result_.allreduce_seconds += seconds_since(start);
@@ -113,7 +113,7 @@ private:
         }
     }
 
-    /// Each rank tests a part. Counts are integers: the sum is exact, whatever the number of ranks.
+    /// Each rank tests a part. Counts are integers, so the sum is exact for any number of ranks.
     double accuracy() {
         Slice const mine(data_.test.size(), comm_);
         std::int64_t right = 0;
@@ -123,7 +123,7 @@ private:
         return static_cast<double>(right) / static_cast<double>(data_.test.size());
     }
 
-    /// All ranks took the same steps from the same start; if they parted, something is broken.
+    /// All ranks took the same steps from the same start, so a difference means a defect.
     void check_equal_weights() {
         auto const least = comm_.allreduce_value(result_.weights_hash, sinew::min);
         auto const most = comm_.allreduce_value(result_.weights_hash, sinew::max);

@@ -13,44 +13,45 @@ namespace sinew::launch {
 
 struct RunOptions;
 
-/// How to start one agent: it reads its configuration from standard input and needs nothing else.
+/// How to start one agent. The agent reads its configuration from standard input, nothing else.
 struct AgentStart {
     int node = 0;
-    std::string host;           ///< where; the backend knows what that means
-    std::string configuration;  ///< one line of JSON with the secret in it: for its stdin only
+    std::string host;           ///< the node's name; only the backend interprets it
+    std::string configuration;  ///< one line of JSON with the secret; only for its stdin
 };
 
-/// What a backend's process of an agent looks like from here: the agent itself, or ssh.
+/// The local process that starts an agent: the agent itself, or ssh.
 struct AgentProcess {
-    std::vector<std::string> argv;  ///< looked up in PATH; must hold nothing secret
+    std::vector<std::string> argv;  ///< argv[0] is looked up in PATH; must not contain secrets
 };
 
-/// Starts agents somewhere: one file each. The agents call back by themselves; a backend that runs
-/// a program for each (`sinew agent` here, `ssh host sinew agent` there) only says which.
+/// Starts agents on a kind of hosts; each backend is one file. The agents connect back to the root
+/// by themselves. A backend only names the program to run (`sinew agent` or ssh).
 class Backend {
 public:
     virtual ~Backend() = default;
     virtual std::string_view name() const = 0;
-    /// How many may be on their way at once.
+    /// The maximum number of agents that start at the same time.
     virtual int window() const = 0;
-    /// Whether agents reach the root by a Unix socket of this host; else by TCP.
+    /// Whether agents reach the root through a Unix socket on this host; otherwise they use TCP.
     virtual bool on_this_host() const = 0;
     virtual AgentProcess command(AgentStart const& start) const = 0;
-    /// A remedy for an agent that could not be started, from its exit code and last words.
+    /// Suggests a remedy for an agent that failed to start, from its exit code and last output.
     virtual std::string explain(int exit_code, std::string_view words) const = 0;
 };
 
-/// A row of the table of backends: also those that cannot be used here, with the reason.
+/// A row of the table of backends, which also lists unusable ones with the reason.
 struct BackendEntry {
     std::string_view name;
     std::string_view suits;
-    /// Empty: usable.
+    /// Returns the reason why the backend is unusable, or an empty string if it is usable.
     std::string (*unusable)(RunOptions const&);
     std::unique_ptr<Backend> (*make)(RunOptions const&);
 };
 
 std::vector<BackendEntry> const& backends();
-/// The one asked for, or the first that suits. Throws UsageError naming those there are.
+/// Returns the backend asked for, or the first suitable one. Throws UsageError, which lists the
+/// backends, if there is none.
 std::unique_ptr<Backend> choose_backend(RunOptions const& options);
 
 }  // namespace sinew::launch

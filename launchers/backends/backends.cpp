@@ -15,7 +15,7 @@
 namespace sinew::launch {
 namespace {
 
-// An allocation of one host, which is this one.
+// Whether the hosts come from a batch system's allocation and are all this host.
 bool is_only_here(RunOptions const& options) {
     return !options.hosts_from.empty() && options.launch_agent.empty() &&
            std::all_of(options.hosts.begin(), options.hosts.end(),

@@ -7,7 +7,7 @@
 
 namespace sinew::launch {
 
-/// Agents on this host, as children of `sinew run`: one, or several that play nodes.
+/// Starts agents on this host, as children of `sinew run`: one, or one per node of --fake-nodes.
 std::unique_ptr<Backend> make_local(RunOptions const& options);
 
 }  // namespace sinew::launch

@@ -12,7 +12,7 @@
 namespace sinew::launch {
 namespace {
 
-// Words as a POSIX shell splits them, without expansions.
+// Splits words as a POSIX shell does, without expansions.
 std::vector<std::string> split_words(std::string const& line) {
     std::vector<std::string> words;
     std::string word;
@@ -44,14 +44,14 @@ std::string fill(std::string word, std::string const& name, std::string const& v
     return word;
 }
 
-// For the login shell of the other side, whichever that is: quoted for each of them.
+// Quotes a word for the remote login shell, in a way that every shell accepts.
 std::string quoted(std::string const& word) {
     std::string result = "'";
     for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
     return result + "'";
 }
 
-// The same file, where installations are alike or shared; else the one in PATH there.
+// Runs the same path as here if that exists on the remote host, otherwise the sinew in its PATH.
 std::string remote_command() {
     auto const here = own_path();
     auto const script = text("p=", quoted(here), "; [ -x \"$p\" ] || p=sinew; exec \"$p\" agent");
@@ -72,7 +72,7 @@ public:
     AgentProcess command(AgentStart const& start) const override {
         if (!template_.empty())
             return {.argv = fill_template(template_, start, {own_path(), "agent"})};
-        // mpirun's habit, too: no sshd is needed to reach oneself.
+        // As in mpirun, no sshd is needed to start an agent on this host.
         if (is_this_host(start.host)) return {.argv = {own_path(), "agent"}};
         if (!found_.empty()) return {.argv = fill_template(found_, start, {own_path(), "agent"})};
         return {.argv = {"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
@@ -82,7 +82,7 @@ public:
 
     std::string explain(int exit_code, std::string_view words) const override {
         auto const says = [&](char const* what) { return words.find(what) != words.npos; };
-        if (says("cannot reach sinew run"))  // the agent's own words: it is there
+        if (says("cannot reach sinew run"))  // printed by the agent, so ssh has worked
             return "Name an address of this host that the other can reach by --root-address, and "
                    "see that no firewall is between them";
         if (template_.empty() && !found_.empty() && exit_code != 127)
@@ -105,7 +105,7 @@ public:
     }
 
 private:
-    std::string template_, found_;  ///< the user's, the allocation's
+    std::string template_, found_;  ///< the user's template; the allocation's
 };
 
 }  // namespace

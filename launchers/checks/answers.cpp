@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What other programs' output means.
+// Interprets the output of other programs.
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -16,7 +16,7 @@ std::vector<MpiLibrary> mpi_libraries(std::string const& cache) {
     struct Known {
         std::string_view library, implementation;
     };
-    // libmpi.so.12 is the name that all of MPICH's family agreed on.
+    // libmpi.so.12 is the common name of MPICH and its derivatives.
     constexpr std::array known{Known{"libmpi.so.40", "Open MPI"}, Known{"libmpi.so.20", "Open MPI"},
                                Known{"libmpich.so.12", "MPICH"},
                                Known{"libmpi.so.12", "MPICH or Intel MPI"}};
@@ -52,7 +52,7 @@ Reach::Outcome ssh_outcome(int exit_code, std::string const& words) {
         std::string_view words;
         Outcome outcome;
     };
-    // In this order: "Permission denied" also ends what a changed host key began.
+    // The order matters: "Permission denied" also ends the output after a changed host key.
     constexpr std::array signs{
         Sign{"IDENTIFICATION HAS CHANGED", Outcome::host_key},
         Sign{"Host key verification failed", Outcome::host_key},
@@ -64,7 +64,7 @@ Reach::Outcome ssh_outcome(int exit_code, std::string const& words) {
         Sign{"Permission denied", Outcome::denied},
         Sign{"Too many authentication failures", Outcome::denied},
     };
-    if (exit_code != 255) return Outcome::failed;  // not ssh's own
+    if (exit_code != 255) return Outcome::failed;  // not an error of ssh itself
     for (auto const& sign : signs)
         if (words.find(sign.words) != std::string::npos) return sign.outcome;
     return Outcome::failed;
@@ -72,7 +72,7 @@ Reach::Outcome ssh_outcome(int exit_code, std::string const& words) {
 
 void read_answer(Reach& reach, std::string const& answer, double asked, double heard) {
     std::istringstream lines(answer);
-    // Login scripts may have printed something before.
+    // Skip lines that login scripts printed before.
     for (std::string line; std::getline(lines, line);) {
         char* end = nullptr;
         double const theirs = std::strtod(line.c_str(), &end);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts of this machine.
+// Gathers the facts of this machine.
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
@@ -48,7 +48,7 @@ Limit limit_of(__rlimit_resource_t resource) {
     return {value(limit.rlim_cur), value(limit.rlim_max)};
 }
 
-/// Versions are said by each implementation's own command.
+/// Asks the implementation's own command for its version.
 std::string version_of(std::string const& implementation, milliseconds timeout) {
     struct Command {
         std::string_view implementation, says;
@@ -70,7 +70,7 @@ std::string version_of(std::string const& implementation, milliseconds timeout) 
 }
 
 std::vector<MpiLibrary> mpi(milliseconds timeout) {
-    // Not in the PATH of ordinary users.
+    // The folder of ldconfig is not in the PATH of ordinary users.
     for (auto const* const ldconfig : {"/sbin/ldconfig", "/usr/sbin/ldconfig", "ldconfig"}) {
         auto const cache = command_output({ldconfig, "-p"}, {timeout, std::size_t{16} << 20});
         if (!cache.succeeded()) continue;
@@ -82,7 +82,7 @@ std::vector<MpiLibrary> mpi(milliseconds timeout) {
     return {};
 }
 
-/// "pid (name) state parent ...": the name may hold anything.
+/// Parses "pid (name) state parent ...". The name may contain any character.
 bool read_stat(std::string const& line, std::string& name, char& state, int& parent) {
     auto const open = line.find('('), close = line.rfind(')');
     if (open == std::string::npos || close == std::string::npos || close < open) return false;
@@ -99,7 +99,7 @@ bool is_agent(std::string const& process) {
     return word == "agent";
 }
 
-/// Agents whose parent has gone, and those that nobody reaps: init has them all.
+/// Finds this user's orphaned agents and unreaped processes of sinew. Process 1 is their parent.
 std::vector<StrayProcess> strays() {
     std::vector<StrayProcess> found;
     ::DIR* const processes = ::opendir("/proc");
@@ -122,7 +122,7 @@ std::vector<StrayProcess> strays() {
     return found;
 }
 
-/// What a launcher tells its ranks; not OMPI_MCA_*, by which users set what they like.
+/// Finds variables that launchers set for their ranks; not OMPI_MCA_*, which users set.
 std::vector<std::string> inherited() {
     std::vector<std::string> found;
     for (char** variable = environ; *variable != nullptr; ++variable) {
@@ -159,7 +159,7 @@ std::vector<wire::Interface> interfaces() {
     try {
         return wire::interfaces();
     } catch (std::exception const&) {
-        return {};  // shows as loopback down, no network
+        return {};  // the checks then report that loopback is down and there is no network
     }
 }
 

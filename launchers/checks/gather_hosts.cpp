@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Facts of other hosts: their names, and what ssh brings back.
+// Gathers the facts of other hosts: their names, and the results of ssh.
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// `column` of each line of getent, each word once, in order.
+/// Returns `column` of each line of getent's output, each word once, in order.
 LookUp ask_getent(std::string const& database, std::string const& key, int column,
                   milliseconds timeout) {
     auto const begin = std::chrono::steady_clock::now();
@@ -55,7 +55,7 @@ std::string last_line(std::string const& words) {
 
 Reach reach(std::string const& host, milliseconds timeout) {
     auto const seconds = std::max<long long>(1, timeout.count() / 1000);
-    // No redirections: the far shell may be any.
+    // The command has no redirections, because the remote shell may be of any kind.
     std::vector<std::string> const argv{"ssh",
                                         "-o",
                                         "BatchMode=yes",

@@ -16,12 +16,12 @@ using Outcome = Reach::Outcome;
 
 bool is_reached(HostFacts const& host) { return host.reach.outcome == Outcome::reached; }
 
-/// ssh has names of its own, in its configuration.
+/// ssh's configuration may define host names that do not resolve.
 bool is_known_to_ssh(HostFacts const& host) {
     return host.reach.outcome != Outcome::unresolved && host.reach.outcome != Outcome::no_ssh;
 }
 
-/// One finding for each host that `one` has something to say about.
+/// Collects the findings of `one`, which returns at most one for each host.
 template <class One>
 Findings findings_of_hosts(Facts const& facts, One const& one) {
     Findings findings;
@@ -135,7 +135,7 @@ std::optional<Finding> clock_of(HostFacts const& host) {
     if (!host.reach.clock_least || !host.reach.clock_most) return std::nullopt;
     double const least = *host.reach.clock_least, most = *host.reach.clock_most;
     std::array<char, 96> found{};
-    // Its answer was on its way for some time: only what is certain counts.
+    // The answer was in transit for some time, so only a certain difference counts.
     if (least <= 0 && most >= 0)
         std::snprintf(found.data(), found.size(), "its clock agrees with ours within %.1f s",
                       std::max(-least, most));

@@ -10,7 +10,7 @@ namespace sinew::launch {
 
 namespace {
 
-/// "a, b, c and 5 more".
+/// Formats a list: "a, b, c and 5 more".
 std::string some_of(std::vector<std::string> const& words) {
     constexpr std::size_t most = 4;
     std::string list;

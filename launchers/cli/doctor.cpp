@@ -80,7 +80,7 @@ void write_json(std::vector<Diagnosis> const& diagnoses, Facts const& facts, std
     auto const counts = count(diagnoses);
     for (std::size_t index = 0; index < counts.size(); ++index)
         report["counts"][std::string(name(static_cast<Severity>(index)))] = counts[index];
-    // ssh's words may be in any encoding.
+    // ssh's output may have any encoding.
     out << report.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) << '\n';
 }
 

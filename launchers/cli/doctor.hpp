@@ -9,11 +9,11 @@
 
 namespace sinew::launch {
 
-/// `sinew doctor`: looks for what makes jobs fail or slow, here and on the hosts given. Every
-/// question has a deadline. 0: no error found; 1: some; 2: the command line is wrong.
+/// `sinew doctor`: looks for what makes jobs fail or slow, on this host and on those given. Every
+/// question has a deadline. Returns 0 if there is no error, 1 if there are some, 2 for wrong usage.
 int doctor_main(std::vector<std::string> const& arguments, std::ostream& out, std::ostream& err);
 
-/// What one check had to say.
+/// The findings of one check.
 struct Diagnosis {
     Check check;
     Findings findings;

@@ -29,7 +29,7 @@ po::options_description flags() {
     return all;
 }
 
-/// Each host once, in the order given.
+/// Returns each host once, in the order given.
 std::vector<std::string> hosts_of(po::variables_map const& values) {
     std::vector<HostRequest> requests;
     if (values.count("hostfile") != 0)

@@ -7,8 +7,8 @@
 
 namespace sinew::launch {
 
-/// `sinew info`: what was built in, this machine and its ring order, algorithms, ways to start jobs
-/// and why one cannot be used here, limits. 0, or 2 when the command line is wrong.
+/// `sinew info`: shows the build, this machine and its ring order, the algorithms, the backends and
+/// why one is not usable here, and limits. Returns 0, or 2 if the command line is wrong.
 int info_main(std::vector<std::string> const& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace sinew::launch

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The machine that `sinew info` runs on.
+// The sections of `sinew info` about this machine.
 #include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <sys/sysinfo.h>
@@ -67,7 +67,7 @@ std::string device_kind(hwloc_obj_t device) {
     return {};
 }
 
-/// The system's names of a PCI device: "eth0", "mlx5_0". They may be some levels below it.
+/// Adds the system's names of a PCI device: "eth0", "mlx5_0". They may be some levels below it.
 void add_names(hwloc_obj_t object, Section& names) {
     for (hwloc_obj_t child = object->io_first_child; child != nullptr;
          child = child->next_sibling) {

@@ -7,24 +7,25 @@
 
 namespace sinew::launch {
 
-// The parts of `sinew info`. Each is an object (names and values) or an array of objects with the
-// same names (a table), so that text and JSON are the same facts.
+// The sections of `sinew info`. Each is an object (names and values) or an array of objects with
+// the same names (a table), so that text and JSON show the same facts.
 using Section = nlohmann::ordered_json;
 
 Section build_section();
 Section host_section(Processors const& machine);
-/// GPUs and network cards, as the operating system tells hwloc. Empty without hwloc.
+/// The GPUs and network cards that hwloc finds. Empty without hwloc.
 Section devices_section();
-/// Where the ranks go when each core has one: neighbours in the ring share as much as they can.
+/// The placement with one rank per core: neighbors in the ring share as much as they can.
 Section ring_section(Processors const& machine);
 Section interfaces_section();
 Section algorithms_section();
 Section transports_section();
 Section limits_section();
-/// What a wait costs here: measured, where nobody has lately, in some milliseconds. Throws as wake_up.
+/// The cost of a wait on this machine. Measuring takes some milliseconds, unless a stored result
+/// exists. Throws as wake_up.
 Section waiting_section();
 
-/// All sections as aligned text: "name  value" lines, or tables with their names on top.
+/// Formats all sections as aligned text: "name value" lines, or tables with a header row.
 std::string as_text(Section const& report);
 
 }  // namespace sinew::launch

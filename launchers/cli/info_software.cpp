@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this sinew is made of.
+// The sections of `sinew info` about the build.
 #include <sinew/comm/algorithm.hpp>
 #include <sinew/version.hpp>
 

@@ -21,7 +21,7 @@ std::string cell(Section const& value) {
 
 using Row = std::vector<std::string>;
 
-/// Columns as wide as their widest cell, two spaces between; nothing after the last.
+/// Pads each column to its widest cell, with two spaces between columns and none at line ends.
 std::string aligned(std::vector<Row> const& rows) {
     std::vector<std::size_t> widths;
     for (auto const& row : rows)
@@ -40,7 +40,7 @@ std::string aligned(std::vector<Row> const& rows) {
     return text;
 }
 
-/// What is the same as in the row above is left out of the first column.
+/// A value in the first column is left blank if it equals the one above.
 std::vector<Row> table(Section const& section) {
     std::vector<Row> rows;
     std::string above;

@@ -7,16 +7,16 @@
 
 namespace sinew::launch {
 
-/// What can be known before any agent is started. Makes the folder of --output-filename.
-/// Throws UsageError when the working folder has been deleted and is not replaced by --wdir, or when
-/// no files can be made in the folder of --output-filename.
+/// Checks folders before any agent is started, and creates the folder of --output-filename. Throws
+/// UsageError if the working folder has been deleted and --wdir does not replace it, or if the
+/// folder of --output-filename is not writable.
 void check_folders(RunOptions const& options);
 
-/// Throws UsageError when --root-address is neither an address nor a name that is known here.
+/// Throws UsageError if --root-address is neither an address nor a name that resolves here.
 void check_root_address(RunOptions const& options);
 
-/// For --dry-run on this host: the programs and folders that the first rank of each program would
-/// fail to start by, reported as that rank's failure.
+/// For --dry-run on this host: checks the program and the folder of the first rank of each program.
+/// Reports a problem as that rank's failure to start.
 FirstCause check_programs(RunOptions const& options, JobMap const& map);
 
 }  // namespace sinew::launch

@@ -29,7 +29,7 @@ int show_help(std::string const& topic) {
     return 0;
 }
 
-// --dry-run: the map, as far as it can be known without asking the hosts.
+// Implements --dry-run: prints the map, as far as it is known without asking the hosts.
 int show_plan(RunOptions const& options) {
     auto nodes = requested_nodes(options, host_name());
     auto const backend = choose_backend(options);
@@ -40,7 +40,7 @@ int show_plan(RunOptions const& options) {
         if (node.cores == 0) node.cores = std::max(node.slots, 1);
     }
     auto const map = make_map(options, std::move(nodes));
-    // What other hosts have they tell themselves, when their agents start.
+    // Agents on other hosts check their programs themselves, when they start.
     auto const missing = backend->on_this_host() ? check_programs(options, map) : FirstCause();
     if (missing.failed()) std::cerr << "sinew: " << missing.summary() << '\n';
     if (options.output == OutputFormat::json) {

@@ -6,7 +6,7 @@
 
 namespace sinew::launch {
 
-/// `sinew run`: the exit code of the job.
+/// `sinew run`: returns the exit code of the job.
 int run_main(std::vector<std::string> const& arguments);
 
 /// `sinew help [topic]`, `sinew --help`, `sinew --version`. Throws UsageError for any other verb.

@@ -10,7 +10,7 @@
 namespace sinew::launch {
 namespace {
 
-/// "0-3,8": ascending numbers, runs joined.
+/// Formats ascending numbers with runs joined: "0-3,8".
 std::string ranges(std::vector<int> const& numbers) {
     std::ostringstream out;
     for (std::size_t begin = 0; begin < numbers.size();) {
@@ -40,7 +40,7 @@ Ranks sort_out(JobMap const& map, std::size_t apps) {
 
 std::string or_dash(int number) { return number > 0 ? std::to_string(number) : "-"; }
 
-/// Control characters would spoil the table; a program's arguments may hold anything.
+/// Replaces control characters in arguments, which would break the table.
 std::string joined(std::vector<std::string> const& words) {
     std::string line;
     for (std::string const& word : words) line += (line.empty() ? "" : " ") + word;

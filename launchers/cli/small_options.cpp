@@ -26,7 +26,7 @@ std::string suggestion(std::string word, po::options_description const& flags,
 
 po::variables_map parse_small(std::vector<std::string> const& arguments,
                               po::options_description const& flags, std::string const& command) {
-    // "--timeou" must not pass for --timeout: it would mean something else one day.
+    // Abbreviations such as --timeou are refused: later flags could change their meaning.
     int const style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     po::variables_map values;

@@ -7,8 +7,8 @@
 
 namespace sinew::launch {
 
-/// Flags of the small commands (info, doctor). Throws UsageError naming the flag, with the nearest
-/// known one; words that are no flags are errors too.
+/// Parses the flags of the small commands (info, doctor). Throws UsageError for an unknown flag,
+/// with the nearest known one, and for words that are not flags.
 boost::program_options::variables_map parse_small(
     std::vector<std::string> const& arguments,
     boost::program_options::options_description const& flags, std::string const& command);

@@ -12,8 +12,8 @@
 namespace sinew::launch {
 namespace {
 
-/// One task beside whatever else the job runs on that node, with all of the node's processors: binding
-/// ranks is the agent's business. srun hands its standard input on.
+/// Starts one task on the node, beside other steps of the job, with all of the node's processors,
+/// because the agent binds the ranks. srun forwards its standard input.
 constexpr char srun_agent[] =
     "srun --nodes=1 --ntasks=1 --nodelist={host} --overlap --whole --cpu-bind=none --mpi=none "
     "--quit-on-interrupt --input=all";
@@ -22,7 +22,7 @@ class Reader {
 public:
     explicit Reader(Surroundings const& around) : around_(around) {}
 
-    /// Nothing when it is not set, or empty.
+    /// Returns nothing if the variable is unset or empty.
     std::optional<std::string> variable(std::string const& name) const {
         auto const found = around_.variables.find(name);
         if (found == around_.variables.end() || found->second.empty()) return std::nullopt;
@@ -36,7 +36,7 @@ public:
         Allocation found{source("Slurm", "SLURM_JOB_ID", origin), {}, {}};
         auto const hosts = parse_slurm_hostlist(*list, origin);
         std::vector<int> slots;
-        // Tasks, where the user has asked for some; else processors.
+        // Use tasks if the user asked for tasks, otherwise processors.
         for (std::string const name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
             auto const counts = variable(name);
             if (!counts) continue;

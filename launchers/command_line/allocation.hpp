@@ -11,16 +11,16 @@ namespace sinew::launch {
 
 struct Surroundings;
 
-/// The hosts that a batch system has given to the job within which we run.
+/// The hosts that a batch system has allocated to the job in which this process runs.
 struct Allocation {
-    std::string source;  ///< for people: "Slurm job 4711 (SLURM_JOB_NODELIST)"
+    std::string source;  ///< a name for messages: "Slurm job 4711 (SLURM_JOB_NODELIST)"
     std::vector<HostRequest> hosts;
     std::string launch_agent;  ///< how to start agents there, as --launch-agent; empty: by ssh
 };
 
-/// That of Slurm, PBS, LSF or Grid Engine, from their variables and the files that these name; none
-/// outside of an allocation, and within a rank, whose own launcher has divided it already. Throws
-/// UsageError when there is one that cannot be understood.
+/// Finds the allocation of Slurm, PBS, LSF or Grid Engine, from their variables and the files that
+/// these name. Returns nothing outside of an allocation, and within a rank, whose own launcher has
+/// divided the allocation already. Throws UsageError if it cannot be parsed.
 std::optional<Allocation> find_allocation(Surroundings const& around);
 
 }  // namespace sinew::launch

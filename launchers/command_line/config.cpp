@@ -24,7 +24,7 @@ namespace {
 constexpr std::string_view prefix = "SINEW_RUN_";
 constexpr std::size_t longest_file = std::size_t{1} << 20;
 
-/// What may be set once and for all; the help is only asked for.
+/// Whether `key` can be set outside of the command line, which help and version cannot.
 bool is_key(std::string_view key) {
     return key != "help" && key != "version" && find_key(key) != nullptr;
 }
@@ -80,7 +80,7 @@ std::string read_all(int fd, std::string const& shown) {
     }
 }
 
-// Which commands are run, and with which variables, of which some name commands and libraries in turn.
+// Whether `key` sets commands to run, or variables, which may name commands and libraries.
 bool is_for_trusted(std::string_view key) {
     constexpr std::array<std::string_view, 7> keys{"launch-agent", "x",   "env",    "genv",
                                                    "env-file",     "mca", "pmixmca"};
@@ -133,7 +133,7 @@ std::vector<Setting> parse_config(std::string_view content, std::string const& n
 }
 
 std::vector<Setting> read_config(std::string const& path, std::string const& shown, unsigned user) {
-    // Not blocking: it may turn out to be a pipe.
+    // Opens without blocking, because the file may be a pipe.
     UniqueFd const fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!fd) {
         if (errno == ENOENT || errno == ENOTDIR) return {};

@@ -37,7 +37,7 @@ Settings expand_display(Setting const& setting) {
     return parts;
 }
 
-/// "node:OVERSUBSCRIBE", ":OVERSUBSCRIBE", "ppr:2:node:NOOVERSUBSCRIBE"
+/// Handles "node:OVERSUBSCRIBE", ":OVERSUBSCRIBE", "ppr:2:node:NOOVERSUBSCRIBE".
 Settings expand_map_by(Setting const& setting) {
     Settings parts;
     std::vector<std::string> words = split(lower(setting.value), ':');
@@ -47,7 +47,7 @@ Settings expand_map_by(Setting const& setting) {
         parts.push_back(with(setting, "oversubscribe", allow ? "yes" : "no"));
     }
     if (words.front() == "ppr") {
-        // K ranks per node is what -N says, too: one key, so that the nearer of both wins.
+        // -N means the same as K ranks per node. They share a key, so that the nearer source wins.
         if (words.size() != 3 || words[2] != "node" || !parse_int(words[1], 1, 1'000'000))
             bad_value(setting, "ppr:K:node, K ranks on each node");
         parts.push_back(with(setting, "npernode", words[1]));

@@ -14,7 +14,7 @@ constexpr auto none = Takes::nothing;
 constexpr auto one = Takes::value;
 constexpr auto two = Takes::two_values;
 
-// In the order of the help.
+// The order is that of the help.
 // clang-format off
 std::vector<Flag> const flags{
     {"np", "-n -np -c --n --np", "COUNT", one, For::program, "run",
@@ -107,7 +107,7 @@ std::string_view without_dashes(std::string_view spelling) {
     return spelling.substr(std::min(spelling.find_first_not_of('-'), spelling.size()));
 }
 
-/// Letters to insert, delete, replace, or swap with the next.
+/// The number of letters to insert, delete, replace, or swap with the next one.
 std::size_t distance(std::string_view a, std::string_view b) {
     std::vector<std::size_t> before(b.size() + 1), above(b.size() + 1), row(b.size() + 1);
     std::iota(above.begin(), above.end(), std::size_t{0});
@@ -154,7 +154,7 @@ Flag const* find_key(std::string_view key) {
 }
 
 std::string_view nearest(std::string_view word, std::vector<std::string_view> const& names) {
-    // A third of the letters may differ; short words are too much alike for more than one.
+    // A third of the letters may differ, but at least one. Short words are too similar for more.
     std::size_t best = 1 + std::max<std::size_t>(1, word.size() / 3);
     std::string_view found;
     if (word.size() > 64) return found;

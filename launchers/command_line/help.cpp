@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::size_t columns = 79, indent = 30;
 
-/// Words from column `indent` on, as many lines as it takes.
+/// Wraps words into lines that begin at column `indent`.
 std::string wrapped(std::string_view words) {
     std::string text;
     std::size_t column = indent;

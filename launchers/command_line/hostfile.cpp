@@ -24,7 +24,7 @@ int slots_of(std::string_view number, std::string_view name, std::string const& 
     bad(origin, text(name, number, " must be a whole number from 1 to ", most_slots));
 }
 
-/// "host", "host:4", "host:*", "user@host:4", "[::1]:4"; `bare` without a number.
+/// Parses "host", "host:4", "host:*", "user@host:4", "[::1]:4"; `bare` slots without a number.
 HostRequest parse_host(std::string_view word, int bare, std::string const& origin) {
     std::string user;
     if (auto const at = word.rfind('@'); at != std::string_view::npos) {
@@ -56,7 +56,7 @@ std::string without_host_comment(std::string_view line) {
     return std::string(trim(line.substr(0, std::min(line.find('#'), line.size()))));
 }
 
-/// Words by blanks; "slots = 4" is one of them.
+/// Splits at blanks, but keeps "slots = 4" as one word.
 std::vector<std::string> words_of(std::string_view line) {
     std::vector<std::string> words;
     bool joins = false;
@@ -159,7 +159,7 @@ std::vector<HostRequest> select_hosts(std::vector<HostRequest> const& file,
         bool found = false;
         for (HostRequest const& known : file) {
             if (name_of(known.host) != name_of(host.host)) continue;
-            // Its number of slots replaces all that the file says of this host.
+            // The number of slots of -H replaces all entries of this host in the file.
             if (host.slots != 0 && found) continue;
             if (known.max_slots != 0 && host.slots > known.max_slots)
                 bad(origin,

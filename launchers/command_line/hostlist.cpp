@@ -14,9 +14,9 @@
 namespace sinew::launch {
 namespace {
 
-constexpr std::size_t most_hosts = 100'000;  // as many as a job may have nodes
+constexpr std::size_t most_hosts = 100'000;  // the maximum number of nodes of a job
 constexpr int most_slots_of_host = 1'000'000;
-constexpr std::size_t most_digits = 9;  // of a number in a host's name; fits an int
+constexpr std::size_t most_digits = 9;  // of a number in a host name; fits an int
 
 [[noreturn]] void bad_list(std::string const& origin, std::string_view part,
                            std::string const& why) {
@@ -30,7 +30,7 @@ void check_count(std::size_t count, std::string_view part, std::string const& or
     if (count > most_hosts) bad_list(origin, part, text("more than ", most_hosts, " hosts"));
 }
 
-/// The parts between commas that stand outside of brackets.
+/// Splits at the commas outside of brackets.
 std::vector<std::string_view> outer_parts(std::string_view list, std::string const& origin) {
     std::vector<std::string_view> parts;
     std::size_t begin = 0;
@@ -51,7 +51,7 @@ std::vector<std::string_view> outer_parts(std::string_view list, std::string con
     return parts;
 }
 
-/// "7", "01-03": as written, with leading zeros.
+/// Expands "7" or "01-03" and keeps leading zeros.
 std::vector<std::string> expand_range(std::string_view range, std::string const& origin) {
     auto const dash = std::min(range.find('-'), range.size());
     auto const first = range.substr(0, dash);
@@ -74,14 +74,14 @@ std::vector<std::string> expand_range(std::string_view range, std::string const&
     return found;
 }
 
-/// "rack[1-2]n[1-2]": each bracket multiplies what there is.
+/// Expands "rack[1-2]n[1-2]": each bracket multiplies the number of names.
 std::vector<std::string> expand_name(std::string_view part, std::string const& origin) {
     std::vector<std::string> names{""};
     for (std::size_t at = 0; at < part.size();) {
         auto const open = std::min(part.find('[', at), part.size());
         for (auto& name : names) name += part.substr(at, open - at);
         if (open == part.size()) break;
-        auto const close = part.find(']', open);  // there is one: the brackets match
+        auto const close = part.find(']', open);  // exists, because the brackets match
         std::vector<std::string> endings;
         for (auto const& range : split(part.substr(open + 1, close - open - 1), ',')) {
             auto more = expand_range(range, origin);
@@ -124,7 +124,7 @@ std::string checked_name(std::string_view word, std::string const& origin) {
     return std::string(word);
 }
 
-/// Hosts in the order in which they come first; a host that is named again has more slots.
+/// Hosts in the order of their first occurrence. Adding a host again adds to its slots.
 class HostsInOrder {
 public:
     explicit HostsInOrder(std::string const& origin) : origin_(origin) {}

@@ -16,24 +16,23 @@ enum class MapBy : std::uint8_t { slot, node };
 enum class RankOrder : std::uint8_t { topology, index, hostfile };
 enum class OutputFormat : std::uint8_t { plain, json };
 
-/// Everything `sinew run` was asked to do: by flags, SINEW_<KEY>, .sinewrc, in this order.
+/// The options of `sinew run`, from flags, SINEW_RUN_<KEY> and configuration files.
 struct RunOptions {
     std::vector<App> apps;
-    std::vector<HostRequest>
-        hosts;                ///< of --hostfile and -H, or of an allocation; empty: this host
-    std::string hosts_from;   ///< the allocation whose hosts they are; empty: the user's
-    std::string found_agent;  ///< as launch_agent, of the allocation; for hosts other than this
-    std::string backend = "auto";  ///< auto: local without hosts, else ssh
+    std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
+    std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
+    std::string found_agent;       ///< the allocation's launch_agent, for hosts other than this one
+    std::string backend = "auto";  ///< auto: local without hosts, otherwise ssh
     std::string launch_agent;      ///< --launch-agent template; see help hosts
     int fake_nodes = 0;            ///< --fake-nodes N: N agents on this host (local backend)
-    std::vector<int> fake_slots;   ///< --fake-nodes 3,1,2: three of them with these slots
+    std::vector<int> fake_slots;   ///< --fake-nodes 3,1,2: three agents with these slots
     int tree_fanout = 32;
 
-    int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: not said
-    int nodes = 0;     ///< --nnodes; 0: not said
+    int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: unspecified
+    int nodes = 0;     ///< --nnodes; 0: unspecified
     MapBy map_by = MapBy::slot;
     RankOrder rank_order = RankOrder::topology;
-    std::optional<bool> oversubscribe;  ///< not said: allowed on a single host
+    std::optional<bool> oversubscribe;  ///< no value: allowed on a single host
     BindTo bind_to = BindTo::automatic;
     MpiSupport mpi = MpiSupport::automatic;
 
@@ -52,11 +51,11 @@ struct RunOptions {
 
     std::string folder;  ///< where `sinew run` was started; empty: that folder has been deleted
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
-    std::string root_address;  ///< --root-address: what agents are told to dial; empty: found out
+    std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 
     std::optional<std::string> help;  ///< --help [topic]: show help_text(topic) and run nothing
     bool version = false;             ///< --version: show it and run nothing
-    std::vector<std::string> notes;   ///< accepted without effect, and why; shown unless -q
+    std::vector<std::string> notes;   ///< flags without effect, and why; shown unless -q
 };
 
 }  // namespace sinew::launch

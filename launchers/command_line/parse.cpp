@@ -33,7 +33,7 @@ po::options_description const& description() {
     return keys;
 }
 
-/// The words up to a ':' are one program with its flags.
+/// One program with its flags: the words up to a ':'.
 struct Section {
     std::vector<Setting> settings;
     Words program;
@@ -50,8 +50,8 @@ std::vector<Words> split_programs(Words const& arguments) {
 
 Section parse_section(Words const& words, std::string const& folder) {
     Section section;
-    // Whatever follows the program's name belongs to the program, so we cut the words up ourselves,
-    // the way Boost has for that; it never gets to see a word that it could guess at.
+    // All words after the program's name belong to the program. This function therefore splits the
+    // words, as Boost's extra style parser; Boost sees no word that it could guess at.
     auto const take = [&](Words& rest) -> std::vector<po::option> {
         if (auto found = take_flag(rest)) {
             po::option option;
@@ -76,7 +76,7 @@ bool is_for_program(Setting const& setting) {
     return find_key(setting.key)->whose == Flag::For::program;
 }
 
-/// Puts the sources together, the nearest first.
+/// Merges the sources of settings. The nearest source must be added first.
 class Sources {
 public:
     explicit Sources(Surroundings const& environment) : environment_(environment) {}
@@ -94,15 +94,15 @@ public:
             for (Setting const& part : expand(setting))
                 if (!(had_hosts && part.key == "fake-nodes"))
                     parsed.options.emplace_back(part.key, Words{stored(part)});
-        po::store(parsed, known_);  // what is known already stays
+        po::store(parsed, known_);  // does not overwrite known keys
     }
 
-    /// Everything but the programs; what a source says of -n and --wdir is in `ranks` and `wdir`.
+    /// Returns all except the programs. -n and --wdir of sources are in `ranks` and `wdir`.
     Draft finish() {
         Draft draft;
         draft.environment = &environment_;
         for (auto const& [key, values] : known_) {
-            // The rest is taken from each source by itself, above.
+            // add() has taken these from each source separately.
             static Words const done{"x",   "env",     "genv",     "genvlist", "env-file",
                                     "mca", "pmixmca", "hostfile", "host"};
             if (std::find(done.begin(), done.end(), key) != done.end()) continue;
@@ -126,7 +126,7 @@ public:
     }
 
 private:
-    /// Paths are relative to where they were said, which is forgotten from here on.
+    /// Paths are relative to the folder of their source, so they are resolved while it is known.
     std::string stored(Setting const& part) const {
         bool const path = part.key == "wdir" || part.key == "output-filename";
         return path ? resolve(part.value, part.folder, environment_.home) : part.value;
@@ -158,7 +158,7 @@ private:
     bool has_hosts_ = false;
 };
 
-/// The flags of a program after a ':' that are for the whole job would otherwise be lost.
+/// Throws UsageError for job-wide flags after a ':', which would have no effect.
 void refuse_job_flags(Section const& section) {
     for (Setting const& setting : section.settings)
         if (!is_for_program(setting))
@@ -205,7 +205,7 @@ void add_files(Sources& sources, Surroundings const& environment) {
     sources.add(read_config(path, path, environment.user));
 }
 
-/// What the user says wins: hosts, fake nodes, or to stay on this host.
+/// Uses the allocation's hosts unless --backend is local. Requires: no source names hosts.
 void take_allocation(RunOptions& options, Surroundings const& environment) {
     if (options.backend == "local") return;
     auto found = find_allocation(environment);
@@ -240,7 +240,7 @@ RunOptions parse_run(Words const& arguments, Surroundings const& environment) {
     std::vector<App> apps;
     for (Section const& section : sections) apps.push_back(make_app(sources, section, environment));
     std::vector<Setting>& first = sections.front().settings;
-    if (!single)  // those of the first program are its own, then
+    if (!single)  // they belong to the first program only
         first.erase(std::remove_if(first.begin(), first.end(), is_for_program), first.end());
     sources.add(first);
     if (RunOptions const asked = sources.check(first).options; asked.help || asked.version)
@@ -253,7 +253,7 @@ RunOptions parse_run(Words const& arguments, Surroundings const& environment) {
     Draft draft = sources.finish();
     if (!sources.has_hosts()) take_allocation(draft.options, environment);
     for (App& app : apps) {
-        if (single) app.env.clear();  // they are in the job's
+        if (single) app.env.clear();  // they are in the job's environment
         if (single && app.ranks == 0) app.ranks = draft.ranks;
         if (app.folder.empty()) app.folder = draft.wdir;
         if (!single && app.ranks == 0)

@@ -9,30 +9,30 @@
 
 namespace sinew::launch {
 
-/// What the command line may take from around it, so that tests need no process of their own.
+/// The inputs of the command line besides its arguments. Tests can construct them.
 struct Surroundings {
     std::map<std::string, std::string> variables;
-    std::string folder;  ///< current; holds .sinewrc
+    std::string folder;  ///< the current folder; holds .sinewrc
     std::string home;    ///< holds .config/sinew/config; empty: none
-    unsigned user = 0;   ///< configuration files must be this user's or root's
+    unsigned user = 0;   ///< configuration files must belong to this user or root
 
     static Surroundings of_process();
 };
 
-/// Understands the words after `sinew run`.
+/// Parses the words after `sinew run`.
 ///
-/// A setting is taken from the flags, else from SINEW_RUN_<KEY>, else from ./.sinewrc, else from
-/// ~/.config/sinew/config ($XDG_CONFIG_HOME is respected). All are checked, also those that a
-/// nearer one overrides. SINEW_<KEY> alone would be the library's: SINEW_TIMEOUT is its deadline
+/// A setting is taken from the first source that has it: the flags, SINEW_RUN_<KEY>, ./.sinewrc,
+/// ~/.config/sinew/config (respects $XDG_CONFIG_HOME). All sources are checked, also settings that
+/// a nearer one overrides. SINEW_<KEY> without RUN is the library's: SINEW_TIMEOUT is its deadline
 /// for collectives.
-/// -x, --env-file, -genv, --mca: variable by variable, the nearest source wins, and within one
-/// source -x over -genv and --mca over --env-file. Where to run (--hostfile, -H, --fake-nodes) is
-/// taken whole from the nearest source that says any of it.
-/// Where none does, the hosts are those of the batch system's allocation within which we run, if
-/// there is one and --backend is not local.
-/// Without a ':' the variables of -x are in RunOptions::env, else each program has its own.
-/// With --help or --version there need not be a program. Reads the files named.
-/// Throws UsageError naming the flag, the value, what was expected, and the nearest known name.
+///
+/// -x, --env-file, -genv and --mca are merged by variable: the nearest source wins, and within one
+/// source -x wins over -genv and --mca, and these over --env-file. Where to run (--hostfile, -H,
+/// --fake-nodes) is taken as a whole from the nearest source that sets any of it. If none does, the
+/// hosts are those of the batch system's allocation that this process runs in, if there is one and
+/// --backend is not local. Without a ':' the variables of -x are in RunOptions::env; otherwise each
+/// program has its own. With --help or --version the program may be missing. Reads the files named.
+/// Throws UsageError with the flag, the value, what was expected, and the nearest known name.
 RunOptions parse_run(std::vector<std::string> const& arguments, Surroundings const& environment);
 
 }  // namespace sinew::launch

@@ -40,7 +40,7 @@ std::chrono::nanoseconds to_time(Setting const& setting, bool zero) {
     bad_value(setting, std::string(zero ? "0 or " : "") + "a time such as 30s, 500ms or 5min");
 }
 
-/// One of "slot", "node", ...: its index.
+/// Returns the index of the value in `choices`.
 std::size_t to_choice(Setting const& setting, std::vector<std::string_view> const& choices) {
     auto const at = std::find(choices.begin(), choices.end(), lower(setting.value));
     if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
@@ -56,8 +56,8 @@ std::string to_words(Setting const& setting) {
     return setting.value;
 }
 
-/// A flag that another launcher has, too, and that means something else there. Each is in the table
-/// of docs/launching.md.
+/// Notes that a flag of another launcher has a different meaning here. Each such flag is in the
+/// table of docs/launching.md.
 void note_difference(Draft& draft, Setting const& setting, std::string const& here,
                      std::string const& there) {
     draft.options.notes.push_back(
@@ -65,7 +65,7 @@ void note_difference(Draft& draft, Setting const& setting, std::string const& he
 }
 
 void set_map_by(Draft& draft, Setting const& setting) {
-    // Where on its node a rank goes is --bind-to's; core and socket fill node after node, too.
+    // --bind-to places a rank within its node; core and socket fill node after node like slot.
     std::size_t const how =
         to_choice(setting, {"slot", "node", "core", "socket", "package", "ppr:K:node"});
     draft.options.map_by = how == 1 ? MapBy::node : MapBy::slot;
@@ -79,7 +79,7 @@ void set_map_by(Draft& draft, Setting const& setting) {
 void set_output_filename(Draft& draft, Setting const& setting) {
     if (setting.value.empty()) bad_value(setting, "not empty: DIR");
     draft.options.output_folder = setting.value;
-    if (setting.origin.find("output-filename") != std::string::npos)  // not our own dir=DIR
+    if (setting.origin.find("output-filename") != std::string::npos)  // not the dir=DIR of --output
         note_difference(draft, setting, "the files are DIR/rank.N.stdout and DIR/rank.N.stderr",
                         "DIR/1/rank.N/stdout");
 }
@@ -87,7 +87,7 @@ void set_output_filename(Draft& draft, Setting const& setting) {
 void set_launch_agent(Draft& draft, Setting const& setting) {
     if (setting.value.empty()) bad_value(setting, "not empty: COMMAND");
     draft.options.launch_agent = setting.value;
-    // One word is what a user of mpirun would say.
+    // A single word is what a user of mpirun would write.
     if (setting.value.find_first_of(" {") == std::string::npos)
         note_difference(draft, setting,
                         "this command of this host gets the words that start the agent there; "
@@ -129,7 +129,7 @@ void set_rank_order(Draft& draft, Setting const& setting) {
         static_cast<RankOrder>(to_choice(setting, {"topology", "index", "hostfile"}));
 }
 
-/// -v adds up; the last of -q and -v counts.
+/// Each -v adds one level. The last of -q and -v wins.
 void set_verbose(Draft& draft, Setting const& setting) {
     int& level = draft.options.verbosity;
     if (setting.value == "quiet") level = -1;

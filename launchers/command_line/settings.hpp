@@ -11,16 +11,16 @@ namespace sinew::launch {
 
 struct Surroundings;
 
-/// One flag, variable or line of a file, with how to show it in an error.
+/// A flag, a variable or a line of a file, with the text that shows it in errors.
 struct Setting {
     std::string key;
     std::string value;
     std::string
         origin;  ///< "--timeout soon", "SINEW_RUN_TIMEOUT=soon", ".sinewrc:3: timeout = soon"
-    std::string folder;  ///< that relative paths in it are relative to
+    std::string folder;  ///< the base of relative paths in the value
 };
 
-/// What the settings of one source amount to.
+/// The combined settings of one source.
 struct Draft {
     Surroundings const* environment = nullptr;
     RunOptions options;
@@ -32,16 +32,16 @@ struct Draft {
     std::vector<Setting> hostfiles, host_lists;
 };
 
-/// Settings that stand for several others taken apart: --output tag,dir=D, --map-by
-/// node:OVERSUBSCRIBE, --display map. Throws UsageError.
+/// Splits settings that stand for several others: --output tag,dir=D, --map-by node:OVERSUBSCRIBE,
+/// --display map. Throws UsageError for a bad value.
 std::vector<Setting> expand(Setting const& setting);
-/// Checks a setting (its key is known, it was expanded) and puts it into the draft. Throws
-/// UsageError.
+/// Checks a setting and stores it in the draft. Requires: the key is known and the setting was
+/// expanded. Throws UsageError for a bad value.
 void apply(Draft& draft, Setting const& setting);
 
-/// Throws UsageError: "<origin> (must be <expected>)".
+/// Throws UsageError "<origin> (must be <expected>)".
 [[noreturn]] void bad_value(Setting const& setting, std::string const& expected);
-/// `path`, beneath `folder` unless it is absolute; ~/ is the home folder.
+/// Returns `path`, relative to `folder` unless it is absolute; ~/ is the home folder.
 std::string resolve(std::string const& path, std::string const& folder, std::string const& home);
 
 }  // namespace sinew::launch

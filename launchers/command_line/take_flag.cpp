@@ -13,10 +13,10 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-/// A word that is a flag, taken apart at its '=' or after its letter.
+/// A flag as written, split at its '=' or after its letter.
 struct Spoken {
     FoundFlag found;
-    std::string name;  ///< with its dashes, as said
+    std::string name;  ///< with its dashes, as written
     std::optional<std::string> value;
 };
 
@@ -26,7 +26,7 @@ std::string_view name_in(std::string_view word) {
     return word.substr(0, word.find('='));
 }
 
-/// "-n4", "-vvv": of one letter and stuck together.
+/// Parses a one-letter flag written together with its value or repeated: "-n4", "-vvv".
 Spoken take_stuck(std::string const& word) {
     std::string_view const letters = std::string_view(word).substr(1);
     auto const digits = letters.substr(1);
@@ -65,7 +65,7 @@ bool is_flag(std::string const& word) {
 }
 
 std::string take_value(Spoken const& spoken, Words& words) {
-    // A flag after it is more likely a forgotten value; --name=value takes any.
+    // If a flag follows, the value was probably forgotten; --name=value accepts any value.
     if (words.empty() || is_flag(words.front())) no_value(spoken);
     std::string value = std::move(words.front());
     words.erase(words.begin());

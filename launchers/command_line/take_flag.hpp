@@ -9,9 +9,9 @@
 
 namespace sinew::launch {
 
-/// Takes a flag with its values off the front of the words. Nothing when there is none left: what
-/// stays is the program (a "--" before it is taken off). Throws UsageError for a flag we do not
-/// know, and for one without its value.
+/// Removes a flag and its values from the front of `words`. Returns nothing if no flag is left: the
+/// remaining words are the program (a "--" before it is removed). Throws UsageError for an unknown
+/// flag or a missing value.
 std::optional<Setting> take_flag(std::vector<std::string>& words);
 
 }  // namespace sinew::launch

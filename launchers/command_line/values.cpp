@@ -44,7 +44,7 @@ std::optional<int> parse_int(std::string_view text, int least, int most) {
 }
 
 std::string read_text(std::string const& path, std::string const& what) {
-    constexpr std::size_t longest = std::size_t{64} << 20;  // of /dev/zero there is no end
+    constexpr std::size_t longest = std::size_t{64} << 20;  // /dev/zero has no end
     errno = 0;
     std::ifstream file(path, std::ios::binary);
     std::string content;
@@ -53,7 +53,7 @@ std::string read_text(std::string const& path, std::string const& what) {
         file.read(buffer, sizeof buffer);
         content.append(buffer, static_cast<std::size_t>(file.gcount()));
     }
-    // A folder opens, but cannot be read.
+    // A folder can be opened, but not read.
     if (!file.is_open() || file.bad() || errno == EISDIR)
         throw UsageError(text(what, " ", path, " cannot be read (",
                               errno != 0 ? std::strerror(errno) : "reading failed", ")"));

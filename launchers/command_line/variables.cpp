@@ -12,7 +12,8 @@ namespace {
 
 using Variables = std::map<std::string, std::string>;
 
-/// One that is not set here is no error: scripts say -x LD_LIBRARY_PATH whether or not it is.
+/// Copies a variable of this process. An unset variable is not an error, because scripts use -x
+/// LD_LIBRARY_PATH whether or not it is set.
 void take_mine(Draft& draft, Setting const& setting, std::string const& name, Variables& into) {
     Variables const& mine = draft.environment->variables;
     if (!name.empty() && name.back() == '*') {
@@ -32,7 +33,7 @@ void take_mine(Draft& draft, Setting const& setting, std::string const& name, Va
         text(setting.origin, " (", name, " is not set here, so the ranks do not get it)"));
 }
 
-/// "VAR=VALUE", "VAR" or "VAR*".
+/// Handles "VAR=VALUE", "VAR" and "VAR*".
 void set_assignment(Draft& draft, Setting const& setting, std::string const& words,
                     Variables& into) {
     std::size_t const equals = words.find('=');
@@ -44,7 +45,7 @@ void set_assignment(Draft& draft, Setting const& setting, std::string const& wor
     else into[name] = words.substr(equals + 1);
 }
 
-/// What Open MPI's own launcher would have listened to, and we do not.
+/// The flag that replaces an MCA parameter of Open MPI's launcher; null if there is none.
 char const* replaced(std::string const& key) {
     struct Row {
         std::string_view prefix;
@@ -59,7 +60,8 @@ char const* replaced(std::string const& key) {
     return nullptr;
 }
 
-/// Two words of a flag come joined by '='; in a file they may be as on the command line.
+/// Splits "KEY=VALUE" at the '=' or the blank. Flags with two words arrive joined by '='; in a file
+/// they may be written as on the command line.
 std::pair<std::string, std::string> take_apart(Setting const& setting) {
     std::size_t const at = setting.value.find_first_of("= ");
     if (at == 0 || at == std::string::npos) bad_value(setting, "a name and a value");

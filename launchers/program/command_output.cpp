@@ -43,7 +43,7 @@ std::vector<char*> pointers(std::vector<std::string> const& words) {
     return all;
 }
 
-/// Owns the two descriptions that posix_spawn wants.
+/// Owns the file actions and attributes of posix_spawn.
 class SpawnPlan {
 public:
     SpawnPlan(int out, int err) {
@@ -52,7 +52,8 @@ public:
         ::posix_spawn_file_actions_addopen(&files_, 0, "/dev/null", O_RDONLY, 0);
         ::posix_spawn_file_actions_adddup2(&files_, out, 1);
         ::posix_spawn_file_actions_adddup2(&files_, err, 2);
-        // Its own group, to kill it whole; no blocked or ignored signals of ours.
+        // The command gets its own process group, so that all of it can be killed, and does not
+        // inherit blocked or ignored signals.
         sigset_t none, defaults;
         sigemptyset(&none);
         sigemptyset(&defaults);
@@ -79,8 +80,8 @@ private:
     posix_spawnattr_t attributes_{};
 };
 
-/// Takes what there is, and no more than a pipe holds: others may go on writing. False at the end of
-/// the stream.
+/// Reads the available bytes, at most the capacity of a pipe, since others may keep writing.
+/// Returns false at the end of the stream.
 bool drain(int fd, std::string& into, std::size_t limit) {
     std::array<char, 8192> chunk;
     for (auto left = pipe_size(fd); left > 0;) {
@@ -100,7 +101,7 @@ int milliseconds_until(Clock::time_point deadline) {
     return static_cast<int>(std::clamp<long long>(left, 0, 60'000));
 }
 
-/// Without pidfds (Linux before 5.3) the end is noticed by looking now and then.
+/// Without pidfds (Linux before 5.3) the process is polled for its end.
 bool has_ended(pid_t pid) {
     siginfo_t info{};
     return ::waitid(P_PID, pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == pid;
@@ -116,7 +117,7 @@ void collect(pid_t pid, Pipe& out, Pipe& err, CommandLimits const& limits, Comma
         if (::poll(waits.data(), waits.size(), alive ? left : std::min(left, 10)) < 0 &&
             errno != EINTR)
             break;
-        // Looked at before the last draining, so that nothing written before the end is missed.
+        // This precedes the last draining, so that all output written before the end is read.
         bool const ended = alive ? (waits[2].revents != 0) : has_ended(pid);
         if (waits[0].fd >= 0 && !drain(waits[0].fd, result.out, limits.bytes)) waits[0].fd = -1;
         if (waits[1].fd >= 0 && !drain(waits[1].fd, result.err, limits.bytes)) waits[1].fd = -1;

@@ -14,7 +14,7 @@ namespace sinew::launch {
 
 namespace {
 
-// Real programs stay far below these; a hostile one must not cost memory or time.
+// Limits far above those of real programs, so that a hostile file cannot cost memory or time.
 constexpr std::size_t most_segments = 1024;
 constexpr std::size_t most_entries = 65536;
 constexpr std::size_t longest_name = 4096;
@@ -35,12 +35,13 @@ bool read_value(ElfSource const& source, std::uint64_t offset, Value& value) {
     return source(offset, std::as_writable_bytes(std::span(&value, 1)));
 }
 
-/// The text at `offset` up to its NUL; nothing if the file or our patience ends before.
+/// Reads the text at `offset` up to its NUL. Returns nothing if the file ends first or it is too
+/// long.
 std::optional<std::string> read_text(ElfSource const& source, std::uint64_t offset) {
     std::string text;
     std::array<char, 64> chunk;
     while (text.size() < longest_name) {
-        // Near the end of the file the chunk may not fit: byte by byte then.
+        // A whole chunk may not fit near the end of the file; bytes are then read one by one.
         std::size_t const count =
             source(offset + text.size(), std::as_writable_bytes(std::span(chunk))) ? chunk.size()
                                                                                    : 1;
@@ -104,7 +105,7 @@ private:
             if (entry.d_tag == DT_STRSZ) table_size = entry.d_un.d_val;
         }
         if (names.empty()) return true;
-        if (!table || names.size() > longest_name) return false;
+        if (!table) return false;
         for (auto const name : names) {
             if (name >= table_size) return false;
             auto text = read_text(source_, *table + name);
@@ -114,7 +115,7 @@ private:
         return true;
     }
 
-    /// Where in the file an address of the running program comes from.
+    /// Translates an address of the running program to an offset in the file.
     std::optional<std::uint64_t> in_file(std::uint64_t address) const {
         for (auto const& segment : segments_)
             if (segment.p_type == PT_LOAD && address >= segment.p_vaddr &&

@@ -10,13 +10,13 @@
 
 namespace sinew::launch {
 
-/// What the header of a program or library says about the libraries it wants.
+/// The library dependencies in the header of a program or library.
 struct Elf {
     enum class Kind : std::uint8_t {
         not_elf,
-        foreign,    ///< of another byte order: not for this machine
-        malformed,  ///< begins as ELF, then does not hold together
-        fixed,      ///< statically linked, or wants no library at all
+        foreign,    ///< has another byte order, so it cannot run on this machine
+        malformed,  ///< begins as ELF, but is inconsistent
+        fixed,      ///< statically linked, or needs no library
         dynamic,
     };
     Kind kind = Kind::not_elf;
@@ -24,10 +24,10 @@ struct Elf {
     std::vector<std::string> needed;  ///< DT_NEEDED, in order
 };
 
-/// Fills the span from this offset of the file; false if there are not as many bytes.
+/// Fills the span from this offset of the file. Returns false if the file has fewer bytes.
 using ElfSource = std::function<bool(std::uint64_t offset, std::span<std::byte> into)>;
 
-/// Reads 32 and 64 bit headers without trust in any number in there.
+/// Reads 32-bit and 64-bit headers. All numbers in them are checked before use.
 Elf read_elf(ElfSource const& source);
 Elf read_elf_file(int fd);
 

@@ -23,7 +23,7 @@ namespace {
 
 constexpr std::chrono::milliseconds loader_patience{5000};
 
-/// Whether libraries of libraries count.
+/// Whether indirect dependencies are examined.
 enum class Depth : std::uint8_t { direct, closure };
 
 bool tells(ProgramKind const& kind) { return kind.open_mpi || kind.mpich; }
@@ -44,7 +44,7 @@ ProgramKind unusable(std::string path, int error, std::string why) {
     return kind;
 }
 
-/// Adds what a library tells. True if it told anything.
+/// Adds what is known about a library. Returns false if that is nothing.
 bool add_library(ProgramKind& kind, std::string const& program, std::string const& library) {
     auto const one = kind_of_library(library);
     if (!tells(one) && !one.sinew && !one.unknown) return false;
@@ -56,7 +56,7 @@ bool add_library(ProgramKind& kind, std::string const& program, std::string cons
     return true;
 }
 
-/// Libraries that nothing of interest hides behind: the C and C++ run time.
+/// The C and C++ runtime: libraries that do not depend on an MPI library.
 bool is_basic(std::string_view library) {
     constexpr std::array<std::string_view, 14> basic{
         "libc.so",      "libm.so",      "libpthread.so", "libdl.so",     "librt.so",
@@ -76,7 +76,7 @@ bool preloads(std::vector<std::string> const& environment) {
     });
 }
 
-/// Asks the dynamic loader for everything that would be loaded: lines "\tlibx.so => /path (0x...)".
+/// Asks the dynamic loader for all libraries it would load: lines "\tlibx.so => /path (0x...)".
 void ask_loader(ProgramKind& kind, std::string const& path, Elf const& elf,
                 std::vector<std::string> const& environment) {
     auto const answer =
@@ -95,7 +95,7 @@ void ask_loader(ProgramKind& kind, std::string const& path, Elf const& elf,
         auto const begin = line.find_first_not_of(" \t");
         if (begin == std::string_view::npos) continue;
         auto word = line.substr(begin, line.find(' ', begin) - begin);
-        // A preloaded library stands there by its path.
+        // A preloaded library is listed by its path.
         if (auto const slash = word.rfind('/'); slash != word.npos) word.remove_prefix(slash + 1);
         std::string const library(word);
         bool const missing = line.find("=> not found") != std::string_view::npos;
@@ -122,11 +122,11 @@ ProgramKind of_elf(std::string const& path, Elf const& elf, Depth depth,
                         text(path, " wants the dynamic loader ", elf.interpreter,
                              ", which is not here. Is it built for another system?"));
     ask_loader(kind, path, elf, environment);
-    if (tells(kind)) kind.unknown = false;  // an implementation behind a neutral name
+    if (tells(kind)) kind.unknown = false;  // an MPI library behind a neutral name
     return kind;
 }
 
-/// The program named after "#!", without its argument.
+/// Returns the program named after "#!", without its argument.
 std::string script_interpreter(std::string_view head) {
     head = head.substr(0, head.find('\n'));
     auto const begin = head.find_first_not_of(" \t", 2);
@@ -150,7 +150,7 @@ ProgramKind of_script(std::string const& path, std::string_view head) {
 ProgramKind of_file(std::string const& path, Depth depth,
                     std::vector<std::string> const& environment) {
     UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    // Executable but not readable is allowed.
+    // A program may be executable but not readable.
     if (!file) return unknown(path, path + " cannot be read");
     auto const elf = read_elf_file(file.get());
     if (elf.kind != Elf::Kind::not_elf) return of_elf(path, elf, depth, environment);
@@ -158,7 +158,7 @@ ProgramKind of_file(std::string const& path, Depth depth,
     auto const count = ::pread(file.get(), bytes.data(), bytes.size(), 0);
     std::string_view const head(bytes.data(), count > 0 ? static_cast<std::size_t>(count) : 0);
     if (head.starts_with("#!")) return of_script(path, head);
-    // A first line without NUL is text. Shells take it for a script; the kernel does not run it.
+    // A first line without NUL is text. Shells run it as a script; the kernel does not.
     if (head.substr(0, head.find('\n')).find('\0') == std::string_view::npos)
         return unusable(path, ENOEXEC,
                         path +
@@ -167,8 +167,8 @@ ProgramKind of_file(std::string const& path, Depth depth,
     return unusable(path, ENOEXEC, path + " is neither a program for this machine nor a script");
 }
 
-/// The first of the arguments that is itself an MPI program. Nothing else of them counts: in
-/// `perf stat ./prog`, "stat" happens to be the name of a program too.
+/// Returns the first argument that is itself an MPI program. Other programs do not count: in `perf
+/// stat ./prog`, "stat" happens to be the name of a program too.
 ProgramKind of_arguments(std::vector<std::string> const& argv, std::string const& folder,
                          std::string const& path_variable,
                          std::vector<std::string> const& environment) {
@@ -210,7 +210,7 @@ ProgramKind inspect(std::vector<std::string> const& argv, std::string const& fol
     if (!wrapper && !kind.unknown && argv.size() == 1) return kind;
     auto inner = of_arguments(argv, folder, path_variable, environment);
     if (!wrapper && !kind.unknown) {
-        // `cp ./prog there`, or a wrapper that we do not know by name.
+        // This is `cp ./prog there`, or a wrapper whose name is not known.
         if (tells(inner)) return unknown(found.path, "of an argument: " + inner.why);
         return kind;
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is known by name: libraries, wrappers, and where the shell would look.
+// What is known by name: libraries, wrappers, and the search in PATH.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -21,7 +21,7 @@ bool is_one_of(std::string_view name, std::array<std::string_view, N> const& nam
     return std::find(names.begin(), names.end(), name) != names.end();
 }
 
-/// "libmpi.so.40.30.4" is "libmpi" and 40; -1 without a number.
+/// "libmpi.so.40.30.4" is split into "libmpi" and 40; the version is -1 if there is none.
 struct LibraryName {
     std::string_view stem;
     int version = -1;
@@ -40,7 +40,7 @@ LibraryName split(std::string_view name) {
     return result;
 }
 
-/// "python3.11" and "gcc-12" are "python" and "gcc".
+/// Returns "python" for "python3.11" and "gcc" for "gcc-12".
 std::string_view without_version(std::string_view name) {
     auto const end = name.find_last_not_of("0123456789.-");
     return end == std::string_view::npos ? name : name.substr(0, end + 1);
@@ -66,7 +66,7 @@ ProgramKind kind_of_library(std::string const& name) {
     constexpr auto open_mpi = std::to_array<std::string_view>(
         {"libmpi_cxx", "libmpi_mpifh", "libmpi_usempif08", "libmpi_usempi_ignore_tkr", "libpmix",
          "liboshmem", "libopen-rte", "libmpi_java", "libmpi_usempi"});
-    // Intel MPI, MVAPICH and Cray MPICH too; libmpi.so.12 is the name of the common MPICH ABI.
+    // These include Intel MPI, MVAPICH and Cray MPICH; libmpi.so.12 is the name of the MPICH ABI.
     constexpr auto mpich = std::to_array<std::string_view>(
         {"libmpich", "libmpichcxx", "libmpichfort", "libmpichf90", "libmpicxx", "libmpifort",
          "libmpi_cray", "libmpifort_cray"});
@@ -77,7 +77,7 @@ ProgramKind kind_of_library(std::string const& name) {
         kind.open_mpi = version >= 0 && !kind.mpich;
         kind.unknown = version < 0;
     } else if (stem == "libmpi_abi") {
-        kind.unknown = true;  // the standard's own: any implementation
+        kind.unknown = true;  // the standard ABI of all implementations
     } else if (stem == "libsinew" || stem == "libsinew_pmpi") {
         kind.sinew = true;
     } else {
@@ -93,17 +93,17 @@ bool runs_other_programs(std::string const& path) {
          "python", "pypy", "perl", "ruby", "julia", "java", "node", "nodejs", "lua", "luajit",
          "tclsh", "wish", "expect", "R", "Rscript", "octave", "octave-cli", "matlab", "MATLAB",
          "mono", "dotnet", "guile", "php", "ipython", "pyenv", "uv", "conda", "mamba",
-         // shells and what comes with them
+         // shells and their tools
          "sh", "bash", "dash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "busybox", "toybox",
          "env", "xargs", "find", "make", "ninja", "watch", "parallel", "script", "unbuffer",
-         // how a process runs
+         // process attributes
          "numactl", "taskset", "hwloc-bind", "chrt", "nice", "ionice", "time", "timeout", "nohup",
          "setsid", "stdbuf", "setarch", "linux32", "linux64", "prlimit", "likwid-pin",
          "likwid-perfctr",
-         // as whom, and where
+         // other users, roots, containers and hosts
          "sudo", "su", "runuser", "setpriv", "chroot", "unshare", "nsenter", "ip", "bwrap", "tini",
          "dumb-init", "ssh",
-         // looking into it
+         // debuggers, profilers and terminals
          "gdb", "lldb", "cuda-gdb", "valgrind", "strace", "ltrace", "perf", "rr", "heaptrack",
          "nsys", "ncu", "compute-sanitizer", "rocprof", "rocgdb", "hpcrun", "vtune", "advixe-cl",
          "map", "ddt", "forge", "totalview", "xterm", "gnome-terminal", "konsole", "apptainer",

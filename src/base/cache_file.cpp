@@ -44,7 +44,7 @@ void cache_line(std::string const& name, std::string const& line) noexcept try {
     if (!where) return;
     fs::create_directories(*where);
     fs::permissions(*where, fs::perms::owner_all);
-    // Written aside and renamed: a reader sees a whole file or none.
+    // Write a temporary file and rename it, so that a reader sees a whole file or none.
     fs::path const aside = cache_path(*where, name + "." + std::to_string(::getpid()));
     {
         std::ofstream file(aside);
@@ -53,7 +53,7 @@ void cache_line(std::string const& name, std::string const& line) noexcept try {
     }
     fs::rename(aside, cache_path(*where, name));
 } catch (...) {
-    // No cache then.
+    // The line is not cached then.
 }
 
 std::string cache_word(std::string word) {

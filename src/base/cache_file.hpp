@@ -6,14 +6,14 @@
 
 namespace sinew {
 
-/// Small texts of one line that were found out about this machine, one file each under
-/// $XDG_CACHE_HOME/sinew (by default ~/.cache/sinew). A cache: whatever goes wrong, there is nothing,
-/// and what was to be kept is found out again.
+/// Returns a line that cache_line() has stored in the file `name` under $XDG_CACHE_HOME/sinew (by
+/// default ~/.cache/sinew). The files are a cache of facts about this machine: returns nothing on
+/// any failure, and the caller determines the fact again.
 std::optional<std::string> cached_line(std::string const& name) noexcept;
-/// A reader sees the former line, or all of this one.
+/// Replaces the stored line atomically. Failures are ignored.
 void cache_line(std::string const& name, std::string const& line) noexcept;
 
-/// What of it may be part of a name there: all else becomes '_'.
+/// Makes `word` usable in such a name: replaces all but letters, digits, '-' and '.' by '_'.
 std::string cache_word(std::string word);
 
 }  // namespace sinew

@@ -10,7 +10,7 @@
 namespace sinew {
 namespace {
 
-// In the order of DataType::Kind.
+// The order is that of DataType::Kind.
 // clang-format off
 constexpr std::array type_names{
     "f16", "bf16", "f32", "f64", "c64", "c128",

@@ -40,8 +40,8 @@ UniqueFd lock(std::string const& folder, int flags) {
     return file;
 }
 
-// What the file of the lock says of its owner: the boot id and the host's name, a line each. For on a
-// file system of several hosts a lock may be of one host only.
+// Writes the owner's boot id and host name, a line each, into the lock file, because on a file
+// system shared by several hosts a lock may be visible on one host only.
 void sign(int file) {
     auto const words = boot_id() + "\n" + host_name() + "\n";
     [[maybe_unused]] auto const written = ::write(file, words.data(), words.size());
@@ -53,20 +53,20 @@ Owner owner_of(fs::path const& folder) {
     std::ifstream in(folder / "lock");
     std::string boot, host;
     if (!std::getline(in, boot) || !std::getline(in, host)) return Owner::unknown;
-    // Of this host before it was started anew: nobody holds it.
+    // The same host name with another boot id means a folder from before a reboot of this host.
     return boot == boot_id() || host == host_name() ? Owner::here : Owner::elsewhere;
 }
 
-// A folder is made and locked under a name of its own, and then gets its real one: so nobody can
-// take the lock of one that is just being made, and remove it.
+// A folder is created and locked under a temporary name, and then renamed, so that no other process
+// can lock and remove a folder that is just being created.
 constexpr std::string_view unfinished = ".new";
 
-constexpr std::time_t time_to_make = 10;  // seconds, of a folder that nobody has locked yet
-// Where one may be another host's, whose clock and speed we do not know.
+constexpr std::time_t time_to_make = 10;  // seconds until an unlocked new folder counts as stale
+// The same where the folder may belong to another host, whose clock and speed are unknown.
 constexpr std::time_t time_to_make_elsewhere = 3600;
 
 bool is_in_memory(fs::path const& folder) {
-    constexpr auto tmpfs = 0x01021994;  // TMPFS_MAGIC: of this host alone
+    constexpr auto tmpfs = 0x01021994;  // TMPFS_MAGIC: not shared with other hosts
     struct ::statfs about {};
     return ::statfs(folder.c_str(), &about) == 0 && about.f_type == tmpfs;
 }
@@ -100,7 +100,7 @@ JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
             if (lock_) sign(lock_.get());
             if (lock_ && ::rename(first.c_str(), path_.c_str()) == 0) return;
             error = errno;
-            // Not by remove_all, which needs a descriptor, of which there may be none left.
+            // remove_all needs a file descriptor, and there may be none left.
             ::unlink((first + "/lock").c_str());
             ::rmdir(first.c_str());
             if (error == EMFILE || error == ENFILE)
@@ -144,8 +144,8 @@ std::vector<std::string> stale_folders() {
     return found;
 }
 
-// A process that is killed closes its sockets and its lock one after the other, so that whoever
-// hears of its end may still find the lock: hence some patience.
+// The descriptors of a killed process are closed one after the other. A peer that has seen its
+// socket close may still find the lock held, and retries.
 void remove_if_stale(std::string const& folder) {
     std::error_code ignored;
     for (int look = 0; look < 50 && fs::exists(folder, ignored); ++look) {

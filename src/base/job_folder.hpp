@@ -8,22 +8,22 @@
 
 namespace sinew {
 
-/// The one folder of a job on a node: sockets, PMIx stores, shared-memory segments, session
-/// directories. In memory (/dev/shm) where that is possible, mode 0700, locked as long as its owner
-/// lives, and gone with it: removed by whoever owns it, by the other half of the agent when that was
-/// killed, and by the next sinew on this node when both were.
+/// Holds all files of a job on a node: sockets, PMIx stores, shared-memory segments and session
+/// directories. The folder is in memory (/dev/shm) if possible, has mode 0700, and is locked while
+/// its owner lives. The owner removes it; if the owner was killed, the other half of the agent
+/// does; if both were killed, the next sinew on this node does.
 class JobFolder {
 public:
-    /// "<base>/sinew-<uid>-<name>". Base: SINEW_TMPDIR, else /dev/shm, else TMPDIR, else /tmp.
-    /// Throws SystemError naming the path.
+    /// Creates "<base>/sinew-<uid>-<name>". The base is SINEW_TMPDIR if set, otherwise the first of
+    /// /dev/shm, TMPDIR and /tmp that works. Throws SystemError naming the path.
     explicit JobFolder(std::string const& name);
     JobFolder(JobFolder&&) noexcept = default;
     JobFolder& operator=(JobFolder&&) = delete;
-    /// Removes it, in the process that made it only.
+    /// Removes the folder, but only in the process that created it.
     ~JobFolder();
 
     std::string const& path() const { return path_; }
-    /// Makes a folder below it.
+    /// Creates a sub-folder unless it exists, and returns its path. Throws SystemError.
     std::string below(std::string const& name) const;
     void remove();
 
@@ -33,11 +33,11 @@ private:
     int owner_ = 0;
 };
 
-/// Removes folders of this user's and this host's that nobody holds any more; returns their paths.
+/// Removes all stale_folders() and returns their paths.
 std::vector<std::string> remove_stale_folders();
-/// This one, if its owner is gone.
+/// Removes `folder` if its owner is gone. Waits up to about a second for the lock to be released.
 void remove_if_stale(std::string const& folder);
-/// Those that nobody holds any more.
+/// Returns the job folders of this user and this host whose owners are gone.
 std::vector<std::string> stale_folders();
 
 }  // namespace sinew

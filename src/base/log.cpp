@@ -7,7 +7,7 @@ namespace sinew {
 
 void log_warning(std::string const& message) noexcept {
     std::string const line = "sinew: " + message + "\n";
-    // One write, so that lines of several ranks do not mix; nowhere to report its failure to.
+    // A single write keeps lines of several ranks apart. A failure cannot be reported anywhere.
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, line.data(), line.size());
 }
 

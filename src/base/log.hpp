@@ -5,7 +5,8 @@
 
 namespace sinew {
 
-/// One line to standard error, prefixed "sinew: ", written whole. For what cannot be thrown.
+/// Writes one line with the prefix "sinew: " to standard error, in a single write. Use it for
+/// problems that cannot be thrown.
 void log_warning(std::string const& message) noexcept;
 
 }  // namespace sinew

@@ -10,7 +10,7 @@
 namespace sinew {
 namespace {
 
-// In the order of ReduceOp::Kind.
+// The order is that of ReduceOp::Kind.
 // clang-format off
 constexpr std::array operation_names{
     "sum", "prod", "min", "max",
@@ -32,7 +32,7 @@ ReduceOp::ReduceOp(std::shared_ptr<UserFunction const> function, DataType type,
 
 std::string ReduceOp::name() const {
     if (user_) return user_->name;
-    // An operation known by its kind alone, as another rank's is.
+    // The user-defined operation of another rank is known by its kind alone.
     return kind_ == Kind::user ? "user-defined" : operation_names[static_cast<std::size_t>(kind_)];
 }
 

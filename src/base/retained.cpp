@@ -7,7 +7,7 @@
 namespace sinew::detail {
 
 void retain_until_exit(std::shared_ptr<void> object) {
-    // Never destroyed, so that nothing in it goes with the statics of the program either.
+    // The list is never destroyed, so the objects also survive the program's static destructors.
     static auto& mutex = *new std::mutex;
     static auto& retained = *new std::vector<std::shared_ptr<void>>;
     std::lock_guard const lock(mutex);

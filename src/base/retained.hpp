@@ -7,11 +7,11 @@
 
 namespace sinew::detail {
 
-/// Keeps an object until the process ends, without ever destroying it: for memory that a medium may
-/// still read or write although its transfer was cancelled. Any thread. Throws std::bad_alloc.
+/// Keeps an object until the process ends and never destroys it. Use it for memory that a medium
+/// may still read or write after its transfer was cancelled. Thread-safe. Throws std::bad_alloc.
 void retain_until_exit(std::shared_ptr<void> object);
 
-/// The same for a value, whose own heap memory stays where it is.
+/// Does the same for a value. It is moved, so heap memory that it owns keeps its address.
 template <class T>
 void retain_value_until_exit(T&& value) {
     retain_until_exit(std::make_shared<std::remove_cvref_t<T>>(std::forward<T>(value)));

@@ -7,7 +7,8 @@
 
 namespace sinew {
 
-/// SHA-256, fed piece by piece. Its functions throw Unavailable where OpenSSL has none.
+/// Computes a SHA-256 digest of data added piece by piece. All functions throw Unavailable if
+/// OpenSSL does not provide SHA-256.
 class Sha256 {
 public:
     using Digest = std::array<std::byte, 32>;
@@ -16,7 +17,7 @@ public:
     Sha256(Sha256 const&) = delete;
     ~Sha256();
     void add(void const* bytes, std::size_t size);
-    /// Once, at the end.
+    /// Returns the digest. Call it once, after all data was added.
     Digest digest();
 
 private:

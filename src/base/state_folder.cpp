@@ -26,7 +26,7 @@ namespace fs = std::filesystem;
 constexpr std::string_view draft_suffix = ".new";
 constexpr char const* lock_name = "lock";
 
-/// Before the bytes of each file.
+/// The header of each file.
 struct Head {
     std::array<char, 8> magic;
     std::uint64_t size;
@@ -53,7 +53,7 @@ void write_all(int file, std::span<std::byte const> bytes, std::string const& wh
     }
 }
 
-/// False: it ended before.
+/// Returns false if the file ends before `bytes` is filled.
 bool read_all(int file, std::span<std::byte> bytes, std::string const& what) {
     while (!bytes.empty()) {
         ssize_t const count = ::read(file, bytes.data(), bytes.size());
@@ -93,7 +93,7 @@ StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
 
 std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) const {
     auto const what = text((path_ / name).string(), " cannot be read");
-    // Nobody may ever write to a named pipe: neither opening nor reading is to wait for that.
+    // O_NONBLOCK: opening or reading a named pipe must not wait for a writer.
     UniqueFd const file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat info {};

@@ -12,23 +12,25 @@
 
 namespace sinew {
 
-/// A folder of the user's choice, where states outlive the processes that they are of, and the machine's
-/// power. Each file is there whole, or as it was before. One process at a time has the folder.
+/// Stores states as files in a folder that the user chooses, so that they survive the end of their
+/// process and a power failure. A write replaces a file atomically. Only one StateFolder at a time,
+/// in any process, can hold a folder.
 class StateFolder {
 public:
     using Bytes = std::vector<std::byte>;
 
-    /// Makes it, for this user alone (0700), where there is none. Throws SystemError; UsageError: another
-    /// process has it, it is somebody else's, or others may write to it.
+    /// Creates the folder (mode 0700) if it does not exist, and locks it. Throws SystemError, or
+    /// UsageError if the folder is locked, belongs to another user or is writable by others.
     explicit StateFolder(std::filesystem::path path);
 
-    /// Nothing: there is none of that name. Throws SystemError; DecodeError: it is damaged.
+    /// Returns nothing if there is no such state. Throws SystemError; DecodeError if it is damaged.
     std::optional<Bytes> read(std::string const& name) const;
-    /// Returns when it is on the disk: one part after the other. Any thread; one at a time for one name.
-    /// Throws SystemError, and the file is as it was.
+    /// Writes the parts one after the other and returns when they are on the disk. Thread-safe for
+    /// different names. Throws SystemError; the file is unchanged, unless only syncing the folder
+    /// failed.
     void write(std::string const& name, std::span<std::span<std::byte const> const> parts) const;
     void remove(std::string const& name) const;
-    /// Of all files, in order.
+    /// Returns the names of all states, sorted.
     std::vector<std::string> names() const;
 
     std::filesystem::path const& path() const { return path_; }

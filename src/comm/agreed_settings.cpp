@@ -14,14 +14,14 @@ namespace sinew::detail {
 
 namespace {
 
-/// FNV-1a. The same in every process, as std::hash need not be.
+/// FNV-1a. Unlike that of std::hash, the result is the same in every process.
 std::uint64_t hash_of_text(std::string const& text) {
     std::uint64_t hash = 0xcbf29ce484222325u;
     for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     return hash;
 }
 
-/// Rank 0's text, of a length that all know.
+/// Returns rank 0's text, whose length all ranks know. Collective.
 std::string text_of_rank_0(collectives::Channel& channel, std::string const& own,
                            std::size_t bytes) {
     collectives::LentBuffer<char> text(channel, bytes);
@@ -39,7 +39,7 @@ std::string seconds_text(std::chrono::nanoseconds time) {
     return text(std::chrono::duration<double>(time).count(), 's');
 }
 
-/// "SINEW_CHECK is 1 here and 0 on rank 0", for each setting that differs.
+/// Returns "SINEW_CHECK is 1 here and 0 on rank 0" for each setting that differs.
 std::string differences(CommonSettings const& own, CommonSettings const& agreed) {
     std::string all;
     auto const compare = [&](char const* name, auto const& mine, auto const& theirs) {

@@ -10,8 +10,8 @@
 
 namespace sinew::detail {
 
-/// The settings that must be equal on all ranks, in a fixed size. Plain bytes, to be sent to other
-/// ranks: launchers do not carry the environment to other hosts by themselves.
+/// The settings that must be equal on all ranks, in a fixed size. The ranks exchange its bytes,
+/// because launchers do not forward the environment to other hosts by default.
 struct SettingsDigest {
     std::int64_t timeout_ns = 0;
     std::int64_t late_timeout_ns = 0;
@@ -25,9 +25,9 @@ struct SettingsDigest {
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;
 };
 
-/// Makes rank 0's settings this rank's. Collective: all pass the digests of all ranks, by rank, so
-/// that rank 0 sends its text only if some rank has another. Where this rank's own settings differ,
-/// it warns, with both values, `self` being the rank in words; once in a process.
+/// Replaces this rank's settings by those of rank 0. Collective; all ranks pass the digests of all
+/// ranks, by rank, so that rank 0 sends its algorithms only if a rank has others. If the settings
+/// differ, logs a warning with both values, once per process; `self` names this rank in it.
 void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
                     CommonSettings& own, std::string const& self);
 

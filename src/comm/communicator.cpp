@@ -77,7 +77,7 @@ void Communicator::split_none() { state_->split(std::nullopt, 0); }
 Communicator Communicator::split_node() { return split(nodes().node); }
 Communicator Communicator::dup() { return split(0); }
 
-// Every collective is one line: what was called, then blocking (run) or not (start).
+// One line per form of a collective; the macro defines its blocking and its non-blocking function.
 // clang-format off
 #define SINEW_BOTH_WAYS(name, parameters, ...)                                   \
     void Communicator::name parameters { state_->run(Invocation(__VA_ARGS__)); }             \

@@ -30,7 +30,7 @@ std::string PointToPoint::text() const {
     return words;
 }
 
-/// Holds the communicator for one call; a second thread at the same time is the caller's mistake.
+/// Holds the communicator for one call. Throws UsageError if another thread is inside a call.
 struct CommunicatorState::Busy {
     Busy(CommunicatorState& state, Invocation const& call) : state_(state) {
         if (state_.busy_.exchange(true, std::memory_order_acquire))
@@ -58,7 +58,7 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
 CommunicatorState::~CommunicatorState() { engine_->remove(watch_); }
 
 std::optional<Refusal> CommunicatorState::fault_of(Invocation const& call) const {
-    // Not acted upon in the handler: fibers may be switched to, which have exceptions of their own.
+    // Returned out of the catch block, because fibers handling exceptions must not be switched.
     try {
         check_arguments(call, transport_->rank(), transport_->size(),
                         nodes_.host_of(transport_->rank()));
@@ -72,17 +72,16 @@ template <class TellOthers>
 void CommunicatorState::refuse(Refusal const& refusal, TellOthers const& tell_others) {
     if (transport_->size() == 1) throw UsageError(refusal.what());
     if (settings_.check) {
-        // In their place in the sequence, the others throw as well: all can go on.
+        // The other ranks throw in the same call of the sequence, so all ranks can continue.
         try {
             tell_others();
         } catch (Error const&) {
-            // The communicator has been lost meanwhile: the next call says so.
+            // The communicator was lost meanwhile: the next call throws the reason.
         }
         throw UsageError(refusal.what());
     }
     if (!refusal.only_here()) throw UsageError(refusal.what());
-    // The others have seen nothing wrong. Were this rank to go on, its next call would meet their
-    // present one.
+    // The other ranks know nothing of this. This rank's next call would match their current one.
     UsageError const error(
         text(refusal.what(), ". The other ranks may be in this call already, so that this ",
              "communicator is lost (with SINEW_CHECK=1 they would be told, and could go on)"));
@@ -95,7 +94,7 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
     throw_if_lost();
     auto const in_order = [&](Role role) {
         if (pending_.load(std::memory_order_acquire) == 0) return execute(call, nullptr, role);
-        // Non-blocking collectives started before come first.
+        // Non-blocking collectives that were started earlier run first.
         Request(submit(call, role)).wait();
     };
     std::optional<Refusal> found;
@@ -107,7 +106,7 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
 
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
-    // Nobody waits for the others to hear of it: they may not have come to this call yet.
+    // Does not wait until the other ranks know, which may not have reached this call yet.
     if (auto const refusal = fault_of(call)) refuse(*refusal, [&] { submit(call, Role::refuses); });
     engine_->check_room();
     return Request(submit(call, Role::performs));
@@ -125,8 +124,8 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
             state->execute(owned->call, &self, role);
         });
     engine_->submit(operation, this);
-    pending_.fetch_add(1, std::memory_order_relaxed);  // it may have ended already: then 0 again
-    engine_->drive();  // where no thread does it, the first messages leave now
+    pending_.fetch_add(1, std::memory_order_relaxed);  // if it has ended already, this gives 0
+    engine_->drive();  // without an engine thread this sends the first messages
     return operation;
 }
 
@@ -135,7 +134,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
     struct Left {
         CommunicatorState& state;
         ~Left() {
-            // After a failure some media go on reading what they were given.
+            // After a failure some media continue to read the buffers of cancelled sends.
             if (state.lost() && state.transport_->holds_cancelled_buffers())
                 state.scratch_.retain();
             else state.scratch_.release();
@@ -152,7 +151,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (role == Role::refuses) return;
         perform(channel, tuner_, scratch_, call, under_way);
     } catch (UsageError const&) {
-        // All ranks found the same before anything was sent: nothing is lost.
+        // All ranks throw this before the collective sends anything: the communicator stays usable.
         if (under_way) remember_loss(std::current_exception());
         throw;
     } catch (...) {
@@ -177,7 +176,7 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     gather.blocks = collectives::Blocks::equal(1, sizeof(Fingerprint));
     gather.scratch = &scratch_;
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
-    if (role == Role::refuses) return;  // the caller has its own error
+    if (role == Role::refuses) return;  // refuse() throws this rank's error
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r].refused == 0) continue;
         throw UsageError(text(watch_.self_text(), ": collective #", sequence, " takes no place: ",
@@ -196,7 +195,7 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
 }
 
 ProgressPolicy::Pace CommunicatorState::pace() const {
-    // Polling MPI from more ranks than cores takes the core from the rank that is waited for.
+    // With more ranks than cores, a polling rank takes the core from the rank that it waits for.
     return settings_.oversubscribed ? ProgressPolicy::Pace{.spins = 2, .yields = 4000}
                                     : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }

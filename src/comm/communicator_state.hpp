@@ -22,18 +22,18 @@
 
 namespace sinew::detail {
 
-/// Tags of a transport: two of our own, then the user's.
+/// The tags of a transport: two internal ones, then the user's.
 inline constexpr int collective_tag = 0;
 inline constexpr int watch_tag = 1;
 inline constexpr int first_user_tag = 2;
 
-/// What the communicators of one job share. Equal on all ranks: rank 0's hold, see adopt_settings.
+/// The settings that all communicators of a job share: those of rank 0 (see adopt_settings).
 struct CommonSettings {
     Deadlines deadlines;            ///< SINEW_TIMEOUT, SINEW_LATE_TIMEOUT
     bool check;                     ///< SINEW_CHECK
     bool calibrate = true;          ///< SINEW_CALIBRATE
     std::string forced_algorithms;  ///< SINEW_ALGORITHM
-    bool oversubscribed = false;    ///< more ranks on this node than cpus they may use
+    bool oversubscribed = false;    ///< more ranks on this node than CPUs that they may use
 
     static CommonSettings from_environment();
 };
@@ -53,8 +53,8 @@ struct PointToPoint {
 
 class MessageTickets;
 
-/// Behind a Communicator: runs invocations over a transport, one after the other, in the caller's
-/// thread or in a fiber of the engine, and remembers why it cannot go on once it cannot.
+/// Implements Communicator: runs invocations over a transport, one after the other, in the caller's
+/// thread or in a fiber of the engine. After a failure all further calls throw it again.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
@@ -68,24 +68,24 @@ public:
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return tuner_; }
 
-    /// `refusal`: the caller has found the call wrong already.
+    /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
     Received run(PointToPoint const& message);
     Request start(PointToPoint const& message);
 
-    /// Collective. Null for ranks that join no part (no color).
+    /// Collective. Returns null without a color: the rank joins no part.
     std::shared_ptr<CommunicatorState> split(std::optional<int> color, int key);
 
-    /// Whether a failure has ended this communicator.
+    /// Returns whether a failure has ended this communicator.
     bool lost() const { return lost_.load(std::memory_order_acquire); }
-    /// Ends it, here and for the peers.
+    /// Ends this communicator, and notifies the peers.
     void abandon(std::string const& reason) noexcept;
 
 private:
     struct Busy;
 
-    /// Whether this rank carries a call out, or has refused it and tells the others so.
+    /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
 
     std::optional<Refusal> fault_of(Invocation const& call) const;
@@ -93,7 +93,8 @@ private:
     void execute(Invocation const& call, Operation* operation, Role role);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                               std::uint64_t sequence, Role role);
-    /// Of a call that this rank will not make: sees to it that the ranks do not end one call apart.
+    /// Throws the error of a call that this rank refuses. With SINEW_CHECK `tell_others` makes the
+    /// other ranks throw, too; otherwise the communicator is lost if they may be in the call.
     template <class TellOthers>
     [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
     Received transfer(PointToPoint const& message);
@@ -102,7 +103,7 @@ private:
     ProgressPolicy::Pace pace() const;
     void throw_if_lost() const;
     void remember_loss(std::exception_ptr error) noexcept;
-    /// What a call asks for is meant to the letter: its time is over also for those who live.
+    /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
     Deadlines deadlines_of(CallOptions const& options) const {
         return options.timeout.count() > 0 ? Deadlines{options.timeout, options.timeout}
                                            : settings_.deadlines;

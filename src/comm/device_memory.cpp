@@ -13,19 +13,19 @@ namespace sinew::detail {
 
 namespace {
 
-/// cuPointerGetAttribute of the CUDA driver API, and what we ask it.
+/// cuPointerGetAttribute of the CUDA driver API, and the constants it is used with.
 using PointerAttribute = int (*)(void* result, int attribute, std::uint64_t pointer);
 constexpr int attribute_memory_type = 2;
 constexpr int attribute_is_managed = 8;
 constexpr unsigned device_type = 2;
 
-/// How many libraries this process has loaded so far.
+/// Returns how many libraries this process has loaded so far.
 std::uint64_t loads() noexcept {
     std::uint64_t count = 0;
     ::dl_iterate_phdr(
         [](::dl_phdr_info* info, std::size_t, void* result) {
             *static_cast<std::uint64_t*>(result) = info->dlpi_adds;
-            return 1;  // the first entry knows
+            return 1;  // every entry has the count
         },
         &count);
     return count;
@@ -35,8 +35,8 @@ PointerAttribute loaded_driver() noexcept {
     static std::atomic<PointerAttribute> known{nullptr};
     static std::atomic<std::uint64_t> looked_at{0};
     if (PointerAttribute const ask = known.load(std::memory_order_relaxed)) return ask;
-    // Not loaded yet is no answer for ever; but dlopen searches the disk (20 us), so that it is asked
-    // again only when something has been loaded since.
+    // The driver may be loaded later. dlopen searches the disk (20 us), so it is called again only
+    // after another library was loaded.
     std::uint64_t const now = loads();
     if (looked_at.exchange(now, std::memory_order_relaxed) == now) return nullptr;
     void* const library = ::dlopen("libcuda.so.1", RTLD_LAZY | RTLD_NOLOAD);
@@ -51,15 +51,15 @@ bool driver_says_device(void const* pointer) noexcept {
     if (ask == nullptr) return false;
     unsigned type = 0, managed = 0;
     auto const address = reinterpret_cast<std::uintptr_t>(pointer);
-    // Plain host memory is unknown to the driver: it answers with an error.
+    // The driver returns an error for plain host memory.
     if (ask(&type, attribute_memory_type, address) != 0 || type != device_type) return false;
     return ask(&managed, attribute_is_managed, address) != 0 || managed == 0;
 }
 
-/// From here on the answer costs little beside the message.
+/// From this size on, a query costs little compared to the message.
 constexpr std::size_t long_bytes = std::size_t{16} << 10;
 constexpr unsigned page_bits = 12;
-/// A call has two buffers, and a loop perhaps some calls.
+/// Enough for a loop with several calls of two buffers each.
 constexpr std::size_t pages_remembered = 16;
 thread_local std::array<std::uintptr_t, pages_remembered> host_pages{};
 

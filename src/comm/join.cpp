@@ -35,14 +35,14 @@ void share(Channel& channel, std::vector<Plain>& by_rank) {
     lent->swap(by_rank);
 }
 
-/// What each rank tells the others first.
+/// The first message that each rank sends to the others.
 struct Introduction {
     NodeIdentity node;
     Processors processors;
     SettingsDigest settings;
 };
 
-/// One member of each introduction, by rank.
+/// Returns one member of each introduction, by rank.
 template <class Member>
 std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
                               Member Introduction::*member) {
@@ -51,7 +51,7 @@ std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
     return all;
 }
 
-/// Names the conditions that a model was fitted under.
+/// Returns a key that names the conditions under which a model was fitted.
 std::string model_key(NodeLayout const& nodes, Transport const& transport, bool oversubscribed) {
     std::string host = nodes.hosts.front();
     std::replace_if(
@@ -65,7 +65,7 @@ std::string model_key(NodeLayout const& nodes, Transport const& transport, bool 
 Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport,
                  bool oversubscribed) {
     std::string const key = model_key(nodes, transport, oversubscribed);
-    // Rank 0's cache decides for all: the ranks must choose alike.
+    // All ranks use rank 0's cache, because they must make the same choices.
     struct Found {
         bool known = false;
         Model model;
@@ -111,7 +111,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         nodes = layout();
         adopt_settings(channel, each_ones(ranks, &Introduction::settings), settings,
                        text("rank ", self, " of ", size, " on ", nodes.host_of(self)));
-        // Every rank of every node must name the same model.
+        // The ranks of all nodes must use the same model.
         auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });

@@ -10,9 +10,9 @@
 
 namespace sinew::detail {
 
-/// Makes the first communicator over a transport: the ranks tell each other which node they are on,
-/// which processors they may use and their settings (rank 0's hold for all), then fetch the machine's
-/// model from the cache or measure it. Collective; a few ms.
+/// Makes the first communicator over a transport. The ranks exchange their node, the processors
+/// that they may use and their settings (those of rank 0 are used), then load the machine's model
+/// from the cache or measure it. Collective; takes a few ms.
 std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
                                         std::shared_ptr<Engine> engine, NodeIdentity const& node,
                                         CommonSettings settings);

@@ -8,7 +8,7 @@
 
 namespace sinew::detail {
 
-/// Tickets of a message under way; given up when the wait for them fails.
+/// The tickets of a message in progress. The destructor cancels those that are not done.
 class MessageTickets {
 public:
     explicit MessageTickets(Transport& transport) : transport_(transport) {}
@@ -28,12 +28,12 @@ public:
                 message.to, tag,
                 {static_cast<std::byte const*>(message.out->data), message.out->bytes()});
     }
-    /// Whether it is a receive and no more. A send cannot be taken back: not over every medium, and
-    /// the receiver may know of it.
+    /// Returns whether this is only a receive. A send cannot be withdrawn over every medium, and
+    /// the receiver may have noticed it.
     bool can_be_withdrawn() const { return receiving && !sending; }
-    /// True when the receive had met no message, and is forgotten.
+    /// Withdraws an unmatched receive and returns true; returns false if that is not possible.
     bool withdraw() { return can_be_withdrawn() && transport_.withdraw(receiving); }
-    /// True when both are done.
+    /// Returns true if both are done.
     bool test() {
         bool const came = !receiving || transport_.test(receiving, &received);
         bool const went = !sending || transport_.test(sending);
@@ -115,7 +115,7 @@ void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& messa
             waiting.idle(round, tickets.receiving ? message.from : message.to, 0, 0);
         }
     } catch (Timeout const&) {
-        // A receive that nobody sends to and nobody waits for: taken back whole, it does no harm.
+        // A receive without a message whose request was dropped: withdrawing it loses nothing.
         if (!self.disowned() || !tickets.withdraw()) remember_loss(std::current_exception());
         throw;
     } catch (...) {
@@ -129,7 +129,7 @@ Request CommunicatorState::start(PointToPoint const& message) {
     throw_if_lost();
     check_message(message);
     engine_->check_room();
-    // Started here, not in the fiber: the order of messages is the order of the calls.
+    // Started here, not in the fiber, so that messages have the order of the calls.
     auto tickets = std::make_shared<MessageTickets>(*transport_);
     tickets->start(message);
     auto operation = std::make_shared<Operation>(

@@ -16,7 +16,7 @@ std::optional<collectives::Model> load_model(std::string const& key) noexcept tr
 void save_model(std::string const& key, collectives::Model const& model) noexcept try {
     cache_line("model-" + key, model.to_text());
 } catch (...) {
-    // No cache then.
+    // The model is not cached then.
 }
 
 }  // namespace sinew::detail

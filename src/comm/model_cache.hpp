@@ -8,8 +8,8 @@
 
 namespace sinew::detail {
 
-/// Fitted models of this machine, one small text file each under $XDG_CACHE_HOME/sinew (by default
-/// ~/.cache/sinew). A cache: whatever goes wrong, the model is measured again.
+/// Load and save fitted models of this machine, one text file each under $XDG_CACHE_HOME/sinew (by
+/// default ~/.cache/sinew). Failures are ignored: the model is then measured again.
 std::optional<collectives::Model> load_model(std::string const& key) noexcept;
 void save_model(std::string const& key, collectives::Model const& model) noexcept;
 

@@ -23,9 +23,9 @@ struct TypePair {
     TypeKind ours;
 };
 
-/// The first entry of a kind is what it becomes in MPI; the others only come from there.
+/// The first entry of a kind is its MPI type; the others are only converted from MPI.
 std::vector<TypePair> const& type_table() {
-    // MPI handles are not constants in every library: the table is made at first use.
+    // MPI handles are not constants in every library, so the table is made at its first use.
     static std::vector<TypePair> const table{
         {MPI_FLOAT, TypeKind::f32},
         {MPI_DOUBLE, TypeKind::f64},
@@ -83,7 +83,7 @@ std::string name_of(MPI_Datatype type) {
     return length > 0 ? name : "an MPI type without a name";
 }
 
-/// From one element to the next: more than the type's size where it has gaps.
+/// Returns the bytes from one array element to the next, including gaps in the type.
 std::uint32_t bytes_in_array(MPI_Datatype type) {
     MPI_Aint low = 0, extent = 0, true_low = 0, true_extent = 0;
     PMPI_Type_get_extent(type, &low, &extent);
@@ -94,7 +94,7 @@ std::uint32_t bytes_in_array(MPI_Datatype type) {
     return static_cast<std::uint32_t>(extent);
 }
 
-/// An operation of the application's, applied by MPI itself.
+/// A user-defined MPI operation, applied by MPI_Reduce_local.
 struct MpiOperation final : ReduceOp::UserFunction {
     MpiOperation(MPI_Op op_, MPI_Datatype type_, std::size_t size_)
         : op(op_), type(type_), size(size_) {}
@@ -151,7 +151,7 @@ Communicator communicator(MPI_Comm comm) {
 
 MPI_Comm to_mpi(Communicator const& comm) {
     if (auto* const transport = dynamic_cast<MpiTransport*>(&comm.transport())) {
-        // The call that makes it has no deadline: all must be here when it begins.
+        // native() has no deadline, so all ranks must have arrived before it begins.
         if (!transport->has_native()) comm.state().run({.collective = Collective::barrier});
         return transport->native();
     }
@@ -177,7 +177,7 @@ MPI_Datatype to_mpi(DataType type) {
 ReduceOp reduce_op(MPI_Op op, MPI_Datatype type) {
     for (OpPair const& pair : op_table())
         if (pair.mpi == op) return ReduceOp(pair.ours);
-    // Asked before MPI is: it would end the program.
+    // Checked here, because MPI would end the program.
     if (op == MPI_OP_NULL) throw UsageError("the MPI operation is MPI_OP_NULL");
     if (type == MPI_DATATYPE_NULL) throw UsageError("the MPI type is MPI_DATATYPE_NULL");
     int commutes = 0;

@@ -7,7 +7,7 @@ namespace sinew::detail {
 
 namespace {
 
-/// Numbers nodes in the order in which their first rank comes.
+/// Numbers the nodes in the order of their first ranks.
 template <class Key, class KeyOf, class HostOf>
 NodeLayout number_nodes(int ranks, int self, KeyOf key_of, HostOf host_of) {
     NodeLayout layout;

@@ -9,10 +9,10 @@
 
 namespace sinew::detail {
 
-/// From the identities of all ranks, as rank `self` sees it.
+/// Returns the layout from the identities of all ranks, as seen by rank `self`.
 NodeLayout make_node_layout(std::span<NodeIdentity const> by_rank, int self);
 
-/// The layout of `members` (ranks of `whole`, in the new order), as the new rank `self` sees it.
+/// Returns the layout of `members` (ranks of `whole`, in their new order), seen by new rank `self`.
 NodeLayout restrict_node_layout(NodeLayout const& whole, std::span<int const> members, int self);
 
 }  // namespace sinew::detail

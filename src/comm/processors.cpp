@@ -11,7 +11,7 @@ namespace sinew::detail {
 Processors Processors::mine(std::string const& root) {
     Processors own;
     CPU_ZERO(&own.allowed);
-    // Fails beyond 1024 processors: then nobody is crowded.
+    // Fails with more than 1024 processors; the empty set is then ignored.
     ::sched_getaffinity(0, sizeof(own.allowed), &own.allowed);
     if (auto const quota = cpu_quota(root)) {
         own.quota = quota->processors;
@@ -26,7 +26,7 @@ std::vector<char> crowded_nodes(std::span<Processors const> by_rank, NodeLayout 
         cpu_set_t together;
         CPU_ZERO(&together);
         int ranks = 0;
-        std::map<std::uint64_t, int> sharers;  // by the cgroup that sets their quota
+        std::map<std::uint64_t, int> sharers;  // ranks by quota group
         bool beyond_quota = false;
         for (std::size_t r = 0; r < by_rank.size(); ++r) {
             if (nodes.node_of[r] != node) continue;

@@ -21,8 +21,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     choices[static_cast<std::size_t>(self)] = {color.value_or(-1), key, transport_->free_lane()};
     try {
         Buffer const all(choices.data(), size, DataType::opaque(sizeof(Choice)));
-        // Everyone has arrived when this ends, and knows all that the part needs: that comes about
-        // without another message, so that a rank which dies now keeps nobody waiting.
+        // After this all ranks have arrived and know everything that the parts need. As a rule no
+        // further message follows, so a rank that dies then does not block the others.
         Invocation const exchange{
             .collective = Collective::allgather, .in = all, .out = all, .in_place = true};
         if (color && *color < 0) {

@@ -16,7 +16,7 @@ namespace sinew {
 
 namespace {
 
-/// The first exception of any rank.
+/// Keeps the first exception of any rank. keep() is thread-safe.
 class FirstFailure {
 public:
     void keep(std::exception_ptr error) {

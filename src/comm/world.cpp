@@ -34,7 +34,7 @@ World::~World() {
     using namespace std::chrono_literals;
     detail::CommunicatorState& last = state_->communicator.state();
     if (size() > 1 && std::uncaught_exceptions() > state_->exceptions)
-        last.abandon(text(rank(), " of ", size(), " left the world by an exception"));
+        last.abandon(text("rank ", rank(), " of ", size(), " left the world by an exception"));
     if (!last.lost()) {
         try {
             state_->communicator.barrier();
@@ -43,10 +43,10 @@ World::~World() {
         }
     }
     bool const together = !last.lost();
-    // A launcher ends the whole job when one rank leaves early. Let the others say what they saw.
+    // A launcher ends the whole job when one rank leaves early: give the others time to report.
     if (!together) std::this_thread::sleep_for(1s);
     auto const leave = state_->bootstrap.leave;
-    state_.reset();  // communicators split from it must be gone: MPI ends next
+    state_.reset();  // communicators split from it must be destroyed: MPI is finalized next
     if (together) leave();
 }
 

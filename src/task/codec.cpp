@@ -12,7 +12,7 @@ void Writer::grow(std::size_t wanted) {
     if (wanted > static_cast<std::size_t>(-1) / 4 - size_) throw std::bad_alloc();
     constexpr std::size_t smallest = 256;
     std::size_t const capacity = std::max({smallest, 2 * capacity_, size_ + wanted});
-    // The system's own way to grow: it moves pages, not bytes, where there are many.
+    // realloc can move the pages of a large block instead of copying its bytes.
     auto* const bytes = static_cast<std::byte*>(std::realloc(bytes_.get(), capacity));
     if (bytes == nullptr) throw std::bad_alloc();
     static_cast<void>(bytes_.release());

@@ -19,7 +19,7 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
 }  // namespace
 
 std::string demangle(char const* mangled) {
-    if (*mangled == '*') ++mangled;  // its address decides whether types are equal: not for people
+    if (*mangled == '*') ++mangled;  // a marker: types are compared by the name's address
     int failed = 0;
     std::unique_ptr<char, decltype(&std::free)> const whole(
         abi::__cxa_demangle(mangled, nullptr, nullptr, &failed), std::free);

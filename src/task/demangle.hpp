@@ -5,10 +5,10 @@
 
 namespace sinew::detail {
 
-/// "sinew::DecodeError" of std::type_info::name(), as people know it: without the standard library's
-/// inline namespaces.
+/// Converts std::type_info::name() into a readable name such as "sinew::DecodeError", without the
+/// standard library's inline namespaces.
 std::string demangle(char const* mangled);
-/// The same of an exception's type: without the wrapping of std::throw_with_nested.
+/// Does the same for an exception's type and removes the wrapper of std::throw_with_nested.
 std::string exception_name(char const* mangled);
 
 }  // namespace sinew::detail

@@ -30,7 +30,7 @@ void note_code(ErrorRecord& record, std::exception const& error) {
     }
 }
 
-/// The innermost matters most, but a chain that somebody builds in a loop shall not fill a message.
+/// Limits the causes in a record, because a chain built in a loop must not fill a message.
 constexpr std::size_t most_causes = 32;
 
 void note_causes(ErrorRecord& record, std::exception const& error) {
@@ -64,7 +64,7 @@ ErrorRecord detail::describe(std::exception_ptr const& error) {
     ErrorRecord record;
     try {
         error ? std::rethrow_exception(error) : throw;
-    } catch (RemoteException const& remote) {  // of a task's own tasks: it stays what it was
+    } catch (RemoteException const& remote) {  // from a task's own task: keep the original
         auto const& original = remote.record();
         record.type = original.type;
         record.what = original.what;

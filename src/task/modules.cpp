@@ -14,7 +14,7 @@ namespace sinew::detail {
 
 namespace {
 
-/// Of a segment of notes; empty: none of them is the build-id.
+/// Returns the build-id, in hex, from a segment of ELF notes; empty if there is none.
 std::string build_id_among(char const* notes, std::size_t size, std::size_t alignment) {
     auto const aligned = [alignment](std::size_t n) {
         return (n + alignment - 1) / alignment * alignment;
@@ -66,7 +66,7 @@ bool Module::holds_code(std::uintptr_t address) const { return any_holds(code, a
 std::vector<Module> loaded_modules() {
     std::vector<Module> modules;
     ::dl_iterate_phdr(add_module, &modules);
-    if (!modules.empty()) modules.front().path = "/proc/self/exe";  // it has no name there
+    if (!modules.empty()) modules.front().path = "/proc/self/exe";  // it is unnamed there
     return modules;
 }
 

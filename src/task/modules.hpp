@@ -13,15 +13,15 @@ struct Module {
     std::string path;
     std::uintptr_t base = 0;
     std::vector<std::pair<std::uintptr_t, std::uintptr_t>> segments;  ///< first byte, past the last
-    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code;  ///< those that can be executed
-    std::string build_id;                                         ///< in hex; empty: linked without
-    bool tasks = false;                                           ///< holds some
+    std::vector<std::pair<std::uintptr_t, std::uintptr_t>> code;      ///< the executable segments
+    std::string build_id;                                             ///< in hex; empty: none
+    bool tasks = false;                                               ///< whether it holds tasks
 
     bool holds(std::uintptr_t address) const;
     bool holds_code(std::uintptr_t address) const;
 };
 
-/// The executable first, then the libraries in the order they were loaded in.
+/// Returns the executable first, then the libraries in load order.
 std::vector<Module> loaded_modules();
 
 }  // namespace sinew::detail

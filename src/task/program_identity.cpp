@@ -58,7 +58,7 @@ std::string table_digest(TaskTable const& table) {
 }  // namespace
 
 ProgramIdentity const& program_identity() {
-    // Never destroyed: a pool in static storage starts workers until the process is gone.
+    // Never destroyed: a pool in static storage may start workers until the process has ended.
     static auto const& identity = *[] {
         TaskTable const table = task_table();
         auto const here = reinterpret_cast<std::uintptr_t>(&table_digest);

@@ -9,8 +9,8 @@
 
 namespace sinew::detail {
 
-/// The tasks that have registered until now, ordered by id, and the modules they are in. Modules
-/// are numbered in load order, without those that hold no tasks: LD_PRELOAD shifts nothing.
+/// The tasks registered so far, ordered by id, and their modules. Modules are numbered in load
+/// order, skipping those without tasks; a library of LD_PRELOAD does not change the numbers.
 struct TaskTable {
     using Row = std::pair<std::uint64_t, TaskEntry const*>;
     TaskTable() = default;

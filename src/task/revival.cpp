@@ -25,7 +25,7 @@ namespace {
 
 using Make = std::exception_ptr (*)(ErrorRecord);
 
-/// Exceptions that choose their words themselves: what() is the original's all the same.
+/// A remote exception whose base class composes its own message: what() returns the original's.
 template <class E>
 class RemoteInWords : public E, public RemoteException {
 public:
@@ -45,7 +45,7 @@ std::exception_ptr from_nothing(ErrorRecord record) {
     return std::make_exception_ptr(RemoteInWords<E>(std::move(record)));
 }
 
-/// sinew's own with a number.
+/// Makes an exception class of sinew's that carries an error number.
 template <class E>
 std::exception_ptr from_number(ErrorRecord record) {
     std::string const what = record.what;
@@ -53,7 +53,7 @@ std::exception_ptr from_number(ErrorRecord record) {
     return std::make_exception_ptr(RemoteInWords<E>(std::move(record), what, code));
 }
 
-/// A category that this program has not by itself: its name, and codes without words.
+/// An error category that this program does not define: it has a name, and codes without messages.
 class ForeignCategory : public std::error_category {
 public:
     explicit ForeignCategory(std::string name) : name_(std::move(name)) {}
@@ -68,8 +68,8 @@ std::error_code code_of(ErrorRecord const& record) {
     for (auto const* known : {&std::generic_category(), &std::system_category(),
                               &std::iostream_category(), &std::future_category()})
         if (record.category == known->name()) return {record.code, *known};
-    // Kept for ever, as codes refer to them: a program has few, all written in its sources. What
-    // comes from one that has gone wild must not fill the memory.
+    // Categories are never freed, as codes refer to them. A program has few, all in its sources;
+    // the limits keep a faulty peer from filling the memory.
     constexpr std::size_t most = 256, longest = 256;
     static std::mutex guard;
     static auto& foreign = *new std::map<std::string, ForeignCategory>;
@@ -122,7 +122,7 @@ struct Revivals {
 };
 
 Revivals& revivals() {
-    static auto& all = *new Revivals;  // outlives whoever waits at exit
+    static auto& all = *new Revivals;  // never destroyed: may be used during exit
     return all;
 }
 
@@ -138,7 +138,7 @@ std::exception_ptr revive(ErrorRecord record) {
     if (make == nullptr) return std::make_exception_ptr(TaskError(std::move(record)));
     try {
         return make(record);
-    } catch (...) {  // its constructor, or what it was made of: told without its type
+    } catch (...) {  // the exception could not be constructed: report it without its type
         return std::make_exception_ptr(TaskError(std::move(record)));
     }
 }

@@ -17,28 +17,29 @@ namespace sinew::detail {
 
 namespace {
 
-// In the numbers that functions and tasks have between processes: a module's index stands above it.
+// In the ids of functions and tasks the offset within the module takes this many low bits; the
+// module's index is above them.
 constexpr int offset_bits = 48;
 
-// Entries arrive before main(), in any order and before other objects here are made; later from
-// libraries that are loaded, in any thread.
+// Entries register before main(), in any order and even before other objects of this file are
+// constructed; later also from libraries being loaded, in any thread.
 constinit std::atomic<TaskEntry const*> newest{nullptr};
 constinit std::mutex table_guard;
 
-/// All entries, ordered by their ids; made again when a library has brought more.
+/// Returns all entries, rebuilt if a library has registered more. Requires: table_guard held.
 TaskTable const& table_of_now() {
-    static TaskTable& table = *new TaskTable;  // outlives whoever asks at exit
+    static TaskTable& table = *new TaskTable;  // never destroyed: may be used during exit
     TaskEntry const* const first = newest.load(std::memory_order_acquire);
     if (table.newest != first) table = TaskTable(first);
     return table;
 }
 
-/// Between `front` and the last '>'.
+/// Returns the part of `name` between `front` and the closing '>'.
 std::string_view within(std::string_view name, std::string_view front) {
     return name.substr(front.size(), name.size() - front.size() - 1);
 }
 
-/// Where the second argument of a list of template arguments begins.
+/// Returns the index of the second template argument, or the size if there is only one.
 std::size_t after_first(std::string_view arguments) {
     int depth = 0;
     for (std::size_t i = 0; i < arguments.size(); ++i) {
@@ -140,13 +141,13 @@ void refuse_arguments() {
 }
 
 std::string task_name(TaskEntry const& entry) {
-    // "sinew::Task<&(simulate(Config, int))>", "sinew::detail::Method<Counter, &Counter::add>": the
-    // function is all of it that people know.
+    // "sinew::Task<&(simulate(Config, int))>" or "sinew::detail::Method<Counter, &Counter::add>":
+    // users know only the function.
     std::string name = demangle(entry.name);
     std::string_view function = name;
     constexpr std::string_view task = "sinew::Task<", method = "sinew::detail::Method<",
                                plain = "sinew::detail::PlainFunction<";
-    // Of one that was passed by its name only the type is known: "int (*)(double)".
+    // For a function passed as a pointer only the type is known: "int (*)(double)".
     if (function.starts_with(plain)) return "a function " + std::string(within(function, plain));
     if (function.starts_with(task)) {
         function = within(function, task);

@@ -7,7 +7,7 @@ namespace sinew {
 
 std::optional<std::string_view> mpi_launcher_variable() {
     // Open MPI's mpirun; Hydra (MPICH, Intel MPI) and Slurm's PMI-1 and PMI-2; any PMIx server.
-    // SLURM_PROCID alone does not count: srun sets it for programs that are no MPI jobs, too.
+    // SLURM_PROCID alone does not count: srun also sets it for programs that do not use MPI.
     for (char const* variable : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_FD", "PMIX_RANK"})
         if (env(variable)) return variable;
     return std::nullopt;

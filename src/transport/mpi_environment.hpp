@@ -6,12 +6,12 @@
 
 namespace sinew {
 
-/// The environment variable by which an MPI launcher (mpirun, mpiexec, srun --mpi) says that it
-/// started this process; nothing when none did. Needs no MPI.
+/// Returns the environment variable which shows that an MPI launcher (mpirun, mpiexec, srun --mpi)
+/// started this process, or nothing. Does not need MPI.
 std::optional<std::string_view> mpi_launcher_variable();
 
-/// Whether somebody is there for MPI to talk to: a PMIx server, or one of PMI-1. (sinew run says its
-/// rank and size by Open MPI's variables too, also to programs that have no MPI.)
+/// Returns whether there is a server for MPI, of PMIx or PMI-1. (sinew run sets Open MPI's
+/// variables for rank and size, too, even for programs without MPI.)
 bool mpi_is_served();
 
 inline bool launched_by_mpi() { return mpi_launcher_variable().has_value(); }

@@ -27,7 +27,7 @@ bool finalized() {
     return flag != 0;
 }
 
-/// The version number that follows `marker`, after an optional v, colon and blanks.
+/// Returns the version number that follows `marker`, after an optional v, colon and blanks.
 std::string_view number_after(std::string_view text, std::string_view marker) {
     auto const at = text.find(marker);
     if (at == std::string_view::npos) return {};
@@ -54,7 +54,7 @@ MpiLibrary::MpiLibrary(int argc, char** argv) {
                                 "). Was the program started by the launcher of this MPI?"),
                            code);
     ours_ = true;
-    // MPICH 4.0 reports failed transfers to the handler of the world, not of their communicator.
+    // MPICH 4.0 calls the error handler of MPI_COMM_WORLD, not of a transfer's communicator.
     PMPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     PMPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 }
@@ -77,7 +77,7 @@ std::string MpiLibrary::version_in(std::string_view library_version) {
     struct Known {
         std::string_view name, marker;
     };
-    // Libraries built from MPICH call themselves so further down: the more special come first.
+    // Libraries derived from MPICH name it further down, so the more specific markers come first.
     for (auto const& [name, marker] :
          {Known{"Open MPI", "Open MPI"}, Known{"MVAPICH", "MVAPICH Version"},
           Known{"MVAPICH2", "MVAPICH2 Version"}, Known{"Intel MPI", "MPI Library"},

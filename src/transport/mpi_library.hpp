@@ -6,28 +6,28 @@
 
 namespace sinew {
 
-/// MPI as a whole, as this process finds it: initialised already by the application, which then
-/// keeps it and finalises it, or by us, at MPI_THREAD_MULTIPLE. Make and leave it in one thread.
+/// Initializes MPI, at MPI_THREAD_MULTIPLE, unless the application has done so; it must then
+/// finalize it, too. Construct it and call leave() in the same thread.
 ///
-/// The destructor does nothing: MPI_Finalize waits for the other ranks, so it is called by leave(),
-/// and not at all by a rank that has lost them.
+/// The destructor does nothing: MPI_Finalize waits for the other ranks, so only leave() calls it,
+/// and a rank that has lost the others does not call it.
 class MpiLibrary {
 public:
-    /// Initialises MPI if nobody did; MPI may see the arguments but not change them. Collective
-    /// over the job when it initialises. Throws Unavailable when MPI is finalised already.
+    /// Initializes MPI if needed; that is collective over the job. MPI cannot change the arguments.
+    /// Throws Unavailable if MPI was finalized, BackendError if MPI_Init_thread fails.
     explicit MpiLibrary(int argc = 0, char** argv = nullptr);
     MpiLibrary(MpiLibrary const&) = delete;
     MpiLibrary& operator=(MpiLibrary const&) = delete;
 
-    /// Finalises MPI if we initialised it and nobody finalised it since. Collective; waits for the
-    /// others without a limit.
+    /// Finalizes MPI if this object initialized it and it is not finalized yet. Collective; waits
+    /// for the others without a deadline.
     void leave();
 
-    /// Whether MPI may be called: initialised, and not finalised.
+    /// Returns whether MPI is initialized and not finalized.
     static bool usable();
-    /// "Open MPI 4.1.4", "MPICH 4.0.2"; callable at any time.
+    /// Returns "Open MPI 4.1.4" or "MPICH 4.0.2". Can be called at any time.
     static std::string version();
-    /// The part of it that a user wants, of the text that MPI_Get_library_version gives.
+    /// Extracts the same from the text of MPI_Get_library_version.
     static std::string version_in(std::string_view library_version);
 
 private:

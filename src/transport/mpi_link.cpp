@@ -22,15 +22,16 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// Tags of a lane: more than the 32767 that every transport has.
+/// Tags per lane: more than the 32767 that every transport must have.
 constexpr int lane_tags = 1 << 16;
 constexpr auto look_interval = 5ms;
 constexpr auto nap = 50us;
-/// What a rank had sent before it died may still come.
+/// Messages that a rank sent before it died may still arrive for this long.
 constexpr auto grace_of_the_dead = 200ms;
 constexpr int eager_polls = 2000;
 
-/// What MPI writes to while the ranks come together. It outlives a failure: MPI keeps the addresses.
+/// The memory that MPI writes to while a communicator is made. It is kept until exit after a
+/// failure, because MPI keeps the addresses.
 struct Meeting {
     ProcessIdentity mine;
     std::vector<ProcessIdentity> all;
@@ -58,7 +59,7 @@ struct Joining {
         PMPI_Error_string(code, words.data(), &length);
         throw BackendError(text(subject(), ": ", operation, " failed (", words.data(), ")."), code);
     }
-    /// Polls until the request of the meeting is done, which it may be soon after a rank has died.
+    /// Polls until the request is done. Throws PeerLost if a rank dies, Timeout at the deadline.
     void complete(std::shared_ptr<Meeting> const& meeting, ProcessWatch const* watch) const {
         auto next_look = start;
         std::optional<std::chrono::steady_clock::time_point> given_up;
@@ -87,7 +88,7 @@ struct Joining {
 
 }  // namespace
 
-// By the forms that do not block, so that a rank which dies, or never comes, ends the wait.
+// Uses non-blocking collectives, so that the wait ends if a rank dies or never comes.
 MpiLink::MpiLink(MPI_Comm comm, std::chrono::nanoseconds timeout) {
     PMPI_Comm_rank(comm, &rank_);
     PMPI_Comm_size(comm, &size_);
@@ -124,13 +125,13 @@ void MpiLink::learn() {
     int* upper_bound = nullptr;
     int found = 0;
     PMPI_Comm_get_attr(comm_, MPI_TAG_UB, &upper_bound, &found);
-    tag_limit_ = found != 0 ? *upper_bound : 32767;  // what the standard promises
+    tag_limit_ = found != 0 ? *upper_bound : 32767;  // the standard's minimum
 }
 
 MpiLink::~MpiLink() {
     int finalized = 0;
     PMPI_Finalized(&finalized);
-    // Both Open MPI and MPICH free without a word to the others.
+    // Neither Open MPI nor MPICH communicates to free a communicator.
     if (finalized == 0 && !abandoned) PMPI_Comm_free(&comm_);
 }
 
@@ -158,7 +159,7 @@ std::shared_ptr<MpiLink> MpiLink::create_group(std::span<int const> members) con
 }
 
 std::optional<MpiLink::Tags> MpiLink::tags_of(std::uint64_t lane) const {
-    // Too few for two lanes: the first has all.
+    // With too few tags for two lanes, lane 0 has all of them.
     int const upper = tag_limit_ / lane_tags < 2 ? tag_limit_ : tag_limit_ / 2;
     if (lane == 0) return Tags{0, upper + 1};
     auto const lanes = static_cast<std::uint64_t>((tag_limit_ - upper) / lane_tags);

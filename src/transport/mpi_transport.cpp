@@ -20,10 +20,10 @@ namespace sinew {
 
 namespace {
 
-// A ticket is the request's bits with a mark for receives in the lowest: Open MPI's requests are
-// aligned pointers, MPICH's are ints. Neither is ever 0.
+// A ticket holds the request's bits, with a mark for receives in the lowest bit: Open MPI's
+// requests are aligned pointers, MPICH's are ints (shifted). Neither is ever 0.
 constexpr std::uint64_t receive_mark = 1;
-/// Calls that make progress before a cancelled receive counts as one whose message is arriving.
+/// Polls after which a cancelled receive is taken for one whose message is arriving.
 constexpr int withdrawal_polls = 1000;
 
 template <class Request>
@@ -43,7 +43,7 @@ Request request_of(Transport::Ticket ticket) {
 
 bool is_receive(Transport::Ticket ticket) { return (ticket.handle & receive_mark) != 0; }
 
-/// One item that stands for more bytes than an int counts.
+/// An MPI type of which one item has more bytes than an int can count.
 class LongBytes {
 public:
     explicit LongBytes(std::size_t bytes) {
@@ -63,7 +63,7 @@ public:
     }
     LongBytes(LongBytes const&) = delete;
     LongBytes& operator=(LongBytes const&) = delete;
-    ~LongBytes() { PMPI_Type_free(&type_); }  // transfers under way keep it alive
+    ~LongBytes() { PMPI_Type_free(&type_); }  // transfers in progress keep it alive
     MPI_Datatype type() const { return type_; }
 
 private:
@@ -75,7 +75,7 @@ std::string error_text(int code) {
     int length = 0;
     if (PMPI_Error_string(code, buffer.data(), &length) != MPI_SUCCESS) return "unknown error";
     std::string result(buffer.data(), static_cast<std::size_t>(length));
-    std::ranges::replace(result, '\n', ' ');  // MPICH tells a stack
+    std::ranges::replace(result, '\n', ' ');  // MPICH returns an error stack
     return result;
 }
 
@@ -173,7 +173,7 @@ bool MpiTransport::test(Ticket& ticket, Received* received) {
     MPI_Status status{};
     int done = 0;
     bool const receive = is_receive(ticket);
-    // The status of a receive is wanted in any case: errors are told with it.
+    // fail_transfer() needs the status of a receive even if the caller does not.
     int const code = PMPI_Test(&request, &done, receive ? &status : MPI_STATUS_IGNORE);
     if (code != MPI_SUCCESS) [[unlikely]] {
         ticket = {};
@@ -196,8 +196,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
     link_->abandoned = true;
     if (receive) {
         PMPI_Cancel(&request);
-        // Completes at once, unless its message is coming in right now: then it takes as long as
-        // the sender does, who may be dead.
+        // Completes at once unless its message is just arriving from a sender that may be dead.
         auto const give_up = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
         do {
             PMPI_Test(&request, &done, MPI_STATUS_IGNORE);
@@ -209,7 +208,7 @@ void MpiTransport::cancel(Ticket& ticket) noexcept {
     PMPI_Request_free(&request);
 }
 
-// MPI cancels a receive or lets it complete. What has met its message goes on as if not asked.
+// MPI either cancels a receive or lets it complete. A receive that is matched continues unchanged.
 bool MpiTransport::withdraw(Ticket& ticket) noexcept {
     if (!ticket || !is_receive(ticket)) return false;
     MPI_Request request = request_of(ticket);
@@ -217,7 +216,7 @@ bool MpiTransport::withdraw(Ticket& ticket) noexcept {
     MPI_Status status{};
     PMPI_Request_get_status(request, &done, &status);
     if (done != 0 || PMPI_Cancel(&request) != MPI_SUCCESS) return false;
-    // A cancelled one is complete at once in Open MPI, after some progress elsewhere.
+    // In Open MPI a cancelled receive is complete at once; other libraries must make some progress.
     for (int polls = 0; polls < withdrawal_polls && done == 0; ++polls)
         PMPI_Request_get_status(request, &done, &status);
     int cancelled = 0;

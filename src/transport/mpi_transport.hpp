@@ -17,31 +17,32 @@ namespace detail {
 class MpiLink;
 }
 
-/// Transport over MPI point-to-point messages, on a communicator of its own. Calls PMPI names only.
-/// Never blocks in MPI: what its constructor does together with the others is polled, with a deadline.
+/// Transport over MPI point-to-point messages on a private communicator. Calls only PMPI names. The
+/// collective steps of the constructor are polled, with a deadline, instead of blocking in MPI.
 ///
-/// The transports that `split` makes share that communicator: each has a lane of its tags, and no MPI
-/// call is needed to make one. Lanes are never used again, so that a message which nobody received
-/// cannot turn up elsewhere; when all are used up (after some 16,000 splits of one communicator and
-/// what came of it), or where the library's tags are too few, split makes an MPI communicator, by a
+/// The transports that `split` makes share the communicator: each has a lane of its tags, and
+/// making one needs no MPI call. Lanes are never reused, so that a message that was never received
+/// cannot be matched elsewhere. When all lanes are used (after some 16,000 splits of a communicator
+/// and its descendants), or if the library has too few tags, split makes an MPI communicator by a
 /// call that waits for all members without a deadline.
 ///
-/// MPI can take back a receive but not a send: cancel() leaves a send that has not finished to MPI,
-/// which may read its buffer until the receiver takes the message or the process ends. A receive whose
-/// message has begun to arrive is waited for 0.1 s; a sender that was stopped and goes on later writes
-/// into its buffer even then. `holds_cancelled_buffers` tells that one of the two has happened. After
-/// any cancellation, and after abandon(), the MPI communicator is kept: a message that is still under
-/// way must not turn up in a later one that gets its number. (So it can with Open MPI 4.1 when a
-/// message was sent and never received: receive what was sent before letting a transport go.)
+/// MPI can cancel a receive but not a send. cancel() leaves an unfinished send to MPI, which may
+/// read its buffer until the receiver takes the message or the process ends. If the message of a
+/// cancelled receive has begun to arrive, cancel() waits 0.1 s for it; a sender that was stopped
+/// and continues later still writes into the buffer. `holds_cancelled_buffers` reports that one of
+/// the two has happened. After a cancellation or abandon() the MPI communicator is never freed: a
+/// message in flight must not be matched in a later communicator with the same context id. (With
+/// Open MPI 4.1 this also happens to a message that is never received: receive all before
+/// destroying a transport.)
 ///
-/// A message longer than its receive is refused as far as MPI refuses it. Open MPI 4.1 on one host
-/// does so for short messages only: above 4 KiB it overruns the buffer, and from a rank to itself it
-/// may say nothing. MPICH 4.0 asks the error handler of MPI_COMM_WORLD what to do.
+/// A message longer than its receive raises an error only as far as MPI reports it. Open MPI 4.1 on
+/// one host does so for short messages only: above 4 KiB it overruns the buffer, and a message from
+/// a rank to itself may not be reported. MPICH 4.0 calls the error handler of MPI_COMM_WORLD.
 class MpiTransport final : public Transport {
 public:
-    /// Duplicates `comm`; collective over it. MPI must be initialised, and outlive the transport
-    /// (or be finalised by its owner, after which only the destructor may be called). Throws PeerLost
-    /// when a process of this host dies meanwhile, Timeout when not all have come within `timeout`.
+    /// Duplicates `comm`; collective over it. MPI must be initialized. After MPI is finalized only
+    /// the destructor may be called. Throws PeerLost if a process of this host dies meanwhile,
+    /// Timeout if not all ranks have come within `timeout`.
     explicit MpiTransport(MPI_Comm comm,
                           std::chrono::nanoseconds timeout = std::chrono::minutes(5));
     ~MpiTransport() override;
@@ -66,13 +67,13 @@ public:
     std::uint64_t free_lane() const override;
     std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane) override;
 
-    /// Of these ranks alone, owned by the transport. Of one that was split the first call makes it:
-    /// collective over its members, by a call that waits for all of them without a deadline.
+    /// Returns an MPI communicator of exactly these ranks, owned by the transport. If the transport
+    /// has a lane, the first call makes it: collective over the members, and without a deadline.
     MPI_Comm native();
     bool has_native() const { return members_.empty() || native_ != MPI_COMM_NULL; }
 
 private:
-    /// A lane of `link`'s tags for some of its ranks; lane 0 is for all of them.
+    /// Uses a lane of `link`'s tags for some of its ranks; lane 0 is for all of them.
     MpiTransport(std::shared_ptr<detail::MpiLink> link, std::vector<int> members,
                  std::uint64_t lane);
     int in_link(int rank) const {
@@ -90,12 +91,12 @@ private:
     std::shared_ptr<detail::MpiLink> link_;
     MPI_Comm comm_ = MPI_COMM_NULL;  // the link's
     std::vector<int> members_;       // ranks of the link; empty: all of them
-    std::vector<int> order_;         // positions in members_, by rank of the link
+    std::vector<int> order_;         // positions in members_, sorted by rank of the link
     int rank_ = 0;
     int size_ = 0;
-    int first_tag_ = 0;  // of its lane
+    int first_tag_ = 0;  // first tag of the lane
     int max_tag_ = 0;
-    MPI_Comm native_ = MPI_COMM_NULL;  // of a lane, once it was asked for
+    MPI_Comm native_ = MPI_COMM_NULL;  // made by native() if the transport has a lane
 };
 
 }  // namespace sinew

@@ -23,7 +23,7 @@ namespace sinew {
 
 namespace {
 
-/// Field 22 of /proc/PID/stat; 0 when it cannot be read.
+/// Returns field 22 of /proc/PID/stat, or 0 if it cannot be read.
 std::uint64_t start_time_of(std::string const& pid) {
     std::ifstream file("/proc/" + pid + "/stat");
     std::string line;
@@ -48,10 +48,10 @@ int open_pidfd(std::int64_t pid) {
 #endif
 }
 
-/// The pidfds that some watch of this process holds.
+/// The pidfds that the watches of this process hold.
 class OpenPidfds {
 public:
-    /// Null with errno when there is none to be had.
+    /// Returns null and sets errno if no pidfd can be opened.
     std::shared_ptr<UniqueFd const> get(ProcessIdentity const& process) {
         std::lock_guard const lock(mutex_);
         std::erase_if(open_, [](auto const& entry) { return entry.second.expired(); });
@@ -70,7 +70,7 @@ private:
 };
 
 std::shared_ptr<UniqueFd const> shared_pidfd(ProcessIdentity const& process) {
-    static auto& open = *new OpenPidfds;  // outlives threads at work at exit
+    static auto& open = *new OpenPidfds;  // never destroyed: may be used during exit
     return open.get(process);
 }
 
@@ -109,9 +109,9 @@ ProcessWatch::ProcessWatch(std::span<ProcessIdentity const> all, int me) {
         if (!fd) {
             if (errno == ESRCH) gone_.push_back(rank);
             else if (errno == EMFILE || errno == ENFILE) warn_once_of_blindness();
-            continue;  // an old kernel, a seccomp filter, no descriptors left: not watched
+            continue;  // not watched: old kernel, seccomp filter or no descriptors left
         }
-        // The number may have passed to another process before we opened it.
+        // The pid may have been reused by another process before it was opened.
         auto const started = start_time_of(std::to_string(other.pid));
         if (started != 0 && other.start_time != 0 && started != other.start_time)
             gone_.push_back(rank);

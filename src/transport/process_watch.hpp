@@ -13,9 +13,9 @@
 
 namespace sinew {
 
-/// Names a process beyond the reuse of its number. Plain bytes, to be sent to other ranks.
+/// Identifies a process uniquely, even if its pid is reused. Its bytes are sent to other ranks.
 struct ProcessIdentity {
-    std::array<char, 40> boot{};      ///< of the running kernel: its boot id; empty if unknown
+    std::array<char, 40> boot{};      ///< boot id of the running kernel; empty if unknown
     std::uint64_t pid_namespace = 0;  ///< 0 if unknown
     std::uint64_t start_time = 0;     ///< clock ticks since boot; 0 if unknown
     std::int64_t pid = 0;
@@ -23,28 +23,28 @@ struct ProcessIdentity {
     static ProcessIdentity mine();
 };
 
-/// Notices the death of other processes of this host within milliseconds, by the kernel's word and
-/// without their help. Sees only processes of its own pid namespace, from Linux 5.3 on; is blind,
-/// silently, to all others, and says so once where the limit of open files is the reason. A process
-/// costs one descriptor, however many watches look at it. Any thread may ask.
+/// Notices the end of other processes of this host within milliseconds through pidfds, without
+/// their cooperation. Needs Linux 5.3 and sees only processes of its pid namespace. Processes that
+/// it cannot watch are skipped silently, except for one warning if the limit of open files is the
+/// reason. A process costs one descriptor, however many watches include it. Thread-safe.
 class ProcessWatch {
 public:
-    /// `all` by rank, this process's own being `all[me]`.
+    /// Watches the processes `all`, by rank; `all[me]` is this process.
     ProcessWatch(std::span<ProcessIdentity const> all, int me);
 
-    /// Ranks whose process has ended, in whatever way, in rising order. One system call.
+    /// Returns the ranks whose process has ended in any way, ascending. Makes one system call.
     std::vector<int> ended() const;
-    /// How many ranks it can see (without this one).
+    /// Returns how many ranks are watched (without this one).
     int watched() const { return static_cast<int>(watched_.size() + gone_.size()); }
 
 private:
     struct Watched {
         int rank;
-        // A pidfd: readable once the process has ended, and for ever. One for all watches.
+        // A pidfd, which stays readable once the process has ended. Shared by all watches.
         std::shared_ptr<UniqueFd const> fd;
     };
     std::vector<Watched> watched_;
-    std::vector<int> gone_;  // had ended before we looked
+    std::vector<int> gone_;  // had ended when the watch was made
 };
 
 }  // namespace sinew

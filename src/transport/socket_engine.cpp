@@ -24,7 +24,7 @@ namespace sinew::detail {
 
 namespace {
 
-/// How long what is queued may take to leave when the last transport goes.
+/// The time limit for sending queued frames when the last transport is destroyed.
 constexpr auto parting = std::chrono::seconds(5);
 constexpr auto look_for_answers = std::chrono::seconds(1);
 constexpr std::uint32_t connector_mark = ~std::uint32_t{0};
@@ -36,9 +36,9 @@ constexpr std::uint32_t connector_mark = ~std::uint32_t{0};
                       error);
 }
 
-/// Whether the peer's kernel has all, or the peer is gone. A socket must not be closed before, nor
-/// with something unread: what the peer sends (the credit for what it got, say) would be answered
-/// by a reset, which takes away what is still on its way to the peer.
+/// Returns whether the peer's kernel has received everything, or the peer is gone. A socket must
+/// not be closed earlier, or with unread data: anything that the peer sends (such as a credit)
+/// would be answered by a reset, which discards data still in flight to the peer.
 bool has_delivered(int fd) {
     std::array<std::byte, 4096> rest;
     ssize_t got = 0;
@@ -159,7 +159,7 @@ std::optional<Transport::Received> SocketEngine::probe(SocketGroup& group, int f
     return Transport::Received{found->source, found->tag, found->bytes};
 }
 
-/// Something is to come from this rank that no other can send.
+/// Returns whether a transfer waits for this rank in particular.
 bool SocketEngine::is_awaited(SocketGroup const& group, int rank) {
     return stream(rank).busy() ||
            std::any_of(group.posted.begin(), group.posted.end(),
@@ -170,7 +170,7 @@ std::vector<int> SocketEngine::lost(SocketGroup const& group) {
     std::scoped_lock const lock(mutex_);
     progress_locked();
     lose_silent_hosts();
-    // A dead process is noticed by its connection: whom we wait for must have one.
+    // A dead process is noticed by its connection, so each rank that is waited for needs one.
     for (Receive const* receive : group.posted)
         if (receive->from != any_source && receive->from != me_) want(stream(receive->from));
     std::vector<int> ranks;
@@ -213,14 +213,14 @@ void SocketEngine::watch(SocketStream& stream, bool added) {
 void SocketEngine::lose(SocketStream& stream, std::string const& why) {
     if (stream.state() == SocketStream::State::closed) return;
     drop_unfetched(stream);
-    stream.close();  // and so out of epoll
+    stream.close();  // closing the descriptor also removes it from epoll
     if (stream.said_farewell()) return;
     died_[static_cast<std::size_t>(stream.peer())] = true;
     if (!why.empty())
         log_warning(text("rank ", me_, " has lost rank ", stream.peer(), " (", why, ")"));
 }
 
-// The kernel gives a connection up after a quarter of an hour without answers.
+// Without this, the kernel would give up a connection only after a quarter of an hour.
 void SocketEngine::lose_silent_hosts() {
     auto const now = TcpAnswers::Clock::now();
     if (now - asked_at_ < look_for_answers) return;
@@ -237,8 +237,8 @@ void SocketEngine::lose_silent_hosts() {
     }
 }
 
-/// A message of which the peer has kept the bytes, or some of them, can never be received: probe must
-/// not find it, and a receive must not meet it and wait for ever.
+/// Drops messages whose bytes are not all here and can no longer arrive: probe must not find such a
+/// message, and a receive matched with it would wait forever.
 void SocketEngine::drop_unfetched(SocketStream& stream) {
     UnexpectedMessage const* const arriving = stream.sink().message;
     groups_.each([&](SocketGroup& group) {
@@ -252,7 +252,7 @@ void SocketEngine::drop_unfetched(SocketStream& stream) {
 void SocketEngine::flush(SocketStream& stream) {
     if (stream.state() != SocketStream::State::open) return;
     if (stream.flush()) watch(stream, false);
-    // What it sent before it went may still be there to read: that comes to the end by itself.
+    // The peer may have sent data before it closed: read until the end of file.
     else if (!stream.read(*this)) lose(stream, stream.complaint());
 }
 
@@ -296,7 +296,7 @@ void SocketEngine::say_farewell() noexcept try {
         while (way->flush() && way->pending() && !late()) {
             pollfd wait{way->fd(), POLLOUT, 0};
             ::poll(&wait, 1, 10);
-            way->read(*this);  // it may have to be read for the peer to go on reading
+            way->read(*this);  // the peer may not read until its own data is read
         }
         ::shutdown(way->fd(), SHUT_WR);
         leaving.push_back(way->fd());

@@ -16,8 +16,8 @@
 
 namespace sinew::detail {
 
-/// What the SocketTransports of one job share in a rank: connections, groups, and the lock over all.
-/// Whoever asks for a transfer or a message moves everybody's along.
+/// The state that all SocketTransports of a job share in a rank: connections, groups and their
+/// lock. A call that tests a transfer or probes makes progress for all transports. Thread-safe.
 class SocketEngine final : SocketStream::Reader {
 public:
     using Group = SocketGroups::Group;
@@ -25,7 +25,7 @@ public:
     explicit SocketEngine(std::unique_ptr<Connector> connector);
     SocketEngine(SocketEngine const&) = delete;
     SocketEngine& operator=(SocketEngine const&) = delete;
-    /// Tells the peers that this rank leaves in order.
+    /// Notifies the peers that this rank leaves in order.
     ~SocketEngine() override;
 
     Group world();
@@ -33,15 +33,15 @@ public:
     void leave(SocketGroup& group);
     int rank() const { return me_; }
 
-    // Peers are ranks of the job. A null Send: done already.
+    // Peers are ranks of the job. A null Send is done already.
     std::unique_ptr<Send> start_send(SocketGroup& group, int to, int tag,
                                      std::span<std::byte const> bytes);
     std::unique_ptr<Receive> start_receive(SocketGroup& group, int from, int tag,
                                            std::span<std::byte> bytes);
-    /// Moves everything along, unless another thread is at it.
+    /// Makes progress for all transfers, unless another thread holds the lock.
     void progress();
     void cancel(Transfer& transfer) noexcept;
-    /// True when it was a receive that had met no message, and is forgotten.
+    /// Removes an unmatched receive and returns true; returns false for all other transfers.
     bool withdraw(Transfer& transfer) noexcept;
     std::optional<Transport::Received> probe(SocketGroup& group, int from, int tag);
     std::vector<int> lost(SocketGroup const& group);
@@ -76,7 +76,7 @@ private:
     void flush_posted();
     void watch(SocketStream& stream, bool added);
     void lose(SocketStream& stream, std::string const& why);
-    /// Loses those whose hosts have not answered for so long that they are gone; looks once a second.
+    /// Loses the peers whose hosts have been silent for host_gone_after. Checks once a second.
     void lose_silent_hosts();
     void drop_unfetched(SocketStream& stream);
     bool is_awaited(SocketGroup const& group, int rank);
@@ -86,12 +86,12 @@ private:
     std::unique_ptr<Connector> connector_;
     int const me_;
     UniqueFd epoll_;
-    std::vector<std::unique_ptr<SocketStream>> streams_;  // by rank; its own is never used
-    std::vector<bool> writable_wanted_;                   // as epoll knows it
+    std::vector<std::unique_ptr<SocketStream>> streams_;  // by rank; this rank's own is never used
+    std::vector<bool> writable_wanted_;                   // by rank: whether epoll reports EPOLLOUT
     std::vector<bool> died_;
     std::vector<TcpAnswers> answers_;           // by rank
-    TcpAnswers::Clock::time_point asked_at_{};  // last looked at those
-    std::vector<int> posted_;                   // streams that have got frames since the last flush
+    TcpAnswers::Clock::time_point asked_at_{};  // when answers_ was last updated
+    std::vector<int> posted_;                   // ranks with frames posted since the last flush
     SocketGroups groups_;
 };
 

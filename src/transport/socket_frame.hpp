@@ -7,26 +7,26 @@
 
 namespace sinew::detail {
 
-/// Names a group of ranks on the wire: the `sequence`th that its parent split with these members.
-/// All members find the same name without a word; none is used twice.
+/// Names a group of ranks on the wire: the `sequence`th group with these members that was split
+/// from the parent. All members compute the same name without a message; names are not reused.
 struct GroupId {
     std::uint64_t family = 0;
     std::uint32_t sequence = 0;
     friend bool operator==(GroupId, GroupId) = default;
 };
 
-/// What precedes every payload on a connection between ranks. In the order of bytes of the machine:
-/// ranks of another order are told apart when they connect.
+/// The header before every payload on a connection between ranks, in the machine's byte order. The
+/// handshake refuses ranks with another byte order.
 struct Frame {
     enum class Kind : std::uint32_t {
-        message,   ///< a message, whole; `bytes` follow
-        announce,  ///< a message of `bytes` waits under `id`
-        clear,     ///< receiver: send what waits under `id`
-        data,      ///< `bytes` of the message `id` follow, the next ones
-        drop,      ///< receiver: nobody wants what waits under `id`
-        withdraw,  ///< sender: no more of `id`
+        message,   ///< a whole message; `bytes` follow
+        announce,  ///< sender: the message `id` of `bytes` waits for a clear or drop
+        clear,     ///< receiver: send the message `id`
+        data,      ///< the next `bytes` of the message `id` follow
+        drop,      ///< receiver: the message `id` is not wanted
+        withdraw,  ///< sender: the message `id` was cancelled
         credit,    ///< receiver: `bytes` of the window are free again
-        farewell,  ///< the rank leaves in order; nothing comes any more
+        farewell,  ///< the rank leaves in order; this is its last frame
     };
     Kind kind = Kind::farewell;
     std::int32_t tag = 0;
@@ -35,14 +35,14 @@ struct Frame {
     std::uint64_t id = 0;
 };
 
-/// Longest message that is sent without asking.
+/// Longest message that is sent eagerly, that is, without an announcement.
 inline constexpr std::size_t eager_bytes = std::size_t{128} << 10;
-/// How much of messages that nobody asked for a rank may hold in another's memory; further ones,
-/// also short ones, are announced only. (So memory is bounded by this per peer.)
+/// Bytes of unconsumed eager messages that a rank may have at a peer. While they are used up, even
+/// short messages are announced, which bounds a receiver's memory per peer.
 inline constexpr std::size_t window_bytes = std::size_t{4} << 20;
-/// A longer message leaves in such pieces, so that others are not kept waiting behind it.
+/// A longer message is sent in pieces of this size, so that it does not delay others.
 inline constexpr std::size_t piece_bytes = std::size_t{1} << 20;
-/// A message occupies some memory even if it has no bytes.
+/// Bytes of the window that a message uses: it occupies some memory even if it is empty.
 constexpr std::size_t window_cost(std::size_t bytes) { return bytes + 128; }
 
 }  // namespace sinew::detail

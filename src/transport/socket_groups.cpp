@@ -11,7 +11,7 @@ namespace {
 constexpr std::uint64_t world_family = 0;
 constexpr std::size_t remembered = std::size_t{1} << 16;
 
-/// splitmix64: every bit of the state decides about every bit of the result.
+/// splitmix64: every bit of the state affects every bit of the result.
 std::uint64_t mix(std::uint64_t state, std::uint64_t value) {
     state += value + 0x9e3779b97f4a7c15;
     state = (state ^ (state >> 30)) * 0xbf58476d1ce4e5b9;
@@ -57,7 +57,7 @@ void SocketGroup::post(Receive& receive) {
 SocketGroups::Group SocketGroups::make(std::uint64_t name, std::vector<int> members) {
     Family& family = families_[name];
     GroupId const id{name, family.made++};
-    Group& group = family.groups[id.sequence];  // there already when messages came early
+    Group& group = family.groups[id.sequence];  // exists already if messages came early
     if (!group) group = std::make_shared<SocketGroup>(id);
     group->set_members(std::move(members));
     return group;
@@ -95,7 +95,7 @@ void SocketGroups::remove(SocketGroup& group) {
         if (found == families_.end()) continue;
         Family& family = found->second;
         family.closed = true;
-        // Those that only messages have announced will not be made here any more.
+        // Groups that exist only because of early messages will never be made here.
         std::erase_if(family.groups, [&](auto const& entry) { return entry.first >= family.made; });
         forget_if_over(child);
     }

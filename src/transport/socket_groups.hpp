@@ -16,16 +16,16 @@
 
 namespace sinew::detail {
 
-/// What waits in one group of ranks: receives and messages that have not met. Ranks are the job's.
+/// The unmatched receives and messages of one group of ranks. Ranks are those of the job.
 struct SocketGroup {
     explicit SocketGroup(GroupId name) : id(name) {}
 
     void set_members(std::vector<int> ranks);
-    /// The group's number of a rank of the job.
+    /// Returns the rank within the group of a rank of the job; any_source if it is not a member.
     int index(int rank) const;
-    /// The oldest receive that wants such a message, taken out; null when there is none.
+    /// Removes and returns the oldest receive that matches; null if there is none.
     Receive* take_receive(int source, int tag);
-    /// By the order in which they were posted, also when one comes back.
+    /// Adds a receive. One that is posted again gets its former place in the order.
     void post(Receive& receive);
     auto find_message(int from, int tag) {
         auto it = messages.begin();
@@ -34,30 +34,30 @@ struct SocketGroup {
     }
 
     GroupId const id;
-    std::vector<int> members;  ///< empty: no transport yet, messages came early
+    std::vector<int> members;  ///< empty: messages came before the group was made here
     std::deque<Receive*> posted;
     std::list<UnexpectedMessage> messages;
-    std::vector<std::uint64_t> families;  ///< of the groups split from this one
+    std::vector<std::uint64_t> families;  ///< families of the groups split from this one
     std::uint64_t orders = 0;
 
 private:
     std::unordered_map<int, int> index_;
 };
 
-/// All groups of this rank, by the names that they have on the wire.
+/// All groups of this rank, by their names on the wire.
 ///
-/// The names come about without messages: members that split the same parent into the same list for
-/// the n-th time mean the same group. A message may arrive before its group was made here, and is
-/// kept then; or after it was destroyed, and is dropped.
+/// Names need no messages: members that split the same parent into the same list for the n-th time
+/// refer to the same group. A message that arrives before its group was made here is kept; one that
+/// arrives after it was destroyed is dropped. Requires: the engine's lock held.
 class SocketGroups {
 public:
     using Group = std::shared_ptr<SocketGroup>;
 
-    /// The group of a message that arrives; null when nobody will ever receive it.
+    /// Returns the group of an arriving message; null if the message can never be received.
     Group for_message(GroupId id);
     Group make_world(int size);
     Group split(SocketGroup& parent, std::vector<int> members);
-    /// Nobody receives in it any more. What it holds is the caller's to answer.
+    /// Removes a group whose transport is destroyed. The caller must answer the messages it holds.
     void remove(SocketGroup& group);
     template <class Visit>
     void each(Visit visit) const {
@@ -67,8 +67,8 @@ public:
 
 private:
     struct Family {
-        std::uint32_t made = 0;  ///< by this rank
-        bool closed = false;     ///< its parent is gone: no more will be made
+        std::uint32_t made = 0;  ///< groups made by this rank
+        bool closed = false;     ///< the parent is destroyed: no further group will be made
         std::map<std::uint32_t, Group> groups;
     };
 
@@ -76,7 +76,7 @@ private:
     void forget_if_over(std::uint64_t name);
 
     std::unordered_map<std::uint64_t, Family> families_;
-    // Families that are over; the oldest are forgotten, when their messages have long arrived.
+    // Families without groups, now or later. The oldest are forgotten; their messages have arrived.
     std::unordered_set<std::uint64_t> over_;
     std::deque<std::uint64_t> over_in_order_;
 };

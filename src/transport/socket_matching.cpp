@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How messages find their receives. All under the engine's lock.
+// Matching of messages and receives. Requires: the engine's lock held.
 #include <algorithm>
 #include <cstring>
 
@@ -9,7 +9,7 @@ namespace sinew::detail {
 
 namespace {
 
-/// Longest message to itself that a rank keeps a copy of.
+/// Longest message of a rank to itself that is copied.
 constexpr std::size_t own_copy_bytes = 4096;
 
 void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
@@ -95,7 +95,7 @@ void SocketEngine::take_announcement(SocketStream& stream, Frame const& frame) {
                                frame.bytes, nullptr, frame.id, nullptr});
 }
 
-/// Asks for what was announced, unless it is too long: then both sides are done at once.
+/// Requests an announced message. If it is too long for its receive, both sides are done at once.
 void SocketEngine::clear(SocketStream& stream, std::uint64_t id, Receive& receive) {
     if (!receive.fits()) {
         post(stream, Frame::Kind::drop, id);
@@ -111,7 +111,7 @@ Sink SocketEngine::take_data(SocketStream& stream, Frame const& frame) {
     Receive& receive = *found->second;
     std::size_t const left = receive.bytes - receive.arrived;
     Sink const sink{receive.to + receive.arrived, frame.bytes, &receive, nullptr};
-    // More than was announced: not a peer of ours. What it sends goes nowhere, and is never done.
+    // More data than announced: the peer is faulty. Discard it; the receive is never done.
     if (frame.bytes > left) return {nullptr, frame.bytes, nullptr, nullptr};
     receive.arrived += frame.bytes;
     if (receive.arrived == receive.bytes) stream.incoming.erase(found);
@@ -133,7 +133,7 @@ void SocketEngine::take_withdrawal(SocketStream& stream, Frame const& frame) {
     });
 }
 
-/// With the oldest message for it; else it waits.
+/// Matches a receive with the oldest message for it; posts it if there is none.
 void SocketEngine::match(SocketGroup& group, Receive& receive) {
     auto const found = group.find_message(receive.from, receive.tag);
     if (found == group.messages.end()) return group.post(receive);
@@ -143,7 +143,7 @@ void SocketEngine::match(SocketGroup& group, Receive& receive) {
     if (done) finish(receive);
 }
 
-/// True when the message is here, whole or too long.
+/// Moves a message to its receive. Returns true if the receive is done.
 bool SocketEngine::claim(UnexpectedMessage& message, Receive& receive) {
     switch (message.kind) {
         case UnexpectedMessage::Kind::announced:
@@ -160,13 +160,13 @@ bool SocketEngine::claim(UnexpectedMessage& message, Receive& receive) {
 }
 
 bool SocketEngine::claim_copy(UnexpectedMessage& message, Receive& receive) {
-    receive.arrived = message.bytes;  // when the sink says complete
+    receive.arrived = message.bytes;  // as complete() expects at the end of the payload
     std::size_t here = message.bytes;
     if (message.source != me_) {
         SocketStream& from = stream(message.source);
         consume(from, window_cost(message.bytes));
         if (Sink& sink = from.sink(); sink.message == &message) {
-            // The rest is still to come: straight into its place.
+            // The rest is still arriving: read it directly into the receive's buffer.
             here -= sink.left;
             sink = {receive.fits() ? receive.to + here : nullptr, sink.left, &receive, nullptr};
         }
@@ -175,7 +175,7 @@ bool SocketEngine::claim_copy(UnexpectedMessage& message, Receive& receive) {
     return here == message.bytes;
 }
 
-/// Tells the sender now and then how much of its window is free again.
+/// Counts consumed bytes and credits the sender after each quarter of its window.
 void SocketEngine::consume(SocketStream& stream, std::size_t bytes) {
     stream.consumed += bytes;
     if (stream.consumed < window_bytes / 4) return;
@@ -223,7 +223,7 @@ bool SocketEngine::send_to_self(SocketGroup& group, Send& send) {
 void SocketEngine::cancel_receive(Receive& receive) {
     std::erase(receive.group->posted, &receive);
     if (receive.source == any_source || receive.source == me_) return;
-    // It has met its message: what still comes of that goes nowhere.
+    // It was matched with a message: discard what still arrives of that.
     SocketStream& from = stream(receive.source);
     from.forget(receive);
     std::erase_if(from.incoming, [&](auto const& entry) { return entry.second == &receive; });

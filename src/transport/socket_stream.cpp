@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t buffer_bytes = std::size_t{64} << 10;
 constexpr std::size_t most_parts = 32;
-/// Calls of the kernel for one connection in a row: others must get their turn.
+/// Consecutive system calls for one connection, before others get their turn.
 constexpr int turns = 4;
 
 std::byte* header_of(Frame& frame) { return reinterpret_cast<std::byte*>(&frame); }
@@ -80,7 +80,7 @@ void SocketStream::post(Frame const& frame) {
 
 void SocketStream::cleared(std::uint64_t id) {
     auto const found = announced_.find(id);
-    if (found == announced_.end()) return;  // cancelled meanwhile: the withdrawal is on its way
+    if (found == announced_.end()) return;  // cancelled meanwhile: a withdraw frame was posted
     bulk_.push_back(found->second);
     announced_.erase(found);
 }
@@ -101,9 +101,9 @@ void SocketStream::cancel(Send& send) {
                                   [&](Out const& other) { return other.send == &send; });
     bool const queued = out != out_.end();
     bool const begun = queued && out == out_.begin() && front_written_ > 0;
-    bool known = send.frame.kind == Frame::Kind::announce;  // to the receiver
+    bool known = send.frame.kind == Frame::Kind::announce;  // whether the receiver knows it
     if (begun) {
-        // The stream must stay whole: the rest of this frame goes out from memory of its own.
+        // The frame must be completed: send the rest of it from a copy.
         out->send = nullptr;
         if (out->bytes > 0) {
             out->owned = std::make_unique_for_overwrite<std::byte[]>(out->bytes);
@@ -186,7 +186,7 @@ void SocketStream::finish(Out const& out) {
     else send.done.store(true, std::memory_order_release);
 }
 
-/// Nothing when the socket is empty now; false at its end.
+/// Returns nothing if the socket has no data, false at the end of file or on an error.
 std::optional<bool> SocketStream::receive_some(std::size_t& wanted) {
     std::array<iovec, 2> parts;
     std::size_t count = 0;
@@ -222,7 +222,7 @@ bool SocketStream::read(Reader& reader) {
         if (!*alive) return false;
         if (was_inside && sink_.left == 0) reader.complete(*this, std::exchange(sink_, {}));
         if (!parse(reader)) return false;
-        if (missing > 0) break;  // that was all there is
+        if (missing > 0) break;  // the socket is empty
     }
     return true;
 }

@@ -14,16 +14,18 @@
 
 namespace sinew::detail {
 
-/// The connection to one rank: what is to be written, and what is being read. Frames queue up until
-/// it is attached to a socket. Payloads are written from and read into the users' buffers.
+/// The connection to one rank, with its queue of frames to write and the payload being read. Frames
+/// are queued until a socket is attached. Payloads are written from and read into the users'
+/// buffers. Requires: the engine's lock held.
 class SocketStream {
 public:
-    /// Who is told what arrives.
+    /// Receives the frames that arrive.
     class Reader {
     public:
         virtual ~Reader() = default;
-        /// Where the payload of this frame goes; a Sink without bytes when it has none.
+        /// Returns the destination of the frame's payload; a Sink without bytes if there is none.
         virtual Sink arrived(SocketStream& stream, Frame const& frame) = 0;
+        /// Called when the payload is complete.
         virtual void complete(SocketStream& stream, Sink const& sink) = 0;
     };
     enum class State : std::uint8_t { waiting, open, closed };
@@ -35,40 +37,40 @@ public:
     bool said_farewell() const { return farewell_; }
     int fd() const { return fd_.get(); }
     void attach(UniqueFd fd);
-    /// Nothing more comes or goes. What was queued is forgotten, and its transfers are never done:
-    /// they count as stranded until they are cancelled.
+    /// Closes the connection and drops the queue. Its transfers are never done: they count as
+    /// stranded until they are cancelled.
     void close();
 
-    /// A message, whole if the receiver's window allows, else its announcement.
+    /// Queues a message if the receiver's window allows it, otherwise its announcement.
     void send(Send& send);
     void post(Frame const& frame);
-    /// The receiver has answered an announcement.
+    /// Handle the receiver's answers to an announcement, and its credits.
     void cleared(std::uint64_t id);
     void dropped(std::uint64_t id);
     void credited(std::size_t bytes);
     void note_farewell() { farewell_ = true; }
-    /// The message lets go of its buffer.
+    /// Cancels a send; its buffer is not read afterwards.
     void cancel(Send& send);
-    /// The transfer is given up: nobody waits any more for what can never be done.
+    /// Removes a cancelled transfer from the stranded ones.
     void forget(Transfer const& transfer) { stranded_.erase(&transfer); }
 
-    /// Announced messages that this rank has asked for.
+    /// Announced messages that this rank has asked for, by id.
     std::unordered_map<std::uint64_t, Receive*> incoming;
-    /// Of eager messages consumed, not told to the sender yet.
+    /// Bytes of consumed eager messages that are not credited to the sender yet.
     std::size_t consumed = 0;
-    /// The payload under way, to be led elsewhere.
+    /// Returns the destination of the payload being read, which the caller may change.
     Sink& sink() { return sink_; }
 
-    /// Writes as much as the socket takes. False: the connection is broken.
+    /// Writes as much as the socket takes. Returns false if the connection is broken.
     bool flush();
-    /// Whether there is more to write.
+    /// Returns whether there is more to write.
     bool pending() const { return !out_.empty() || !bulk_.empty(); }
-    /// Whether somebody waits for an answer, for room, or in vain: for a transfer that began after
-    /// the connection had closed, or was under way then.
+    /// Returns whether a transfer waits for this connection, or is stranded because it closed.
     bool busy() const {
         return pending() || !announced_.empty() || !incoming.empty() || !stranded_.empty();
     }
-    /// Reads what is there, within bounds. False: end of file, broken, or not understood.
+    /// Reads a bounded amount of what has arrived. Returns false at the end of file, if the
+    /// connection is broken or after an invalid frame (see complaint()).
     bool read(Reader& reader);
     std::string const& complaint() const { return complaint_; }
 
@@ -77,7 +79,7 @@ private:
         Frame frame;
         std::byte const* payload = nullptr;
         std::size_t bytes = 0;
-        Send* send = nullptr;  ///< null: nobody waits for it
+        Send* send = nullptr;  ///< null: not part of a send, or the send was cancelled
         std::unique_ptr<std::byte[]> owned;
         std::size_t length() const { return sizeof(Frame) + bytes; }
     };
@@ -97,9 +99,9 @@ private:
 
     std::deque<Out> out_;
     std::size_t front_written_ = 0;
-    std::deque<Send*> bulk_;  // cleared, to be sent piece by piece, in turns
+    std::deque<Send*> bulk_;  // cleared messages, sent piece by piece in turns
     std::unordered_map<std::uint64_t, Send*> announced_;
-    std::unordered_set<Transfer const*> stranded_;  // never to be done: the connection is closed
+    std::unordered_set<Transfer const*> stranded_;  // never done, as the connection is closed
     std::uint64_t ids_ = 0;
     std::size_t outstanding_ = 0;  // eager bytes that the receiver has not consumed
 

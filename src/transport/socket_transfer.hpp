@@ -14,8 +14,8 @@ namespace sinew::detail {
 
 struct SocketGroup;
 
-/// What a ticket stands for. Everything but `done` belongs to the engine's lock; whoever sets `done`
-/// touches it no more.
+/// The object behind a ticket. All members but `done` are guarded by the engine's lock. After
+/// setting `done`, the engine does not access the transfer again.
 struct Transfer {
     explicit Transfer(bool is_send) : send(is_send) {}
     bool const send;
@@ -28,7 +28,7 @@ struct Send : Transfer {
     int const peer;  ///< rank of the job, as everywhere below the transport itself
     Frame frame;
     std::byte const* const from;
-    std::size_t taken = 0;  ///< of its bytes, put into pieces
+    std::size_t taken = 0;  ///< bytes already queued as pieces
 };
 
 struct Receive : Transfer {
@@ -44,18 +44,18 @@ struct Receive : Transfer {
     int const tag;
     std::byte* const to;
     std::size_t const room;
-    std::uint64_t order = 0;  ///< among the receives of its group
-    int source = any_source;  ///< of the message that it got; any_source: none yet
-    std::size_t bytes = 0;    ///< of that message
+    std::uint64_t order = 0;  ///< place among the receives of its group
+    int source = any_source;  ///< source of the matched message; any_source: unmatched
+    std::size_t bytes = 0;    ///< size of the matched message
     std::size_t arrived = 0;
 };
 
 /// A message that came before its receive.
 struct UnexpectedMessage {
     enum class Kind : std::uint8_t {
-        copied,     ///< is here, or the rest of it is just arriving
-        announced,  ///< waits at its sender under `id`
-        local,      ///< of this rank to itself: waits at `sender`
+        copied,     ///< in `copy`; the rest of it may still be arriving
+        announced,  ///< still at its sender, under `id`
+        local,      ///< from this rank to itself, still in the buffer of `sender`
     };
     bool is_for(int from, int its_tag) const {
         return tag == its_tag && (from == source || from == any_source);
@@ -70,9 +70,9 @@ struct UnexpectedMessage {
     Send* sender = nullptr;
 };
 
-/// Where the payload goes that a stream is reading.
+/// The destination of the payload that a stream is reading.
 struct Sink {
-    std::byte* to = nullptr;  ///< null: nowhere
+    std::byte* to = nullptr;  ///< null: the payload is discarded
     std::size_t left = 0;
     Receive* receive = nullptr;
     UnexpectedMessage* message = nullptr;

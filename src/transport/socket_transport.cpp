@@ -18,7 +18,7 @@ detail::Transfer* transfer_of(Transport::Ticket ticket) {
     return reinterpret_cast<detail::Transfer*>(static_cast<std::uintptr_t>(ticket.handle));
 }
 
-/// A null pointer is a null ticket.
+/// Returns a null ticket for a null pointer.
 template <class Transfer>
 Transport::Ticket ticket_of(std::unique_ptr<Transfer> transfer) {
     detail::Transfer* const base = transfer.release();

@@ -15,19 +15,19 @@ class SocketEngine;
 struct SocketGroup;
 }  // namespace detail
 
-/// Transport over stream sockets between processes, one connection per pair of ranks, made when first
-/// used. Any thread; progress is made by those who ask (test, probe, lost), nobody else.
+/// Transport over stream sockets between processes, with one connection per pair of ranks, made at
+/// its first use. Thread-safe. Progress is made in test, probe and lost, not by a thread.
 ///
-/// Messages up to 128 KiB are sent without asking, within a window of 4 MiB per peer that the
-/// receiver has not consumed; all others wait at the sender until the receive is there. So a peer
-/// holds at most that window in this rank's memory, and 100 bytes for each send under way. Bytes are
-/// written from the sender's buffer, and read straight into the receiver's if the receive came first.
+/// Messages up to 128 KiB are sent eagerly, within a window of 4 MiB per peer that the receiver has
+/// not consumed; all others wait at the sender until the receive is posted. A peer thus holds at
+/// most that window in this rank's memory, and 100 bytes per pending send. Bytes are written from
+/// the sender's buffer, and read directly into the receiver's if the receive was posted first.
 ///
-/// A rank has died when its connection ends without farewell, or nobody listens at its address. A
-/// rank that left in order counts as lost to those who still wait for something from it.
+/// A rank counts as dead if its connection ends without a farewell, or its address refuses
+/// connections. A rank that left in order counts as lost only while a transfer still waits for it.
 class SocketTransport final : public Transport {
 public:
-    /// Of all ranks of `connector`.
+    /// Connects all ranks of `connector`.
     explicit SocketTransport(std::unique_ptr<Connector> connector);
     ~SocketTransport() override;
     SocketTransport(SocketTransport const&) = delete;
@@ -46,7 +46,7 @@ public:
     bool withdraw(Ticket& ticket) noexcept override;
     std::optional<Received> probe(int from, int tag) override;
     std::vector<int> lost() override;
-    /// Without a message: all members find the same name for the group by themselves.
+    /// Needs no message: all members compute the same name for the group.
     std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane = 0) override;
 
 private:

@@ -18,20 +18,21 @@ namespace sinew {
 
 namespace {
 
-/// One side of a transfer, owned by its ticket. While it is unmatched an inbox points to it, too;
-/// whoever takes it out of there (under the lock) copies and then sets `done`, its last touch.
+/// One side of a transfer, owned by its ticket. While it is unmatched an inbox points to it, too.
+/// The thread that removes it from the inbox (under the lock) copies the bytes, sets `done`, and
+/// does not access the transfer afterwards.
 struct Transfer {
     int inbox;  ///< rank in whose inbox it waits: the receiver
-    int peer;   ///< of a receive: the rank it is from, or any_source; of a send: the sender
+    int peer;   ///< receive: the rank it is from, or any_source; send: the sender
     int tag;
-    std::byte* to;          ///< of a receive
-    std::byte const* from;  ///< of a send, never null
+    std::byte* to;          ///< receive only
+    std::byte const* from;  ///< send only; never null there
     std::size_t bytes;
     Transport::Received received;
     std::atomic<bool> done;
 };
 
-/// A message that came before its receive: bytes of its own, or a sender that waits.
+/// A message that came before its receive: a copy of its bytes, or a sender that waits.
 struct SentMessage {
     int source;
     int tag;
@@ -44,7 +45,7 @@ bool matches(int wanted_source, int wanted_tag, int source, int tag) {
     return wanted_tag == tag && (wanted_source == source || wanted_source == any_source);
 }
 
-/// Ends a receive; a message that does not fit leaves its size for test() to complain about.
+/// Completes a receive. If the message does not fit, test() throws because of its size.
 void deliver(Transfer& receive, std::byte const* from, Transport::Received const& what) {
     if (what.bytes <= receive.bytes && what.bytes > 0) std::memcpy(receive.to, from, what.bytes);
     receive.received = what;
@@ -66,7 +67,7 @@ struct Inbox {
             return matches(receive->peer, receive->tag, source, tag);
         });
     }
-    /// True when the transfer was still unmatched; then nobody else knows of it any more.
+    /// Removes a transfer from the inbox; returns false if it was matched already.
     bool withdraw(Transfer const& transfer) {
         std::scoped_lock const lock(mutex);
         return std::erase(receives, &transfer) > 0 ||
@@ -87,14 +88,14 @@ Transport::Ticket ticket_of(std::unique_ptr<Transfer> transfer) {
 
 namespace detail {
 
-/// What all contexts of one hub share, by the ranks of the hub.
+/// The state that all contexts of one hub share, by rank of the hub.
 class ThreadJob {
 public:
     explicit ThreadJob(int ranks) : lost(static_cast<std::size_t>(ranks)) {}
     std::vector<std::atomic<bool>> lost;
 };
 
-/// The messages of one group of ranks. RestartPolicy as long as a transport of it does.
+/// The messages of one group of ranks. It lives as long as a transport of the group.
 class ThreadContext {
 public:
     ThreadContext(std::shared_ptr<ThreadJob> job_, std::vector<int> members_)
@@ -103,8 +104,8 @@ public:
     Inbox& inbox(int rank) { return inboxes_[static_cast<std::size_t>(rank)]; }
     int size() const { return static_cast<int>(members.size()); }
 
-    /// The context of `list` (ranks of this one), which this rank is the `index`th of. The first
-    /// member to come makes it, the last takes it off the list: only unfinished splits are kept.
+    /// Returns the context of `list` (ranks of this one), of which the calling rank is the
+    /// `index`th. The first member to call makes it; the last removes it from splits_. Thread-safe.
     std::shared_ptr<ThreadContext> child(std::span<int const> list, std::size_t index) {
         std::scoped_lock const lock(mutex_);
         auto split = std::find_if(splits_.begin(), splits_.end(), [&](Split const& other) {

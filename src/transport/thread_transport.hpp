@@ -15,15 +15,15 @@ class ThreadContext;
 class ThreadJob;
 }  // namespace detail
 
-/// What the ranks of one process share: their mailboxes, and who has died. Make one, then a
-/// ThreadTransport per rank. Callable from any thread; the transports may outlive it.
+/// The state that the ranks of one process share: their inboxes, and which ranks are lost. Make one
+/// hub, then a ThreadTransport per rank. Thread-safe; the transports may outlive it.
 class ThreadHub {
 public:
     explicit ThreadHub(int ranks);
 
     int size() const;
-    /// The rank will not answer any more: `lost()` of every transport that contains it says so.
-    /// What it had sent stays receivable; what it had only started to send must be cancelled.
+    /// Marks a rank as lost: `lost()` of every transport that contains it reports it. Messages that
+    /// it has sent can still be received; sends that it has only started must be cancelled.
     void lose(int rank);
 
 private:
@@ -32,9 +32,9 @@ private:
     std::shared_ptr<detail::ThreadContext> context_;
 };
 
-/// Transport between threads of one process. Short messages are copied and their sends done at once
-/// (start_send returns a null ticket); longer ones wait for the receive, and are copied once, from
-/// buffer to buffer, by whichever side comes second.
+/// Transport between threads of one process. Short messages are copied, and their sends are done at
+/// once (start_send returns a null ticket). Longer ones wait for the receive and are copied once,
+/// from buffer to buffer, by the side that comes second.
 class ThreadTransport final : public Transport {
 public:
     /// Longest message whose send does not wait for the receive.

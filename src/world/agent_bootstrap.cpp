@@ -60,7 +60,7 @@ std::vector<int> listen_fds() {
     return found;
 }
 
-/// What this listening socket is bound to; empty when it is none.
+/// Returns the address that a listening socket is bound to; empty if `fd` is not one.
 std::string bound_to(int fd, WorldFile::Rank const& rank) {
     int listens = 0;
     socklen_t length = sizeof(listens);
@@ -73,7 +73,8 @@ std::string bound_to(int fd, WorldFile::Rank const& rank) {
     return wire::Address::tcp(rank.remote ? rank.remote->host : "", wire::bound_port(fd)).text();
 }
 
-/// The sockets on which this rank is called. They outlive an exec, but serve one World.
+/// Returns the sockets on which this rank accepts connections. They survive an exec but serve one
+/// World.
 std::vector<UniqueFd> take_listeners(WorldFile const& world, Place const& place) {
     static std::atomic<bool> taken{false};
     WorldFile::Rank const& rank = world.ranks[static_cast<std::size_t>(place.rank)];
@@ -98,9 +99,9 @@ std::vector<UniqueFd> take_listeners(WorldFile const& world, Place const& place)
     return listeners;
 }
 
-/// A file in the job's folder that is there as long as this process is in its World: by it the agent
-/// tells a rank that has run off with code 0 from one that has ended well. Where it cannot be made,
-/// only that is lost.
+/// A file in the job's folder that exists while this process is in its World. It lets the agent
+/// distinguish a rank that left its World and exited with code 0 from one that exited inside it. If
+/// the file cannot be created, only this distinction is lost.
 class PresenceFile {
 public:
     PresenceFile(std::string const& folder, int rank)
@@ -108,7 +109,7 @@ public:
           file_(::open(path_.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600)) {}
     PresenceFile(PresenceFile const&) = delete;
     ~PresenceFile() {
-        if (::getpid() == owner_) ::unlink(path_.c_str());  // not for a forked child's end
+        if (::getpid() == owner_) ::unlink(path_.c_str());  // not in a forked child
     }
 
 private:
@@ -132,8 +133,8 @@ Bootstrap over_sockets(Place const& place) {
 }
 
 #if SINEW_HAVE_MPI
-/// Agent and MPI must mean the same job: an MPI that nobody answers starts, silently, as a world of
-/// one rank each.
+/// Throws BackendError if MPI's rank and size differ from the agent's: an MPI without a server
+/// silently starts each process as a world of one rank.
 Bootstrap over_mpi(int argc, char** argv, Place const& place) {
     Bootstrap found = mpi_bootstrap(argc, argv);
     found.name = "agent";

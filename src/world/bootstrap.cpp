@@ -16,7 +16,7 @@ namespace sinew {
 
 namespace {
 
-/// For those that would go on alone: it would give as many worlds of one rank as there are processes.
+/// Throws Unavailable if this process is one of several ranks: each would make a world of one.
 void refuse_to_be_alone(Medium medium) {
     if (auto const variable = mpi_launcher_variable()) {
         if (medium == Medium::socket)
@@ -34,7 +34,7 @@ void refuse_to_be_alone(Medium medium) {
                                " says that there are other ranks, but nothing says how to reach "
                                "them (SINEW_WORLD_FILE is not set). Start the program with sinew "
                                "run, or unset SINEW_SIZE"));
-    // Many programs of one process each are started so, too: it may be meant.
+    // Only a warning: srun also starts independent programs of one process each.
     auto const tasks = env("SLURM_STEP_NUM_TASKS");
     if (tasks && *tasks != "1" && env("SLURM_PROCID").value_or("") == "0")
         log_warning(text("srun started ", *tasks,
@@ -73,7 +73,7 @@ Bootstrap find_bootstrap([[maybe_unused]] int argc, [[maybe_unused]] char** argv
     Medium const medium = wanted_medium();
     if (started_by_agent()) return agent_bootstrap(argc, argv, medium);
 #if SINEW_HAVE_MPI
-    // MPI finds its ranks by the PMIx server itself.
+    // MPI comes before PMIx, because it uses the PMIx server itself.
     bool const here = MpiLibrary::usable() || launched_by_mpi();
     if (medium != Medium::socket && here) return mpi_bootstrap(argc, argv);
 #endif

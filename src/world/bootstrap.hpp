@@ -10,42 +10,42 @@
 
 namespace sinew {
 
-/// One way for a process to find the other ranks.
+/// A transport to the other ranks of a job, and what must be kept and called for it.
 struct Bootstrap {
     std::string_view name;
     std::unique_ptr<Transport> transport;  ///< over all ranks
     Threading threading = Threading::any;
-    std::function<void()> leave = [] {};  ///< after a life without failures; collective
-    std::shared_ptr<void> presence = {};  ///< held until the World has ended, whichever way
+    std::function<void()> leave = [] {};  ///< called if the World ends without failures; collective
+    std::shared_ptr<void> presence = {};  ///< kept until the World ends, even by a failure
 };
 
-/// How the ranks are to talk, by SINEW_TRANSPORT; `automatic` when it is not set.
+/// The medium that SINEW_TRANSPORT selects; `automatic` if it is not set.
 enum class Medium : std::uint8_t { automatic, socket, mpi };
 
-/// Throws UsageError for a value that SINEW_TRANSPORT cannot have.
+/// Throws UsageError if SINEW_TRANSPORT has an invalid value.
 Medium wanted_medium();
 
-/// The first that finds something: an agent of `sinew run`, MPI (initialised by the application, or
-/// a launcher's variables in the environment), any PMIx server, else alone. With SINEW_TRANSPORT
-/// =socket a PMIx server comes before MPI. Throws Unavailable when a launcher of several ranks is
-/// there, but nothing to answer it: never goes on alone then.
+/// Uses the first of these that is present: an agent of `sinew run`; MPI (initialized by the
+/// application, or announced by a launcher's variables; not with SINEW_TRANSPORT=socket); a PMIx
+/// server; otherwise a world of one rank. Throws Unavailable, rather than make a world of one rank,
+/// if a launcher has started several ranks that cannot find each other.
 Bootstrap find_bootstrap(int argc, char** argv);
 
 Bootstrap alone_bootstrap();
-/// Built with MPI only.
+/// Collective over the job if it initializes MPI. Exists only if built with MPI.
 Bootstrap mpi_bootstrap(int argc, char** argv);
 
-/// Whether an agent of `sinew run` started this process.
+/// Returns whether an agent of `sinew run` started this process.
 bool started_by_agent();
-/// The identity is the agent's. Over MPI if the agent serves this process MPI or the application has
-/// initialised it (MPI must agree with the agent then), else over the sockets that the agent passed
-/// on. Those serve one World per process.
+/// Takes rank and size from the agent. Uses MPI if the agent serves it to this process or the
+/// application has initialized it (MPI's rank and size must then match), otherwise the sockets that
+/// the agent passed on. Those serve one World per process.
 Bootstrap agent_bootstrap(int argc, char** argv, Medium medium);
 
-/// Whether a PMIx server (srun, mpirun of Open MPI, an agent) started this process.
+/// Returns whether a PMIx server (srun, mpirun of Open MPI, an agent) started this process.
 bool started_by_pmix();
-/// Over sockets of our own; the ranks tell each other their addresses by PMIx. Throws Unavailable
-/// when there is no libpmix. Collective over the job.
+/// Connects the ranks by sockets, whose addresses they exchange through PMIx. Collective over the
+/// job. Throws Unavailable if there is no libpmix.
 Bootstrap pmix_bootstrap();
 
 }  // namespace sinew

@@ -12,7 +12,7 @@ namespace sinew {
 
 namespace {
 
-constexpr std::uint64_t magic = 0x31'77'65'6e'69'73'0a'00;  // "\0\nsinew1", where bytes begin low
+constexpr std::uint64_t magic = 0x31'77'65'6e'69'73'0a'00;  // "\0\nsinew1" in little-endian order
 
 std::array<std::byte, 32> nonce() {
     std::array<std::byte, 32> bytes;
@@ -21,7 +21,7 @@ std::array<std::byte, 32> nonce() {
     return bytes;
 }
 
-/// In a time that does not tell how much is right.
+/// Compares in constant time.
 bool same(std::array<std::byte, 32> const& a, std::array<std::byte, 32> const& b) {
     std::byte difference{0};
     for (std::size_t i = 0; i < a.size(); ++i) difference |= a[i] ^ b[i];
@@ -45,7 +45,7 @@ bool Handshake::greet() {
     return send(bytes_of(hello_));
 }
 
-/// A fresh connection has room for these few bytes, or is of no use.
+/// A new connection has room for these few bytes; if it does not take them, it is given up.
 bool Handshake::send(std::span<std::byte const> bytes) {
     return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT) ==
            static_cast<ssize_t>(bytes.size());
@@ -102,7 +102,7 @@ bool Handshake::hello_is_for_us() const {
            hello_.from != self_.rank && hello_.size == self_.size && hello_.epoch == self_.epoch;
 }
 
-/// What was expected is in in_.
+/// Handles the expected bytes, which are complete in in_.
 Handshake::Result Handshake::proceed() {
     switch (awaits_) {
         case Awaits::hello: {

@@ -12,16 +12,16 @@
 
 namespace sinew {
 
-/// How two ranks prove to each other that they belong together: both know the key of the job's data
-/// plane, which never travels.
+/// Authenticates a connection between two ranks: each proves that it knows the key of the job's
+/// data plane, which is never sent.
 ///
-///     dialler    Hello: who I am, whom I want, epoch, a nonce
-///     acceptor   a nonce of its own, HMAC(key, "accept", Hello, nonce)
-///     dialler    HMAC(key, "dial", Hello, nonce)
-///     acceptor   one byte: yes; or no: I am dialling you already
+///     dialer     Hello: its rank, the wanted rank, size, epoch, a nonce
+///     acceptor   another nonce, HMAC(key, "accept", Hello, nonce)
+///     dialer     HMAC(key, "dial", Hello, nonce)
+///     acceptor   one byte: 1: accepted; 0: refused, because it dials this peer itself
 ///
-/// Each side reads not a byte more than that, so what follows is the connection's. Connections are
-/// authenticated, not encrypted: whoever can change packets between the hosts can change data.
+/// Neither side reads beyond these bytes; all later ones belong to the connection's user.
+/// Connections are authenticated, not encrypted: an attacker on the network can change data.
 class Handshake {
 public:
     struct Self {
@@ -30,25 +30,27 @@ public:
     };
     enum class Result : std::uint8_t {
         more,     ///< call again when there is more to read
-        proven,   ///< acceptor: give the verdict; dialler: the connection is there
-        yielded,  ///< dialler: the peer dials
-        broken,   ///< closed, or garbage
-        foreign,  ///< dialler: the other side does not know the key
+        proven,   ///< acceptor: call `verdict`; dialer: the connection is established
+        yielded,  ///< dialer: refused, because the peer dials this rank
+        broken,   ///< closed, or invalid data
+        foreign,  ///< dialer: the acceptor does not know the key
     };
 
-    /// Of the acceptor. `fd` must not block.
+    /// Makes the acceptor's side. `fd` must not block.
     Handshake(Self const& self, UniqueFd fd);
-    /// Of the dialler; `greet` when connected.
+    /// Makes the dialer's side; call `greet` when `fd` is connected.
     Handshake(Self const& self, UniqueFd fd, int peer);
 
     bool dials() const { return dials_; }
     bool greeted() const { return greeted_; }
-    /// False when the connection does not take it.
+    /// Sends the dialer's Hello. Returns false if the connection does not take it.
     bool greet();
+    /// Reads and answers as much as possible without blocking.
     Result advance();
+    /// Sends the acceptor's last byte. Returns false if the connection does not take it.
     bool verdict(bool yes);
 
-    /// The acceptor knows it when the result is `proven`.
+    /// Returns the peer's rank; the acceptor knows it once the result is `proven`.
     int peer() const { return peer_; }
     std::chrono::steady_clock::time_point since() const { return since_; }
     int fd() const { return fd_.get(); }
@@ -57,7 +59,7 @@ public:
 private:
     using Nonce = std::array<std::byte, 32>;
     struct Hello {
-        std::uint64_t magic = 0;  ///< tells versions and orders of bytes apart
+        std::uint64_t magic = 0;  ///< distinguishes versions and byte orders
         std::uint32_t from = 0, to = 0, size = 0, epoch = 0;
         Nonce nonce{};
     };

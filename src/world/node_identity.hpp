@@ -6,14 +6,13 @@
 
 namespace sinew {
 
-/// What two processes must have in common to share a node, that is, memory. Plain bytes, to be sent
-/// to other ranks.
+/// Identifies a node: processes with the same key can share memory. Sent to other ranks as it is.
 struct NodeIdentity {
     std::array<char, 192> key{};
     std::array<char, 64> host{};
 
-    /// This process: its host name, the kernel's boot id and the device behind /dev/shm (containers
-    /// on one host may share the first two, but not memory). SINEW_NODE_NAME replaces all of it.
+    /// Returns this process's identity: SINEW_NODE_NAME if set, otherwise host name, boot id and
+    /// the device behind /dev/shm (containers on a host may share the first two, but not memory).
     static NodeIdentity mine();
     static NodeIdentity named(std::string const& key, std::string const& host);
 

@@ -24,14 +24,14 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// One value per thing: a server may limit their length.
+// There is one key per item, because a server may limit the length of a value.
 constexpr char const* node_key = "sinew.node";
 constexpr char const* host_key = "sinew.host";
 constexpr char const* local_key = "sinew.local";
 constexpr char const* remote_key = "sinew.remote";
 constexpr char const* secret_key = "sinew.key";
 
-/// Private, and gone with its owner.
+/// A private folder that its owner's destructor removes.
 class Folder {
 public:
     Folder() {
@@ -53,7 +53,7 @@ public:
     std::filesystem::path path;
 };
 
-/// The loopback where all ranks share a host, so that nothing is open to others.
+/// Returns the loopback address if all ranks share a host, so that no port is open to other hosts.
 std::string tcp_host(bool one_node) {
     if (!one_node)
         for (auto const& interface : wire::interfaces())
@@ -61,7 +61,7 @@ std::string tcp_host(bool one_node) {
     return "127.0.0.1";
 }
 
-/// What one rank tells the others, and how it is called.
+/// The values that a rank publishes to the others, and the sockets on which it accepts connections.
 struct Offer {
     explicit Offer(PmixClient& client) {
         auto const local = wire::Address::unix_socket(folder.path / "rank");
@@ -75,8 +75,8 @@ struct Offer {
         client.put(host_key, node.host_text());
         client.put(local_key, local.text());
         client.put(remote_key, remote.text());
-        // What ranks put is for their job alone to get, as far as its server keeps other users out:
-        // docs/launching.md says where that is not so. PMIx has no other way for a key.
+        // Only ranks of the job can get these values, provided that its server keeps other users
+        // out (docs/launching.md lists the exceptions). PMIx has no other way to share a key.
         if (client.rank() == 0) client.put(secret_key, wire::Secret::random().hex());
     }
     Folder folder;
@@ -111,7 +111,7 @@ Bootstrap pmix_bootstrap() {
     client->exchange();
     auto mesh = std::make_unique<SocketMesh>(gather(*client), client->rank(),
                                              std::exchange(offer->listeners, {}));
-    // The folder goes with this function, whether it is called or not.
+    // The folder is removed when `leave` is destroyed, whether it was called or not.
     return {.name = "pmix",
             .transport = std::make_unique<SocketTransport>(std::move(mesh)),
             .leave = [client, offer] { client->leave(); }};

@@ -17,7 +17,7 @@
 
 namespace sinew {
 
-/// The functions that we use; those of the macros in pmix.h are done without.
+/// The functions in use. The macros of pmix.h would need more of them and are avoided.
 struct PmixClient::Library {
     Library() {
         void* const handle = ::dlopen(name, RTLD_NOW | RTLD_LOCAL);
@@ -60,8 +60,8 @@ struct Value {
     std::uint64_t number = 0;
 };
 
-/// An answer that comes in a thread of libpmix's. It owns all that the library looks at until then,
-/// and itself once nobody waits for it any more.
+/// An answer that arrives in a thread of libpmix. It owns all data that the library reads until
+/// then, and deletes itself if the wait for it was abandoned.
 struct Pending {
     std::mutex mutex;
     std::condition_variable changed;
@@ -106,7 +106,7 @@ std::unique_ptr<Pending> question(std::string const& job, pmix_rank_t rank, std:
     pending->key = key;
     set_key(pending->infos[0], PMIX_TIMEOUT);
     pending->infos[0].value.type = PMIX_INT;
-    // In whole seconds; our own deadline comes first.
+    // In whole seconds, and later than our own deadline.
     pending->infos[0].value.data.integer =
         static_cast<int>(std::chrono::duration_cast<std::chrono::seconds>(timeout).count() + 2);
     set_key(pending->infos[1], PMIX_COLLECT_DATA);
@@ -115,10 +115,10 @@ std::unique_ptr<Pending> question(std::string const& job, pmix_rank_t rank, std:
     return pending;
 }
 
-/// Nothing after the deadline.
+/// Returns nothing if the deadline passes; `pending` is then left to its callback.
 std::optional<pmix_status_t> wait(std::unique_ptr<Pending>& pending, pmix_status_t started,
                                   std::chrono::nanoseconds timeout) {
-    if (started == PMIX_OPERATION_SUCCEEDED) return PMIX_SUCCESS;  // at once: nobody calls back
+    if (started == PMIX_OPERATION_SUCCEEDED) return PMIX_SUCCESS;  // no callback follows
     if (started != PMIX_SUCCESS) return started;
     std::unique_lock lock(pending->mutex);
     if (pending->changed.wait_for(lock, timeout, [&] { return pending->status.has_value(); }))

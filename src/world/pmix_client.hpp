@@ -7,10 +7,11 @@
 
 namespace sinew {
 
-/// This process as a client of the PMIx server that started it. libpmix is loaded when it is made.
+/// A client of the PMIx server that started this process. The constructor loads libpmix and throws
+/// Unavailable if there is none.
 ///
-/// Every wait has a deadline: after it a Timeout names what was not answered. Ends, for the server,
-/// with `leave`; a process that does not come so far counts as failed there.
+/// Every request has a deadline: when it passes, `exchange` and `get` throw Timeout, and the
+/// constructor BackendError. The server counts a process that ends without `leave` as failed.
 class PmixClient {
 public:
     explicit PmixClient(std::chrono::nanoseconds timeout);
@@ -20,13 +21,13 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
-    /// Ranks of this node; 0: the server does not say.
+    /// Returns the number of ranks on this node; 0 if the server does not provide it.
     int local_size() const { return local_size_; }
     std::string const& job() const { return job_; }
 
-    /// Under this key, for all ranks of the job, from `exchange` on.
+    /// Publishes a value to all ranks of the job, which can get it after `exchange`.
     void put(std::string const& key, std::string const& value);
-    /// Collective: afterwards each rank can get what the others have put.
+    /// Collective; afterwards each rank can get what the others have put.
     void exchange();
     std::string get(int rank, std::string const& key);
     void leave();

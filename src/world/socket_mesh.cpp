@@ -25,10 +25,9 @@ namespace {
 
 constexpr std::uint64_t timer_number = 1023;
 constexpr auto tick_interval = 50ms;
-/// When all places are taken, who has not said a word for so long makes room.
+/// Time limit for an incoming Hello while max_unproven is reached.
 constexpr auto patience_with_the_silent = 500ms;
-/// ... and who has said something, but not proved that it knows the key: what it said can be guessed.
-/// A rank that was slower dials again.
+/// The same for the proof after a Hello, which anyone can guess. A slower rank dials again.
 constexpr auto patience_with_the_unproven = 2000ms;
 
 wire::SocketAddress resolve(wire::Address const& address) {
@@ -84,7 +83,7 @@ void SocketMesh::dial(int rank) try {
     wire::set_tcp_options(fd.get());
     bool const connected = ::connect(fd.get(), where.get(), where.length) == 0;
     if (!connected && errno != EINPROGRESS) {
-        // A Unix socket's queue is full: the peer has much to accept.
+        // EAGAIN: the queue of the peer's Unix socket is full.
         if (errno == EAGAIN || errno == EINTR) return dial_again(rank, State::dialling, 50ms);
         return lose(rank, text(address.text(), ": ", std::strerror(errno)));
     }
@@ -118,7 +117,7 @@ void SocketMesh::accept(std::size_t listener) {
                               &length, SOCK_NONBLOCK | SOCK_CLOEXEC));
         if (!fd && (errno == EINTR || errno == ECONNABORTED)) continue;
         if (!fd) {
-            // Out of descriptors, perhaps: a listener that stays readable must not keep us busy.
+            // Possibly out of descriptors. Stop watching the listener, which stays readable.
             if (errno != EAGAIN && errno != EWOULDBLOCK) break;
             return;
         }
@@ -156,7 +155,7 @@ std::vector<Connector::Event> SocketMesh::progress() {
     return events;
 }
 
-/// Ends with the handshake gone, unless there is more to come.
+/// Erases the handshake unless it is still in progress.
 void SocketMesh::advance(std::uint64_t number, Handshake& handshake, std::uint32_t events) {
     if (handshake.dials() && !handshake.greeted()) return connected(number, handshake);
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) == 0) return;
@@ -187,8 +186,8 @@ void SocketMesh::end_dial(std::uint64_t number, Handshake& handshake, Handshake:
     handshakes_.erase(number);
     if (result == Handshake::Result::foreign)
         return lose(rank, "who answers at its address does not know this job's key");
-    // Yielded: their dial should be here any moment; should it fail, we try again ourselves. Closed:
-    // we were too slow for them, or they are gone; then nobody listens any more.
+    // Yielded: the peer's own dial should arrive soon; if it fails, we dial again. Closed: we were
+    // too slow for the peer, or it is gone, and the next dial is refused.
     bool const yielded = result == Handshake::Result::yielded;
     dial_again(rank, yielded ? State::yielded : State::dialling, yielded ? 1000ms : 100ms);
 }
@@ -231,7 +230,7 @@ void SocketMesh::tick() {
                                                               : patience_with_the_silent);
         int const rank = handshake.peer();
         if (handshake.dials()) {
-            // Once it is connected, it waits for a peer that may be busy: no deadline of ours.
+            // There is no deadline once it is connected, because the peer may be busy.
             bool const unreachable = !handshake.greeted() && age > options_.connect;
             entry = unreachable ? handshakes_.erase(entry) : std::next(entry);
             if (unreachable) lose(rank, "its host does not answer");
@@ -252,7 +251,7 @@ void SocketMesh::tick() {
     }
 }
 
-/// Ticks as long as there is something to wait for, so that a world at rest has no timer.
+/// Runs the timer only while something is pending, so that an idle world has no timer.
 void SocketMesh::set_timer() {
     bool const needed = !handshakes_.empty() || redials_ > 0 || full_ || !events_.empty();
     if (needed == ticking_) return;

@@ -15,21 +15,21 @@
 
 namespace sinew {
 
-/// Connects the ranks of a world file with each other when they need it: over a Unix socket within a
-/// node, TCP between nodes, after both sides have proved that they know the key.
+/// Connects the ranks of a world file on demand, by Unix sockets within a node and by TCP between
+/// nodes. A connection is used only after its Handshake.
 ///
-/// When both dial at once, the connection that the lower rank dialled stays. What does not prove
-/// itself within 5 s is closed and counted, and disturbs nobody; so is a dialler that got busy with
-/// something else meanwhile, which tries again.
+/// If two ranks dial each other at once, the connection dialed by the lower rank stays. An incoming
+/// connection that has not completed its handshake after 5 s is closed and counted in refused(). If
+/// its dialer was a rank that was busy meanwhile, that rank dials again.
 class SocketMesh final : public Connector {
 public:
     struct Options {
-        std::chrono::milliseconds handshake{5000};  ///< of those who dial us
-        std::chrono::milliseconds connect{30000};   ///< until the other host answers at all
-        std::size_t max_unproven = 256;             ///< further ones wait in the kernel's queue
+        std::chrono::milliseconds handshake{5000};  ///< limit for incoming handshakes
+        std::chrono::milliseconds connect{30000};   ///< limit until the other host accepts
+        std::size_t max_unproven = 256;  ///< incoming handshakes at once; others wait in the kernel
     };
 
-    /// `listeners` are bound to this rank's addresses, and listen.
+    /// `listeners` are listening sockets bound to this rank's addresses.
     SocketMesh(WorldFile world, int rank, std::vector<UniqueFd> listeners, Options options);
     SocketMesh(WorldFile world, int rank, std::vector<UniqueFd> listeners)
         : SocketMesh(std::move(world), rank, std::move(listeners), Options()) {}
@@ -43,7 +43,7 @@ public:
     int descriptor() const override { return epoll_.get(); }
     std::vector<Event> progress() override;
 
-    /// Connections that were closed because they did not prove themselves.
+    /// Returns how many incoming connections were closed because their handshake failed.
     std::size_t refused() const { return refused_; }
 
 private:
@@ -51,7 +51,7 @@ private:
     enum class State : std::uint8_t { none, dialling, yielded, met, lost };
     struct Peer {
         State state = State::none;
-        std::uint64_t dial = 0;    ///< number of the handshake under way; 0: none
+        std::uint64_t dial = 0;    ///< number of our handshake in progress; 0: none
         Clock::time_point next{};  ///< when to dial again
     };
 
@@ -78,7 +78,7 @@ private:
     UniqueFd epoll_, timer_;
     bool ticking_ = false, full_ = false;
     std::vector<Peer> peers_;
-    std::map<std::uint64_t, Handshake> handshakes_;  // by number: the oldest first
+    std::map<std::uint64_t, Handshake> handshakes_;  // by number, oldest first
     std::uint64_t numbers_ = 1024;                   // lower ones name listeners and the timer
     std::size_t unproven_ = 0, refused_ = 0;
     int redials_ = 0;

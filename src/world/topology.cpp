@@ -73,7 +73,7 @@ Machine look() {
 }  // namespace
 
 Machine const& this_machine() {
-    static auto const& machine = *new Machine(look());  // outlives threads at work at exit
+    static auto const& machine = *new Machine(look());  // never destroyed: may be used during exit
     return machine;
 }
 

@@ -22,21 +22,21 @@ namespace {
 
 constexpr std::string_view file_magic = "sinew-world";
 constexpr std::string_view version = "1";
-constexpr int most = 1 << 24;                            // of nodes, of ranks
-constexpr std::size_t max_bytes = std::size_t{1} << 30;  // of a file
+constexpr int most = 1 << 24;                            // nodes, and ranks
+constexpr std::size_t max_bytes = std::size_t{1} << 30;  // size of a file
 
 /// Reads lines of the form `word value` in the order in which they must come.
 class Lines {
 public:
     explicit Lines(std::string_view text) : rest_(text) {}
 
-    /// The value of the next line, which must begin with `word`.
+    /// Returns the value of the next line, which must begin with `word`.
     std::string_view value(std::string_view word) {
         auto const found = optional_value(word);
         if (!found) fail(text("does not say '", word, "'"));
         return *found;
     }
-    /// Nothing, and the line stays, when it begins with something else.
+    /// Returns nothing, and does not consume the line, if it begins with another word.
     std::optional<std::string_view> optional_value(std::string_view word) {
         auto const end = rest_.find('\n');
         std::string_view const line = rest_.substr(0, end);
@@ -47,17 +47,17 @@ public:
         ++number_;
         return line.substr(word.size() + 1);
     }
-    /// The last line is this word alone.
+    /// Requires the next line to be the last one, with this word alone.
     void finish(std::string_view word) {
         if (rest_ != std::string(word) + "\n") fail(text("is not a last line '", word, "'"));
     }
 
-    /// Complains of the line that comes next.
+    /// Throws UsageError naming the next line.
     [[noreturn]] void fail(std::string const& why) const {
         throw UsageError(text("world file: line ", number_ + 1, ' ', why,
                               ". Does the agent have the version of this program's sinew?"));
     }
-    /// Complains of the line that `value` has given.
+    /// Throws UsageError naming the line that `value` returned last.
     [[noreturn]] void fail_last(std::string const& why) {
         --number_;
         fail(why);
@@ -119,7 +119,7 @@ std::string const& one_line(std::string const& value, char const* what) {
     return value;
 }
 
-/// The folder may not be trusted before this: anybody may have put a link or a pipe there.
+/// Opens without trusting the folder: another user may have put a symbolic link or a pipe there.
 UniqueFd open_own(std::string const& path) {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat info {};

@@ -12,11 +12,11 @@
 
 namespace sinew {
 
-/// What an agent tells its ranks: who takes part, where each rank listens, and the key by which they
-/// know each other. One file per node and epoch, in the job's private folder; SINEW_WORLD_FILE names
-/// it.
+/// The information that an agent gives its ranks: the nodes and ranks of the job, the addresses on
+/// which each rank listens, and the key that authenticates them. There is one file per node and
+/// epoch in the job's private folder; SINEW_WORLD_FILE names it.
 ///
-/// A line per fact, `word value`, in a fixed order:
+/// The lines have the form `word value` and a fixed order:
 ///     sinew-world 1
 ///     job 4f1c
 ///     epoch 0
@@ -24,7 +24,7 @@ namespace sinew {
 ///     nodes 2           then as many lines `node NAME`
 ///     ranks 3           then for each: `rank NODE LOCAL_RANK`, `local ADDRESS`, `remote ADDRESS`
 ///     end
-/// `remote` is left out for ranks that listen on a Unix socket only.
+/// `remote` is omitted for ranks that listen on a Unix socket only.
 struct WorldFile {
     struct Rank {
         int node = 0;                         ///< index into `nodes`
@@ -36,28 +36,29 @@ struct WorldFile {
 
     std::string job;
     std::uint32_t epoch = 0;
-    wire::Secret key;  ///< of the data plane alone: derived from the job's secret and the epoch
+    wire::Secret key;  ///< key of the data plane, derived from the job's secret and the epoch
     std::vector<std::string> nodes;
     std::vector<Rank> ranks;
 
-    /// Throws UsageError when a name cannot stand in a line.
+    /// Throws UsageError if a name is empty or has control characters.
     std::string text() const;
-    /// Takes exactly what `text` gives. Throws UsageError naming the line; never repeats the key.
+    /// Accepts exactly the format of `text`. Throws UsageError naming the line, but never the key.
     static WorldFile parse(std::string_view text);
 
-    /// Refuses what is not a file of this user that only this user can read (UsageError), since it
-    /// says whom to trust. Throws SystemError when it cannot be read.
+    /// Reads and parses a file. Throws SystemError if it cannot be read, UsageError unless it is a
+    /// regular file of this user, closed to all others, as it is trusted.
     static WorldFile read(std::string const& path);
-    /// Mode 0600, and whole or not at all for whoever reads it. Throws SystemError.
+    /// Writes the file atomically, with mode 0600. Throws SystemError.
     void write(std::string const& path) const;
 
     int size() const { return static_cast<int>(ranks.size()); }
-    /// How `from` reaches `to`. Throws UsageError when they share no node and `to` has no address
-    /// for that.
+    /// Returns the address by which `from` reaches `to`. Throws UsageError if they are on different
+    /// nodes and `to` has no remote address.
     wire::Address const& address(int from, int to) const;
 };
 
-/// In the folder of a job's epoch: there while this rank is in its World over sockets.
+/// Returns the path of the file in `folder`, a job's folder for one epoch, that exists while the
+/// rank is in its World over sockets.
 std::string presence_file(std::string const& folder, int rank);
 
 }  // namespace sinew

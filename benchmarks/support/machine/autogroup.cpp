@@ -15,7 +15,7 @@ namespace {
 
 constexpr char const* path = "/proc/self/autogroup";
 
-/// 0 or the errno of what failed.
+/// Returns 0 or an errno.
 int write_weight(int nice) {
     int const file = ::open(path, O_WRONLY | O_CLOEXEC);
     if (file < 0) return errno;
@@ -31,8 +31,8 @@ AutogroupWeight::AutogroupWeight(std::optional<int> nice) {
     if (!nice) return;
     int const error = write_weight(*nice);
     changed_ = error == 0;
-    // EAGAIN: the kernel takes one change per 100 ms from the unprivileged; another rank of this
-    // session was faster, with the same value.
+    // EAGAIN: the kernel accepts one change per 100 ms from unprivileged processes, and another
+    // rank of this session has just set the same value.
     if (error != 0 && error != EAGAIN)
         problem_ =
             text("autogroup weight ", *nice, " not set (", path, ": ",

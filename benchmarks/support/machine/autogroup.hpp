@@ -6,11 +6,11 @@
 
 namespace sinew::bench {
 
-/// Gives the session of this process another weight beside the sessions that share the cores, and
-/// the usual weight (0) back on destruction.
+/// Changes the weight of this process's session relative to other sessions on the cores. The
+/// destructor restores the usual weight (0).
 ///
-/// Linux weighs sessions first, processes within a session second ("autogroup"), so that `nice`
-/// alone changes nothing between two sessions. Make it before MPI starts threads.
+/// Linux weighs sessions first and processes within a session second ("autogroup"), so `nice` has
+/// no effect between sessions. Construct it before MPI starts threads.
 class AutogroupWeight {
 public:
     explicit AutogroupWeight(std::optional<int> nice);
@@ -18,7 +18,7 @@ public:
     AutogroupWeight& operator=(AutogroupWeight const&) = delete;
     ~AutogroupWeight();
 
-    /// Why it has no effect; empty when it has, or when none was asked for.
+    /// Why it has no effect; empty if it has one, or if no change was requested.
     std::string const& problem() const { return problem_; }
 
 private:

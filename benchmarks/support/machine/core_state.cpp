@@ -76,8 +76,8 @@ CoreProbe::~CoreProbe() {
     if (line_ != nullptr) ::munmap(line_, mapped_bytes);
 }
 
-// Both map one page of shared memory by a name that exists only meanwhile. Threads do the same:
-// two mappings of a page are one cache line.
+// Ranks 0 and 1 map one page of shared memory, whose name is unlinked at once. Ranks that are
+// threads do the same: two mappings of a page are one cache line.
 void CoreProbe::share_line(Communicator& comm) {
     if (rank_ > 1) return;
     std::array<char, 32> shm_name{};
@@ -122,9 +122,9 @@ CoreState CoreProbe::sample() {
     return state;
 }
 
-// The best of three batches, so that an interrupt does not count. When rank 1 does not answer (it
-// has no core at the moment) rank 0 writes the last number: that ends the other side too. Without
-// one whole batch the answer is infinite.
+// Returns the best of three batches, so that interrupts do not count. If rank 1 does not answer (it
+// has no core at the moment), rank 0 writes the last number, which ends rank 1's part too. Returns
+// infinity if not even one batch was completed.
 double CoreProbe::ping() {
     auto const deadline = Clock::now() + patience;
     double best = std::numeric_limits<double>::infinity();

@@ -10,27 +10,27 @@
 
 namespace sinew::bench {
 
-/// How far apart the cores of ranks 0 and 1 are, by the round trip of one cache line. Virtual
-/// machines move their processors about, so the same program is at times several times slower:
-/// figures of two states must not be compared.
+/// How far apart the cores of ranks 0 and 1 are, by the round trip of one cache line. Hypervisors
+/// migrate virtual processors, so the same program is at times several times slower. Results from
+/// different states must not be compared.
 enum class CoreState : std::uint8_t {
-    near,            ///< round trip below 220 ns: one cache is behind both cores
-    far,             ///< above
+    near,            ///< round trip below 220 ns: the cores share a cache
+    far,             ///< round trip of 220 ns or more
     oversubscribed,  ///< more ranks on a machine than processors; nothing to measure
-    unknown,         ///< ranks 0 and 1 share no memory, or had no core each at the time
+    unknown,         ///< ranks 0 and 1 share no memory, or did not have a core each
     mixed,           ///< both states were seen
 };
 
 inline constexpr double near_limit_ns = 220;
 
 std::string_view name(CoreState state);
-/// Infinite: nothing came back.
+/// Infinity means that there was no answer.
 CoreState classify(double round_trip_ns);
 
-/// Of one round, from what was seen before and after it.
+/// The state of one round, from the samples before and after it.
 CoreState of_round(CoreState before, CoreState after);
-/// Of all rounds together: the state of both halves (each by its majority) and of at least three
-/// rounds in four, else mixed.
+/// The state of all rounds: the common majority of both halves if it has at least three quarters of
+/// the rounds, otherwise mixed.
 CoreState of_rounds(std::vector<CoreState> const& rounds);
 
 /// Measures the state between rounds. Construction and `sample` are collective.
@@ -39,7 +39,7 @@ public:
     CoreProbe(Communicator& comm, bool oversubscribed);
     ~CoreProbe();
 
-    /// The state now, on rank 0; the others get unknown. Takes about 50 us, never more than 10 ms.
+    /// Returns the state on rank 0 and unknown on others. Takes about 50 us, never more than 10 ms.
     CoreState sample();
 
 private:
@@ -53,7 +53,7 @@ private:
 
     int rank_;
     CoreState fixed_ = CoreState::unknown;
-    Line* line_ = nullptr;  ///< rank 0 writes odd numbers, rank 1 the even ones after them
+    Line* line_ = nullptr;  ///< rank 0 writes odd numbers, rank 1 the following even ones
     std::uint64_t last_ = 0;
 };
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t words = sizeof(cpu_set_t) / sizeof(std::uint64_t);
 using Mask = std::array<std::uint64_t, words>;
 
-/// What a rank tells the others.
+/// The data that each rank sends to the others.
 struct Place {
     std::uint64_t machine = 0;
     Mask allowed{};
@@ -42,7 +42,7 @@ std::vector<int> processors_in(Mask const& mask) {
     return processors;
 }
 
-/// The lowest processor of the same core; itself when the system does not tell.
+/// Returns the lowest processor of the same core, or `processor` if that is unknown.
 int first_of_core(int processor) {
     std::ifstream file(
         text("/sys/devices/system/cpu/cpu", processor, "/topology/thread_siblings_list"));

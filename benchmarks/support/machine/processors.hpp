@@ -9,23 +9,23 @@
 
 namespace sinew::bench {
 
-/// The processors of this machine against the ranks that share it. By machine, not by node: hosts of
-/// a network lab and containers are nodes of their own on one set of processors.
+/// The processors of this machine for the ranks that share it. A machine is not a node: hosts of a
+/// network lab and containers are separate nodes on one set of processors.
 struct Processors {
-    /// On some machine there are more ranks than processors they may use, taken together (a launcher
-    /// may have bound each rank to one of its own).
+    /// Whether some machine has more ranks than processors that they may use in total (a launcher
+    /// may have bound each rank to a different one).
     bool oversubscribed = false;
-    /// One for this rank alone; none when oversubscribed, or when the ranks are bound already.
+    /// A processor for this rank alone; none if oversubscribed, or if the ranks are bound already.
     std::optional<int> own = {};
 };
 
-/// Collective.
+/// Looks up the processors of all ranks. Collective.
 Processors look_up_processors(Communicator& comm);
 
-/// The given processors with one of each core first, then those that share a core with them.
+/// Orders processors: first one of each core, then those that share a core with these.
 std::vector<int> cores_first(std::vector<int> const& processors);
 
-/// Keeps the calling thread, and no other, on a processor as long as it lives. Left alone, two ranks
+/// Pins the calling thread, and no other, to a processor until destroyed. Without it, two ranks
 /// that slept at the same time may stay on one core of several for many rounds.
 class Pinned {
 public:

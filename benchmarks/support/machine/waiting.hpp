@@ -6,11 +6,11 @@
 
 namespace sinew::bench {
 
-/// What waits of ours cost on this machine, and whether they look before they sleep, beside which
-/// figures of short answers are to be read: "a wake-up costs 21.5 us here (measured earlier); waits look
+/// Describes the cost of sinew's waits on this machine and whether they poll before they sleep,
+/// which short latencies depend on: "a wake-up costs 21.5 us here (measured earlier); waits look
 /// before they sleep".
 std::string waiting_text();
-/// {"wake_up_us", "source", "looks"}
+/// Returns {"wake_up_us", "source", "looks"}.
 nlohmann::json waiting_json();
 
 }  // namespace sinew::bench

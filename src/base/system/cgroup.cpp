@@ -18,7 +18,7 @@ std::optional<std::string> first_line(std::string const& path) {
     return line;
 }
 
-/// "max 100000" or "250000 100000": microseconds of processor time in each period.
+/// Reads "max 100000" or "250000 100000": microseconds of processor time, and of each period.
 std::optional<double> quota_of_v2(std::string const& folder) {
     auto const line = first_line(folder + "/cpu.max");
     if (!line) return std::nullopt;
@@ -48,8 +48,8 @@ void keep_lesser(std::optional<Limit>& least, std::optional<Limit> const& other)
     if (other && (!least || other->value < least->value)) least = other;
 }
 
-/// The least of `path` and all above it below `mount`. In a container without a namespace of its
-/// own the path is the host's, which is not there: what is then at `mount` is the container's.
+/// Returns the lowest limit of `path` and its ancestors up to `mount`. Without a cgroup namespace a
+/// container sees the host's `path`, which does not exist there; its own cgroup is at `mount`.
 template <class Read>
 std::optional<Limit> least(std::string const& mount, std::string path, Read const& read) {
     std::optional<Limit> lowest;
@@ -84,7 +84,7 @@ void each_cgroup(std::string const& root, Found const& found) {
     }
 }
 
-/// "max", or bytes. Version 1 has a number beyond all memory where there is no limit.
+/// Reads "max" or a number of bytes. Without a limit version 1 has a number above any memory size.
 std::optional<double> bytes_in(std::string const& path) {
     auto const line = first_line(path);
     double bytes = 0;
@@ -92,7 +92,7 @@ std::optional<double> bytes_in(std::string const& path) {
     return bytes;
 }
 
-/// "MemTotal:       24732012 kB"
+/// Reads the line "MemTotal:       24732012 kB"; returns bytes, or 0 if unknown.
 std::uint64_t memory_of_host(std::string const& root) {
     std::ifstream file(root + "/proc/meminfo");
     std::string word;
@@ -140,7 +140,7 @@ std::optional<MemoryCgroup> memory_cgroup(std::string const& root) {
         }
     });
     if (!group) return group;
-    // In a container the path may be the host's, which is not there.
+    // In a container the path may be the host's, which does not exist there.
     if (!std::filesystem::exists(group->folder(), none)) group->path.clear();
     while (!group->path.empty() && group->path.back() == '/') group->path.pop_back();
     if (!std::filesystem::exists(group->folder() + "/cgroup.procs", none)) return std::nullopt;

@@ -6,7 +6,7 @@
 namespace sinew {
 namespace {
 
-/// The number behind the word `oom_kill`.
+/// Returns the number after the word `oom_kill`, or 0.
 std::uint64_t count_in(std::string const& path) {
     std::ifstream events(path);
     std::string word;
@@ -33,7 +33,7 @@ std::uint64_t oom_kills(std::string const& root) {
             count = count_in(files + path + "/memory.events");
         } else if (controllers.find(",memory,") != std::string::npos) {
             count = count_in(files + "/memory" + path + "/memory.oom_control");
-            // In a container the path may be the host's, which is not there.
+            // In a container the path may be the host's, which does not exist there.
             if (count == 0) count = count_in(files + "/memory/memory.oom_control");
         }
         if (count != 0) return count;

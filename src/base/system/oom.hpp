@@ -6,10 +6,10 @@
 
 namespace sinew {
 
-/// How many processes the kernel has killed in this process's cgroup, version 1 or 2, for want of
-/// memory, so far; 0 where that cannot be told. `root` is where the file systems are: "" but in tests.
+/// Returns how many processes the kernel's OOM killer has killed in this process's cgroup (version
+/// 1 or 2) so far; 0 if unknown. `root` is the prefix of all paths; only tests set it.
 std::uint64_t oom_kills(std::string const& root = "");
-/// In the cgroup that is this folder.
+/// Returns the same for the cgroup at `folder`.
 std::uint64_t oom_kills_in(std::string const& folder);
 
 }  // namespace sinew

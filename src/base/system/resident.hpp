@@ -5,7 +5,7 @@
 
 namespace sinew {
 
-/// Bytes of memory that a process has; `statm` is its open /proc/<pid>/statm. 0: not known.
+/// Returns the resident bytes of a process, 0 if unknown. `statm` is its open /proc/<pid>/statm.
 std::uint64_t resident_bytes(int statm);
 
 }  // namespace sinew

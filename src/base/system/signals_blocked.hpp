@@ -5,8 +5,8 @@
 
 namespace sinew {
 
-/// Blocks all signals in this thread while it exists, also when something throws: a thread that is
-/// started meanwhile inherits that, so that no handler of the program's runs in it.
+/// Blocks all signals in the calling thread during its lifetime. Threads started meanwhile inherit
+/// the mask, so that the program's signal handlers do not run in them.
 class SignalsBlocked {
 public:
     SignalsBlocked() {

@@ -27,14 +27,14 @@ std::vector<char*> pointers(std::vector<std::string> const& words) {
     return found;
 }
 
-// What the child needs, made ready before: between vfork and exec it must not allocate.
+// Everything the child needs, prepared in advance: between vfork and exec it must not allocate.
 struct Plan {
     SpawnRequest const& request;
     std::vector<char*> argv, env;
     pid_t parent;
     int null;
-    // Written by the child, which shares our memory. To the compiler these are stores that nobody
-    // reads before _exit, and clang leaves them out unless they are volatile.
+    // Written by the child, which shares our memory. The compiler sees stores that are not read
+    // before _exit; clang omits them unless they are volatile.
     int volatile error = 0;
     char const* volatile step = "";
 };
@@ -45,7 +45,7 @@ bool fail(Plan& plan, char const* step) {
     return false;
 }
 
-// Moves the three to 0, 1 and 2, whatever numbers they have now.
+// Moves the standard streams to descriptors 0, 1 and 2, whatever their numbers are.
 bool redirect(Plan& plan) {
     auto const& request = plan.request;
     std::array<int, 3> from{request.in >= 0 ? request.in : plan.null, request.out, request.err};
@@ -73,7 +73,7 @@ bool prepare(Plan& plan) {
     ::setpgid(0, 0);
     if (plan.request.death_signal != 0) {
         if (::prctl(PR_SET_PDEATHSIG, plan.request.death_signal) != 0) return fail(plan, "prctl");
-        if (::getppid() != plan.parent) ::_exit(1);  // it was too late to ask
+        if (::getppid() != plan.parent) ::_exit(1);  // the parent ended before prctl
     }
     if (plan.request.cpus && ::sched_setaffinity(0, sizeof(cpu_set_t), &*plan.request.cpus) != 0)
         return fail(plan, "bind to its cores");
@@ -93,7 +93,7 @@ std::string describe(Plan const& plan) {
     return step;
 }
 
-// Nobody would hear of its end.
+// Kills and reaps a child whose end could not be noticed without a pidfd. Throws SystemError.
 [[noreturn]] void give_up_watching(pid_t pid, int error) {
     int status = 0;
     ::kill(pid, SIGKILL);
@@ -103,8 +103,8 @@ std::string describe(Plan const& plan) {
                       error);
 }
 
-// Where SIGCHLD is ignored (which exec inherits, as from a shell after trap '' CHLD), the kernel
-// forgets how children ended, and their exit codes with it.
+// Sets SIGCHLD to its default if it is ignored (inherited through exec, for example from a shell
+// after trap '' CHLD): the kernel would discard the exit codes of children.
 void keep_exit_codes() {
     struct sigaction now {};
     if (::sigaction(SIGCHLD, nullptr, &now) != 0) return;
@@ -149,7 +149,7 @@ Spawned spawn(SpawnRequest const& request) {
         while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
         return {.error = plan.error, .step = describe(plan)};
     }
-    ::setpgid(pid, pid);  // as the child does: whoever comes first
+    ::setpgid(pid, pid);  // the child does the same; the first call of the two takes effect
     Spawned spawned{.pid = pid};
     spawned.ended = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
     if (!spawned.ended) give_up_watching(pid, errno);

@@ -9,14 +9,14 @@
 
 namespace sinew {
 
-/// What the operating system calls this host. Names may repeat, and change.
+/// Returns the operating system's name of this host. Names may change and need not be unique.
 inline std::string host_name() {
     std::array<char, 256> name{};
     ::gethostname(name.data(), name.size() - 1);
     return name.data();
 }
 
-/// Of the running kernel; another one on each host, and after each start. Empty where there is no /proc.
+/// Returns the kernel's boot id, unique per host and boot. Empty if there is no /proc.
 inline std::string boot_id() {
     std::string id;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), id);

@@ -9,7 +9,7 @@ namespace sinew::detail {
 
 Deadlines Deadlines::from_environment() {
     using namespace std::chrono_literals;
-    // An hour as a rule: a rank that writes a checkpoint, or waits for a file system, is not lost.
+    // An hour by default: a rank that writes a checkpoint or waits for a file system is not lost.
     constexpr int late_factor = 12;
     constexpr auto longest = std::chrono::nanoseconds::max();
     auto const silent = env_duration("SINEW_TIMEOUT", 5min);

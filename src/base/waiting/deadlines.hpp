@@ -5,13 +5,13 @@
 
 namespace sinew::detail {
 
-/// How long an operation may wait without getting on: each message that arrives, or leaves, starts
-/// the time anew.
+/// Limits how long an operation may wait without progress. Each message that arrives or leaves
+/// restarts the time.
 struct Deadlines {
-    std::chrono::nanoseconds silent;  ///< for ranks that are dead, stopped, or do not answer
-    std::chrono::nanoseconds late;    ///< for ranks that answer, and have not come; not less
+    std::chrono::nanoseconds silent;  ///< limit for ranks that are dead, stopped or do not answer
+    std::chrono::nanoseconds late;    ///< limit for late ranks that answer; at least `silent`
 
-    /// SINEW_TIMEOUT and SINEW_LATE_TIMEOUT. Throws UsageError naming the variable.
+    /// Reads SINEW_TIMEOUT and SINEW_LATE_TIMEOUT. Throws UsageError naming the variable.
     static Deadlines from_environment();
 };
 

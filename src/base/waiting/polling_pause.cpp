@@ -11,7 +11,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-constexpr auto long_yield = 500us;  // a poll is never that long, a time slice always is
+constexpr auto long_yield = 500us;  // above any poll, below any time slice
 constexpr auto nap = 20us;
 constexpr int fewest_naps = 16, most_naps = 1024;
 

@@ -5,17 +5,17 @@
 
 namespace sinew {
 
-/// Decides what a thread does between two polls: it yields its processor or naps.
+/// Decides whether a thread yields its processor or naps between two polls.
 ///
-/// A yield among threads that poll costs a microsecond. Beside a thread that computes it costs that
-/// thread's whole time slice, some milliseconds, on schedulers that make whoever yields wait for its
-/// next turn (Linux since 6.6, and more so since 6.18); a sleeper is woken at once. So a yield that
-/// took long is followed by naps, by twice as many each time that the next yield takes long, too.
+/// A yield among polling threads costs a microsecond. Beside a computing thread it costs that
+/// thread's whole time slice, some milliseconds, on schedulers that make a yielding thread wait for
+/// its next turn (Linux since 6.6, and more so since 6.18); a sleeping thread is woken at once. A
+/// long yield is therefore followed by naps, and each further long yield by twice as many.
 ///
-/// Takes times and has no clock. For one thread at a time.
+/// Receives all times from the caller and reads no clock. Not thread-safe.
 class PollingPause {
 public:
-    /// Whether the next pause is a nap. If not, it is a yield; say then how long it took.
+    /// Returns whether the next pause is a nap. If not, the caller yields and calls `yielded`.
     bool naps();
     void yielded(std::chrono::nanoseconds took);
 
@@ -23,7 +23,7 @@ private:
     int left_ = 0, next_ = 16;
 };
 
-/// Yields, or naps for about 20 us, as this thread's own PollingPause says. Any thread may call it.
+/// Yields, or naps for about 20 us, as the calling thread's PollingPause decides. Thread-safe.
 void pause_between_polls();
 
 }  // namespace sinew

@@ -8,36 +8,36 @@ namespace {
 
 constexpr std::array look_in_wake_ups{0.0, 0.5, 3.0};
 constexpr double price_of_sleep = 1;  // in wake-ups
-// Of a wake-up's time spent looking. Less than that of waiting for as long: where both ends of a
-// conversation sleep, an answer takes two wake-ups, and who looks for it ends that for both.
+// The price of polling for the time of a wake-up. It is below price_of_sleep: if both peers sleep,
+// an answer takes two wake-ups, and a peer that polls spares both of them that.
 constexpr double price_of_look = 0.5;
 
-// The weight of the latest wait, and of the latest look where it is about what others took.
+// The weight of the latest wait in the costs, and of the latest poll in the overrun.
 constexpr double recent = 1.0 / 8, rare = 1.0 / 256;
-// Of two decisions that cost nearly the same the one that looks longer is taken: it finds an end that
-// was late for once, where the other would begin to sleep, and have the other end sleep, too.
+// Of two decisions with nearly the same cost the longer poll is taken: it still finds a peer that
+// is late once, whereas sleeping would make the peer sleep, too.
 constexpr double nearly = 1.0 / 8;
-// A look ends a little late by itself.
+// A poll ends this late, in wake-ups, even if the thread keeps its processor.
 constexpr double tolerated = 0.5;
-// The most that one look adds to their average.
+// The most, in wake-ups, that one poll adds to the average overrun.
 constexpr double most_added = 1;
-// Who was away for longer was stopped (by a debugger or SIGSTOP, with its machine suspended), not
-// crowded out: schedulers give slices of some milliseconds.
+// A longer overrun means that the thread was stopped (by a debugger or SIGSTOP, or by suspending
+// the machine), not preempted: schedulers grant slices of some milliseconds.
 constexpr auto longest_slice = std::chrono::milliseconds(100);
 
-// As many looks as an end that slept needs to notice that they are answered at once.
+// Polls per trial: enough for a sleeping peer to notice that it is answered at once.
 constexpr int looks_of_trial = 16;
-// ... unless so many of them were in vain.
+// A trial ends early when this many of its polls have found nothing.
 constexpr int misses_of_trial = 3;
 constexpr int first_trial_after = 32, least_between_trials = 64, most_between_trials = 1024;
-// Looking pays for good, rather than by accident.
+// After this many consecutive waits polling pays reliably, and trials become frequent again.
 constexpr int habit = 64;
 
 }  // namespace
 
 SpinPolicy::SpinPolicy(Duration wake_up)
     : wake_up_(std::max(wake_up, Duration::zero())), until_trial_(first_trial_after) {
-    // Before anything was seen: as if nothing came soon.
+    // The initial costs assume that no event comes within a poll.
     for (std::size_t i = 0; i < decisions; ++i)
         cost_[i] = price_of_look * look_in_wake_ups[i] + price_of_sleep;
 }
@@ -84,7 +84,7 @@ void SpinPolicy::begin_trial() {
 void SpinPolicy::found(Duration after) {
     if (wake_up_ == Duration::zero()) return;
     note_overrun(after);
-    // When it came while this thread was away is not known.
+    // If the thread lost its processor meanwhile, the time of the event is unknown.
     if (after <= looks_for(decision_) + wake_up_) learn(in_wake_ups(after));
     decision_ = 0;
 }
@@ -97,7 +97,7 @@ void SpinPolicy::missed(Duration looked) {
 
 void SpinPolicy::slept(Duration after) {
     if (wake_up_ == Duration::zero()) return;
-    // After the look, where there was one.
+    // If the thread polled, the event came after that.
     auto const earliest = decision_ > 0 ? looks_for(decision_) + Duration(1) : Duration::zero();
     learn(in_wake_ups(std::max(after - wake_up_, earliest)));
     decision_ = 0;

@@ -7,40 +7,40 @@
 
 namespace sinew {
 
-/// Decides for how long a thread that waits looks again and again for what it waits for before it
-/// sleeps. Looking takes a processor's time, sleeping the time of a wake-up: where something comes
-/// sooner than that, looking is cheaper (competitive spinning; Karlin, Manasse, McGeoch, Owicki,
-/// "Competitive randomized algorithms for non-uniform problems", 1990). The time of a processor counts
-/// half as much as that of whoever waits for a wake-up.
+/// Decides how long a waiting thread polls before it sleeps. Polling costs processor time, sleeping
+/// costs the latency of a wake-up: if the event comes sooner than that, polling is cheaper
+/// (competitive spinning; Karlin, Manasse, McGeoch, Owicki, "Competitive randomized algorithms for
+/// non-uniform problems", 1990). Processor time counts half as much as latency.
 ///
-/// Every wait tells when it was over, whether it looked or slept, and so what each of a few decisions
-/// (sleep at once; look for half of a wake-up; for three) would have cost. The one that would have been
-/// cheapest lately is taken. Three is enough for an answer of somebody who has to be woken first. Where
-/// both ends of a conversation sleep, each finds the other late: so a sleeper tries looking for some
-/// waits in a row now and then, ever more seldom while that does not pay.
+/// Each wait reports how long it took, whether the thread polled or slept. From that the policy
+/// derives what each of three decisions (sleep at once; poll for half a wake-up; poll for three
+/// wake-ups) would have cost, and takes the one with the lowest recent cost. Three wake-ups are
+/// enough for the answer of a peer that must be woken first. If both peers sleep, each finds the
+/// other late. A thread that sleeps therefore polls for a few consecutive waits now and then (a
+/// trial), less and less often while that does not pay.
 ///
-/// While a thread looks it can lose its processor to others. What that took is added to the price of
-/// looking, over a long time, since it is rare and dear.
+/// A polling thread can lose its processor to other threads. The time lost is added to the price of
+/// polling, averaged over many waits because it is rare and expensive.
 ///
-/// Takes times and has no clock. For one thread at a time.
+/// Receives all times from the caller and reads no clock. Not thread-safe.
 class SpinPolicy {
 public:
     using Duration = std::chrono::nanoseconds;
 
-    /// Never looks.
+    /// Makes a policy that never polls.
     SpinPolicy() = default;
-    /// `wake_up`: from an event to the sleeper's next step. Zero: never looks.
+    /// `wake_up` is the time from an event to the sleeping thread's next step; zero: never polls.
     explicit SpinPolicy(Duration wake_up);
 
-    /// A wait begins: for how long to look. Then one of these: `found`; `missed` and `slept`;
-    /// `slept` alone where there was no look. A wait that was given up tells nothing.
+    /// Begins a wait and returns how long to poll. The caller then reports `found`; or `missed` and
+    /// `slept`; or `slept` alone if it did not poll. It reports nothing for an abandoned wait.
     Duration time();
-    /// It came within the look, after so long. More than `time` said means that others had the
-    /// processor meanwhile.
+    /// Reports that the event came after `after`, while polling. A value above that of `time` means
+    /// that other threads had the processor meanwhile.
     void found(Duration after);
-    /// It did not come while this thread looked for so long.
+    /// Reports that the event did not come while the thread polled for `looked`.
     void missed(Duration looked);
-    /// The wait is over after so long in all, sleep and wake-up included.
+    /// Reports that the wait took `after` in total, including sleep and wake-up.
     void slept(Duration after);
 
     Duration wake_up() const { return wake_up_; }
@@ -55,13 +55,13 @@ private:
     void begin_trial();
 
     Duration wake_up_{};
-    std::array<double, decisions> cost_{};  ///< lately, in wake-ups, were that always the decision
-    double overrun_ = 0;                    ///< of a look, on average, in wake-ups
-    std::size_t decision_ = 0;              ///< of the wait under way
+    std::array<double, decisions> cost_{};  ///< recent average per wait for each, in wake-ups
+    double overrun_ = 0;                    ///< average time past the end of a poll, in wake-ups
+    std::size_t decision_ = 0;              ///< decision for the current wait
     int trial_left_ = 0, trial_misses_ = 0;
-    int without_ = 0;  ///< waits since the latest trial
-    int until_trial_ = 0;
-    int paid_ = 0;  ///< waits in a row in which looking was the cheapest
+    int without_ = 0;      ///< waits since the latest trial
+    int until_trial_ = 0;  ///< waits between two trials
+    int paid_ = 0;         ///< consecutive waits in which polling was the cheapest
 };
 
 }  // namespace sinew

@@ -8,7 +8,7 @@
 namespace sinew {
 namespace {
 
-// One may be on its way, or lost without anything being wrong.
+// A single one may be in flight, or lost although the host is well.
 constexpr unsigned too_many_unanswered = 2;
 
 }  // namespace
@@ -27,7 +27,7 @@ TcpAnswers::Clock::duration TcpAnswers::silence(Clock::time_point now, Sample co
         return {};
     }
     if (!since_) since_ = now;
-    // There was an answer since, to another question: the wait began anew with it.
+    // The host has acknowledged something since, so the silence begins there.
     if (sample.since_answer < now - *since_) since_ = now - sample.since_answer;
     return sample.unanswered < too_many_unanswered ? Clock::duration{} : now - *since_;
 }

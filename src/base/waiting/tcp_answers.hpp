@@ -6,30 +6,30 @@
 
 namespace sinew {
 
-/// How long the other host has not acknowledged what a TCP connection sends to it. Its process may be
-/// stopped, or not read for minutes, and its window be full: the host's kernel answers all the same.
-/// TCP_USER_TIMEOUT cannot tell these apart, and ends both.
+/// Measures for how long the other host has not acknowledged the data or probes of a TCP
+/// connection. A host whose process is stopped or does not read still acknowledges, even with a
+/// full window; TCP_USER_TIMEOUT would end such a connection like that of a dead host.
 ///
-/// Ask regularly, at least every second. For one thread at a time.
+/// Call `silence` regularly, at least every second. Not thread-safe.
 class TcpAnswers {
 public:
     using Clock = std::chrono::steady_clock;
-    /// What the kernel says of a connection.
+    /// The state of a connection as the kernel reports it (TCP_INFO).
     struct Sample {
-        unsigned unanswered = 0;         ///< segments or probes sent again, since the last answer
-        Clock::duration since_answer{};  ///< however little was asked meanwhile
+        unsigned unanswered = 0;         ///< retransmits and probes since the last acknowledgement
+        Clock::duration since_answer{};  ///< since the last acknowledgement, even of an idle time
     };
-    /// Nothing for what is no TCP connection.
+    /// Returns nothing if `fd` is not a TCP connection.
     static std::optional<Sample> sample(int fd);
 
-    /// Zero as long as there is nothing that wants an answer.
+    /// Returns how long the host has been silent; zero with fewer than two unanswered segments.
     Clock::duration silence(Clock::time_point now, Sample const& sample);
 
 private:
-    std::optional<Clock::time_point> since_;  ///< that something has wanted an answer
+    std::optional<Clock::time_point> since_;  ///< start of the silence; none: nothing is unanswered
 };
 
-/// A host that has not answered for so long is gone.
+/// A host that has been silent for this long is considered lost.
 inline constexpr std::chrono::seconds host_gone_after{10};
 
 }  // namespace sinew

@@ -31,11 +31,11 @@ using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 using std::chrono::nanoseconds;
 
-// What is not between these says more about what else ran then than about the machine.
+// A value outside this range reflects other load at the time rather than the machine.
 constexpr nanoseconds least_wake_up = 500ns, most_wake_up = 1ms;
-// Of virtual and real machines of the last years.
+// Typical of recent virtual and physical machines.
 constexpr nanoseconds assumed_wake_up = 20us;
-// Neighbours on the same hardware change, and clocks.
+// Values expire because other users of the hardware and clock rates change.
 constexpr std::int64_t seconds_kept = 24 * 60 * 60;
 constexpr int most_round_trips = 24, least_round_trips = 8;
 constexpr auto time_to_measure = 3ms;
@@ -45,7 +45,7 @@ std::vector<int> allowed_processors() {
     std::vector<int> found;
     cpu_set_t mine;
     CPU_ZERO(&mine);
-    if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return {0, 1};  // more than a set holds
+    if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return {0, 1};  // too many for cpu_set_t
     for (int i = 0; i < CPU_SETSIZE; ++i)
         if (CPU_ISSET(i, &mine)) found.push_back(i);
     return found;
@@ -55,10 +55,10 @@ void stay_on(int processor) {
     cpu_set_t only;
     CPU_ZERO(&only);
     CPU_SET(processor, &only);
-    ::sched_setaffinity(0, sizeof only, &only);  // where it fails the scheduler places us
+    ::sched_setaffinity(0, sizeof only, &only);  // if it fails, the scheduler chooses
 }
 
-// False: it did not come in time. As loops wait: for readiness, then for what is there.
+// Returns false if no word arrives in time. Waits as event loops do: polls first, then reads.
 bool read_before(int fd, Clock::time_point deadline) {
     auto const left = std::max(nanoseconds(0), nanoseconds(deadline - Clock::now()));
     timespec const limit{0, static_cast<long>(std::min<nanoseconds>(left, 999ms).count())};
@@ -67,7 +67,7 @@ bool read_before(int fd, Clock::time_point deadline) {
     return ::ppoll(&one, 1, &limit, nullptr) == 1 && ::eventfd_read(fd, &word) == 0;
 }
 
-// Answers each word, until it is told to stop.
+// Answers each word until it receives stop_word.
 void answer_words(int from, int to, int processor) {
     stay_on(processor);
     for (eventfd_t word = 0; word < stop_word;) {
@@ -112,9 +112,9 @@ std::optional<nanoseconds> measure_wake_up() {
         back(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
     if (!there || !back) return std::nullopt;
     std::vector<nanoseconds> times;
-    SignalsBlocked const blocked;  // of its threads: signals are for the program's own
+    SignalsBlocked const blocked;  // the new threads must not run the program's signal handlers
     try {
-        // Two new ones, whose processors are nobody else's business.
+        // New threads, because binding the calling thread would affect the program.
         std::thread answers([&] { answer_words(there.get(), back.get(), processors[1]); });
         try {
             std::thread asks([&] { times = round_trips(there.get(), back.get(), processors[0]); });
@@ -124,7 +124,7 @@ std::optional<nanoseconds> measure_wake_up() {
         }
         answers.join();
     } catch (std::system_error const&) {
-        return std::nullopt;  // no thread to be had
+        return std::nullopt;  // no thread could be started
     }
     if (times.size() < least_round_trips) return std::nullopt;
     auto const middle = times.begin() + static_cast<std::ptrdiff_t>(times.size() / 2);

@@ -11,49 +11,51 @@
 
 namespace sinew {
 
-/// What it costs on this machine to sleep until something comes: from the event to the sleeper's next
-/// step, where the one who wakes it has another processor.
+/// The latency of a wake-up on this machine: the time from an event to the sleeping thread's next
+/// step when the waking thread runs on another processor.
 struct WakeUp {
     enum class Source : std::uint8_t {
-        told,      ///< by SINEW_WAKE_UP
+        told,      ///< set by SINEW_WAKE_UP
         kept,      ///< measured by an earlier process
-        measured,  ///< by this one, just now
-        assumed,   ///< it cannot be measured: one processor, or all of them busy
+        measured,  ///< measured by this process
+        assumed,   ///< not measurable: one processor, or all of them busy
     };
     std::chrono::nanoseconds cost;
     Source source;
 };
 
-/// What counts in this process, found out at the first call: SINEW_WAKE_UP, or what is kept beside the
-/// machine's model, or some twenty wake-ups of one thread by another, which takes 1 to 3 ms. Any
-/// thread. Throws UsageError where SINEW_WAKE_UP is no time up to 1 ms.
+/// Returns this process's value, which the first call determines: SINEW_WAKE_UP; or the value in
+/// the cache beside the machine's model; or a measurement of some twenty wake-ups of one thread by
+/// another, which takes 1 to 3 ms. Thread-safe. Throws UsageError if SINEW_WAKE_UP is invalid or
+/// above 1 ms.
 WakeUp const& wake_up();
 
-/// The same, found out anew.
+/// Does the same at each call.
 WakeUp find_wake_up();
 
-/// For people: "measured", "measured earlier".
+/// Returns a description to print, such as "measured" or "measured earlier".
 std::string_view name_of(WakeUp::Source source);
 
-/// For how long waits look before they sleep: by `wake_up`, or never where this process may not look
-/// (see may_spin). Throws as `wake_up`, and where SINEW_SPIN is no flag.
+/// Makes the policy for waits of this process, based on wake_up(); it never polls unless
+/// may_spin(). Throws UsageError as `wake_up` does, or if SINEW_SPIN is not a flag.
 SpinPolicy make_spin_policy();
 
-/// Whether waits of this process may look before they sleep: not where SINEW_SPIN=0.
+/// Returns whether waits of this process may poll before they sleep, by SINEW_SPIN and the
+/// processors that the process may use. Throws UsageError if SINEW_SPIN is not a flag.
 bool may_spin();
-/// Not with less than two processors to run on, or a quota of less: who looks would take the time of
-/// the one who is to answer.
+/// Returns false with fewer than two processors or a quota below two: a polling thread would take
+/// the processor time that the answering thread needs.
 bool may_spin(std::size_t processors, std::optional<double> quota);
 
-/// Throws UsageError where SINEW_SPIN or SINEW_WAKE_UP is not what it can be. For those who begin threads,
-/// where nobody would catch it.
+/// Throws UsageError if SINEW_SPIN or SINEW_WAKE_UP is invalid. Call it before starting threads
+/// that cannot report the exception.
 void check_waiting_settings();
 
-/// Now, on this machine: nothing where it could not be measured in 3 ms.
+/// Measures it on this machine. Returns nothing if that does not succeed within 3 ms.
 std::optional<std::chrono::nanoseconds> measure_wake_up();
 
-/// What is kept: "21500 <boot id> <seconds since 1970>". Nothing where that is of another boot of the
-/// machine, a day old, or absurd.
+/// Parses the cached line "21500 <boot id> <seconds since 1970>". Returns nothing if the line is
+/// from another boot of the machine, a day old, or implausible.
 std::optional<std::chrono::nanoseconds> wake_up_from_text(std::string const& line,
                                                           std::string const& boot,
                                                           std::int64_t now);

@@ -12,7 +12,7 @@ namespace sinew::detail {
 
 namespace {
 
-/// The checks of one call; each throws with its own words.
+/// Checks the arguments of one call; each check throws a Refusal.
 class Checker {
 public:
     Checker(Invocation const& call, int rank, int size, std::string const& host)
@@ -32,17 +32,17 @@ public:
 private:
     using C = Collective;
 
-    /// For what follows from arguments that all ranks must share.
+    /// Throws for an error that follows from arguments that must be equal on all ranks.
     template <class... Words>
     [[noreturn]] void refuse(Words const&... words) const {
         refuse_if_only(false, words...);
     }
-    /// For what this rank alone may know.
+    /// Throws for an error that possibly only this rank knows.
     template <class... Words>
     [[noreturn]] void refuse_here(Words const&... words) const {
         refuse_if_only(true, words...);
     }
-    /// For what concerns both buffers: where one of them counts on the root alone, only the root knows.
+    /// Throws for an error in both buffers, which only the root knows if it alone uses one of them.
     template <class... Words>
     [[noreturn]] void refuse_of_both(Words const&... words) const {
         refuse_if_only(call_.has_root() && call_.collective != C::broadcast, words...);
@@ -55,7 +55,7 @@ private:
     }
 
     bool at_root() const { return rank_ == call_.root; }
-    /// Whether this rank's `in` (`out`) counts.
+    /// Return whether this rank's `in` (`out`) is used.
     bool reads() const {
         return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
     }

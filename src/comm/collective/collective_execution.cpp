@@ -178,7 +178,7 @@ private:
     }
     void prepare_alltoallv() {
         args_.blocks = cut(call_.parts);
-        // Sizes differ from rank to rank: the choice must not depend on them.
+        // Sizes differ between ranks, so the choice of the algorithm must not depend on them.
         if (call_.in_place) {
             args_.sent = args_.blocks;
             copy_input();
@@ -219,7 +219,7 @@ private:
         if (call_.collective == C::reduce) return at_root();
         return call_.collective != C::exscan || rank_ > 0;
     }
-    /// A scan's average is over the ranks that it has taken in.
+    /// Returns how many ranks contribute to this rank's result.
     int averaged_ranks() const {
         if (call_.collective == C::scan) return rank_ + 1;
         return call_.collective == C::exscan ? rank_ : channel_.size();
@@ -237,8 +237,7 @@ private:
     Shape shape_;
 };
 
-/// A reduction of 16-bit floats whose partial results would be rounded at every step is carried out
-/// on f32 instead, and rounded once.
+/// Returns whether a reduction of 16-bit floats runs on f32, to be rounded once, not at every step.
 bool needs_wider(Invocation const& call) {
     if (!call.reduces() || !call.in.type.is_16_bit_float()) return false;
     auto const kind = call.op.kind();
@@ -280,7 +279,7 @@ void perform(collectives::Channel& channel, collectives::Tuner& tuner,
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
                                                  Invocation const& call) {
-    // Where each rank knows its own sizes alone, the choice does not look at them.
+    // If each rank knows only its own sizes, the choice does not depend on them.
     bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
                            call.collective == C::alltoallv || call.collective == C::barrier;
     DataType const type = needs_wider(call) ? DataType(DataType::Kind::f32) : call.in.type;

@@ -8,13 +8,13 @@
 
 namespace sinew::detail {
 
-/// Carries out a checked invocation: buffers to what the algorithms take, choice of the algorithm,
-/// and what belongs to a collective but to no algorithm (own parts, averages, wider accumulators).
-/// Sets `under_way` before the first message: what is thrown from then on leaves the ranks apart.
+/// Performs a checked invocation: converts the buffers to the algorithms' arguments, chooses the
+/// algorithm, and does the work common to all algorithms (own parts, averages, wider accumulators).
+/// Sets `under_way` before the first message: an exception after that leaves the ranks out of step.
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              collectives::Scratch& scratch, Invocation const& call, bool& under_way);
 
-/// What a call without a wish of its own would run, `call.in` being the whole vector.
+/// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
                                                  Invocation const& call);
 

@@ -32,7 +32,7 @@ std::uint64_t hash(void const* data, std::size_t bytes, std::uint64_t seed = 0xc
     return seed;
 }
 
-/// The element count all ranks must agree on; 0 where they may differ.
+/// Returns the element count on which all ranks must agree; 0 if they may differ.
 std::uint64_t common_count(Invocation const& call, int rank, int size) {
     bool const whole_in_place = call.in_place && (rank == call.root || !call.has_root());
     std::size_t const part_of_whole = call.out.count / static_cast<std::size_t>(size);
@@ -47,12 +47,12 @@ std::uint64_t common_count(Invocation const& call, int rank, int size) {
         case Collective::alltoallv:
         case Collective::barrier:
             return 0;
-        // The buffers may be larger than their parts, each rank's by its own offsets.
+        // A buffer may be larger than its parts, depending on the rank's offsets.
         case Collective::reduce_scatter:
         case Collective::allgatherv:
             return std::accumulate(call.parts.counts.begin(), call.parts.counts.end(),
                                    std::uint64_t{0});
-        // One element count in, whatever each rank keeps of the result.
+        // The input has the same count on all ranks, whatever part of the result a rank keeps.
         default:
             return call.in.count;
     }
@@ -72,7 +72,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
     print.sequence = sequence;
     print.collective = static_cast<std::uint8_t>(call.collective);
     if (call.collective != Collective::barrier) {
-        // Of gather and reduce `out` counts on the root only, of scatter `in`.
+        // For gather and reduce `out` is used on the root only, for scatter `in`.
         bool const scatters =
             call.collective == Collective::scatter || call.collective == Collective::scatterv;
         DataType const data_type = scatters ? call.out.type : call.in.type;

@@ -10,7 +10,7 @@
 
 namespace sinew::detail {
 
-/// One call of a collective operation, as the caller made it. A call in place has equal buffers.
+/// One call of a collective operation with the caller's arguments. In place both buffers are equal.
 struct Invocation {
     Collective collective = Collective::barrier;
     ConstBuffer in{nullptr, 0, DataType::Kind::u8};
@@ -19,14 +19,14 @@ struct Invocation {
     ReduceOp op = sum;
     int root = 0;
     Parts parts =
-        Parts(std::span<std::size_t const>{});  ///< of the long buffer; alltoallv: of `out`
-    Parts sent = Parts(std::span<std::size_t const>{});  ///< alltoallv: of `in`
+        Parts(std::span<std::size_t const>{});  ///< parts of the long buffer; alltoallv: of `out`
+    Parts sent = Parts(std::span<std::size_t const>{});  ///< alltoallv: parts of `in`
     CallOptions options = {};
 
     bool reduces() const { return is_reduction(collective); }
     bool has_root() const { return is_rooted(collective); }
     bool has_parts() const { return has_uneven_parts(collective); }
-    /// For messages: "broadcast(f32 x 10, root 3)".
+    /// Returns text for error messages: "broadcast(f32 x 10, root 3)".
     std::string text() const;
 };
 
@@ -41,36 +41,37 @@ private:
     std::string algorithm_;
 };
 
-/// A call that is wrong in itself, whatever the other ranks do.
+/// The error of a call that is wrong by itself, whatever the other ranks do.
 class Refusal : public UsageError {
 public:
     Refusal(std::string const& what, bool only_here) : UsageError(what), only_here_(only_here) {}
-    /// Whether this rank alone may have found it, in what is its own: addresses, room in its buffers,
-    /// what counts on the root. Else it follows from arguments that must be equal on all ranks.
+    /// Returns whether possibly only this rank has found the error, in data that is not common to
+    /// all: addresses, buffer sizes, arguments that count on the root only. Otherwise it follows
+    /// from arguments that must be equal on all ranks.
     bool only_here() const { return only_here_; }
 
 private:
     bool only_here_;
 };
 
-/// Throws Refusal with the offending value.
+/// Throws Refusal naming the invalid value.
 void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
 
-/// What must be equal on all ranks. Sent as it is.
+/// The properties of a call that must be equal on all ranks. The ranks exchange its bytes.
 struct Fingerprint {
     std::uint64_t sequence = 0;
     std::uint64_t count = 0;  ///< elements, where all ranks must agree
     std::uint64_t parts = 0;  ///< hash of counts that all ranks must agree on
     std::uint64_t algorithm = 0;
-    std::uint64_t op_name_hash = 0;  ///< of a user-defined operation; predefined ones have none
+    std::uint64_t op_name_hash = 0;  ///< user-defined operations only
     std::uint32_t type_size = 0;
     std::int32_t root = 0;
     std::uint8_t collective = 0;
     std::uint8_t type = 0;
     std::uint8_t op = 0;
-    std::uint8_t refused = 0;  ///< the rank will not carry out its call: it is wrong in itself
+    std::uint8_t refused = 0;  ///< 1: the rank has refused its call
     std::uint8_t reserved[4] = {};
-    std::array<char, 24> op_name = {};  ///< its beginning, for errors
+    std::array<char, 24> op_name = {};  ///< first characters of the name, for errors
 
     static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank, int size);
     friend bool operator==(Fingerprint const&, Fingerprint const&) = default;

@@ -20,9 +20,9 @@ using namespace std::chrono_literals;
 
 namespace {
 
-/// How often an engine without work answers for its rank.
+/// Interval at which the engine's thread polls the failure detectors.
 constexpr auto heartbeat = 50ms;
-/// Rounds without progress before the thread sleeps between them: a core may be waiting for it.
+/// Rounds without progress before the thread naps between rounds, to leave its core to others.
 constexpr int attentive_rounds = 200;
 constexpr auto nap = 20us;
 
@@ -119,7 +119,7 @@ void Engine::drive() {
 
 void Engine::run() {
     ::prctl(PR_SET_NAME, "sinew-engine");
-    ::prctl(PR_SET_TIMERSLACK, 1UL);  // else a nap of 20 us takes 70
+    ::prctl(PR_SET_TIMERSLACK, 1UL);  // otherwise a nap of 20 us takes 70 us
     int quiet_rounds = 0;
     for (auto last_poll = Operation::Clock::now();;) {
         {
@@ -182,7 +182,7 @@ void Engine::round() {
         it = running_.erase(it);
         if (auto next = next_of_chain(ended->chain_)) it = running_.insert(it, std::move(next));
         if (ended->fiber_) idle_fibers_.push_back(std::move(ended->fiber_));
-        ended->body_ = nullptr;  // what it holds goes before anybody hears of the end
+        ended->body_ = nullptr;  // releases its captures before the end is visible
         {
             std::lock_guard const lock(mutex_);
             ended->done_.store(true, std::memory_order_release);
@@ -224,7 +224,7 @@ void Engine::poll_watches() {
         try {
             watch->poll();
         } catch (std::exception const&) {
-            // Whoever waits on that communicator polls, too, and is there to be told.
+            // A thread that waits on that communicator polls, too, and gets the exception.
         }
     }
 }

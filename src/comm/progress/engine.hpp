@@ -25,40 +25,40 @@ namespace sinew::detail {
 class Engine;
 class FailureDetector;
 
-/// A non-blocking operation: what it does, and how it ended.
+/// A non-blocking operation: its body, its state and its result.
 class Operation {
 public:
     using Clock = std::chrono::steady_clock;
 
-    /// `body` runs in a fiber of the engine; what it throws is kept for `take_result`.
+    /// `body` runs in a fiber of the engine; an exception from it is kept for `take_result`.
     Operation(std::shared_ptr<Engine> engine, std::function<void(Operation&)> body,
               bool can_be_withdrawn = false);
 
     Engine& engine() const { return *engine_; }
     bool done() const { return done_.load(std::memory_order_acquire); }
-    /// After the end: what came, or throws what went wrong.
+    /// Returns the result, or throws the body's exception. Requires: done().
     Received take_result();
 
-    /// Somebody waits for it from now on: the time of a message counts from then, that of a
-    /// collective from when it runs.
+    /// Marks the operation as awaited. The timeout of a message starts then, that of a collective
+    /// when it runs.
     void await() { awaited_.store(true, std::memory_order_relaxed); }
     bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
 
-    /// What became of a wish to take the operation back.
+    /// The state of a request to withdraw the operation.
     enum class Withdrawal : std::uint8_t { none, asked, refused, done };
     void ask_to_withdraw() { withdrawal_.store(Withdrawal::asked, std::memory_order_release); }
     Withdrawal withdrawal() const { return withdrawal_.load(std::memory_order_acquire); }
-    /// For the body: the answer to `asked`.
+    /// Called by the body to answer `asked`.
     void answer_withdrawal(bool done) {
         withdrawal_.store(done ? Withdrawal::done : Withdrawal::refused, std::memory_order_release);
     }
-    /// Whoever asked for it is not interested in its result any more.
+    /// Marks the operation as one whose result is no longer needed.
     void disown() { disowned_.store(true, std::memory_order_relaxed); }
     bool disowned() const { return disowned_.load(std::memory_order_relaxed); }
-    /// Whether it can be taken back at all: a receive can, a collective cannot.
+    /// Whether the operation can be withdrawn: a receive can, a collective cannot.
     bool const withdrawable;
 
-    /// For the body: lets others run; to be called again and again while it waits.
+    /// Called by the body repeatedly while it waits: lets other operations run.
     void suspend() { fiber_->suspend(); }
 
     Received received;  ///< set by the body
@@ -76,39 +76,40 @@ private:
     std::atomic<bool> done_{false};
 };
 
-/// Runs the non-blocking operations of one rank, each a fiber, a little of each at a time.
+/// Runs the non-blocking operations of one rank, each in a fiber, resuming them in turn.
 ///
-/// With Threading::any a thread of its own does it, so that operations progress while the
-/// application computes; the same thread answers for the rank now and then (FailureDetector::poll). Else
-/// whoever waits does it. Operations of one chain (a communicator's collectives) run one after the
-/// other in the order of submission; the others at the same time.
+/// With Threading::any the engine has a thread, so that operations progress while the application
+/// computes; the thread also calls FailureDetector::poll regularly. Otherwise operations progress
+/// only in the threads that wait. Operations of one chain (a communicator's collectives) run one
+/// after the other in the order of submission; all others run concurrently.
 class Engine {
 public:
-    /// Operations that still run when the last reference goes are abandoned. That may happen in the
-    /// engine's own thread: the last operation to end may hold the last reference.
+    /// Makes an engine. Operations still running when the last reference is released are abandoned.
+    /// That may be in the engine's thread, as an operation may hold the last reference.
     static std::shared_ptr<Engine> make(Threading threading);
-    /// The one that all communicators of a process that is one rank share, for as long as one of
-    /// them lives: a thread for each would wake up for each.
+    /// Returns the engine that all communicators share in a process that is one rank; it lives as
+    /// long as one of them. A thread per communicator would cost one wake-up each. Thread-safe.
     static std::shared_ptr<Engine> of_process(Threading threading);
     Engine(Engine const&) = delete;
     Engine& operator=(Engine const&) = delete;
 
-    /// Most operations at a time: each has a stack, and the kernel grants so many mappings.
+    /// Maximum of operations at a time: each has a stack, and the kernel limits memory mappings.
     static constexpr std::size_t most_operations = 16384;
 
-    /// Throws UsageError when there are that many already. To be asked before anything is sent.
+    /// Throws UsageError if there are most_operations already. Call it before sending anything.
     void check_room();
+    /// Starts an operation; null `chain`: it is in no chain.
     void submit(std::shared_ptr<Operation> operation, void const* chain);
-    /// Waits until the operation is done (true) or `until` has come.
+    /// Waits until the operation is done and returns true; returns false at `until`.
     bool wait(Operation& operation, std::optional<Operation::Clock::time_point> until);
-    /// One round over all operations, where no thread does it.
+    /// Resumes each operation once if the engine has no thread; otherwise does nothing.
     void drive();
     bool threaded() const { return threading_ == Threading::any; }
-    /// A fiber reports that it got on: the engine stays attentive.
+    /// Called by a fiber that has made progress: the engine continues without naps.
     void note_progress() { progressed_ = true; }
 
     void add(FailureDetector& watch);
-    /// Returns when the engine no longer looks at it.
+    /// Returns when the engine no longer uses `watch`.
     void remove(FailureDetector& watch);
 
 private:
@@ -118,11 +119,11 @@ private:
     void run();
     void round();
     void adopt();
-    /// True when the operation has ended.
+    /// Returns true if the operation has ended.
     bool resume(Operation& operation);
     void give_fiber(Operation& operation);
     void poll_watches();
-    /// Takes off the chain what comes after the operation that ended.
+    /// Removes and returns the next operation of a chain; null if there is none.
     std::shared_ptr<Operation> next_of_chain(void const* chain);
 
     Threading threading_;
@@ -131,10 +132,10 @@ private:
     std::vector<std::shared_ptr<Operation>> submitted_;  // guarded by mutex_
     std::size_t alive_ = 0;  // submitted and not ended; guarded by mutex_
     bool stopping_ = false;  // guarded by mutex_
-    bool orphaned_ = false;  // of the engine's thread alone
+    bool orphaned_ = false;  // used by the engine's thread only
     std::mutex watches_mutex_;
     std::vector<FailureDetector*> watches_;
-    // Of the driving thread alone: what runs, and by chain what waits for one that does.
+    // Used by the driving thread only: running operations and, by chain, those that wait for one.
     std::list<std::shared_ptr<Operation>> running_;
     std::unordered_map<void const*, std::deque<std::shared_ptr<Operation>>> waiting_;
     std::vector<std::unique_ptr<Fiber>> idle_fibers_;

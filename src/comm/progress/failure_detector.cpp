@@ -18,9 +18,9 @@ using Clock = std::chrono::steady_clock;
 
 namespace {
 
-/// A peer that left by dying may have sent what we wait for just before: it is still on its way.
+/// After a peer has died, messages that it sent before may still arrive for this long.
 constexpr auto grace_of_the_dead = 200ms;
-/// How long to wait for answers before judging without them.
+/// How long investigate() waits for answers.
 constexpr auto patience = 1s;
 
 }  // namespace
@@ -33,7 +33,7 @@ FailureDetector::~FailureDetector() {
     for (Sending& sending : sending_) transport_.cancel(sending.ticket);
     for (Receiving& receiving : receiving_) transport_.cancel(receiving.ticket);
     if (!transport_.holds_cancelled_buffers()) return;
-    // The medium may still read a notice that cannot be called back, or write one: that stays.
+    // The medium may still read or write the notices of cancelled transfers.
     retain_value_until_exit(std::move(sending_));
     retain_value_until_exit(std::move(receiving_));
 }
@@ -52,7 +52,7 @@ std::string FailureDetector::self_text() const {
                 nodes_.host_of(transport_.rank()));
 }
 
-// A rank that cannot be sent to will not answer either: no more can be done, and the others count.
+// Failures are ignored: a rank that cannot be reached does not answer either and counts as silent.
 void FailureDetector::send(int to, Notice const& notice) noexcept try {
     Sending sending{{}, std::make_unique<Notice>(notice)};
     sending_.reserve(sending_.size() + 1);
@@ -97,8 +97,8 @@ void FailureDetector::poll() {
     if (lock.owns_lock()) poll_locked();
 }
 
-// What probe finds need not be here: of a notice that was announced, or whose bytes are still under
-// way, the rest may never come. So none of them is waited for, nor do others wait behind it.
+// A notice that probe finds may be announced only, or incomplete, and its rest may never arrive.
+// Such a notice is not waited for, and does not delay others.
 void FailureDetector::receive_locked() {
     while (auto const found = transport_.probe(any_source, tag_)) {
         Receiving receiving{{}, std::make_unique<Notice>(), found->source};
@@ -206,7 +206,7 @@ void FailureDetector::give_up(std::string const& reason) noexcept try {
     for (int r = 0; r < transport_.size(); ++r)
         if (r != transport_.rank() && std::find(lost_.begin(), lost_.end(), r) == lost_.end())
             send(r, notice);
-    // Push them out: nobody may call this communicator again.
+    // Send them now, because no further call of this communicator may follow.
     for (int i = 0; i < 20 && !sending_.empty(); ++i) {
         poll_locked();
         if (!sending_.empty()) std::this_thread::sleep_for(1ms);

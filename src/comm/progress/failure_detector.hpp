@@ -16,26 +16,25 @@
 
 namespace sinew::detail {
 
-/// Where a rank stands in a communicator's sequence of collectives. Encodable as it is.
+/// The position of a rank in a communicator's sequence of collectives. Sent as it is.
 struct RankProgress {
     std::uint64_t sequence = 0;  ///< number of the last collective it entered; 0: none yet
     Collective collective = Collective::barrier;
-    bool inside = false;  ///< has entered but not left it
+    bool inside = false;  ///< it has entered but not left that collective
 };
 
-/// What a communicator knows of its peers' well-being, and what it tells them about its own.
+/// Detects dead, silent and late peers of a communicator, and reports this rank's state to them.
 ///
-/// Speaks a small protocol over the transport, on a tag of its own: whoever waits too long asks the
-/// others where they stand; whoever gives up says so, with the reason. Peers that the medium knows
-/// to be dead are asked for at every check. `poll` answers for this rank; it is called from waits
-/// and, where threads are allowed, by the engine now and then while the application computes.
-/// Thread-safe.
+/// Runs a small protocol over the transport on a separate tag: a rank that waits too long queries
+/// the progress of the others; a rank that gives up sends them the reason. Each poll also asks the
+/// medium for dead ranks. `poll` answers for this rank; waits call it and, if the engine has a
+/// thread, so does that thread while the application computes. Thread-safe.
 class FailureDetector {
 public:
     FailureDetector(Transport& transport, NodeLayout const& nodes, int tag);
     ~FailureDetector();
 
-    /// This rank enters (leaves) a collective. The only calls on the fast path.
+    /// Record that this rank enters (leaves) a collective. The only calls on the fast path.
     std::uint64_t enter(Collective collective) noexcept {
         progress_.store(++sequence_ << 8 | static_cast<std::uint64_t>(collective) << 1 | 1,
                         std::memory_order_release);
@@ -46,32 +45,33 @@ public:
                         std::memory_order_release);
     }
 
-    /// Takes in and answers what peers have sent. Skipped when another thread is at it.
+    /// Receives and answers the notices of peers. Does nothing while another thread holds the lock.
     void poll();
-    /// Why this communicator cannot go on, if a peer gave up or died, or this rank gave up before
-    /// (in another operation).
+    /// Returns why this communicator cannot continue: a peer has given up or died, or this rank has
+    /// given up in another operation. Returns nothing if there is no reason, or the lock is held.
     std::optional<std::string> trouble();
-    /// What `investigate` found.
+    /// The result of `investigate`.
     struct Findings {
-        std::string text;        ///< in words, for an error
-        bool only_late = false;  ///< all answer, so that what is missing may still come
-        bool all_came = false;   ///< nobody is behind, dead or silent
-        bool speaks = false;     ///< this rank is the lowest of those that wait: one line is enough
+        std::string text;        ///< description for an error
+        bool only_late = false;  ///< all ranks answer, so the missing messages may still come
+        bool all_came = false;   ///< no rank is behind, dead or silent
+        bool speaks = false;     ///< this rank is the lowest that waits, and should log the warning
     };
-    /// Asks everyone where they stand and says in words which ranks have not arrived in the
-    /// collective under way (`in_collective`), or what `peer` was last seen doing. Bounded: about 1 s.
+    /// Queries all ranks and describes which of them are dead, silent or, if `in_collective`, have
+    /// not entered the current collective; otherwise only `peer` counts, or all ranks if it is
+    /// negative. Takes about 1 s at most.
     Findings investigate(bool in_collective, int peer);
-    /// Tells every peer that this rank gives up, once.
+    /// Notifies every peer, once, that this rank gives up.
     void give_up(std::string const& reason) noexcept;
 
-    /// "rank 3 on node-b".
+    /// Returns "rank 3 on node-b".
     std::string rank_text(int rank) const;
-    /// "rank 3 of 8 on node-b".
+    /// Returns "rank 3 of 8 on node-b".
     std::string self_text() const;
 
 private:
     enum class Kind : std::uint32_t { query = 1, reply, gave_up };
-    /// One message of the protocol; fixed size, the same on all ranks of a job.
+    /// A message of the protocol. Its size is the same on all ranks of a job.
     struct Notice {
         std::uint32_t magic = 0x73'6e'65'77;
         Kind kind = Kind::query;
@@ -106,9 +106,9 @@ private:
     std::mutex mutex_;
     std::vector<Sending> sending_;
     std::vector<Receiving> receiving_;  // found by probe, in the order of their arrival
-    std::vector<std::optional<RankProgress>> answers_;  // to the current query, by rank
+    std::vector<std::optional<RankProgress>> answers_;  // answers to the current query, by rank
     std::uint64_t query_ = 0;
-    std::string first_reason_;  // of the peer that gave up first
+    std::string first_reason_;  // reason of the peer that gave up first
     int first_peer_ = -1;
     std::vector<int> lost_;
     std::optional<std::chrono::steady_clock::time_point> lost_since_;

@@ -10,7 +10,7 @@
 
 #include <sinew/error.hpp>
 
-// GCC defines __SANITIZE_*, clang answers __has_feature.
+// GCC defines __SANITIZE_*; clang has __has_feature.
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define __SANITIZE_ADDRESS__ 1
@@ -30,7 +30,7 @@ namespace sinew::detail {
 
 namespace {
 
-// Algorithms keep their data in scratch memory; frames are small. Pages come as they are touched.
+// Algorithms keep their data in scratch memory, so frames are small. Pages are mapped on first use.
 constexpr std::size_t stack_bytes = std::size_t{256} << 10;
 
 void start_switch([[maybe_unused]] void** fake_stack, [[maybe_unused]] void const* bottom,
@@ -78,7 +78,7 @@ Fiber::Fiber() {
 
 Fiber::~Fiber() {
 #ifdef __SANITIZE_ADDRESS__
-    if (entered_ && ended_) {  // its fake stack goes only by a switch from it
+    if (entered_ && ended_) {  // its fake stack is freed only by a switch away from it
         leaves_ = true;
         resume();
     }
@@ -104,7 +104,7 @@ void Fiber::resume() {
 }
 
 void Fiber::suspend() {
-    // One that hands over no fake stack has it freed by ASan.
+    // ASan frees the fake stack if it gets a null pointer.
     start_switch(leaves_ ? nullptr : &self_fake_stack_, caller_bottom_, caller_size_, tsan_caller_);
     ::swapcontext(&self_, &caller_);
     finish_switch(self_fake_stack_, &caller_bottom_, &caller_size_);

@@ -8,30 +8,30 @@
 
 namespace sinew::detail {
 
-/// Runs functions that can be left in the middle and taken up again later, always by the same thread:
-/// how a blocking algorithm makes progress a little at a time. One function after the other, on one
-/// stack: a new stack costs some system calls, and page faults as it is used.
+/// Runs functions that can suspend and be resumed later, always by the same thread, so that a
+/// blocking algorithm can progress in small steps. Runs one function after the other on the same
+/// stack, because a new stack costs system calls and page faults.
 class Fiber {
 public:
-    /// Throws SystemError when there is no memory for a stack.
+    /// Throws SystemError if there is no memory for a stack.
     Fiber();
     Fiber(Fiber const&) = delete;
     Fiber& operator=(Fiber const&) = delete;
-    /// A body that has not ended is abandoned: what it has on its stack is not destroyed.
+    /// Abandons a body that has not ended: the objects on its stack are not destroyed.
     ~Fiber();
 
-    /// What `resume` runs. The one before must have ended. `body` must not throw, and must not suspend
-    /// while it handles an exception.
+    /// Sets the body that `resume` runs. The previous body must have ended. `body` must not throw,
+    /// and must not suspend while it handles an exception.
     void start(std::function<void()> body);
-    /// Runs the body until it suspends or ends. Not from inside a fiber.
+    /// Runs the body until it suspends or ends. Must not be called inside a fiber.
     void resume();
-    /// Whether there is nothing to resume.
+    /// Returns whether there is nothing to resume.
     bool ended() const { return ended_; }
-    /// Called by the body: back to who called resume.
+    /// Called by the body: returns to the caller of resume.
     void suspend();
 
 private:
-    /// Memory with a guard page below it.
+    /// A stack with a guard page below it.
     class Stack {
     public:
         Stack();
@@ -55,8 +55,8 @@ private:
     ucontext_t self_{};
     bool ended_ = true;
     bool entered_ = false;
-    bool leaves_ = false;  ///< what it suspends from, it does not come back to
-    // What the sanitizers want to know about each side of a switch.
+    bool leaves_ = false;  ///< the next suspend is the last: the fiber is being destroyed
+    // The state that the sanitizers need for each side of a switch.
     void* caller_fake_stack_ = nullptr;
     void* self_fake_stack_ = nullptr;
     void const* caller_bottom_ = nullptr;

@@ -18,11 +18,11 @@ using namespace std::chrono_literals;
 namespace {
 
 constexpr auto look_interval = 5ms;
-/// Yields are cheap beside a clock and a probe: look at the clock only once in so many.
+/// Rounds per reading of the clock, which together with a probe costs more than a yield.
 constexpr int rounds_per_clock = 16;
 constexpr auto nap = 20us;
-/// A wait that nobody polled for longer than this counts as this long: the process was stopped, or
-/// the application computed where the library has no thread, and the peers are not to blame.
+/// The most that the time between two polls counts as waiting. If more passes, the process was
+/// stopped or, without an engine thread, the application computed, which is not the peers' fault.
 constexpr auto longest_counted = 1s;
 
 }  // namespace
@@ -46,7 +46,7 @@ void ProgressPolicy::idle(int round, int peer, int step, int steps) {
 }
 
 void ProgressPolicy::count(Clock::time_point now, bool progressed) {
-    // A non-blocking message has all the time until somebody waits for it.
+    // The time of a non-blocking message counts only while it is awaited.
     bool const idle = operation_ != nullptr && !in_collective_ && !operation_->awaited();
     if (progressed || idle) {
         waited_ = forgiven_ = {};
@@ -61,7 +61,7 @@ void ProgressPolicy::pause(int round) {
         operation_->suspend();
         return;
     }
-    engine_.drive();  // where nobody else does: other operations must get on while this one waits
+    engine_.drive();  // without an engine thread, other operations progress here
     if (round < pace_.yields) pause_between_polls();
     else std::this_thread::sleep_for(nap);
 }
@@ -75,11 +75,11 @@ void ProgressPolicy::look_around(int peer, int step, int steps) {
     if (waited_ - forgiven_ > deadlines_.silent) decide(now, peer, step, steps);
 }
 
-/// The time is over: ranks that live and are only late get more of it.
+/// Called at the deadline. Extends it for ranks that answer and are only late; else throws Timeout.
 void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps) {
     FailureDetector::Findings const findings = watch_.investigate(in_collective_, peer);
-    // Who has come only now may not have got to its messages. If they do not come either, nobody is
-    // late any more: something is wrong.
+    // A rank that has just come may not have sent its messages yet, so the wait continues once. If
+    // they do not come either, no rank is late and something is wrong.
     bool const just_came = findings.all_came && !std::exchange(all_came_, true);
     if ((!findings.only_late && !just_came) || waited_ > deadlines_.late)
         throw Timeout(

@@ -12,17 +12,17 @@
 
 namespace sinew::detail {
 
-/// How one operation waits: in the caller's thread it spins, yields, then naps; in a fiber it lets
-/// the other operations run. Either way it looks after the deadline and the peers now and then.
+/// Decides how one operation waits: in the caller's thread it spins, yields, then naps; in a fiber
+/// it lets other operations run. In both cases it checks the deadline and the peers regularly.
 class ProgressPolicy final : public collectives::WaitPolicy {
 public:
     struct Pace {
         int spins;   ///< polls before the first yield
-        int yields;  ///< before the first nap
+        int yields;  ///< polls before the first nap
     };
 
-    /// `what`: the operation in words, called only when it failed. `operation`: the fiber it runs in,
-    /// or null. `in_collective` as in FailureDetector::investigate.
+    /// `what` describes the operation for warnings and errors. `operation` is the one whose fiber
+    /// waits, or null. For `in_collective` see FailureDetector::investigate.
     ProgressPolicy(FailureDetector& watch, Engine& engine, Operation* operation,
                    Deadlines const& deadlines, Pace pace, bool in_collective,
                    std::function<std::string()> what)
@@ -33,7 +33,7 @@ public:
     void idle(int round, collectives::Channel const& channel) override;
     std::string subject() const override;
     std::string name_of(int rank) const override { return watch_.rank_text(rank); }
-    /// As `idle` for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
+    /// The same for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
     void idle(int round, int peer, int step, int steps);
 
 private:
@@ -52,13 +52,13 @@ private:
     Pace pace_;
     bool in_collective_;
     std::function<std::string()> what_;
-    Clock::time_point start_{};  // of the first wait that lasted
-    Clock::time_point seen_{};   // when it was polled last
+    Clock::time_point start_{};  // start of the first wait that reached the clock
+    Clock::time_point seen_{};   // time of the last count()
     Clock::time_point next_look_{};
     Clock::duration waited_{};    // since the last progress
-    Clock::duration forgiven_{};  // of that, when the others were last found to be only late
+    Clock::duration forgiven_{};  // waited_ when the peers were last found to be only late
     bool warned_ = false;
-    bool all_came_ = false;  // already when the time was over last
+    bool all_came_ = false;  // the last investigation found that all ranks had come
 };
 
 }  // namespace sinew::detail

@@ -28,7 +28,7 @@ constexpr std::size_t most_unwritten = std::size_t{256} << 10;
 constexpr std::size_t kept = 2 * ErrorStream::tail_size;
 
 /// Writes to standard error, which may be slow (a pipe nobody reads, a terminal held by Ctrl-S), in
-/// a thread of its own, so that the runtime goes on. RestartPolicy as long as the program.
+/// a thread of its own, so that the runtime goes on. Lives as long as the program.
 class StderrWriter {
 public:
     static StderrWriter& instance() {

@@ -37,7 +37,7 @@ Resolved ask(std::string const& host, std::uint16_t port) {
     return result;
 }
 
-/// RestartPolicy as long as its thread: the loop may be gone before.
+/// Lives as long as its thread: the loop may be gone before.
 class Query final : public Loop::Handle::Body, public std::enable_shared_from_this<Query> {
 public:
     Query(Loop& loop, std::function<void(Resolved)> done) : loop_(&loop), done_(std::move(done)) {}
