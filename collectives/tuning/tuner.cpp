@@ -21,8 +21,9 @@ constexpr double worthwhile = 0.98;
 Collective parse_collective(std::string_view word, std::string_view setting) {
     for (int i = 0; i < collectives_count; ++i)
         if (name(static_cast<Collective>(i)) == word) return static_cast<Collective>(i);
-    throw UsageError(text("\"", word, "\" in \"", setting,
-                          "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
+    throw UsageError(
+        text("\"", word, "\" in \"", setting,
+             "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
 }
 
 }  // namespace

@@ -295,15 +295,15 @@ void Master::step(Event const& event) {
 }
 
 // An action may bring the next event with it (a worker that cannot be started): one after the other.
-void Master::step_in_turn(Event const& event) {
-    pending_.push_back(event);
+void Master::step_in_turn(Event const& event, Arrived* arrived) {
+    pending_.push_back({event, arrived});
     if (std::exchange(stepping_, true)) return;
     while (!pending_.empty()) {
         auto const next = std::move(pending_.front());
         pending_.pop_front();
         actions_.clear();
         try {
-            core_.step(next, Clock::now(), actions_);
+            core_.step(next.event, Clock::now(), actions_);
         } catch (std::exception const& problem) {  // for want of memory
             break_down(problem.what());
         }
@@ -311,7 +311,7 @@ void Master::step_in_turn(Event const& event) {
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
         woken_ = wakes_before_it_starts();
-        for (auto const& action : actions_) perform(action);
+        for (auto const& action : actions_) perform(action, next.arrived);
     }
     stepping_ = false;
     if (!from_user_) over_.clear();  // in a callback, where destructors of handles do not lock
@@ -326,14 +326,20 @@ bool Master::wakes_before_it_starts() {
     if (std::ranges::none_of(actions_, starts)) return false;
     return std::ranges::any_of(actions_, [this](Action const& action) {
         auto const* batch = std::get_if<SendBatch>(&action);
-        auto const* worker = batch == nullptr ? nullptr : find(batch->worker);
-        return worker != nullptr && worker->batches.empty();
+        return batch != nullptr && find(batch->worker) != nullptr &&
+               core_.batches(batch->worker).front().id == batch->batch;
     });
 }
 
-void Master::perform(Action const& action) {
+void Master::perform(Action const& action, Arrived* arrived) {
     try {
-        std::visit([this](auto const& each) { act(each); }, action);
+        std::visit(
+            [&]<class One>(One const& each) {
+                if constexpr (std::is_same_v<One, Accept>) act(each, *arrived);
+                else if constexpr (std::is_same_v<One, Fail>) act(each, arrived);
+                else act(each);
+            },
+            action);
     } catch (std::exception const& problem) {
         break_down(problem.what());
     }
@@ -345,7 +351,7 @@ void Master::break_down(std::string const& why) {
     if (!broken_.empty()) return;
     broken_ = text("the pool cannot go on (", why, ")");
     log_warning(broken_);
-    pending_.emplace_back(Terminate{});
+    pending_.push_back({Terminate{}, nullptr});
     notify(changed_);
 }
 

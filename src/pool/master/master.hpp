@@ -59,18 +59,10 @@ public:
     PoolStats stats();
 
 private:
-    struct Batch {
-        BatchId id;
-        JobId job;
-        std::uint64_t first;
-        std::uint32_t count;
-        std::uint32_t done = 0;
-    };
     /// One life of a worker.
     struct Worker {
         WorkerId id;
         std::unique_ptr<WorkerHandle> port;
-        std::deque<Batch> batches;
         std::set<JobId> knows;        ///< jobs whose function it was told
         std::vector<JobId> over;      ///< of these, those it is yet to forget
         wire::Loop::Handle patience;  ///< until it is started; then until it moves
@@ -78,12 +70,15 @@ private:
         bool ready = false, killed = false, released = false;
         bool misunderstood = false;  ///< it broke the protocol: its further messages are ignored
     };
-    /// What came with the results that are being accepted.
+    /// The content of a message with results.
     struct Arrived {
-        Batch const* batch;
-        ResultsHead head;
-        std::vector<std::pair<std::uint32_t, ErrorRecord>> errors;  ///< by offset
-        Reader values;
+        std::vector<std::pair<std::uint64_t, ErrorRecord>> errors;  ///< by index in the job
+        Reader values;  ///< of the other tasks, in order
+    };
+    /// An event for the scheduler. `arrived`: what Results bring, which must live until it is handled.
+    struct Pending {
+        Event event;
+        Arrived* arrived;
     };
 
     class UserLock;
@@ -95,9 +90,9 @@ private:
     /// From a user's thread: messages to workers leave at once.
     void step(Event const& event);
     /// On the loop's thread: messages leave at the end of the loop's turn.
-    void step_in_turn(Event const& event);
+    void step_in_turn(Event const& event, Arrived* arrived = nullptr);
     bool wakes_before_it_starts();
-    void perform(Action const& action);
+    void perform(Action const& action, Arrived* arrived);
     void break_down(std::string const& why);
     void arm_timer();
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
@@ -108,8 +103,8 @@ private:
     void act(SendBatch const& action);
     void act(Revoke const& action);
     void act(AskToStop const& action);
-    void act(Accept const& action);
-    void act(Fail const& action);
+    void act(Accept const& action, Arrived& arrived);
+    void act(Fail const& action, Arrived const* arrived);
     void act(Drop const& action);
     void act(JobEnded const& action);
     void act(KillWorker const& action);
@@ -130,7 +125,8 @@ private:
     void on_ended(WorkerId id, WorkerEnd const& end);
     pool::WorkerDied death_of(Worker const& worker, WorkerEnd const& end) const;
     Thrown thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const;
-    std::exception_ptr error_of(JobRecord const& job, Fail const& action) const;
+    static std::exception_ptr error_of(JobRecord const& job, Fail const& action,
+                                       Arrived const* arrived);
     void show_progress();
     void show_line();
     void log(std::string const& what, std::initializer_list<EventLog::Field> fields);
@@ -146,10 +142,9 @@ private:
     std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
     std::vector<Worker*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;
-    std::deque<Event> pending_;
+    std::deque<Pending> pending_;
     bool stepping_ = false, from_user_ = false;
     bool woken_ = false;  ///< what this step starts may wait for the thread it wakes
-    Arrived* arrived_ = nullptr;
     Time due_ = Time::max();
     wire::Loop::Handle timer_, progress_timer_;
     JobId next_job_ = 1;

@@ -91,7 +91,6 @@ void Master::act(SendBatch const& action) {
         tell_function(*worker, job);
         job.told.push_back(action.worker);
     }
-    worker->batches.push_back({action.batch, action.job, action.first, action.count});
     auto const arguments = job.arguments(action.first, action.count);
     TasksHead head{.job = action.job,
                    .batch = action.batch,
@@ -136,7 +135,7 @@ void Master::act(AskToStop const& action) {
 }
 
 // The results of the message at hand: runs of values between the tasks that threw.
-void Master::act(Accept const& action) {
+void Master::act(Accept const& action, Arrived& arrived) {
     auto& job = jobs_.at(action.job);
     auto const end = action.first + action.count;
     auto first = action.first;
@@ -147,12 +146,11 @@ void Master::act(Accept const& action) {
             for (auto index = first; index < until; ++index) job.sink().failed(index, undecodable);
         else
             undecodable = job.sink().results(first, static_cast<std::uint32_t>(until - first),
-                                             arrived_->values);
+                                             arrived.values);
         job.ended(first, until - first);
     };
     try {
-        for (auto const& [offset, error] : arrived_->errors) {
-            auto const index = arrived_->batch->first + offset;
+        for (auto const& [index, error] : arrived.errors) {
             if (index < first || index >= end) continue;
             give(index);
             first = index + 1;
@@ -165,12 +163,11 @@ void Master::act(Accept const& action) {
     }
 }
 
-std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action) const {
-    if (action.reason == Fail::Reason::thrown) {
-        auto const offset = static_cast<std::uint32_t>(action.index - arrived_->batch->first);
-        for (auto const& [at, error] : arrived_->errors)
-            if (at == offset) return detail::revive(error);
-    }
+std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action,
+                                    Arrived const* arrived) {
+    if (action.reason == Fail::Reason::thrown && arrived != nullptr)
+        for (auto const& [index, error] : arrived->errors)
+            if (index == action.index) return detail::revive(error);
     ErrorRecord record;
     record.type = "sinew::WorkerDied";
     record.function = detail::task_name(*job.spec().function);
@@ -188,9 +185,9 @@ std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action) co
         sinew::WorkerDied(std::move(record), cause, action.reason == Fail::Reason::maybe_executed));
 }
 
-void Master::act(Fail const& action) {
+void Master::act(Fail const& action, Arrived const* arrived) {
     auto& job = jobs_.at(action.job);
-    job.sink().failed(action.index, error_of(job, action));
+    job.sink().failed(action.index, error_of(job, action, arrived));
     job.ended(action.index, 1);
     log("task_failed", {{"job", action.job},
                         {"function", detail::task_name(*job.spec().function)},

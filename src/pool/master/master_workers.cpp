@@ -85,52 +85,37 @@ Thrown Master::thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord co
 void Master::on_results(Worker& worker, std::span<std::byte const> body) {
     Reader reader(body);
     auto const head = take_head<ResultsHead>(reader);
-    auto const batch = std::find_if(worker.batches.begin(), worker.batches.end(),
-                                    [&](auto const& each) { return each.id == head.batch; });
     Results event{.worker = worker.id,
                   .batch = head.batch,
                   .from = head.from,
                   .done = head.done,
                   .busy = Duration(head.busy_ns),
                   .thrown = {}};
-    if (batch == worker.batches.end()) {
-        event.from = event.done = 0;  // not to be accepted: there is nobody to give the values to
+    auto const batch = core_.batch(worker.id, head.batch);
+    if (!batch) {
+        event.from = event.done = 0;  // nothing can be accepted
         return step_in_turn(event);
     }
     if (head.done > batch->count || head.from > head.done)
         throw ProtocolError(text("results up to ", head.done, " of a batch of ", batch->count));
     auto const& job = jobs_.find(batch->job);
-    Arrived arrived{.batch = &*batch, .head = head, .errors = {}, .values = Reader({})};
+    Arrived arrived{.errors = {}, .values = Reader({})};
     for (std::uint32_t i = 0; i < head.thrown; ++i) {
         auto const offset = take_head<std::uint32_t>(reader);
         auto error = ErrorRecord::decode_from(reader);
         if (job != jobs_.end()) event.thrown.push_back(thrown(job->second, offset, error));
-        arrived.errors.emplace_back(offset, std::move(error));
+        arrived.errors.emplace_back(batch->first + offset, std::move(error));
     }
     arrived.values = reader;
     busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // as it claims
-    auto const id = worker.id;
-    batch->done = head.done;
-    bool const last = head.done == batch->count;
-    arrived_ = &arrived;
-    step_in_turn(event);  // does not throw
-    arrived_ = nullptr;
-    auto* const still = find(id);
-    if (last && still != nullptr)
-        std::erase_if(still->batches, [&](auto const& each) { return each.id == head.batch; });
+    step_in_turn(event, &arrived);                                               // does not throw
 }
 
 void Master::on_revoked(Worker& worker, std::span<std::byte const> body) {
     Reader reader(body);
     auto const head = take_head<RevokedHead>(reader);
-    auto const batch = std::find_if(worker.batches.begin(), worker.batches.end(),
-                                    [&](auto const& each) { return each.id == head.batch; });
-    if (batch != worker.batches.end()) {
-        if (head.kept > batch->count)
-            throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
-        batch->count = head.kept;
-        if (head.kept <= batch->done) worker.batches.erase(batch);
-    }
+    if (auto const batch = core_.batch(worker.id, head.batch); batch && head.kept > batch->count)
+        throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
     step_in_turn(Revoked{worker.id, head.batch, head.kept});
 }
 
@@ -157,7 +142,7 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
         died.why += text("; its last words:\n", end.process.log);
     if (end.running == nothing_running) return died;
     // The status word has the lower half of the batch's number.
-    for (auto const& batch : worker.batches)
+    for (auto const& batch : core_.batches(worker.id))
         if (static_cast<std::uint32_t>(batch.id) == end.running >> 32)
             died.running = Running{batch.id, static_cast<std::uint32_t>(end.running)};
     return died;

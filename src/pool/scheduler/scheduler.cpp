@@ -71,6 +71,21 @@ void Scheduler::State::expire(Timer const& timer) {
     timer.kind == Timer::Kind::start ? start_overdue(*worker) : idle_overdue(*worker);
 }
 
+std::vector<Scheduler::SentBatch> Scheduler::batches(WorkerId worker) const {
+    std::vector<SentBatch> found;
+    if (auto const* const known = state_->find(worker))
+        for (auto const* const batch : known->batches)
+            found.push_back({batch->id, batch->job->id, batch->first, batch->count, batch->done});
+    return found;
+}
+
+std::optional<Scheduler::SentBatch> Scheduler::batch(WorkerId worker, BatchId id) const {
+    auto* const known = state_->find(worker);
+    auto const* const batch = known == nullptr ? nullptr : state_->batch_of(*known, id);
+    if (batch == nullptr) return std::nullopt;
+    return SentBatch{batch->id, batch->job->id, batch->first, batch->count, batch->done};
+}
+
 Worker* Scheduler::State::find(WorkerId id) {
     if (id.slot >= workers.size()) return nullptr;
     auto& worker = workers[id.slot];

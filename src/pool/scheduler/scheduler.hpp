@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "src/pool/scheduler/actions.hpp"
@@ -26,6 +28,17 @@ public:
 
     /// Handles an event, and appends what is to be done to `actions`. Times never go backwards.
     void step(Event const& event, Time now, std::vector<Action>& actions);
+
+    /// A batch that a worker has: tasks first .. first+count-1, of which `done` have ended.
+    struct SentBatch {
+        BatchId id;
+        JobId job;
+        std::uint64_t first;
+        std::uint32_t count, done;
+    };
+    /// In the order in which they were sent. Empty if there is no such worker (any more).
+    std::vector<SentBatch> batches(WorkerId worker) const;
+    std::optional<SentBatch> batch(WorkerId worker, BatchId batch) const;
 
     /// When the next Tick is needed at the latest; Time::max(): not needed.
     Time due() const;

@@ -307,7 +307,7 @@ private:
 };
 
 TEST(JobSimulation, EndsWhateverHappens) {
-    for (std::uint64_t seed = 0; seed < 20'000 && !testing::Test::HasFailure(); ++seed) {
+    for (std::uint64_t seed = 0; seed < 5'000 && !testing::Test::HasFailure(); ++seed) {
         SCOPED_TRACE(text("seed ", seed));
         SimulatedJob(seed).run();
     }
