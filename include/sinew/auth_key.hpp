@@ -7,24 +7,27 @@
 
 namespace sinew {
 
-/// What a process of another family must know to be let in by a manager (see Manager::connect). Whoever
-/// has it can call every object of that manager: give it away by a file that only its user can read
-/// (0600), never by arguments or the environment, which others see. Overwritten when it goes.
+/// The key that a process of another session must present to connect to a manager; see
+/// Manager::connect. A process with the key can call every object of that manager. Pass it on in a
+/// file that only its user can read (mode 0600), never in arguments or the environment, which other
+/// users can see. The destructor overwrites the bytes.
 class AuthKey {
 public:
-    /// 256 bits from the kernel's generator, as hexadecimal digits.
+    /// Makes a key of 256 bits from the kernel's random generator, as hexadecimal digits.
     static AuthKey random();
-    /// Any bytes, at least 16 of them: UsageError. Hard to guess, that is up to who makes them.
+    /// Makes a key of the given bytes. Throws UsageError if there are fewer than 16. The caller is
+    /// responsible for bytes that are hard to guess.
     static AuthKey of(std::string_view bytes);
-    /// The bytes of a file, without a line break at their end. Throws SystemError, and UsageError for a
-    /// file that others than its owner can read, or that is somebody else's.
+    /// Reads a key of 16 to 4096 bytes from a file, without a line break at the end. Throws
+    /// SystemError if the file cannot be read, and UsageError if its size is wrong, if users other
+    /// than its owner can read it, or if it belongs to another user.
     static AuthKey from_file(std::string const& path);
 
     AuthKey(AuthKey const&) = default;
     AuthKey& operator=(AuthKey const&) = default;
     ~AuthKey();
 
-    /// Makes the file, with mode 0600. Throws SystemError, also where there is such a file.
+    /// Writes the key to a new file of mode 0600. Throws SystemError, also if the file exists.
     void save(std::string const& path) const;
     std::string const& bytes() const { return bytes_; }
     friend bool operator==(AuthKey const&, AuthKey const&) = default;

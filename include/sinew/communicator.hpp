@@ -25,8 +25,9 @@ class CommunicatorState;
 struct Invocation;
 }  // namespace detail
 
-/// How a buffer is cut into one part per rank, in elements. Without offsets the parts are packed in
-/// rank order. Borrowed for the call only, also by non-blocking calls.
+/// How a buffer is divided into one part per rank; counts and offsets are in elements. Without
+/// offsets the parts are packed in rank order. The arrays are borrowed during the call only, also
+/// by non-blocking calls.
 struct Parts {
     std::span<std::size_t const> counts;
     std::span<std::size_t const> offsets = {};
@@ -38,81 +39,105 @@ struct Parts {
 
 /// A group of ranks that communicate: point-to-point messages and MPI's collective operations.
 ///
-/// Owns its message space: its messages meet no other communicator's. Collective calls must be made
-/// by all ranks in the same order; calls of one communicator come from one thread at a time. Calls
-/// starting with `i` return at once and progress in the background (in `test`/`wait` where the
-/// transport allows only its own thread). A call with one buffer works in place. Reductions take
-/// the ranks in an order that depends only on the communicator, the count and the kind of call:
-/// results are equal bit for bit on all ranks and in every run. f16 and bf16 accumulate in f32.
+/// Messages of different communicators never match each other. All ranks must make the collective
+/// calls in the same order. Calls whose names start with `i` return at once and progress in the
+/// background (in `test` and `wait` if the transport admits only the thread that created it). A
+/// call with one buffer works in place. The order in which a reduction combines the ranks depends
+/// only on the communicator, the count and the kind of call, so results are equal bit for bit on
+/// all ranks and in every run. f16 and bf16 accumulate in f32. Counts are not limited to 2^31.
 ///
-/// Throws UsageError before anything is sent (it says when the communicator stays usable), Timeout or
-/// PeerLost when the others do not come, BackendError for a message of another length (it is lost:
-/// every later call repeats the error). Counts are not limited to 2^31.
+/// Throws UsageError before anything is sent (the text reports whether the communicator stays
+/// usable), Timeout or PeerLost if other ranks do not take part, and BackendError if a message has
+/// an unexpected length. After Timeout, PeerLost or BackendError the communicator is lost: every
+/// later call repeats the error.
+///
+/// Not thread-safe: one thread at a time may call a communicator, and only the thread that created
+/// it if transport().threading() is Threading::caller.
 class Communicator {
 public:
     explicit Communicator(std::shared_ptr<detail::CommunicatorState> state);
     Communicator(Communicator&&) noexcept;
     Communicator& operator=(Communicator&&) noexcept;
-    /// Local. Pending requests stay valid. Receive all messages first: over some MPI libraries one
-    /// that nobody received may turn up in a later communicator.
+    /// Destroys this rank's end; not collective. Pending requests stay valid. Receive all messages
+    /// first: with some MPI libraries a message that was never received may appear in a later
+    /// communicator.
     ~Communicator();
 
+    /// This rank, from 0 to size() - 1.
     int rank() const noexcept;
     int size() const noexcept;
+    /// Which ranks share a node.
     NodeLayout const& nodes() const noexcept;
+    /// The transport that carries the communicator's messages.
     Transport& transport() const noexcept;
-    /// Which algorithm each size of a collective would use and what the model expects, as text.
+    /// Describes the algorithm chosen for each message size and the time the model predicts, as
+    /// text.
     std::string explain(Collective collective) const;
-    /// The algorithm that a call on `bytes` (of the whole vector) would use. `op`: where it reduces.
+    /// The name of the algorithm that a call on `bytes` bytes (the whole vector) would use. `op`
+    /// matters for reductions only.
     std::string_view algorithm_for(Collective collective, std::size_t bytes,
                                    DataType type = DataType::Kind::f32,
                                    ReduceOp const& op = sum) const;
 
-    /// Ranks with equal `color` (>= 0) form a communicator, ordered by `key`, then by rank. Collective.
+    /// Makes a communicator of the ranks with equal `color` (>= 0), ordered by `key`, then by rank.
+    /// Collective. Throws UsageError if `color` is negative.
     Communicator split(int color, int key = 0);
-    /// Takes part in the others' `split` without joining any part (MPI_UNDEFINED).
+    /// Takes part in the other ranks' `split` without joining a part (MPI_UNDEFINED). Collective.
     void split_none();
-    /// The ranks that share this rank's node.
+    /// Makes a communicator of the ranks that share this rank's node. Collective.
     Communicator split_node();
+    /// Makes a communicator of the same ranks with separate messages. Collective.
     Communicator dup();
 
-    // --- collective operations; `out` of reduce and gather counts on the root only -----------
+    // --- collective operations; `out` of reduce and gather is used on the root only ----------
+    /// Every rank gets the reduction of all ranks' elements.
     void allreduce(Buffer data, ReduceOp const& op, CallOptions = {});
     void allreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    /// Rank r gets part r of the reduction; in place it lands at the front of `data`.
+    /// Rank r gets part r of the reduction; in place it is stored at the front of `data`.
     void reduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
     void reduce_scatter(ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op,
                         CallOptions = {});
+    /// As reduce_scatter, with parts of equal size.
     void reduce_scatter_block(Buffer data, ReduceOp const& op, CallOptions = {});
     void reduce_scatter_block(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
-    /// In place, each rank's own part is already where it belongs.
+    /// Every rank gets the parts of all ranks, in rank order. In place, `data` is the whole and
+    /// each rank's own part is already in its position.
     void allgather(Buffer data, CallOptions = {});
     void allgather(ConstBuffer in, Buffer out, CallOptions = {});
+    /// As allgather, with parts of different sizes.
     void allgatherv(Buffer data, Parts parts, CallOptions = {});
     void allgatherv(ConstBuffer in, Buffer out, Parts parts, CallOptions = {});
+    /// Copies the root's elements to all ranks.
     void broadcast(Buffer data, int root = 0, CallOptions = {});
+    /// The root gets the reduction of all ranks' elements.
     void reduce(Buffer data, ReduceOp const& op, int root = 0, CallOptions = {});
     void reduce(ConstBuffer in, Buffer out, ReduceOp const& op, int root = 0, CallOptions = {});
-    /// In place: on the root `data` is the whole with its own part filled in, elsewhere the part.
+    /// The root gets the parts of all ranks, in rank order. In place, `data` is on the root the
+    /// whole, with the root's part in its position, and on other ranks their part.
     void gather(Buffer data, int root = 0, CallOptions = {});
     void gather(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
     void gatherv(Buffer data, Parts parts, int root = 0, CallOptions = {});
     void gatherv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
+    /// Each rank gets its part of the root's elements. In place as gather.
     void scatter(Buffer data, int root = 0, CallOptions = {});
     void scatter(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
     void scatterv(Buffer data, Parts parts, int root = 0, CallOptions = {});
     void scatterv(ConstBuffer in, Buffer out, Parts parts, int root = 0, CallOptions = {});
+    /// Rank r gets part r of every rank's elements, in rank order.
     void alltoall(Buffer data, CallOptions = {});
     void alltoall(ConstBuffer in, Buffer out, CallOptions = {});
     void alltoallv(Buffer data, Parts parts, CallOptions = {});
     void alltoallv(ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions = {});
-    /// Rank r gets the reduction of ranks 0..r (exscan: 0..r-1; rank 0's output stays as it is).
+    /// Rank r gets the reduction of ranks 0..r (exscan: 0..r-1; rank 0's output is not changed).
     void scan(Buffer data, ReduceOp const& op, CallOptions = {});
     void scan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     void exscan(Buffer data, ReduceOp const& op, CallOptions = {});
     void exscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    /// Returns when all ranks have called it.
     void barrier(CallOptions = {});
 
+    /// The non-blocking forms. The buffers belong to the operation until the Request has completed;
+    /// arguments are checked at the call.
     Request iallreduce(Buffer data, ReduceOp const& op, CallOptions = {});
     Request iallreduce(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     Request ireduce_scatter(Buffer data, Parts parts, ReduceOp const& op, CallOptions = {});
@@ -145,7 +170,7 @@ public:
     Request iexscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     Request ibarrier(CallOptions = {});
 
-    /// One value reduced over all ranks: `double mean = comm.allreduce_value(loss, sinew::average)`.
+    /// Returns one value reduced over all ranks: `comm.allreduce_value(loss, sinew::average)`.
     template <Element T>
     T allreduce_value(T value, ReduceOp const& op, CallOptions options = {}) {
         allreduce(std::span<T>(&value, 1), op, options);
@@ -153,15 +178,19 @@ public:
     }
 
     // --- point to point: matched by rank and tag, in order; tags 0 .. max_tag() --------------
+    /// The largest tag that messages may have; at least 32765.
     int max_tag() const noexcept;
+    /// Returns when `data` may be reused. `tag` is between 0 and max_tag().
     void send(ConstBuffer data, int to, int tag = 0, CallOptions = {});
-    /// `from` may be any_source. A shorter message than `data` is fine, a longer one an error (Open MPI
-    /// 4.1 does not notice every such mistake).
+    /// Receives a message of at most `data.count` elements. `from` may be any_source. A longer
+    /// message is a BackendError, which Open MPI 4.1 does not always detect.
     Received recv(Buffer data, int from, int tag = 0, CallOptions = {});
+    /// Sends and receives at the same time; cannot deadlock against another sendrecv.
     Received sendrecv(ConstBuffer out, int to, Buffer in, int from, int tag = 0, CallOptions = {});
     Request isend(ConstBuffer data, int to, int tag = 0, CallOptions = {});
     Request irecv(Buffer data, int from, int tag = 0, CallOptions = {});
 
+    /// For the library's own parts.
     detail::CommunicatorState& state() const noexcept { return *state_; }
 
 private:

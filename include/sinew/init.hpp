@@ -3,15 +3,16 @@
 
 namespace sinew {
 
-/// The first statement of main() in programs that use Process, Pool, Ring or Manager:
+/// Makes this process ready for Process, Pool, Ring and Manager. Must be the first statement of
+/// main():
 ///
 ///   int main(int argc, char** argv) {
 ///       sinew::init(argc, argv);
 ///       ...
 ///
-/// Processes of those run this same program. In them this call does their work and never returns:
-/// they end by std::exit, so that what is buffered is written and static objects are destroyed. In a
-/// process that somebody else started it remembers the call, and changes nothing.
+/// Child processes run this same program. In a child this call does the child's work and does not
+/// return: it ends the process by std::exit, so that buffers are flushed and static objects are
+/// destroyed. In any other process it records that it was called and has no other effect.
 void init(int argc, char** argv);
 
 }  // namespace sinew

@@ -35,86 +35,100 @@
 
 namespace sinew {
 
-/// No manager answered at an address, or it refused. what() says why.
+/// No manager answered at the address, or it refused the connection. what() has the reason.
 class ConnectFailed : public Error {
 public:
     using Error::Error;
 };
 
+/// Options of a Manager.
 struct ManagerOptions {
-    std::string name = {};  ///< for people and for ps; empty: "Manager-1", "Manager-2", ...
-    /// Where its process runs: another node of a job, see Nodes.
+    std::string name = {};  ///< shown in messages and by ps; empty: "Manager-1", "Manager-2", ...
+    /// The node on which the manager's process runs, see Nodes. Default: this host.
     Node node = {};
-    /// What it is to have of that host.
+    /// Resources that the process gets on that node.
     Meta meta = {};
-    /// How often the process is started anew when it dies, with its objects: see ObjectRestarted,
-    /// Object::refresh.
+    /// How many times the process is restarted, with its objects, when it dies; see ObjectRestarted
+    /// and Object::refresh.
     std::uint32_t max_restarts = 0;
-    /// Of objects that are made anew; with max_restarts, or a folder.
+    /// When the states of objects are saved. Has an effect with max_restarts or a folder.
     Checkpoints checkpoints = {};
-    /// A folder in which published objects outlive this process too, on a disk that keeps what it was given:
-    /// a manager that begins with it has those that are there, as their last checkpoints have them (see
-    /// Manager::lookup). It is made for this user alone; one manager at a time has it. Empty: none.
+    /// A folder that keeps published objects on disk, so that they outlive this process. A manager
+    /// that begins with the folder has the objects found there, in the state of their last
+    /// checkpoints; see Manager::lookup. The folder is created for this user alone and used by one
+    /// manager at a time. Empty: none.
     std::string folder = {};
-    /// What its process does before it serves: `.initializer = sinew::initializer<load>(path)`. The
-    /// manager does not start where that throws.
+    /// Called by the process before it serves: `.initializer = sinew::initializer<load>(path)`. If
+    /// it throws, the manager does not start.
     Initializer initializer = {};
-    /// Where it also listens for processes of other families (see Manager::connect): "127.0.0.1:0",
-    /// "[::1]:4711" (TCP, always under TLS 1.3), "unix:/folder/name" (of the same user), "unix:/" (a
-    /// name in its private folder). Empty: nowhere.
+    /// The address at which the manager also listens for processes of other sessions (see
+    /// Manager::connect): "127.0.0.1:0", "[::1]:4711" (TCP, always with TLS 1.3),
+    /// "unix:/folder/name" (same user only), "unix:/" (a name in its private folder). Empty: it
+    /// does not listen.
     std::string listen = {};
-    /// What those have to know. Default: a random one.
+    /// The key that these clients must present. Default: a random key.
     std::optional<AuthKey> authkey = {};
-    /// Bytes that its process holds for one process of another family: arguments that arrive, calls
-    /// that wait, answers that are not read. The connection to one with more under way is ended.
+    /// Maximum memory, in bytes, that the manager's process holds for one client of another
+    /// session: arguments that arrive, calls that wait, and replies that are not read. The
+    /// connection of a client with more is ended.
     std::size_t guest_memory = std::size_t{1} << 30;
-    /// Until it can be called.
+    /// Time limit until the manager can be called.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
-    /// Of one calling process: then further calls wait.
+    /// Maximum calls in flight from one client process; further calls block.
     std::size_t max_pending_calls = 10'000;
-    /// What calls that run at shutdown() are given before the process is killed.
+    /// Time that running calls get at shutdown() before the process is killed.
     std::chrono::nanoseconds grace = std::chrono::seconds(5);
 };
 
+/// Options of Manager::connect.
 struct ConnectOptions {
-    /// Until the manager has answered. While nobody listens there, it is tried again.
+    /// Time limit until the manager has answered. Until then, an address without a listener is
+    /// tried again.
     std::chrono::nanoseconds timeout = std::chrono::seconds(10);
-    std::size_t max_pending_calls = 10'000;  ///< as of ManagerOptions
+    std::size_t max_pending_calls = 10'000;  ///< see ManagerOptions
 };
 
-/// A process that holds objects, which any process of the family calls; see Object. It is this same
-/// program, started anew: sinew::init() comes first in main. It ends with this object, and dies with
-/// the process that made it.
+/// A process that holds objects whose methods any process of the session can call; see Object. The
+/// process runs this same program, so main() must begin with sinew::init(). It ends with this
+/// object and with the process that made it.
 ///
-/// With `max_restarts`, a process of it that dies is started anew by the one that made it, which keeps
-/// what that takes: arguments of constructors, names, and states (see Checkpointable). Objects that were made
-/// again live as long as the manager. `create` and `lookup` wait meanwhile.
+/// With ManagerOptions::max_restarts, a process that dies is restarted by the process that made the
+/// manager, which keeps what a restart needs: constructor arguments, names and states (see
+/// Checkpointable). Objects that were made again live as long as the manager. `create` and `lookup`
+/// block during a restart.
+///
+/// Thread-safe, except for moves, shutdown() and destruction.
 class Manager {
 public:
-    /// Returns when it can be called. Throws StartFailed with what it wrote, SystemError, and what a
-    /// Meta throws that the host has not; of ManagerOptions::folder also UsageError (another has it, others
-    /// may write to it, a type there is not this program's) and DecodeError (it is damaged).
+    /// Starts the process and returns when it can be called. Throws StartFailed with the process's
+    /// output; SystemError; what Meta throws if the host lacks a resource; and for
+    /// ManagerOptions::folder UsageError (it is in use, others may write to it, or it has an object
+    /// of a type that this program does not have) or DecodeError (it is damaged).
     explicit Manager(ManagerOptions options = {});
-    /// The manager of another family, that is: of a program of the same build which this one was not
-    /// started by, nor has started. It must listen for such. Throws ConnectFailed (nobody is there, the
-    /// key is wrong), UsageError (it is of another build).
+    /// Connects to a manager of another session: of a program of the same build that neither
+    /// started this one nor was started by it. That manager must listen (ManagerOptions::listen).
+    /// Throws ConnectFailed if no manager answers or the key is wrong, and UsageError if it is of
+    /// another build.
     ///
-    /// Its objects are called as one's own are, and let go when this process ends. Over TCP a manager
-    /// that gives no sign of life for 6 s counts as lost. Handles of its objects travel to it, and to
-    /// processes that have connected to it themselves; elsewhere they are refused.
+    /// Its objects are called like those of the own session, and are released when this process
+    /// ends. Over TCP, a manager that shows no sign of life for 6 s counts as lost. Handles of its
+    /// objects can be sent to it and to processes that are connected to it themselves; elsewhere
+    /// they are refused.
     static Manager connect(std::string const& address, AuthKey const& authkey,
                            ConnectOptions options = {});
     Manager(Manager&&) noexcept;
     Manager& operator=(Manager&&) noexcept;
-    /// As shutdown().
+    /// Ends the process as shutdown() does.
     ~Manager();
 
-    /// Makes an object there: T(arguments...). Throws what the constructor threw, ObjectLost.
+    /// Makes an object T(arguments...) in the manager and returns its handle. Throws what the
+    /// constructor threw, or ObjectLost if the manager is gone.
     template <class T, class... Args>
     Object<T> create(Args const&... arguments) {
         return create_parallel<T>(1, arguments...);
     }
-    /// Up to so many calls of it at a time, in threads of the manager: its methods must allow that.
+    /// As create(), but up to `calls` calls of the object run at the same time, in threads of the
+    /// manager. Its methods must be thread-safe.
     template <class T, class... Args>
     Object<T> create_parallel(unsigned calls, Args const&... arguments) {
         using Made = detail::Construction<T, std::decay_t<Args const>...>;
@@ -122,27 +136,28 @@ public:
         Made::encode_arguments(writer, arguments...);
         return Object<T>(make(Made::entry(), writer, calls));
     }
-    /// Returns at once: the object can be called before it is made. What the constructor throws, its
-    /// calls throw.
+    /// As create(), but returns at once. The object can be called before it is made; if the
+    /// constructor throws, its calls throw the same exception.
     template <class T, class... Args>
     Reply<Object<T>> create_async(Args const&... arguments) {
         return Reply<Object<T>>(begin_making<T>(arguments...));
     }
-    /// One that was published. Throws UsageError: there is none of that name, or it is of another type.
+    /// Returns the handle of a published object. Throws UsageError if there is no object of that
+    /// name, or if it is of another type.
     template <class T>
     Object<T> lookup(std::string const& name) {
         return Object<T>(find(name, typeid(T).name()));
     }
-    /// As `lookup<managed::List<int>>("jobs")`.
+    /// Looks up a ready-made object: `lookup<managed::List<int>>("jobs")`.
     template <managed::IsHandle T>
     T lookup(std::string const& name) {
         return T::of(find(name, T::kept()));
     }
 
-    // What is ready-made: see each class.
+    // Ready-made objects; see each class. Throw ObjectLost if the manager is gone.
     managed::Lock lock();
     managed::Lock recursive_lock();
-    /// With a recursive lock of its own.
+    /// A condition variable with a new recursive lock, or with the given lock.
     managed::Condition condition();
     managed::Condition condition(managed::Lock const& lock);
     managed::Event event();
@@ -171,21 +186,24 @@ public:
     managed::Dict<Key, Value> dict(std::vector<std::pair<Key, Value>> const& items = {}) {
         return managed::Dict<Key, Value>(create<managed::DictObject<Key, Value>>(items));
     }
-    /// `bound`: how many items it takes; 0: any number.
+    /// A queue of at most `bound` items; 0: any number.
     template <class T>
     managed::Queue<T> queue(std::size_t bound = 0) {
         return managed::Queue<T>(create<managed::QueueObject<T>>(bound));
     }
 
-    /// Where those of other families connect, and what they must know. UsageError: nowhere.
+    /// The address at which processes of other sessions connect. Throws UsageError if the manager
+    /// does not listen.
     std::string const& address() const;
+    /// The key that they must present. Throws as address().
     AuthKey const& authkey() const;
 
-    /// Calls that run end, within `grace`; what has not begun is ObjectLost. Again: nothing. UsageError
-    /// where this process has not started it.
+    /// Ends the manager: running calls get `grace` to end, and calls that have not begun throw
+    /// ObjectLost. Has no effect when called again. Throws UsageError if this process did not start
+    /// the manager.
     void shutdown();
-    /// Of the present process; changes when that is started anew. 0 where this process has not started
-    /// it.
+    /// The manager's process id, which changes with a restart; 0 if this process did not start the
+    /// manager.
     pid_t pid() const;
     std::string const& name() const;
 
@@ -209,7 +227,8 @@ private:
     std::unique_ptr<State> state_;
 };
 
-/// A Manager whose objects are called asynchronously: `call` returns a Reply at once.
+/// A Manager whose objects are called asynchronously: `call` returns a Reply at once. Its functions
+/// have the same effects, errors and thread rules as those of Manager.
 class AsyncManager : public Manager {
 public:
     using Manager::Manager;

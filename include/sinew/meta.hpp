@@ -7,38 +7,41 @@
 
 namespace sinew {
 
-/// What a process is to have of its host: a Process, each worker of a Pool, and so on. It gets that,
-/// and no more; what the host could never give is refused, with numbers, when it would start.
+/// The resources of its host that a process gets: a Process, a worker of a Pool, a manager, a
+/// member of a Ring. The process gets these and no more. Requests that the host can never meet are
+/// refused, with numbers, when the process would start. 0 of a resource means that the process has
+/// what this process has. See docs/resources.md.
 ///
 ///   sinew::Process p({.meta = {.cpu = 2, .memory_mib = 512}}, sinew::task<consume>, jobs);
 ///   sinew::Pool pool(4, {.meta = {.gpu = 1}});
-///
-/// Processes that want 0 of something have what this process has. See docs/resources.md.
 struct Meta {
-    /// Processors (hardware threads): it is bound to so many of those of this process, the ones that
-    /// fewest others of this process's children are bound to. Children share some where together they
-    /// want more than there are.
+    /// Number of processors (hardware threads). The process is bound to that many processors of
+    /// this process, chosen among those with the fewest children. Children share processors if
+    /// together they want more than there are.
     int cpu = 0;
-    /// Of memory, at least 16. Above, it is killed: by the kernel where this process may make a cgroup, else by
-    /// this process, which looks every 100 ms. Limits of several may exceed what there is.
+    /// Memory limit in MiB, at least 16. Above it the process is killed: by the kernel if this
+    /// process may create a cgroup, otherwise by this process, which checks every 100 ms. The
+    /// limits of several processes may exceed the host's memory.
     std::size_t memory_mib = 0;
-    /// GPUs that no other child of this process gets as long as it lives: its CUDA_VISIBLE_DEVICES.
+    /// Number of GPUs, named in CUDA_VISIBLE_DEVICES. No other living child of this process has
+    /// them.
     int gpu = 0;
 
-    /// It wants anything at all.
+    /// Whether any resource is requested.
     constexpr bool any() const { return cpu != 0 || memory_mib != 0 || gpu != 0; }
     friend bool operator==(Meta const&, Meta const&) = default;
 };
 
-/// Of a function: what every process gets that is started for it, unless the Process's or the Pool's
-/// own options say something. All workers of a pool are alike: it throws UsageError for a function that
-/// wants something else than its first one, or more than PoolOptions::meta. To be specialised beside the function, before it is first used:
+/// The resources of each process that is started for function F, unless the options of the Process
+/// or Pool name some. All workers of a pool are alike: the pool throws UsageError for a function
+/// that wants other resources than its first function, or more than PoolOptions::meta. Specialize
+/// it beside the function, before its first use:
 ///
 ///   template <> inline constexpr sinew::Meta sinew::meta_of<&simulate> = {.cpu = 2};
 ///
-/// A function object has `static constexpr sinew::Meta meta` instead. A function that is passed as an
-/// argument (`pool.map(simulate, xs)`) is known by its type alone, and wants nothing: write
-/// `pool.map<simulate>(xs)`, `Process(sinew::task<simulate>, x)`.
+/// A function object has a member `static constexpr sinew::Meta meta` instead. A function passed as
+/// an argument (`pool.map(simulate, xs)`) is known by its type alone and gets no resources: write
+/// `pool.map<simulate>(xs)` or `Process(sinew::task<simulate>, x)`.
 template <auto F>
 inline constexpr Meta meta_of{};
 

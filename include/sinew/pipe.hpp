@@ -11,45 +11,53 @@
 
 namespace sinew {
 
-/// One end of a pipe between two threads or processes, anywhere in the family.
+/// One end of a pipe between two threads or processes of the session. Messages arrive whole and in
+/// order, of any size.
 ///
-/// An end is in one place at a time. Copies within a process mean the same end. One that travels (as
-/// an argument, through a queue, in a class) is given up here at the moment it is encoded: its use
-/// throws UsageError from then on, and what was sent to it meanwhile is received at its new place. It
-/// can be decoded once. Until then it is kept by the process it comes from.
+/// An end is in one place at a time. Copies within a process refer to the same end. An end that is
+/// sent to another process (as an argument, through a queue, in a class) is given up here when it
+/// is encoded: using it then throws UsageError, and messages that arrive meanwhile are received at
+/// its new place. The encoded end can be decoded once; until then the sending process keeps it.
 ///
-/// The calling thread talks to the other end itself: on one host through a socket that both share;
-/// between hosts, through the processes that have and had it. Messages arrive whole, in order, of any
-/// size. send() waits while the other end has not read what is under way (200 KiB or so): two ends
-/// that send each other large messages at the same time, and only then receive, wait for ever.
+/// The calling thread communicates with the other end directly: on one host through a shared
+/// socket; between hosts through the processes that hold or have held the ends. send() blocks while
+/// about 200 KiB are unread. Two ends that both send large messages before they receive therefore
+/// deadlock.
+///
+/// Thread-safe for one sender and one receiver at a time.
 template <class T>
 class PipeEnd {
 public:
     explicit PipeEnd(std::shared_ptr<detail::PipeSocket> socket) : socket_(std::move(socket)) {}
 
-    /// Throws PipeClosed when the other end is gone.
+    /// Sends a value; blocks while too much is unread. Throws PipeClosed if the other end is gone.
     void send(T const& value) {
         Writer writer;
         encode(writer, value);
         socket_->send(writer.bytes());
     }
-    /// Throws PipeClosed when the other end is gone and all it had sent has been received.
+    /// Blocks until a value arrives. Throws PipeClosed if the other end is gone and all it had sent
+    /// has been received.
     T recv() { return decoded(*socket_->receive(never)); }
-    /// Nothing: no whole message came in time.
+    /// As recv(), for at most `timeout`; returns nothing if no complete message arrived.
     std::optional<T> recv_for(std::chrono::nanoseconds timeout) {
         auto const message = socket_->receive(detail::deadline_after(timeout));
         if (!message) return std::nullopt;
         return decoded(*message);
     }
-    /// Whether recv() would find something: a message, or the end of the pipe.
+    /// Returns whether recv() would return at once, with a message or with PipeClosed; waits up to
+    /// `timeout`.
     bool poll(std::chrono::nanoseconds timeout = {}) {
         return socket_->poll(detail::deadline_after(timeout));
     }
+    /// As send() and recv(), for bytes instead of a value.
     void send_bytes(std::span<std::byte const> bytes) { socket_->send(bytes); }
     std::vector<std::byte> recv_bytes() { return *socket_->receive(never); }
-    /// The other end receives what was sent, and then PipeClosed. So it does when the last copy goes.
+    /// Closes this end: the other end receives what was sent, and then PipeClosed. The destructor
+    /// of the last copy does the same.
     void close() { socket_->close(); }
-    /// Readable when poll() is true; for poll(2) and event loops. Belongs to the pipe.
+    /// A file descriptor that is readable when poll() is true, for poll(2) and event loops. It
+    /// belongs to the pipe: do not close or read it.
     int fileno() const { return socket_->fileno(); }
 
     void encode_to(Writer& writer) const { socket_->encode_to(writer); }
@@ -66,14 +74,15 @@ private:
     std::shared_ptr<detail::PipeSocket> socket_;
 };
 
-/// Both ends send and receive.
+/// Makes a pipe whose ends both send and receive. Throws SystemError if there are no more
+/// descriptors.
 template <class T>
 std::pair<PipeEnd<T>, PipeEnd<T>> pipe() {
     auto [left, right] = detail::make_pipe_sockets(true);
     return {PipeEnd<T>(std::move(left)), PipeEnd<T>(std::move(right))};
 }
 
-/// The first receives what the second sends.
+/// Makes a pipe whose first end receives what the second end sends. Throws as pipe().
 template <class T>
 std::pair<PipeEnd<T>, PipeEnd<T>> one_way_pipe() {
     auto [reader, writer] = detail::make_pipe_sockets(false);

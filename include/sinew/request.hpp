@@ -11,20 +11,24 @@ namespace detail {
 class Operation;
 }
 
-/// What a receive brought: the rank it came from, its tag, and how many elements.
+/// The result of a receive: source rank, tag, and number of elements.
 struct Received {
     int source = -1;
     int tag = 0;
     std::size_t count = 0;
 };
 
-/// A non-blocking operation under way. Move-only; use it from one thread at a time.
+/// A non-blocking operation in flight.
 ///
-/// The buffers of the operation belong to it until `wait` has returned or `test`/`wait_for` has
-/// said true. The destructor therefore waits (bounded by the operation's deadline, after which the
-/// transfer is cancelled and the failure logged; a receive that met no message is taken back then, and
-/// the communicator stays usable). `cancel` is how to let go of a receive sooner. Errors are thrown by wait, test and wait_for,
-/// once; afterwards the request is empty. An empty request is done.
+/// The buffers belong to the operation until `wait` has returned or `test` or `wait_for` has
+/// returned true. wait, test and wait_for throw the operation's error once; afterwards the request
+/// is empty. An empty request counts as completed.
+///
+/// The destructor waits, at most until the operation's deadline. After that the transfer is
+/// cancelled and the failure is logged; if the operation is a receive without a message, it is
+/// withdrawn and the communicator stays usable. To end a receive sooner, call `cancel`.
+///
+/// Move-only. Not thread-safe.
 class Request {
 public:
     Request() = default;
@@ -34,19 +38,22 @@ public:
     Request& operator=(Request&& other) noexcept;
     ~Request();
 
-    /// Blocks until the operation has ended. For receives says what came.
+    /// Blocks until the operation has completed. Returns the message's source, tag and count for
+    /// receives.
     Received wait();
-    /// Makes progress where no thread of the library does; true when the operation has ended.
+    /// Makes progress unless a thread of the library does; returns true if the operation has
+    /// completed.
     bool test();
-    /// Makes progress where no thread of the library does; whether the operation has ended. Its result,
-    /// or error, is still to be had by `wait`.
+    /// Makes progress as `test` does; returns whether the operation has completed. Its result or
+    /// error remains available to `wait`.
     bool ready();
-    /// As `wait`, at most this long; true when the operation has ended.
+    /// Blocks as `wait` does, for at most `limit`; returns true if the operation has completed.
     bool wait_for(std::chrono::nanoseconds limit);
 
-    /// Takes back a receive that no message has met: true, and the buffer is the caller's again; the
-    /// request is then empty. False for all others, which go on as if nothing had been asked: an empty
-    /// request, a receive whose message is here or arriving, a send, a collective. Does not block.
+    /// Withdraws a receive that has not matched a message. Returns true if it was withdrawn: the
+    /// buffer belongs to the caller again and the request is empty. Returns false, without any
+    /// effect, for an empty request, a receive whose message has arrived or is arriving, a send,
+    /// and a collective operation. Does not block.
     bool cancel();
 
 private:

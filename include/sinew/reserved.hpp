@@ -12,8 +12,8 @@ namespace sinew {
 template <class>
 class Queue;
 
-/// An item that is taken, but not yet done with: it goes back to the front of its queue when this is
-/// destroyed without `ack`, or when this process dies.
+/// An item taken from a queue by Queue::reserve(). It returns to the front of the queue if this
+/// object is destroyed without `ack`, or if this process dies. Not thread-safe.
 template <class T>
 class Reserved {
 public:
@@ -31,11 +31,11 @@ public:
 
     T& value() { return value_; }
     T const& value() const { return value_; }
-    /// Done with: nobody else gets it. Sent at once.
+    /// Acknowledges the item: no other reader gets it. Sent at once.
     void ack() {
         if (auto const end = std::exchange(end_, nullptr)) end->acknowledge(ticket_);
     }
-    /// Back to the front of the queue.
+    /// Returns the item to the front of the queue.
     void release() {
         if (auto const end = std::exchange(end_, nullptr)) end->give_back(ticket_);
     }

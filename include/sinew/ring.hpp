@@ -17,34 +17,36 @@
 
 namespace sinew {
 
+/// Options of a Ring.
 struct RingOptions {
-    std::string name = {};  ///< for people and for ps; empty: "ring-1", "ring-2", ...
-    /// Where its members run: equal shares of them on each, those of one node in a row. Empty: on this
-    /// host. See Nodes. A node that is lost when the ring starts again has none any more.
+    std::string name = {};  ///< shown in messages and by ps; empty: "ring-1", "ring-2", ...
+    /// The nodes on which the members run, see Nodes: an equal share on each, with consecutive
+    /// ranks. Empty: this host. A node that is lost is not used after a restart.
     std::vector<Node> nodes = {};
-    /// What each member that is a process is to have of its host. Default: what the target wants (see
-    /// meta_of).
+    /// Resources that each member process gets. Default: those that the target names; see meta_of.
     Meta meta = {};
-    /// Rank 0 is the thread that calls run(), as in Fiber. Its environment is that of a member
-    /// meanwhile. Nobody can end it: run() returns no earlier than its target.
+    /// Rank 0 is the thread that calls run(), as in Fiber. The environment of this process is that
+    /// of a member meanwhile. This member cannot be ended: run() does not return before its target
+    /// does.
     bool member_zero_is_caller = false;
-    /// A ring that lost a member starts again, wholly, so many times. Exceptions of members do not
-    /// start it again.
+    /// How many times the whole ring is restarted after it has lost a member. An exception of a
+    /// member does not cause a restart.
     int max_restarts = 0;
-    /// A folder in which the last commit outlives this process too, on a disk that keeps what it was given:
-    /// see RingMember::commit. A ring of as many members that begins with one which has a commit goes on
-    /// from that. It is made for this user alone; one ring at a time has it. Empty: in memory only.
+    /// A folder that keeps the last commit on disk, so that it outlives this process; see
+    /// RingMember::commit. A ring of the same size that begins with a folder which has a commit
+    /// continues from it. The folder is created for this user alone and used by one ring at a time.
+    /// Empty: commits are kept in memory only.
     std::string folder = {};
-    /// Until all members have joined.
+    /// Time limit until all members have joined.
     std::chrono::nanoseconds start_timeout = std::chrono::seconds(60);
-    /// When a member has failed, what the others get between SIGTERM and SIGKILL.
+    /// Time between SIGTERM and SIGKILL for the other members when one has failed.
     std::chrono::nanoseconds grace = std::chrono::seconds(1);
-    /// A member whose process shows no sign of life for so long (stopped, swapped out; not: busy) is
-    /// killed, and has failed. 0: never.
+    /// A member whose process shows no sign of life for this long (stopped or swapped out, not just
+    /// busy) is killed and counts as failed. 0: no limit.
     std::chrono::nanoseconds silence = std::chrono::seconds(60);
 };
 
-/// How a member ended.
+/// The end of one member.
 struct RingStatus {
     int rank = 0;
     std::string host;
@@ -52,21 +54,23 @@ struct RingStatus {
     std::string end;  ///< "returned", "killed by signal 9 (Killed)", "threw std::bad_alloc: ..."
 };
 
-/// A member failed; all others have been ended. what() names rank, host, pid and reason.
+/// Thrown when a member has failed and all others have been ended. what() names rank, host, pid and
+/// reason.
 class RingFailed : public Error {
 public:
     RingFailed(std::string const& what, RingStatus culprit, std::vector<RingStatus> statuses,
                std::exception_ptr cause)
         : Error(what), culprit_(std::move(culprit)), statuses_(std::move(statuses)),
           cause_(std::move(cause)) {}
-    /// Of the member that failed first.
+    /// Rank, host, pid and end of the member that failed first.
     int rank() const noexcept { return culprit_.rank; }
     std::string const& host() const noexcept { return culprit_.host; }
     pid_t pid() const noexcept { return culprit_.pid; }
     std::string const& reason() const noexcept { return culprit_.end; }
-    /// Of all, by rank.
+    /// The ends of all members, by rank.
     std::vector<RingStatus> const& statuses() const noexcept { return statuses_; }
-    /// What it threw, as its std type where that is known (see remote_error.hpp); null: it died.
+    /// The exception that the member threw, by its std type if that is known (see
+    /// remote_error.hpp); null if the member died.
     std::exception_ptr const& cause() const noexcept { return cause_; }
 
 private:
@@ -75,21 +79,22 @@ private:
     std::exception_ptr cause_;
 };
 
-/// Equal members, processes of this same program, that have a communicator. main() must begin with
+/// A number of equal processes of this program that have a communicator. main() must begin with
 /// sinew::init(argc, argv).
 ///
 ///     sinew::Ring ring(4, [](sinew::RingMember& me, std::uint64_t seed) { ... },
 ///                      [](sinew::RingMember& me) { train(me.communicator()); }, {}, seed);
 ///     ring.run();
 ///
-/// Each member runs init, with the arguments that follow the options, then the target. Both are
-/// lambdas without captures, sinew::task<function> or serialisable function objects, and take
-/// (RingMember&), Fiber's (int rank, int size), or nothing; what they return is dropped.
+/// Each member runs `init`, with the arguments after the options, then `target`. Both are lambdas
+/// without captures, sinew::task<function> or serializable function objects. They take
+/// (RingMember&), Fiber's (int rank, int size), or nothing; return values are dropped.
 ///
-/// The members die with this process, whatever happens to it, and have process groups of their own.
-/// Environment, failures, restarts: docs/ring.md.
+/// The members end with this process, however it ends, and have separate process groups.
+/// Environment, failures and restarts: docs/ring.md. Not thread-safe.
 class Ring {
 public:
+    /// Encodes the functions and arguments; run() starts the members.
     template <class Init, class Target, class... InitArgs>
     requires(!std::same_as<Init, RingOptions> && !std::same_as<Target, RingOptions>)  //
         Ring(int size, Init const& init, Target const& target, RingOptions options = {},
@@ -102,7 +107,7 @@ public:
         InitCall::encode_arguments(arguments(), initargs...);
         detail::RingCall<Target>::encode_function(target_state(), target);
     }
-    /// Without an init.
+    /// A ring without `init`.
     template <class Target>
     requires(!std::same_as<Target, RingOptions>)  //
         explicit Ring(int size, Target const& target, RingOptions options = {})
@@ -113,17 +118,17 @@ public:
     Ring& operator=(Ring&&) noexcept;
     ~Ring();
 
-    /// Starts the members and waits until all have returned: their statuses, by rank. Throws
-    /// RingFailed when one has died, thrown or not come up, after the others have been ended, within
-    /// two seconds and by SIGKILL at the latest; SystemError (no more processes or descriptors; a
-    /// RingOptions::folder that cannot be read); UsageError (no sinew::init; a folder that is another
-    /// ring's, or of another size); DecodeError (what lies there is damaged). A ring can be run again,
-    /// by one thread at a time.
+    /// Starts the members and blocks until all have returned. Returns their statuses, by rank.
+    /// Throws RingFailed if a member died, threw or did not join, after the others have been ended
+    /// (within two seconds, at the latest by SIGKILL); SystemError if there are no more processes
+    /// or descriptors, or if RingOptions::folder cannot be read; UsageError if sinew::init was not
+    /// called, or if the folder belongs to another ring or to a ring of another size; DecodeError
+    /// if the folder's contents are damaged. May be called again.
     std::vector<RingStatus> run();
 
     int size() const;
     std::string const& name() const;
-    /// Of the last run.
+    /// How many times the last run was restarted.
     int restarts() const;
 
 private:

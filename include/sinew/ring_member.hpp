@@ -19,56 +19,60 @@ namespace ring {
 struct MemberState;
 }
 
-/// Where a member of a ring is.
+/// The place of one member of a ring.
 struct RingNode {
     int rank = 0;
     std::string host;     ///< name of its machine
-    std::string address;  ///< under which the others reach it
-    /// A TCP port that is the member's own: see RingMember::release_port.
+    std::string address;  ///< address under which the other members reach it
+    /// A TCP port that is reserved for this member; see RingMember::release_port.
     std::uint16_t port = 0;
     pid_t pid = 0;
 };
 
-/// What a member of a Ring has: who it is, who the others are, and the way to talk to them. For one
-/// thread at a time; valid until the target has returned.
+/// The member's view of a Ring: its rank, the other members, and a communicator over all of them.
+/// Valid until the target has returned; for one thread at a time.
 class RingMember {
 public:
     explicit RingMember(ring::MemberState& state) : state_(state) {}
     RingMember(RingMember const&) = delete;
     RingMember& operator=(RingMember const&) = delete;
 
+    /// This member's number, from 0 to size() - 1.
     int rank() const;
     int size() const;
-    /// Of the ring, as RingOptions has it.
+    /// The ring's name; see RingOptions::name.
     std::string const& name() const;
-    /// By rank. The same in all members.
+    /// All members by rank. The list is the same on all members.
     std::vector<RingNode> const& members() const;
-    /// Who comes before (after) this one; itself in a ring of one.
+    /// The member before (after) this one, in a cycle; in a ring of one, the member itself.
     RingNode const& left() const;
     RingNode const& right() const;
-    /// Over all members, by sockets. When a member dies or fails, its calls throw PeerLost naming it.
+    /// A communicator of all members, over sockets. If a member dies or fails, calls throw
+    /// PeerLost, whose text names that member.
     Communicator& communicator();
-    /// How often the ring was started again before.
+    /// How many times the ring was restarted before this run.
     int epoch() const;
 
-    /// Port members()[rank()].port was kept from everybody else until now. A program that sets
-    /// SO_REUSEADDR (torch, NCCL, gloo, most servers do) can listen on it without this call; all
-    /// others after it.
+    /// Unbinds port members()[rank()].port, which this member has kept bound. A program that sets
+    /// SO_REUSEADDR (torch, NCCL, gloo and most servers do) can listen on the port without this
+    /// call; others must call it first.
     void release_port();
 
-    /// Gives a copy of `value` to the process that started the ring, from which committed() has it
-    /// when the ring starts again. Collective: returns when every member has made its n-th commit,
-    /// which all count together, or none. The ring fails when a member does not come to it within
-    /// SINEW_TIMEOUT. With RingOptions::folder, it counts once it is on the disk; where that fails, all
-    /// members throw SystemError, it does not count, and they may go on.
+    /// Saves a copy of `value` in the process that started the ring; committed() returns it after a
+    /// restart. Collective: returns when every member has made its n-th commit. The n-th commits of
+    /// all members count together or not at all. The ring fails if a member does not make its
+    /// commit within SINEW_TIMEOUT. With RingOptions::folder, a commit counts once it is on disk;
+    /// if it cannot be written, all members throw SystemError, the commit does not count, and they
+    /// may continue.
     template <class T>
     void commit(T const& value) {
         Writer writer;
         encode(writer, value);
         commit_state(typeid(T).name(), writer.bytes());
     }
-    /// This member's part of the last commit, of this start of the ring or of an earlier one, or of an
-    /// earlier program's in RingOptions::folder. Nothing: there was none. UsageError: it was of another type.
+    /// Returns this member's part of the last commit: of this run, of a run before a restart, or,
+    /// with RingOptions::folder, of an earlier program. Returns nothing if there was no commit.
+    /// Throws UsageError if the commit has another type.
     template <class T>
     std::optional<T> committed() const {
         auto const bytes = committed_state(typeid(T).name());

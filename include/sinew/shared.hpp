@@ -12,14 +12,14 @@
 namespace sinew {
 namespace detail {
 
-/// What the handles of one shared object have in common in one process.
+/// The state that all handles of one shared object have in common in a process.
 class SharedObject {
 public:
     using Decode = std::shared_ptr<void const> (*)(Reader& reader);
     virtual ~SharedObject() = default;
-    /// Decoded by whoever asks first.
+    /// The value; the first caller decodes it.
     virtual void const* value(Decode decode) = 0;
-    /// As they were encoded, in place: they hold as long as this object.
+    /// The encoded bytes, in place; valid as long as this object.
     virtual std::span<std::byte const> bytes() = 0;
     virtual void encode_to(Writer& writer) const = 0;
 };
@@ -29,21 +29,22 @@ std::shared_ptr<SharedObject> find_shared(Reader& reader);
 
 }  // namespace detail
 
-/// A value that many processes read and none changes: weights, tables, a data set. Encoded once, into
-/// memory that the processes of a host share; another host fetches it once for all its processes. A
-/// process decodes a copy of its own when it first asks, and keeps it as long as it has a handle. Share
-/// a span, and nobody decodes or copies: see Shared<T[]>.
+/// A value that many processes read and none changes: weights, tables, a data set. It is encoded
+/// once, into memory that all processes of a host share; another host fetches it once for all its
+/// processes. Each process decodes a copy on its first access and keeps it while it has a handle.
+/// Elements shared as a span are neither decoded nor copied: see Shared<T[]>.
 ///
-/// Objects of this class are handles: copies mean the same value, and travel. It lives as long as the
-/// process that shared it has a handle; who asks for the first time later gets an error: PeerLost
-/// where that process is gone, Unavailable where it has let go. Nothing of it is left when the processes
-/// that use it have ended, however they ended: the memory (a file without a name) is the kernel's to free.
-/// With SINEW_TMPDIR such a file lies in that folder rather than in memory.
+/// Objects of this class are handles: copies refer to the same value and can be sent to other
+/// processes. The value lives as long as the process that shared it has a handle. A process whose
+/// first access comes later gets an error: PeerLost if the sharing process is gone, Unavailable if
+/// it has released the value. The memory is a file without a name, so the kernel frees it when the
+/// processes that use it have ended. With SINEW_TMPDIR the file lies in that folder instead of in
+/// memory.
 template <class T>
 class Shared {
 public:
-    /// Throws PeerLost, Unavailable (see above), DecodeError.
-    /// Threads may share one. The reference holds as long as there is a handle in this process.
+    /// Returns the value, decoded on the first call; valid while this process has a handle. Throws
+    /// PeerLost or Unavailable (see above), or DecodeError. Thread-safe.
     T const& get() const { return *static_cast<T const*>(object_->value(decoded)); }
     T const& operator*() const { return get(); }
     T const* operator->() const { return &get(); }
@@ -61,12 +62,12 @@ private:
     std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// Elements in a row, copied by their bytes: every process of a host reads the same memory, which none can
-/// write to.
+/// Contiguous elements, copied by their bytes. All processes of a host read the same memory, which
+/// none of them can write.
 ///
 ///     std::vector<float> const noise = draw();
-///     sinew::Shared<float[]> const table = sinew::share(std::span(noise));   // the one copy of a host
-///     pool.starmap(f, inputs_with(table));                                   // f(table, i) reads table.get()[i]
+///     sinew::Shared<float[]> const table = sinew::share(std::span(noise));
+///     pool.starmap(f, inputs_with(table));  // f(table, i) reads table.get()[i]
 template <class T>
 class Shared<T[]> {
     static_assert(
@@ -77,8 +78,8 @@ class Shared<T[]> {
                   "sinew: elements of a shared span must not be over-aligned");
 
 public:
-    /// Threads may share one. The elements hold as long as there is a handle in this process. Throws
-    /// PeerLost, Unavailable: see Shared.
+    /// Returns the elements; valid while this process has a handle. Throws PeerLost or Unavailable,
+    /// see Shared. Thread-safe.
     std::span<T const> get() const {
         auto const bytes = object_->bytes();
         return {reinterpret_cast<T const*>(bytes.data()), bytes.size() / sizeof(T)};
@@ -95,7 +96,8 @@ private:
     std::shared_ptr<detail::SharedObject> object_;
 };
 
-/// Throws SystemError where there is no memory for it.
+/// Copies a value, or the elements of a span, into shared memory. Throws SystemError if there is
+/// not enough.
 template <class T>
 Shared<T> share(T const& value) {
     Writer writer;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-// Everything but MPI interoperability (<sinew/mpi.hpp>). A program that uses one part compiles faster
-// with that part's header alone.
+// Includes everything but MPI interoperability (<sinew/mpi.hpp>). A program that uses one part
+// compiles faster if it includes only that part's header.
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
 #include <sinew/init.hpp>

@@ -11,12 +11,12 @@ namespace detail {
 std::shared_ptr<ObjectEnd> make_here(TaskEntry const& maker, Writer& arguments, unsigned calls);
 }  // namespace detail
 
-/// Within a manager's process: for methods of its objects.
+/// Functions for methods of objects in a manager's process.
 namespace this_manager {
 
-/// Makes an object beside the one that is called, in this thread: T(arguments...), whose exceptions
-/// come out. As one that Manager::create makes; its handle may be returned, or kept. Throws UsageError
-/// in a process that is no manager.
+/// Makes T(arguments...) in this manager's process, in this thread. The object is like one made by
+/// Manager::create, and its handle may be returned or stored. Exceptions of the constructor are
+/// passed on. Throws UsageError if this process is not a manager.
 template <class T, class... Args>
 Object<T> create(Args const&... arguments) {
     using Made = detail::Construction<T, std::decay_t<Args const>...>;

@@ -4,15 +4,16 @@
 #include <cstdint>
 #include <stop_token>
 
-/// What a task can ask about itself while a worker of a pool runs it. From any thread.
+/// Information about the task that a pool's worker executes. Thread-safe.
 namespace sinew::this_task {
 
-/// Asked to stop when the task was cancelled or is over its soft limit: what does not end soon
-/// afterwards costs its worker. Outside of a task, no stop is possible.
+/// A token that is asked to stop when the task was cancelled or has exceeded its soft limit. A task
+/// that does not end soon afterwards is killed with its worker. Outside of a task, stop is never
+/// possible.
 std::stop_token stop_token();
-/// Among the tasks of its map, from 0; 0 outside of a task.
+/// The task's index within its map, from 0; 0 outside of a task.
 std::uint64_t index();
-/// From 1: how often the task has been begun, this time included.
+/// The number of times that the task has been started, this time included; at least 1.
 std::uint32_t attempt();
 
 }  // namespace sinew::this_task

@@ -7,17 +7,20 @@
 
 namespace sinew {
 
+/// Options of run_thread_ranks.
 struct ThreadRanksOptions {
+    /// Number of ranks, at least 1.
     int ranks = 2;
-    /// Ranks that count as sharing a node; 0: all of them.
+    /// How many consecutive ranks count as sharing a node; 0: all.
     int ranks_per_node = 0;
 };
 
-/// Runs `body` once per rank, each in a thread of its own, with a communicator over all of them:
+/// Runs `body` once per rank, each in a separate thread, with a communicator of all ranks:
 /// collectives inside one process, without a launcher.
 ///
-/// Returns when every rank has returned. A rank that ends by an exception is lost to the others,
-/// whose operations end with PeerLost; the exception of the first rank to fail is rethrown here.
+/// Returns when every rank has returned. If a rank throws, the operations of the others end with
+/// PeerLost, and the exception of the first rank that failed is rethrown here. Throws UsageError if
+/// `options.ranks` is less than 1.
 void run_thread_ranks(ThreadRanksOptions const& options,
                       std::function<void(Communicator&)> const& body);
 

@@ -5,12 +5,12 @@
 
 namespace sinew {
 
-// Of the headers the caller was compiled with. CMakeLists.txt reads these three lines.
+// Version of the headers that the caller was compiled with. CMakeLists.txt reads these three lines.
 inline constexpr int version_major = 0;
 inline constexpr int version_minor = 1;
 inline constexpr int version_patch = 0;
 
-/// Of the library the caller is linked with, as "0.1.0".
+/// Version of the library that the caller is linked with, as "0.1.0".
 std::string_view version() noexcept;
 
 }  // namespace sinew

@@ -14,16 +14,17 @@
 #include <sinew/detail/deadline.hpp>
 #include <sinew/request.hpp>
 
-/// Waiting for several results at once: AsyncResult of a pool, Reply of a manager, Request of a
-/// communicator, in any mixture. These functions wait only: values, and what was thrown, come from
-/// get() and wait() of the results, as always. From any thread; requests as each may be used. A thread that
-/// still waits for a task or a call when the program ends gets Unavailable.
+/// Functions that wait for several results at once: AsyncResult of a pool, Reply of a manager and
+/// Request of a communicator, in any combination. They only wait; values and exceptions come from
+/// get() and wait() of the results. Thread-safe, as far as the requests are. A thread that still
+/// waits for a task or a call when the program ends gets Unavailable.
 namespace sinew {
 
 namespace detail {
 
-/// Until `ready`, or the deadline: false. `polled`: some of the results make progress only when they are
-/// asked; `others`: some do not. `ready` is called with the guard of the runtime held unless `polled`.
+/// Blocks until `ready()` is true; returns false at the deadline. `polled`: some of the results
+/// make progress only when they are asked (requests). `others`: some are completed by the runtime.
+/// `ready` is called with the runtime's guard held unless `polled`.
 bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool others,
                       Deadline deadline);
 [[noreturn]] void refuse_empty_wait();
@@ -48,7 +49,7 @@ template <class R>
 bool wait_all_until(R& results, Deadline deadline) {
     auto next = std::ranges::begin(results);
     auto const end = std::ranges::end(results);
-    // Each is asked until it is ready, and not again.
+    // Each result is asked until it is ready, and then not again.
     return wait_for_some<R>(
         [&] {
             while (next != end && next->ready()) ++next;
@@ -75,7 +76,7 @@ std::optional<std::size_t> wait_any_until(R& results, Deadline deadline) {
 
 }  // namespace detail
 
-/// Returns when all are ready. `limit`: false if they are not by then.
+/// Blocks until all results are ready. With `limit`, returns false if they are not ready by then.
 template <detail::Waitables R>
 void wait_all(R&& results) {
     detail::wait_all_until(results, detail::Deadline::max());
@@ -84,7 +85,7 @@ template <detail::Waitables R>
 [[nodiscard]] bool wait_all(std::chrono::nanoseconds limit, R&& results) {
     return detail::wait_all_until(results, detail::deadline_after(limit));
 }
-/// The same for results of several types: `wait_all(reply, task, request)`.
+/// As above, for results of different types: `wait_all(reply, task, request)`.
 template <detail::Waitable... W>
 requires(sizeof...(W) > 0) void wait_all(W&&... results) {
     detail::wait_until_ready([&] { return (results.ready() && ...); },
@@ -99,8 +100,8 @@ requires(sizeof...(W) > 0)
                                     detail::deadline_after(limit));
 }
 
-/// The place of one that is ready, the first of several. Throws UsageError where there are none.
-/// `limit`: nothing if none is by then.
+/// Blocks until a result is ready and returns its index, the lowest if there are several. With
+/// `limit`, returns nothing if none is ready by then. Throws UsageError if there are no results.
 template <detail::Waitables R>
 std::size_t wait_any(R&& results) {
     return *detail::wait_any_until(results, detail::Deadline::max());
@@ -125,9 +126,8 @@ requires(sizeof...(W) > 1) std::size_t wait_any(W&&... results) {
     return found;
 }
 
-/// The results of a range in the order in which they become ready; the range must outlive this.
-///
-///     for (auto& result : sinew::as_completed(results)) use(result.get());
+/// The results of a range in the order in which they become ready. The range must outlive this
+/// object. Not thread-safe.
 template <detail::Waitables R>
 class Completions {
     using Value = std::remove_reference_t<std::ranges::range_reference_t<R>>;
@@ -154,7 +154,7 @@ public:
         Completions* all_;
     };
 
-    /// Waits for the first. Once.
+    /// Waits for the first result. May be called once.
     Iterator begin() {
         next();
         return Iterator(*this);
@@ -180,6 +180,9 @@ private:
     Value* found_ = nullptr;
 };
 
+/// Iterates over results in the order in which they become ready:
+///
+///     for (auto& result : sinew::as_completed(results)) use(result.get());
 template <detail::Waitables R>
 Completions<R> as_completed(R& results) {
     return Completions<R>(results);

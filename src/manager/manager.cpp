@@ -232,16 +232,16 @@ std::shared_ptr<manager::PendingReply> Manager::State::begin(detail::TaskEntry c
                                manager::gives_object);
 }
 
-std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& supervisor,
-                                                 Writer& arguments, unsigned calls) {
-    auto const made = state_->begin(supervisor, arguments, calls);
+std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
+                                                 unsigned calls) {
+    auto const made = state_->begin(maker, arguments, calls);
     made->wait_until(process::never);
-    return made->object(supervisor.name);
+    return made->object(maker.name);
 }
 
-std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& supervisor,
+std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& maker,
                                                          Writer& arguments, unsigned calls) {
-    return state_->begin(supervisor, arguments, calls);
+    return state_->begin(maker, arguments, calls);
 }
 
 std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char const* type) {

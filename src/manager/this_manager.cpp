@@ -5,8 +5,7 @@
 
 namespace sinew::detail {
 
-std::shared_ptr<ObjectEnd> make_here(TaskEntry const& supervisor, Writer& arguments,
-                                     unsigned calls) {
+std::shared_ptr<ObjectEnd> make_here(TaskEntry const& maker, Writer& arguments, unsigned calls) {
     auto& registry = manager::ObjectRegistry::instance();
     {
         auto const lock = registry.messenger().lock();
@@ -19,11 +18,11 @@ std::shared_ptr<ObjectEnd> make_here(TaskEntry const& supervisor, Writer& argume
     auto const encoded = arguments.bytes().subspan(sizeof(manager::CallHead));
     std::vector<std::byte> const bytes(encoded.begin(), encoded.end());
     Reader reader(bytes);
-    auto instance = supervisor.make(reader);
+    auto instance = maker.make(reader);
     auto const lock = registry.messenger().lock();
     auto const connection = registry.here();
-    auto const id = registry.server()->add_made(supervisor, calls, std::move(instance), bytes);
-    return registry.object(connection, id, supervisor.name, true);
+    auto const id = registry.server()->add_made(maker, calls, std::move(instance), bytes);
+    return registry.object(connection, id, maker.name, true);
 }
 
 }  // namespace sinew::detail

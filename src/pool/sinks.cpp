@@ -74,6 +74,11 @@ void WaitableSink::throw_timeout(std::chrono::nanoseconds limit) const {
         text("no result after ", seconds(limit), " s; the task goes on. Wait again, or cancel()"));
 }
 
+void throw_wait_limit(std::chrono::nanoseconds limit) {
+    throw Timeout(text("no result after ", seconds(limit),
+                       " s (TaskOptions::wait_limit); the tasks are cancelled"));
+}
+
 void WaitableSink::throw_move_only() {
     throw UsageError("the value cannot be copied. Take it: std::move(result).get()");
 }

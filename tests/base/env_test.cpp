@@ -96,7 +96,7 @@ TEST_F(Env, ReadsSizes) {
     EXPECT_EQ(parse_bytes("3G", "--sizes"), std::size_t{3} << 30);
     for (char const* wrong :
          {"", "K", "-1", "1.5M", "4 K", "4KB", "99999999999999999999", "99999999999G"}) {
-        set(wrong);  // for the text of a failure
+        set(wrong);  // shown in failure messages
         EXPECT_THAT(refusal([&] { parse_bytes(wrong, "--sizes"); }),
                     HasSubstr("--sizes: " + std::string(wrong)));
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Against a second implementation of the formats, in exact double arithmetic.
+// Compares the conversions with a second implementation of the formats in exact double arithmetic.
 #include <bit>
 #include <cmath>
 #include <cstdint>
@@ -74,7 +74,7 @@ void check_every_pattern(Format const& format) {
     }
 }
 
-// The middle between each two neighbours, and the floats next to it on either side.
+// Tests the midpoints between neighboring values, and the floats on either side of them.
 template <class Half>
 void check_every_tie(Format const& format) {
     for (int magnitude = 0; magnitude < format.infinity(); ++magnitude) {

@@ -32,7 +32,7 @@ protected:
         ::unsetenv("SINEW_TMPDIR");
         std::filesystem::remove_all(base_);
     }
-    /// One that nobody holds, with these words in its lock.
+    /// Makes a folder whose lock file has the given contents and is not held.
     std::string abandoned(std::string const& name, std::string const& words) {
         auto path = text(base_, "/sinew-", ::getuid(), "-", name);
         std::filesystem::create_directories(path);
@@ -57,7 +57,7 @@ TEST_F(JobFolders, ThatCannotBeLockedForWantOfDescriptorsLeaveNothing) {
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
     rlimit none = before;
-    none.rlim_cur = 3;  // those below are open
+    none.rlim_cur = 3;  // lower descriptors are in use
     ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
     std::string problem;
     try {
@@ -77,7 +77,7 @@ TEST_F(JobFolders, OfThisHostThatNobodyHoldsAreStale) {
     EXPECT_FALSE(std::filesystem::exists(now));
 }
 
-// On a file system of several hosts, whose locks may be seen by one host only.
+// On a file system shared by several hosts, a host may not see the locks of another.
 TEST_F(JobFolders, OfAnotherHostAreLeftToIt) {
     auto const far = abandoned("far", "00000000-0000\nfar-away\n");
     auto const making = abandoned("far2.new", "00000000-0000\nfar-away\n");
@@ -87,7 +87,7 @@ TEST_F(JobFolders, OfAnotherHostAreLeftToIt) {
     EXPECT_TRUE(std::filesystem::exists(making));
 }
 
-// It may be just about to be made, on a host that is slow.
+// The folder may be about to be created on a slow host.
 TEST_F(JobFolders, OfNobodyKnownAreLeftAlone) {
     auto const path = abandoned("nobody", "");
     EXPECT_THAT(stale_folders(), IsEmpty());

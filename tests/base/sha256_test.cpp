@@ -8,7 +8,7 @@
 namespace sinew {
 namespace {
 
-// FIPS 180-4's example for one block: "abc".
+// FIPS 180-4, example for one block: "abc".
 TEST(Sha256s, AreThoseOfTheStandard) {
     constexpr Sha256::Digest expected{
         std::byte{0xba}, std::byte{0x78}, std::byte{0x16}, std::byte{0xbf}, std::byte{0x8f},

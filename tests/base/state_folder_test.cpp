@@ -114,7 +114,7 @@ TEST_F(StateFolders, TellWhatIsDamaged) {
     fs::resize_file(file, whole - 1);
     EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
                 HasSubstr("it has 8 bytes of 9"));
-    fs::resize_file(file, whole);  // a zero at its end
+    fs::resize_file(file, whole);  // appends a zero byte
     EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("SHA-256"));
     for (auto const size : {0, 1, 47}) {
         fs::resize_file(file, static_cast<std::uintmax_t>(size));
@@ -125,7 +125,7 @@ TEST_F(StateFolders, TellWhatIsDamaged) {
     EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("Remove it"));
 }
 
-// In a process of its own, whose limit for files it is.
+// Runs in a separate process, because the limit applies to a process.
 TEST_F(StateFolders, DoNotWaitForANamedPipe) {
     StateFolder const folder(path());
     ASSERT_EQ(::mkfifo((path() / "a").c_str(), 0600), 0);
@@ -154,7 +154,7 @@ TEST_F(StateFolders, KeepWhatTheyHadWhereThereIsNoRoom) {
     EXPECT_EQ(status, 0);
 }
 
-// Killed at any moment, it leaves one of the two.
+// If the writer is killed at any moment, the file is whole: old or new.
 TEST_F(StateFolders, AreWholeWhenTheirProcessIsKilled) {
     for (int turn = 0; turn < 20; ++turn) {
         auto const child = ::fork();

@@ -48,7 +48,7 @@ TEST(CoreProbe, AloneThereIsNothingToMeasure) {
     });
 }
 
-// Which state it is depends on the machine and on what else it does; that samples end does not.
+// The state depends on the machine and its load; this only tests that sampling ends.
 TEST(CoreProbe, EverySampleOfTwoRanksEnds) {
     run_thread_ranks(2, [](Communicator& comm) {
         CoreProbe probe(comm, false);

@@ -78,7 +78,7 @@ TEST(ManagerCases, TheDemosHaveAsManyManagersAndStepsAsAskedFor) {
     EXPECT_EQ(small.cases[0].workers, 2);
     EXPECT_EQ(small.cases[0].size, 50U);
     EXPECT_EQ(small.step.count(), 0);
-    for (auto const& each : {usual.cases[0], small.cases[0]})  // the time of all its steps
+    for (auto const& each : {usual.cases[0], small.cases[0]})  // the time of all steps
         EXPECT_DOUBLE_EQ(each.value(1.5, each.size), 1.5);
     auto const others = parse({"--managers", "9", "--steps", "50"});
     EXPECT_EQ(others.cases[0].workers, 1);

@@ -36,7 +36,7 @@ TEST(Merge, AddsThePeersOfAnotherLaunch) {
     EXPECT_DOUBLE_EQ(merged[0].us.p50, 2);
     ASSERT_EQ(merged[0].peers.size(), 2u);
     EXPECT_EQ(merged[0].peers[0].name, "openmpi");
-    EXPECT_DOUBLE_EQ(merged[0].peers[0].ratio, 1.4);  // measured in rounds: kept
+    EXPECT_DOUBLE_EQ(merged[0].peers[0].ratio, 1.4);  // from interleaved rounds: kept
     EXPECT_EQ(merged[0].peers[1].name, "mpich");
     EXPECT_DOUBLE_EQ(merged[0].peers[1].ratio, 4);  // 8 us against our 2 us of the first file
 }

@@ -31,7 +31,7 @@ TEST(PlotScript, HasACurveForEachAlgorithmAndPeer) {
     EXPECT_THAT(script, HasSubstr("set xtics ('8' 8, '64' 64)"));
     EXPECT_THAT(script, HasSubstr("title 'sinew ring'"));
     EXPECT_THAT(script, HasSubstr("title 'sinew tree'"));
-    EXPECT_THAT(script, HasSubstr("8 6\n64 6\nEOD"));  // the peer once, not once per algorithm
+    EXPECT_THAT(script, HasSubstr("8 6\n64 6\nEOD"));  // the peer appears once
     EXPECT_THAT(script, HasSubstr("title 'openmpi / sinew ring'"));
 }
 

@@ -21,7 +21,7 @@ TEST(Processors, MoreRanksThanProcessorsAreOversubscribed) {
     });
 }
 
-// As hosts of a network lab are: nodes by name, one machine in truth.
+// As in the network lab: several node names on one machine.
 TEST(Processors, NodesOfOneMachineShareThem) {
     int const ranks = allowed_processors() + 1;
     run_thread_ranks({.ranks = ranks, .ranks_per_node = 1}, [](Communicator& comm) {

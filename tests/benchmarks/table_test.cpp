@@ -42,7 +42,7 @@ TEST(Table, ColumnsStandUnderTheirHeads) {
     EXPECT_EQ(ends(lines[2], " openmpi"), ends(lines[4], "2.50"));
     EXPECT_EQ(ends(lines[2], "ratio"), ends(lines[4], "2.00"));
     EXPECT_EQ(ends(lines[3], "(us)"), ends(lines[2], "time"));
-    EXPECT_THAT(lines[4], ::testing::HasSubstr(" - "));  // a peer that was not measured
+    EXPECT_THAT(lines[4], ::testing::HasSubstr(" - "));  // a peer without a measurement
 }
 
 TEST(Table, EachCollectiveHasItsHead) {

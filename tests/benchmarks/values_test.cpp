@@ -13,7 +13,7 @@ namespace {
 
 using Kind = DataType::Kind;
 
-/// The workloads of all ranks, prepared; what a collective does is done here by hand.
+/// The prepared workloads of all ranks; the tests perform the collective by hand.
 std::vector<Workload> prepared(Collective collective, DataType type, ReduceOp const& op, int ranks,
                                std::size_t count) {
     std::vector<Workload> loads;
@@ -94,7 +94,7 @@ TEST(Values, BlocksOfOtherRanksAreToldApart) {
                 std::memcpy(load.out_bytes() + rank * part, loads[rank].in_bytes(), part);
         EXPECT_EQ(wrong(loads), 0u);
         std::memcpy(loads[2].out_bytes(), loads[1].in_bytes(),
-                    part);  // rank 1's in the place of 0's
+                    part);  // rank 1's part instead of rank 0's
         EXPECT_EQ(wrong(loads), 16u);
     }
 }

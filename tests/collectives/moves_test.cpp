@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every algorithm of the catalogue that only moves data, byte for byte.
+// Tests every algorithm of the catalogue that only moves data, byte for byte.
 #include <array>
 #include <atomic>
 #include <set>
@@ -9,7 +9,7 @@
 namespace sinew::collectives::testing {
 namespace {
 
-/// Elements of a size that divides nothing.
+/// An element whose size is not a power of two.
 using Element = std::array<std::uint8_t, 3>;
 using Elements = std::vector<Element>;
 
@@ -19,14 +19,14 @@ Element element(int from, std::size_t i) {
             static_cast<std::uint8_t>(value >> 16)};
 }
 
-/// Block `block` of a buffer is what `from` calls its block `number`.
+/// Fills block `block` of a buffer with what rank `from` sends as its block `number`.
 void fill(Elements& buffer, Layout const& layout, int block, int from, int number = 0) {
     for (std::size_t i = 0; i < layout.count(block); ++i)
         buffer[layout.offset(block) + i] =
             element(from, i + 10000 * static_cast<std::size_t>(number));
 }
 
-/// How many elements `from` sends to `to` in an alltoallv.
+/// The number of elements that `from` sends to `to` in an alltoallv.
 std::size_t sent_count(int from, int to, std::size_t count) {
     auto const mix = static_cast<std::size_t>(3 * from + 2 * to);
     return mix % 5 == 0 ? 0 : count * (mix % 7 + 1) / 8;
@@ -101,7 +101,7 @@ public:
     void barrier() { run(); }
 
 private:
-    /// This rank's block alone.
+    /// A buffer for this rank's block.
     Elements own(Layout const& layout) const {
         Elements part = untouched<Element>(layout.count(rank_) + 1);
         fill(part, Layout::equal(1, layout.count(rank_)), 0, rank_);
@@ -219,7 +219,7 @@ TEST_P(Barriers, LetNobodyGoBeforeAllHaveCome) {
 INSTANTIATE_TEST_SUITE_P(Catalogue, Barriers, ::testing::ValuesIn(entries({Collective::barrier})),
                          name_of);
 
-// The choice between the two may depend on what only one rank knows.
+// The choice between the two algorithms may depend on information of one rank.
 TEST(AlltoallvAlgorithms, MayDifferFromRankToRank) {
     constexpr std::size_t count = 3000;
     run_ranks(7, [](Channel& channel) {

@@ -6,7 +6,7 @@
 
 #include "tests/collectives/trial.hpp"
 
-/// The reductions that the algorithms are tried with: element type, operation and inputs.
+/// The reductions that the algorithms are tested with: element type, operation and inputs.
 namespace sinew::collectives::testing {
 
 template <class T>
@@ -62,7 +62,7 @@ std::vector<T> input_of(int rank, std::size_t count) {
     return values;
 }
 
-/// The inputs of the ranks 0 .. r joined one after the other, for each r.
+/// For each r, the inputs of ranks 0 .. r combined in order.
 template <class T>
 std::vector<std::vector<T>> prefixes_of_inputs(int ranks, std::size_t count) {
     std::vector<std::vector<T>> prefixes{input_of<T>(0, count)};

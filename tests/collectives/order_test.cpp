@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise that the tuner builds on: algorithms of one order give the same bits, whatever the
-// root, the segments and the rank. The inputs are such that almost any other order shows.
+// The tuner relies on this: algorithms with the same order give the same bits for every root,
+// segment size and rank. The inputs are chosen such that almost any other order gives other bits.
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t count = 1003;
 using Floats = std::vector<float>;
-/// What each rank has in the end.
+/// The final values of each rank.
 using Results = std::vector<Floats>;
 
 float input(int rank, std::size_t i) {
@@ -40,7 +40,7 @@ Floats linear_sum(int ranks) {
     return sum;
 }
 
-/// Pairs until a power of two is left, then a balanced tree over that.
+/// Combines pairs until a power of two is left, then in a balanced tree.
 Floats tree_sum(int ranks) {
     int power = 1;
     while (2 * power <= ranks) power *= 2;
@@ -56,7 +56,7 @@ Floats tree_sum(int ranks) {
     return parts[0];
 }
 
-/// Rank r's part of a sum that all ranks got a part of.
+/// Start of rank r's part of a scattered sum.
 std::size_t part_begin(int rank, int ranks) {
     return count * static_cast<std::size_t>(rank) / static_cast<std::size_t>(ranks);
 }
@@ -98,7 +98,7 @@ bool same_bits(Floats const& a, Floats const& b) {
            (a.empty() || std::memcmp(a.data(), b.data(), a.size() * sizeof(float)) == 0);
 }
 
-/// Calls use(algorithm, ranks, root, results) for every way to carry the collective out.
+/// Calls use(algorithm, ranks, root, results) for every way to execute the collective.
 template <class Use>
 void for_all_runs(Collective collective, Use use) {
     for (int ranks = 1; ranks <= 9; ++ranks)
@@ -113,7 +113,7 @@ void for_all_runs(Collective collective, Use use) {
         }
 }
 
-/// The sum in this order; for the ring, whatever its first run gave.
+/// The sum in this order; for the ring, the result of its first run.
 class Expected {
 public:
     Floats const& operator()(Order order, int ranks, Floats const& first) {
@@ -162,7 +162,7 @@ TEST(Order, OfScanIsRankAfterRankInTheLinearOne) {
     });
 }
 
-// Neighbours first: the last rank of a power of two has the whole balanced tree.
+// Neighbors first: with a power of two, the last rank has the whole balanced tree.
 TEST(Order, OfScanIsATreeInTheOther) {
     for_all_runs(Collective::scan, [&](auto const& algorithm, int ranks, int, auto results) {
         if (algorithm.order != Order::tree) return;
@@ -180,7 +180,7 @@ TEST(Order, OfExscanIsThatOfScan) {
     });
 }
 
-// If these were equal, the tests above would prove nothing.
+// If these sums were equal, the tests above would prove nothing.
 TEST(Order, ShowsInTheBitsOfTheseInputs) {
     EXPECT_FALSE(same_bits(tree_sum(4), linear_sum(4)));
     EXPECT_FALSE(same_bits(tree_sum(7), linear_sum(7)));

@@ -13,7 +13,7 @@
 
 #include <sinew/comm/reduce_op.hpp>
 
-/// What each reduction means, one element after the other, and elements that make it difficult.
+/// Reference implementations of the reductions, one element at a time, and difficult elements.
 namespace sinew::collectives::reference {
 
 template <class T>
@@ -29,7 +29,7 @@ constexpr bool is_indexed = false;
 template <class T>
 constexpr bool is_indexed<ValueIndex<T>> = true;
 
-/// splitmix64: the same numbers everywhere, and cheap to compile for every type.
+/// splitmix64: the same numbers on every platform, and cheap to compile for every type.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -39,7 +39,7 @@ public:
         z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
         return z ^ (z >> 31);
     }
-    /// Less than 2 in magnitude, with as many bits as a double has.
+    /// A value below 2 in magnitude, with the full precision of a double.
     double real() { return std::ldexp(static_cast<double>((*this)() >> 11), -51) - 2; }
 
 private:
@@ -62,7 +62,7 @@ T sample(Random& random) {
         else element.value = static_cast<decltype(element.value)>(bits % 5) - 2;
         element.index = static_cast<std::int32_t>(random() % 3);
         return element;
-    } else if constexpr (is_real<T>) {  // special: any pattern, so NaN, infinity and subnormal too
+    } else if constexpr (is_real<T>) {  // special: any bits, including NaN, infinity and subnormal
         using Single = std::conditional_t<std::is_same_v<T, double>, double, float>;
         if (special && random() % 2) {
             using Bits =
@@ -90,7 +90,7 @@ bool same(T const& a, T const& b, bool any_nan) {
     }
 }
 
-/// IEEE 754-2019, 9.6, with one NaN for all.
+/// IEEE 754-2019, 9.6, with a single NaN.
 template <class T>
 T extremum(T a, T b, bool greatest) {
     if constexpr (is_real<T>) {
@@ -116,7 +116,7 @@ ValueIndex<T> located(ValueIndex<T> const& a, ValueIndex<T> const& b, bool great
     return a.index < b.index ? a : b;
 }
 
-/// The type that partial results have.
+/// The type of partial results.
 template <class T>
 using Wide = std::conditional_t<is_half<T>, float, T>;
 
@@ -170,7 +170,7 @@ T apply(ReduceOp::Kind op, T a, T b) {
     }
 }
 
-/// The first `inputs` of `in`, in order.
+/// Combines the first `inputs` elements of `in`, in order.
 template <class T>
 std::vector<T> combine(ReduceOp::Kind op, std::vector<std::vector<T>> const& in, int inputs) {
     bool const picks = op == ReduceOp::Kind::min || op == ReduceOp::Kind::max;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every kernel on every instruction set of this machine against a plain loop.
+// Compares every kernel on every instruction set of this machine with a plain loop.
 #include "collectives/reducer.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ using reference::same;
 
 using Bytes = std::vector<std::byte>;
 
-/// A copy that begins `shift` bytes after an address every type could begin at, and a fence.
+/// A copy that begins `shift` bytes after an aligned address, followed by guard bytes.
 class Buffer {
 public:
     Buffer(Bytes const& content, std::size_t shift)
@@ -53,7 +53,7 @@ Bytes bytes_of(std::vector<T> const& values) {
     return bytes;
 }
 
-/// The first element in which the two differ, or the count.
+/// The first element that differs, or the count.
 template <class T>
 std::size_t difference(std::byte const* got, std::vector<T> const& expected, bool any_nan) {
     for (std::size_t i = 0; i < expected.size(); ++i) {
@@ -64,8 +64,8 @@ std::size_t difference(std::byte const* got, std::vector<T> const& expected, boo
     return expected.size();
 }
 
-/// Once out of place and once into each input; once aligned and once all shifted differently.
-/// `difference` tells where what it is given is not as expected.
+/// Runs out of place and into each input, aligned and with different shifts. `difference` returns
+/// the position of the first wrong element.
 void check_call(Reducer const& reducer, std::span<Bytes const> in, std::size_t count,
                 std::function<std::size_t(std::byte const*)> const& difference) {
     Bytes const nothing(count * reducer.element_size());
@@ -136,7 +136,7 @@ class Kernels : public testing::TestWithParam<std::string> {
 INSTANTIATE_TEST_SUITE_P(Targets, Kernels, testing::ValuesIn(kernels::targets()),
                          [](auto const& test) { return test.param; });
 
-// Below, at and above every width of vector, and not a multiple of it.
+// Below, at and above every vector width, and not a multiple of it.
 std::vector<std::size_t> const counts{0, 1, 3, 17, 1000, 4099};
 std::vector<int> const fused{2, 3, 4, 5, 6, 7, 8};
 
@@ -191,7 +191,7 @@ TEST_P(Kernels, NarrowAsTheHeaderDoes) {
         }
         for (int i = 0; i < 500'000; ++i)
             values.push_back(std::bit_cast<float>(static_cast<std::uint32_t>(random())));
-        for (int i = 0; i < 500'000; ++i)  // what becomes subnormal in f16
+        for (int i = 0; i < 500'000; ++i)  // values that become subnormal in f16
             values.push_back(std::ldexp(static_cast<float>(random.real()),
                                         -26 + static_cast<int>(random() % 16)));
         std::vector<Half> narrowed(values.size());
@@ -232,7 +232,7 @@ TEST_P(Kernels, DivideByTheRanks) {
 }
 
 TEST(Reducer, TakesOperandsOfAUserFunctionInOrder) {
-    // x -> a x + b, composed: associative, not commutative.
+    // Compositions of x -> a x + b: associative, not commutative.
     struct Line {
         std::int64_t a, b;
         bool operator==(Line const&) const = default;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every reducing algorithm of the catalogue against joining the ranks one after the other.
+// Compares every reducing algorithm of the catalogue with combining the ranks one after the other.
 #include <set>
 
 #include "tests/collectives/operations.hpp"

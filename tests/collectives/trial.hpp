@@ -15,13 +15,13 @@
 #include "src/base/text.hpp"
 #include "tests/support/thread_ranks.hpp"
 
-/// What the tests of the algorithms share: which there are, what each rank contributes, how blocks
-/// lie. The algorithms come from the catalogue, so that a new entry is tested as it comes.
+/// Shared by the tests of the algorithms: the list of algorithms (from the catalogue), the ranks'
+/// contributions and the layout of blocks.
 namespace sinew::collectives::testing {
 
 using sinew::testing::run_ranks;
 
-/// An algorithm and a number of ranks that it can do.
+/// An algorithm and a number of ranks that it supports.
 struct Entry {
     Algorithm const* algorithm;
     int ranks;
@@ -32,8 +32,7 @@ struct Entry {
 };
 
 #if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
-inline constexpr int rank_counts[] = {1, 2, 3, 5,
-                                      8};  // alone, even, odd, and beside a power of two
+inline constexpr int rank_counts[] = {1, 2, 3, 5, 8};  // one, even, odd, and next to a power of two
 #else
 inline constexpr int rank_counts[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
 #endif
@@ -51,15 +50,14 @@ inline std::string name_of(::testing::TestParamInfo<Entry> const& info) {
     return info.param.name();
 }
 
-/// How long transfers are cut: into many segments, into some that are too long for the transport to
-/// keep a copy, or into few.
+/// How transfers are segmented: many segments, segments too long for the transport to copy, or few.
 struct Pace {
     std::size_t segment;
     int window;
 };
 inline constexpr Pace paces[] = {{1000, 3}, {6000, 2}, {32768, 16}};
 
-/// What to start a call's arguments from.
+/// Initial arguments of a call.
 inline Arguments arguments(Scratch& scratch, Pace pace, std::size_t element) {
     Arguments call;
     call.scratch = &scratch;
@@ -69,8 +67,8 @@ inline Arguments arguments(Scratch& scratch, Pace pace, std::size_t element) {
     return call;
 }
 
-/// Where the blocks of a buffer lie. `ragged` ones differ in size, some are empty, and they lie in
-/// reverse order with a gap after each.
+/// The layout of a buffer's blocks. `ragged` blocks differ in size, some are empty, and they are in
+/// reverse order with gaps.
 struct Layout {
     std::vector<std::size_t> counts, offsets;
     std::size_t extent = 0;
@@ -109,7 +107,7 @@ inline std::vector<std::size_t> counts_to_try(int ranks) {
     return {0, 1, static_cast<std::size_t>(ranks - 1), 1000, 4099};
 }
 
-/// Any bits, but always the same for the same rank and element.
+/// Arbitrary bits, the same for the same rank and element.
 inline std::uint32_t bits(int rank, std::size_t i) {
     std::uint64_t x = (static_cast<std::uint64_t>(rank) + 1) * 0x9E3779B97F4A7C15u + i;
     x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -117,7 +115,7 @@ inline std::uint32_t bits(int rank, std::size_t i) {
     return static_cast<std::uint32_t>(x >> 32);
 }
 
-/// Memory before anything is written to it: a pattern, so that every byte can be accounted for.
+/// Memory with a known pattern, so that every written byte is detected.
 template <class T>
 std::vector<T> untouched(std::size_t count) {
     std::vector<T> values(count);
@@ -125,7 +123,7 @@ std::vector<T> untouched(std::size_t count) {
     return values;
 }
 
-/// With one element more, which nobody may touch.
+/// The values with one guard element after them.
 template <class T>
 std::vector<T> fenced(std::vector<T> values) {
     values.push_back(untouched<T>(1)[0]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks whose environments differ: rank 0's settings hold for all.
+// Ranks with different environments: the settings of rank 0 apply to all.
 #include "src/comm/agreed_settings.hpp"
 
 #include <filesystem>
@@ -21,7 +21,7 @@ CommonSettings plain_settings() {
     return {.deadlines = {long_time, long_time}, .check = false, .forced_algorithms = ""};
 }
 
-/// Waits for as long as a test may take.
+/// Waits for at most the duration of a test.
 class PatientSupervisor final : public collectives::WaitPolicy {
 public:
     int spins() const override { return 1; }
@@ -34,7 +34,7 @@ private:
     std::chrono::steady_clock::time_point end_ = std::chrono::steady_clock::now() + long_time;
 };
 
-/// What each of the ranks has after they agreed.
+/// The settings of each rank after the agreement.
 std::vector<CommonSettings> agree_on(std::vector<CommonSettings> own) {
     std::vector<SettingsDigest> digests;
     for (auto const& settings : own) digests.push_back(SettingsDigest::of(settings));
@@ -52,7 +52,7 @@ std::vector<CommonSettings> agree_on(std::vector<CommonSettings> own) {
     return own;
 }
 
-// First in this file: later ones warn no more.
+// Must be the first test of this file, since the warning is printed once per process.
 TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
     std::vector<CommonSettings> own(2, plain_settings());
     own[1].check = true;
@@ -89,7 +89,8 @@ TEST(AgreedSettings, AreRank0s) {
     for (auto const& agreed : agree_on(own)) EXPECT_EQ(agreed.forced_algorithms, "");
 }
 
-/// Three ranks over sockets, of which rank `odd` has other settings. All collectives must be right.
+/// Runs three ranks over sockets, where rank `odd` has other settings. All collectives must give
+/// right results.
 void expect_right_where_one_has(int odd, std::function<void(CommonSettings&)> const& change,
                                 std::function<void(Communicator&)> const& body = {}) {
     testing_support::run_socket_ranks(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// SINEW_CHECK: ranks that make different calls are told so, all of them, and can go on.
+// SINEW_CHECK: if ranks make different calls, all of them get an error and can continue.
 #include "src/base/text.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/support/socket_ranks.hpp"
@@ -14,7 +14,7 @@ using Call = std::function<void(Communicator&)>;
 
 class Agreement : public testing::Test {
 protected:
-    /// Rank 1 of 3 makes another call than the others. All must be told who called what.
+    /// Rank 1 of 3 makes another call than the others. All must get an error that names both calls.
     void expect_told(std::string const& usual, Call const& call, std::string const& odd,
                      Call const& odd_call) {
         run_thread_ranks(3, [&](Communicator& comm) {
@@ -82,7 +82,7 @@ TEST_F(Agreement, IsOnTheOperation) {
                 allreduce(6, max));
 }
 
-// Read past the end of the table of names before the operation's own name travelled.
+// Regression: a user-defined operation once indexed past the table of names.
 TEST_F(Agreement, IsOnAUserDefinedOperation) {
     auto const named = [](std::string const& name) {
         return reduce_op<float>([](float a, float b) { return a + b; }, Commutative::yes, name);
@@ -133,7 +133,7 @@ TEST_F(Agreement, IsNotOnWhatCountsOnTheRootAlone) {
     });
 }
 
-// The parts are the same; where they lie, and what else is in the buffer, is each rank's own.
+// Parts must agree; their offsets and the rest of the buffer may differ between ranks.
 TEST_F(Agreement, IsNotOnOffsets) {
     run_thread_ranks(3, [](Communicator& comm) {
         auto const self = static_cast<std::size_t>(comm.rank());
@@ -161,15 +161,15 @@ TEST_F(Agreement, IsNotOnWorkingInPlace) {
     });
 }
 
-// Without comparison, over threads and over sockets: a message that is shorter than the receive for it
-// is noticed by its length.
+// Without SINEW_CHECK, over threads and over sockets: a message shorter than its receive is
+// detected by its length.
 class Length : public testing::TestWithParam<bool> {
 protected:
-    /// Rank 1 of 3 makes another call than the others. `victim` must be told who sent what, and the
-    /// others that it gave up.
+    /// Rank 1 of 3 makes another call than the others. Rank `victim` must get an error that names
+    /// both calls; the others must be informed that it gave up.
     static void expect_told(int victim, std::string const& words, Call const& call,
                             Call const& odd_call) {
-        Leaving joined(3);  // one that gives up at once would disturb those who still join
+        Leaving joined(3);  // a rank that gives up early would disturb those that join
         auto const body = [&](Communicator& comm) {
             joined.one_is_through();
             joined.wait_for_others();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What counts as waiting too long: not what moves on, not what waits for its turn, and not for those
-// who live and are late.
+// What counts as a timeout: not an operation that makes progress, not one that waits for its turn,
+// and no error for ranks that are alive but late.
 #include <map>
 
 #include "src/comm/join.hpp"
@@ -15,7 +15,7 @@ using Clock = std::chrono::steady_clock;
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Each receive takes a while.
+/// A transport whose receives are slow.
 class SlowTransport final : public testing_support::ForwardingTransport {
 public:
     static constexpr auto delay = 300ms;
@@ -57,7 +57,7 @@ TEST(Deadline, StartsAnewWithEachMessage) {
                 Communicator comm(
                     state_over(std::make_unique<SlowTransport>(hub, rank), Threading::caller));
                 std::vector<int> all(ranks, rank);
-                // A message in each of seven steps, which take longer than the deadline together.
+                // Seven steps with one message each, together longer than the deadline.
                 comm.allgather(all, {.algorithm = "ring", .timeout = timeout});
                 EXPECT_EQ(all.back(), ranks - 1);
             } catch (std::exception const& error) {
@@ -120,7 +120,7 @@ TEST(NonBlocking, SendsItsFirstMessagesAtOnceWhereOnlyTheCallerMakesProgress) {
     }
     int ours = 1, theirs = 1;
     Request first = comms[0]->iallreduce(std::span(&ours, 1), sum);
-    // Nobody has asked rank 0 for anything since.
+    // Rank 0 has not been asked for anything since.
     EXPECT_TRUE(comms[1]->transport().probe(0, detail::collective_tag));
     Request second = comms[1]->iallreduce(std::span(&theirs, 1), sum);
     while (!first.test() || !second.test()) {}

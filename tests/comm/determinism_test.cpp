@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Floating-point reductions give the same bits on all ranks, in every run, in every form of the
-// call, and whatever the cost model makes the tuner choose.
+// call, and with every cost model.
 #include <bit>
 #include <cmath>
 #include <cstring>
@@ -17,12 +17,12 @@ namespace {
 
 using collectives::Model;
 
-/// Every rank on a node of its own: the ring begins at smaller sizes then.
+/// Each rank counts as a separate node, so that the ring algorithm begins at smaller sizes.
 void run(int ranks, std::function<void(Communicator&)> const& body) {
     run_thread_ranks({.ranks = ranks, .ranks_per_node = 1}, body);
 }
 
-/// The same with a cost model of ours.
+/// As run(), with the given cost model.
 void run_with(Model const& model, int ranks, std::function<void(Communicator&)> const& body) {
     ThreadHub hub(ranks);
     std::vector<NodeIdentity> nodes;
@@ -45,7 +45,7 @@ void run_with(Model const& model, int ranks, std::function<void(Communicator&)> 
     for (auto& thread : threads) thread.join();
 }
 
-/// Machines on which other algorithms are the fastest.
+/// Machine models with different fastest algorithms.
 std::vector<Model> models() {
     Model slow_messages, slow_bytes, slow_reduction;
     for (double& seconds : slow_messages.seconds) seconds = 1e-2 + seconds * 1e-3;
@@ -59,7 +59,8 @@ std::vector<Model> models() {
     return {slow_messages, slow_bytes, slow_reduction};
 }
 
-/// Of both signs, and of sizes so different that every order of adding them rounds otherwise.
+/// Values of both signs and of very different magnitudes, so that every order of addition rounds
+/// differently.
 template <class T>
 std::vector<T> values(int rank, std::size_t count) {
     std::minstd_rand random(static_cast<unsigned>(rank) * 7919 + 1);
@@ -74,10 +75,10 @@ std::vector<T> values(int rank, std::size_t count) {
 
 enum class Form { between, in_place, non_blocking };
 
-/// What this rank gets of each reducing collective, as bytes, by name.
+/// The results of this rank for each reducing collective, as bytes, by name.
 using Results = std::vector<std::pair<char const*, std::string>>;
 
-/// Calls every collective that reduces, in one form.
+/// Calls every reducing collective in one form.
 template <class T>
 class Calls {
 public:
@@ -85,7 +86,7 @@ public:
         : comm_(comm), form_(form), op_(op),
           in_(values<T>(comm.rank(), count * static_cast<std::size_t>(comm.size()))),
           parts_(static_cast<std::size_t>(comm.size()), count) {
-        parts_.front() += count / 2;  // not all the same
+        parts_.front() += count / 2;  // parts of different sizes
         parts_.back() -= count / 2;
     }
 
@@ -105,7 +106,8 @@ private:
         results_.emplace_back(
             name, std::string(reinterpret_cast<char const*>(data.data()), count * sizeof(T)));
     }
-    /// `call` is given the input and room for `count` results, the same or not; `start` the same.
+    /// `call` gets the input and room for `count` results, which may be the same memory; `start`
+    /// likewise.
     template <class Between, class InPlace, class Start>
     void run(char const* name, std::size_t count, Between between, InPlace in_place, Start start) {
         std::vector<T> data = in_, out(count);
@@ -154,7 +156,7 @@ private:
             "exscan", in_.size(), [&](auto& out) { comm_.exscan(in_, out, op_); },
             [&](auto& data) { comm_.exscan(data, op_); },
             [&](auto& out) { return comm_.iexscan(in_, out, op_); });
-        if (comm_.rank() == 0) results_.pop_back();  // it has none
+        if (comm_.rank() == 0) results_.pop_back();  // rank 0 has no result
     }
 
     Communicator& comm_;
@@ -171,12 +173,13 @@ void expect_same(Results const& left, Results const& right, std::string const& w
         EXPECT_TRUE(left[i].second == right[i].second) << left[i].first << ' ' << what;
 }
 
-/// Ranks, and elements of the whole: the most are beyond Tuner::ring_border, the others below.
+/// Number of ranks, and number of elements: the largest is above Tuner::ring_border, the others are
+/// below.
 class Determinism : public testing::TestWithParam<std::tuple<int, std::size_t>> {
 protected:
     int ranks() const { return std::get<0>(GetParam()); }
     std::size_t whole() const { return std::get<1>(GetParam()); }
-    /// Elements of one rank's part.
+    /// The number of elements of one rank's part.
     std::size_t count() const { return whole() / static_cast<std::size_t>(ranks()); }
 
     template <class T>
@@ -203,7 +206,7 @@ protected:
         for (Model const& model : models()) run_with(model, ranks(), again);
     }
 
-    /// The same collectives on f32 inputs of the same values, rounded once at the end.
+    /// The same collectives on f32 inputs of equal values, rounded once at the end.
     template <class Half>
     void expect_one_rounding(ReduceOp const& op) {
         run(ranks(), [&](Communicator& comm) {
@@ -232,7 +235,7 @@ TEST_P(DeterminismOfOthers, OfBf16IsOneRounding) { expect_one_rounding<bfloat16>
 using testing::Combine;
 using testing::Values;
 #if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
-// They look at memory and races, not at bits, and take minutes.
+// Sanitizer builds look for memory errors and races, not for bits, and take minutes.
 auto const all_ranks = Values(3, 8);
 auto const others_ranks = Values(7);
 #else

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a job in which rank 1 goes wrong: failing_rank SCENARIO FOLDER. Every other rank goes
-// on calling until it is told, and writes what it was told to FOLDER/told.RANK. See
-// failure_mpi_test.cpp.
+// One rank of a job in which rank 1 fails: failing_rank SCENARIO FOLDER. Every other rank makes
+// calls until it gets an error, and writes the error to FOLDER/told.RANK. See failure_mpi_test.cpp.
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -32,14 +31,14 @@ constexpr int timeout_status = 3, peer_lost_status = 4, other_status = 5;
 
 fs::path folder;
 
-/// Written aside and renamed: whoever sees the file sees all of it.
+/// Writes a temporary file and renames it, so that readers see complete files.
 void write(std::string const& name, std::string const& text) {
     fs::path const aside = folder / ("aside." + name);
     std::ofstream(aside) << text << '\n';
     fs::rename(aside, folder / name);
 }
 
-/// Files of shared memory that this process uses, one a line.
+/// The files of shared memory that this process uses, one per line.
 std::string shared_memory() {
     std::string names;
     std::ifstream maps("/proc/self/maps");
@@ -66,7 +65,7 @@ void go_wrong(std::string const& scenario, int ranks) {
     if (scenario == "throws") throw std::logic_error("of rank 1's own");
 }
 
-/// Groups are made and go, without a pause; one rank is killed somewhere in it.
+/// Makes and destroys groups continuously; one rank is killed meanwhile.
 void split_until_the_end(sinew::World& world) {
     std::thread killer;
     for (int round = 0;; ++round) {
@@ -92,14 +91,14 @@ void work(sinew::World& world, std::string const& scenario) {
     }
 }
 
-/// As its launcher says: before there is a World.
+/// The rank as set by the launcher, before there is a World.
 std::string own_rank() {
     for (char const* name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK"})
         if (char const* const rank = std::getenv(name)) return rank;
     return "?";
 }
 
-/// It has called MPI_Init, and dies before it makes a World.
+/// The rank calls MPI_Init and dies before it makes a World.
 void die_before_the_world() {
     write("pid." + own_rank(), std::to_string(::getpid()));
     if (own_rank() != std::to_string(at_fault)) return;
@@ -129,9 +128,9 @@ int run(std::string const& scenario) {
     try {
         return take_part(scenario);
     } catch (std::logic_error const&) {
-        wait_until_the_others_are_told(4);  // it is not its death that they hear of
+        wait_until_the_others_are_told(4);  // they must not be told of its death
         return other_status;
-    } catch (sinew::Timeout const& error) {  // of the World's making
+    } catch (sinew::Timeout const& error) {  // thrown by the constructor of World
         write("told." + own_rank(), std::string("Timeout: ") + error.what());
         ::_exit(timeout_status);  // MPI_Finalize would wait for rank 1
     } catch (std::exception const& error) {
@@ -142,12 +141,13 @@ int run(std::string const& scenario) {
 
 }  // namespace
 
-// The rank is a child of the process that the launcher started: whatever it is told, MPICH's kills
-// the others when one of its own dies by a signal. The parent notes how the rank ended.
+// The rank is a child of the process that the launcher started, because MPICH's launcher always
+// kills the other ranks when a process that it started dies by a signal. The parent records how the
+// rank ended.
 int main(int argc, char** argv) {
     if (argc != 3) return 2;
     folder = argv[2];
-    std::signal(SIGUSR1, SIG_IGN);  // MPICH's launcher sends it when a process has ended early
+    std::signal(SIGUSR1, SIG_IGN);  // sent by MPICH's launcher when a process has ended early
     pid_t const child = ::fork();
     if (child == 0) return run(argv[1]);
     int status = 0;

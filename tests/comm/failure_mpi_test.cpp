@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of four processes in which rank 1 goes wrong: every other rank must end by itself, with an
-// error that names rank 1. Launchers end a job that lost a rank; here they are told not to.
+// Jobs of four processes in which rank 1 fails: every other rank must end by itself with an error
+// that names rank 1. The launchers are told not to end the job.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -43,7 +43,7 @@ bool runs(pid_t pid) {
     return name_end != std::string::npos && stat[name_end + 2] != 'Z';
 }
 
-/// The job: four of failing_rank under mpiexec, in a folder of its own.
+/// A job of four failing_rank processes under mpiexec, in a separate folder.
 class Job {
 public:
     Job(std::string const& scenario, std::vector<std::string> const& settings) {
@@ -63,7 +63,7 @@ public:
         fs::remove_all(folder_, ignored);
     }
 
-    /// Waits for the others' words; false when they do not come.
+    /// Waits for the files of the other ranks; returns false at a timeout.
     bool others_are_told() {
         return within_long_time([&] {
             return std::none_of(others.begin(), others.end(),
@@ -86,7 +86,7 @@ public:
         std::string const line = first_line(file("pid", rank));
         return line.empty() ? 0 : std::stoi(line);
     }
-    /// Processes, shared memory and folders that the job should have taken with it.
+    /// Processes, shared memory and folders that remain after the job.
     std::vector<std::string> left_behind() const {
         std::vector<std::string> left;
         for (int rank = 0; rank < ranks; ++rank) {
@@ -161,7 +161,7 @@ std::vector<std::string> const long_deadline{"SINEW_TIMEOUT=40s", "SINEW_CALIBRA
 
 class RankOne : public testing::Test {
 protected:
-    /// Runs the scenario and expects of what every other rank is told that it matches.
+    /// Runs the scenario; the error of every other rank must match.
     template <class Matcher>
     void expect_others_are_told(std::string const& scenario,
                                 std::vector<std::string> const& settings, Matcher const& matcher) {
@@ -182,7 +182,7 @@ TEST_F(RankOne, WhenKilledIsNamedByAll) {
 }
 
 TEST_F(RankOne, WhenKilledWhileGroupsAreMadeIsNamedByAll) {
-    for (int i = 0; i < 4; ++i)  // not always at the same place
+    for (int i = 0; i < 4; ++i)  // at different places
         expect_others_are_told("killed_in_split", long_deadline,
                                AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on ")));
 }

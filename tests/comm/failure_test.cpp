@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that do not come, throw or leave: what the others, threads here, get to see of it.
+// Ranks that do not take part, throw or leave, and the errors that the other ranks (threads) get.
 #include <filesystem>
 
 #include "src/base/text.hpp"
@@ -12,7 +12,8 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-/// On each of `ranks` but `absent`, calls and hands the text of the Timeout or PeerLost to `check`.
+/// On each of `ranks` but `absent`, makes the call and passes the text of Timeout or PeerLost to
+/// `check`.
 void without(int absent, int ranks, std::function<void(Communicator&)> const& call,
              std::function<void(Communicator&, std::string const&)> const& check) {
     Leaving leaving(ranks - 1);
@@ -45,7 +46,7 @@ TEST(AbsentRank, IsNamedWithItsHostAndLastOperation) {
 }
 
 TEST(AbsentRank, IsNamedTogetherWithTheStep) {
-    Variable const unchecked("SINEW_CHECK", "0");  // else the ranks wait before the first step
+    Variable const unchecked("SINEW_CHECK", "0");  // else ranks wait before the first step
     without(
         0, 3,
         [](Communicator& comm) {
@@ -74,7 +75,8 @@ TEST(AbsentRank, EndsEveryCollective) {
             1, 3,
             [&](Communicator& comm) {
                 std::vector<int> data(300000);
-                // Where a rank's part does not depend on the absent one it ends, and waits here.
+                // A rank whose part does not depend on the absent rank ends the call, and waits
+                // here.
                 call(comm, data);
                 comm.barrier(soon);
             },
@@ -99,7 +101,7 @@ TEST(AbsentRank, EndsARequestOnce) {
         [&](Communicator& comm) {
             Request request = comm.iallreduce(data, sum, soon);
             loss_seen_by([&] { request.wait(); });
-            EXPECT_TRUE(request.test());  // told already
+            EXPECT_TRUE(request.test());  // the error was thrown before
             request.wait();
             comm.barrier();
         },
@@ -179,7 +181,7 @@ TEST(LostCommunicator, EndsWhatIsPending) {
         Request second = comm.iallreduce(b, sum);
         loss_seen_by([&] { second.wait(); });
         loss_seen_by([&] { first.wait(); });
-        loss_seen_by([&] { receive.wait(); });  // long before its own deadline
+        loss_seen_by([&] { receive.wait(); });  // long before its deadline
         leaving.one_is_through();
     });
 }

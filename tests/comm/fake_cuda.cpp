@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What sinew asks of libcuda.so.1, for machines without: one page counts as memory of a GPU.
+// A replacement of libcuda.so.1 for machines without one: one page counts as GPU memory.
 #include <cstdint>
 
 namespace {
@@ -17,7 +17,7 @@ void fake_cuda_device_page(void const* page) {
     device_page = reinterpret_cast<std::uintptr_t>(page);
 }
 
-/// As in the driver's API; 0 is success.
+/// As in the driver API; 0 means success.
 int cuPointerGetAttribute(void* result, int attribute, std::uint64_t pointer) {
     if (pointer < device_page || pointer >= device_page + page_bytes) return unknown_pointer;
     if (attribute != memory_type && attribute != is_managed) return unknown_pointer;

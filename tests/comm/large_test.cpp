@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts that no 32-bit integer holds; skipped where memory is short.
+// Counts that do not fit in 32 bits; skipped if there is too little memory.
 #include <fstream>
 #include <memory>
 
@@ -20,12 +20,12 @@ std::size_t free_memory() {
     return 0;
 }
 
-/// Not initialised: filled by the rank that has it.
+/// Not initialized; filled by the rank that owns it.
 std::unique_ptr<std::int8_t[]> bytes() {
     return std::make_unique_for_overwrite<std::int8_t[]>(count);
 }
 
-/// Tells positions beyond 2^31 from those 2^31 and 2^32 below.
+/// Values that differ between positions 2^31 and 2^32 apart.
 std::int8_t value(std::size_t i) { return static_cast<std::int8_t>((i >> 20) % 61 + i % 2); }
 
 void expect(std::int8_t const* data, int times) {

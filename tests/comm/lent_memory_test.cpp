@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the library's own that is under way when an operation fails: over a medium that cannot
-// take a send back, as MPI, it must stay readable for as long as the process lives.
+// Memory of the library that is in use by a transfer when an operation fails: if the medium cannot
+// cancel a send, as MPI, the memory must stay readable until the process ends.
 #include <fcntl.h>
 #include <unistd.h>
 
@@ -16,7 +16,7 @@
 namespace sinew::tests {
 namespace {
 
-/// What was lent to sends that were cancelled.
+/// Memory that was lent to sends that were cancelled.
 class LentMemory {
 public:
     void add(std::span<std::byte const> bytes) {
@@ -27,7 +27,7 @@ public:
         std::lock_guard const lock(mutex_);
         return spans_.size();
     }
-    /// Asks the kernel, which refuses to read what is not mapped.
+    /// Asks the kernel, which refuses to read unmapped memory.
     bool is_readable() {
         std::lock_guard const lock(mutex_);
         std::array<int, 2> ends{};
@@ -44,7 +44,7 @@ private:
     std::vector<std::span<std::byte const>> spans_;
 };
 
-/// As MPI: a send that has not met its receive cannot be taken back, and goes on later.
+/// Like MPI: a send that has not matched its receive cannot be cancelled, and continues later.
 class LingeringTransport final : public testing_support::ForwardingTransport {
 public:
     LingeringTransport(ThreadHub& hub, int rank, LentMemory& lent)
@@ -70,8 +70,8 @@ private:
     bool lingers_ = false;
 };
 
-/// Two ranks, of which only this one comes to the sum of `count` halves: it is added up in scratch
-/// memory of twice the size, which is what is sent.
+/// Two ranks, of which only this one makes the call: a sum of `count` halves. They are added in
+/// scratch memory of twice the size, which is sent.
 void expect_scratch_outlives_a_failure(std::size_t count) {
     Variable const unchecked("SINEW_CHECK", "0");
     LentMemory lent;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Point-to-point messages; over threads, and over MPI at each thread level.
+// Point-to-point messages, over threads and over MPI at each thread level.
 #include <numeric>
 
 #include "tests/comm/ranks.hpp"
@@ -11,7 +11,7 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
-/// Ends what would hang.
+/// Ends calls that would hang.
 constexpr CallOptions bounded{.timeout = long_time};
 
 int next(Communicator const& comm) { return (comm.rank() + 1) % comm.size(); }

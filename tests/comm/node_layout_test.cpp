@@ -10,7 +10,7 @@ namespace {
 
 using testing::ElementsAre;
 
-/// One letter per rank: the node it is on.
+/// The identities of ranks whose nodes are named by one letter each.
 std::vector<NodeIdentity> on(std::string const& letters) {
     std::vector<NodeIdentity> identities;
     for (char const letter : letters)

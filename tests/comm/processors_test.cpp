@@ -43,14 +43,14 @@ TEST(CrowdedNodes, HaveMoreRanksThanTheirQuotaAllows) {
     auto const wide = [](double quota, std::uint64_t group) {
         return bound_to({0, 1, 2, 3, 4, 5, 6, 7}, quota, group);
     };
-    // Four ranks in a pod with a limit of two processors, of eight.
+    // Four ranks in a pod that is limited to two of eight processors.
     EXPECT_THAT(crowded_nodes(std::vector<Processors>(4, wide(2, 1)), nodes_of({0, 0, 0, 0})),
                 ElementsAre(1));
     EXPECT_THAT(crowded_nodes(std::vector<Processors>(4, wide(4, 1)), nodes_of({0, 0, 0, 0})),
                 ElementsAre(0));
     EXPECT_THAT(crowded_nodes(std::vector<Processors>(4, wide(3.5, 1)), nodes_of({0, 0, 0, 0})),
                 ElementsAre(1));
-    // Two nodes; and one where each rank has a quota of its own.
+    // Two nodes; and one node on which each rank has a separate quota.
     EXPECT_THAT(crowded_nodes(std::vector<Processors>(4, wide(2, 1)), nodes_of({0, 0, 1, 1})),
                 ElementsAre(0, 0));
     EXPECT_THAT(crowded_nodes(std::vector{wide(1, 1), wide(1, 2), wide(1, 3)}, nodes_of({0, 0, 0})),
@@ -75,7 +75,7 @@ TEST(Processors, OfThisProcessHaveItsQuota) {
     Processors const one = Processors::mine(root);
     EXPECT_EQ(one.quota, 1.5);
     EXPECT_GT(CPU_COUNT(&one.allowed), 0);
-    // Another cgroup below the one that sets the limit: they share it.
+    // Another cgroup below the one that sets the limit: the limit is shared.
     file("proc/self/cgroup", "0::/pod/two");
     EXPECT_EQ(Processors::mine(root).quota_group, one.quota_group);
     file("sys/fs/cgroup/pod/two/cpu.max", "50000 100000");

@@ -24,10 +24,10 @@ namespace sinew::tests {
 
 using namespace std::chrono_literals;
 
-/// Longer than any wait of a test that goes well.
+/// Longer than any wait of a passing test.
 constexpr auto long_time = 20s;
 
-/// The text of the error of type `Error` that `call` throws.
+/// The text of the `Error` that `call` throws.
 template <class Error, class Call>
 std::string thrown_by(Call&& call) {
     try {
@@ -42,8 +42,8 @@ std::string thrown_by(Call&& call) {
     return {};
 }
 
-/// The text of the Timeout or PeerLost that `call` throws: of several ranks the first to notice
-/// gets the one, those whom it tells the other.
+/// The text of the Timeout or PeerLost that `call` throws. The first rank to detect a loss gets
+/// Timeout, the ranks that it informs get PeerLost.
 template <class Call>
 std::string loss_seen_by(Call&& call) {
     return thrown_by<Error>([&] {
@@ -59,7 +59,7 @@ std::string loss_seen_by(Call&& call) {
     });
 }
 
-/// Waits until `condition` holds; fails when it does not come true.
+/// Waits until `condition` is true; fails the test at a timeout.
 template <class Condition>
 void wait_until(Condition&& condition) {
     auto const end = std::chrono::steady_clock::now() + long_time;
@@ -69,8 +69,8 @@ void wait_until(Condition&& condition) {
     }
 }
 
-/// Runs `body` on `ranks` ranks: threads of their own, or, in a program that mpiexec started, those
-/// of them that there are.
+/// Runs `body` on `ranks` ranks: separate threads or, in a program started by mpiexec, its
+/// processes.
 inline void on_ranks(int ranks, std::function<void(Communicator&)> const& body) {
 #if SINEW_TEST_OVER_MPI
     Communicator world = mpi::communicator(MPI_COMM_WORLD);
@@ -82,7 +82,7 @@ inline void on_ranks(int ranks, std::function<void(Communicator&)> const& body) 
 #endif
 }
 
-/// Counts the ranks that are through, so that the one at fault can outstay them.
+/// Counts the ranks that have finished, so that the failing rank can leave last.
 class Leaving {
 public:
     explicit Leaving(int others) : others_(others) {}
@@ -96,7 +96,7 @@ private:
     std::atomic<int> through_{0};
 };
 
-/// An environment variable for as long as this lives.
+/// Sets an environment variable during its lifetime.
 class Variable {
 public:
     Variable(char const* name, char const* value) : name_(name), before_(env(name)) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Non-blocking calls and messages; over threads, and over MPI at each thread level.
+// Non-blocking calls and messages, over threads and over MPI at each thread level.
 #include <filesystem>
 #include <fstream>
 #include <numeric>
@@ -13,7 +13,7 @@ namespace {
 using testing::Each;
 using testing::ElementsAre;
 
-/// Ends what would hang.
+/// Ends calls that would hang.
 constexpr CallOptions request_options{.timeout = long_time};
 
 std::span<int> span_of(int& value) { return {&value, 1}; }
@@ -51,7 +51,7 @@ TEST(Request, TakesBackAReceiveThatMetNoMessage) {
         int sent = 9, received = 0;
         if (comm.rank() == 0) comm.send(span_of(sent), 1, 5, request_options);
         else {
-            comm.recv(span_of(received), 0, 5, request_options);  // the message meets this one
+            comm.recv(span_of(received), 0, 5, request_options);  // matches the message
             EXPECT_EQ(received, 9);
             EXPECT_EQ(value, 7);
         }
@@ -68,7 +68,7 @@ TEST(Request, KeepsAReceiveWhoseMessageIsHere) {
         comm.barrier(request_options);
         if (comm.rank() == 1) {
             request = comm.irecv(data, 0, 5, request_options);
-            // Over MPI the message may not have met it yet: then it meets the next receive.
+            // Over MPI the message may not have matched yet; it then matches the next receive.
             if (request.cancel()) request = comm.irecv(data, 0, 5, request_options);
             EXPECT_EQ(request.wait().count, 100000U);
         } else {
@@ -173,7 +173,7 @@ TEST(Request, HasADeadlineBeyondTheEndOfTime) {
     });
 }
 
-// Each rank waits on another communicator first: the one that it does not wait for must get on.
+// Each rank first waits on another communicator; the other operation must make progress.
 TEST(Requests, OfTwoCommunicatorsMayBeStartedInAnyOrder) {
     on_ranks(2, [](Communicator& comm) {
         Communicator a = comm.dup(), b = comm.dup();
@@ -198,7 +198,7 @@ TEST(Requests, ProgressWhileABlockingCallWaitsElsewhere) {
         Communicator other = comm.dup();
         std::vector<float> data(300000, 1);
         Request request = comm.iallreduce(data, sum, request_options);
-        if (comm.rank() == 1) request.wait();  // needs rank 0, which is in the barrier already
+        if (comm.rank() == 1) request.wait();  // needs rank 0, which is in the barrier
         other.barrier(request_options);
         request.wait();
         EXPECT_THAT(data, Each(2.0F));
@@ -226,12 +226,12 @@ TEST(Requests, AndBlockingCallsKeepTheirOrder) {
         Request request = comm.iallreduce(pending, sum, request_options);
         comm.allreduce(now, max, request_options);
         EXPECT_THAT(now, Each(comm.size() - 1));
-        EXPECT_TRUE(request.test());  // it came first
+        EXPECT_TRUE(request.test());  // it has completed before
         EXPECT_THAT(pending, Each(comm.size()));
     });
 }
 
-// Rank 1 does not call the library until rank 0 has the result, which takes rank 1's part.
+// Rank 1 does not call the library until rank 0 has the result, which needs rank 1's part.
 TEST(Requests, ProgressWithoutAnyCall) {
     on_ranks(2, [](Communicator& comm) {
         if (comm.transport().threading() == Threading::caller)

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Communicators made of others; over threads and over MPI.
+// Communicators made by split and dup, over threads and over MPI.
 #include <optional>
 
 #include "tests/comm/ranks.hpp"
@@ -12,7 +12,7 @@ using testing::ElementsAreArray;
 
 constexpr CallOptions split_options{.timeout = long_time};
 
-/// The ranks in `whole` of the members of `part`, in their new order.
+/// The ranks in `whole` of the members of `part`, in the order of `part`.
 std::vector<int> members(Communicator& whole, Communicator& part) {
     std::vector<int> all(static_cast<std::size_t>(part.size()));
     int const self = whole.rank();
@@ -45,7 +45,7 @@ TEST(Split, OrdersByKeyThenByRank) {
 
 TEST(Split, RefusesANegativeColor) {
     on_ranks(2, [](Communicator& comm) {
-        Communicator copy = comm.dup();  // which is lost: a color is each rank's own
+        Communicator copy = comm.dup();  // lost, since a color is a rank's own argument
         EXPECT_THAT(thrown_by<UsageError>([&] { copy.split(-3); }), testing::HasSubstr("color -3"));
         EXPECT_EQ(comm.dup().size(), comm.size());
     });
@@ -65,7 +65,7 @@ TEST(Split, OfSplitsReachesSingleRanks) {
         Communicator part = comm.dup();
         while (part.size() > 1) {
             int const before = part.size();
-            part = part.split(part.rank() % 2);  // the whole goes while the part stays
+            part = part.split(part.rank() % 2);  // the whole is destroyed while the part remains
             EXPECT_LT(part.size(), before);
             EXPECT_EQ(part.allreduce_value(1, sum, split_options), part.size());
         }

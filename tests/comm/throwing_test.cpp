@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks, and operations of the caller's, that throw: what the others, threads here, get to see.
+// Ranks and user-defined operations that throw, and the errors that the other ranks (threads) get.
 #include <latch>
 
 #include "tests/comm/ranks.hpp"
@@ -12,12 +12,12 @@ using testing::HasSubstr;
 
 constexpr CallOptions throwing_soon{.timeout = 300ms};
 
-/// Runs `body` on rank 1 of `ranks`, which ends by an exception; the others call `call`, and the
-/// text of what they see goes to `check`. Gives the exception's text as run_thread_ranks tells it.
+/// Runs `body` on rank 1 of `ranks`, which throws; the others call `call` and pass the text of
+/// their error to `check`. Returns the text of the exception that run_thread_ranks rethrows.
 std::string with_a_throwing_rank(int ranks, std::function<void(Communicator&)> const& call,
                                  std::function<void(std::string const&)> const& check) {
     std::latch all_are_there(
-        ranks);  // a barrier of ours ends on one rank before it does on another
+        ranks);  // a sinew barrier may end on one rank before it ends on another
     return thrown_by<std::logic_error>([&] {
         run_thread_ranks(ranks, [&](Communicator& comm) {
             comm.barrier();
@@ -66,7 +66,7 @@ TEST(RankThatThrows, EndsCommunicatorsItIsIn) {
     });
 }
 
-/// An allreduce whose operation throws `error` on rank 1. The others must hear of it.
+/// An allreduce whose operation throws `error` on rank 1. The others must be informed of it.
 template <class Thrown, class Call>
 void expect_operation_error_is_told(Thrown const& error, Call call) {
     std::latch all_are_there(4);
@@ -112,7 +112,7 @@ TEST(OperationThatThrows, LosesTheCommunicatorByAnythingThrown) {
     expect_operation_error_is_told(42, waiting);
 }
 
-// Not all that is thrown as UsageError comes before the first message.
+// A UsageError may also be thrown after the first message.
 TEST(OperationThatThrows, LosesTheCommunicatorByAUsageError) {
     expect_operation_error_is_told(UsageError("in the operation"), blocking);
     expect_operation_error_is_told(UsageError("in the operation"), waiting);

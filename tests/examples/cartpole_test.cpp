@@ -25,7 +25,7 @@ State seen(Step const& step) {
     return {step.position, step.velocity, step.angle, step.angular_velocity};
 }
 
-/// Pushes to where the pole is falling, and a little towards the middle.
+/// Pushes in the direction in which the pole falls, and slightly towards the center.
 Action balancing(Step const& step) {
     double const fall =
         step.angle + 0.5 * step.angular_velocity + 0.02 * step.position + 0.05 * step.velocity;
@@ -39,7 +39,7 @@ std::vector<Step> episode(CartPole& world, Action (*choose)(Step const&)) {
 }
 
 TEST(CartPole, APushMovesTheCartOneWayAndThePoleTheOther) {
-    // By hand: 10 N on 1.1 kg, of which the pole takes its part.
+    // Computed by hand: 10 N on 1.1 kg, minus the part of the pole.
     auto const moved = after({}, Action::right);
     EXPECT_EQ(moved.position, 0);
     EXPECT_THAT(moved.velocity, DoubleNear(0.19512195, 1e-8));
@@ -49,7 +49,7 @@ TEST(CartPole, APushMovesTheCartOneWayAndThePoleTheOther) {
 }
 
 TEST(CartPole, AStateInMotionGoesOnAsTheEquationsSay) {
-    // Computed apart from this code.
+    // Computed by another program.
     auto const moved = after({0.1, -0.2, 0.15, 0.4}, Action::left);
     EXPECT_THAT(moved.position, DoubleNear(0.096, 1e-12));
     EXPECT_THAT(moved.velocity, DoubleNear(-0.3968959863, 1e-9));

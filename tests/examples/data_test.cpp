@@ -108,7 +108,7 @@ TEST(Idx, RefusesWithFileOffsetAndValue) {
                 HasSubstr("images offset 4: size 0"));
 }
 
-// 2^32-1 cubed is 2^96: must be seen as too many before it is multiplied, or allocated.
+// (2^32 - 1)^3 is about 2^96: must be rejected before it is multiplied or allocated.
 TEST(Idx, RefusesSizesWhoseProductOverflows) {
     auto const huge = big_endian({0x803, 0xffffffff, 0xffffffff, 0xffffffff}) + bytes({1, 2, 3});
     EXPECT_THAT(idx_error(huge, two_labels), HasSubstr("4294967295 x 4294967295 x 4294967295"));

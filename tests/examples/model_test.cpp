@@ -28,8 +28,8 @@ Examples few_examples() {
 
 class ModelGradient : public testing::TestWithParam<std::size_t> {};
 
-// Central differences: in f32 the loss is good to about 1e-6, so a step of 1e-3 gives 1e-3; a larger
-// one would step over the bends of ReLU.
+// Central differences. The loss is accurate to about 1e-6 in f32, so a step of 1e-3 gives 1e-3; a
+// larger step would cross the kinks of ReLU.
 TEST_P(ModelGradient, IsTheSlopeOfTheLoss) {
     auto const examples = few_examples();
     std::vector<std::uint32_t> const which{0, 1, 2, 3, 4, 5, 6, 7};
@@ -50,7 +50,7 @@ TEST_P(ModelGradient, IsTheSlopeOfTheLoss) {
         EXPECT_NEAR((above - below) / (2 * step), gradient[i], 5e-3) << "parameter " << i;
         largest = std::max(largest, std::abs(gradient[i]));
     }
-    EXPECT_GT(largest, 0.5f);  // else the tolerance above would prove nothing
+    EXPECT_GT(largest, 0.5f);  // the tolerance above would prove nothing otherwise
 }
 
 INSTANTIATE_TEST_SUITE_P(Hidden, ModelGradient, testing::Values(0u, 1u, 7u));
@@ -94,7 +94,7 @@ TEST(Model, LossStaysFiniteForLargeScores) {
         std::isfinite(model.add_gradient(examples, std::vector<std::uint32_t>{0}, gradient)));
 }
 
-// Pinned: a figure in a report is worth something only if others can draw the same digits.
+// Fixed values: others must be able to generate the same digits.
 TEST(SyntheticDigits, AreTheSameEverywhere) {
     auto const data = synthetic_digits(1, {.train = 200, .test = 100});
     auto hash = hash_bytes(std::as_bytes(std::span(data.train.labels)));
@@ -118,7 +118,7 @@ TEST(SyntheticDigits, AreDifferentDigits) {
 
 TEST(Random, IsTheSameEverywhere) {
     Random random(42);
-    EXPECT_EQ(random.next(), 13679457532755275413u);  // SplitMix64's own first value
+    EXPECT_EQ(random.next(), 13679457532755275413u);  // the published first value of SplitMix64
     for (int i = 0; i < 1000; ++i) {
         EXPECT_LT(random.below(10), 10u);
         int const die = random.between(1, 6);

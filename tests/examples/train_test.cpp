@@ -40,8 +40,8 @@ float largest_difference(std::vector<float> const& a, std::vector<float> const& 
 
 class TrainRanks : public testing::TestWithParam<int> {};
 
-// Batches of 50 split unevenly over 3 and 4 ranks; of the last one 3 examples are left: rank 0 of 4
-// has none. Two epochs: over more, roundings grow as in any two runs that differ by one bit.
+// Batches of 50 divide unevenly over 3 and 4 ranks; 3 examples of the last one are left, so rank 0
+// of 4 has none. Two epochs, since rounding differences grow over more.
 TEST_P(TrainRanks, LearnTheSameAsOneAlone) {
     Options const options{.hidden = 16, .epochs = 2, .batch = 50, .rate = 0.1};
     auto const alone = train_on(1, options).front();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A message may claim anything: decoding gives a value or DecodeError, and never more memory than a
-// small multiple of the bytes (-rss_limit_mb). What is a value comes back once more.
+// A message may claim anything: decoding gives a value or throws DecodeError, and uses at most a
+// small multiple of the bytes (-rss_limit_mb). A decoded value can be encoded and decoded again.
 #include <cereal/types/forward_list.hpp>
 
 #include <cstdint>
@@ -23,13 +23,13 @@ void try_as(std::span<std::byte const> input) {
         return;
     }
     Reader again(writer.bytes());
-    (void)decode<T>(again);  // throws: what was encoded just now is no value
+    (void)decode<T>(again);  // throws if the encoded bytes are not a value
     if (again.left() != 0) std::abort();
 }
 
 }  // namespace
 
-/// A byte of which type it is to be, then the encoding.
+/// The first byte selects the type, the rest is the encoding.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size == 0) return 0;
     auto const input = std::as_bytes(std::span(data + 1, size - 1));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The data files of examples/sgd_digits come from unauthenticated: whatever they hold, the parsers give
-// examples that fit together, or a DataError.
+// The data files of examples/sgd_digits are untrusted: for any contents, the parsers return
+// consistent examples or throw DataError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -22,7 +22,7 @@ void expect(bool holds) {
 void check(Examples const& examples, std::size_t bytes) {
     expect(examples.size() > 0 && examples.features > 0);
     expect(examples.pixels.size() == examples.size() * examples.features);
-    expect(examples.pixels.size() <= bytes);  // nothing is made of nothing
+    expect(examples.pixels.size() <= bytes);  // not more than the input
     for (auto const label : examples.labels) expect(label < classes);
 }
 
@@ -34,8 +34,8 @@ std::string header(std::uint32_t magic) {
 
 }  // namespace
 
-/// First byte: which format. For IDX the second says where the labels begin; without the magic
-/// numbers, which would only be in the fuzzer's way, unless the first byte is 2.
+/// The first byte selects the format. For IDX, the second gives the start of the labels; magic
+/// numbers are added here, unless the first byte is 2, since the fuzzer would hardly find them.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size < 2) return 0;
     std::string_view const input(reinterpret_cast<char const*>(data) + 2, size - 2);

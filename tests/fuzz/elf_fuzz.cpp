@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `sinew run` reads the header of whatever it is told to start: it ends, within bounds, and says
-// nothing that is not in the file.
+// `sinew run` reads the header of any program it starts: it must finish, within bounds, and report
+// only what is in the file.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

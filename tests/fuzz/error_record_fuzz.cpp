@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a worker sends of an exception may be anything: it is refused, or comes back as an exception
-// that has what the record says.
+// A worker may send any bytes as an exception: they are refused, or become an exception with the
+// contents of the record.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>
@@ -35,7 +35,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
     try {
         record = decode<ErrorRecord>(reader);
     } catch (DecodeError const&) {
-        // Its type is what matters most here, and bytes at random hardly spell one.
+        // The type matters most here, and random bytes hardly spell one.
         record.type = size % 2 == 0 ? "std::system_error" : "std::out_of_range";
         record.what = record.category = std::string(reinterpret_cast<char const*>(data), size);
         record.code = static_cast<std::int32_t>(size);

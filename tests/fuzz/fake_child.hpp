@@ -12,7 +12,7 @@ namespace sinew::fuzz {
 
 using testing_support::FakeLink;
 
-/// What is in the place of process::start_child gives these: children whom the fuzzer plays, too.
+/// Stands in for process::start_child: returns children that the fuzzer controls.
 class FakeChild final : public process::Child {
 public:
     FakeChild();
@@ -33,7 +33,7 @@ private:
     mutable process::StatusPage page_{};
 };
 
-/// One end of the fuzzer's: what it hears makes the link full now and then.
+/// A link to the fuzzer that is full at every fifth message; `sent` counts the messages.
 std::unique_ptr<FakeLink> make_link(unsigned& sent);
 
 }  // namespace sinew::fuzz

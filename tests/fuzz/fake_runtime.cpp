@@ -9,7 +9,7 @@
 
 namespace sinew {
 
-// They would be all that a run shows.
+// Warnings are dropped, since they would fill the output.
 void log_warning(std::string const&) noexcept {}
 
 namespace fuzz {
@@ -29,7 +29,7 @@ void FakePeer::drop(std::string const&) {
 }
 
 FakeRuntime& FakeRuntime::instance() {
-    static auto* const runtime = new FakeRuntime;  // for ever, as the real one
+    static auto* const runtime = new FakeRuntime;  // never destroyed, like the real one
     return *runtime;
 }
 

@@ -12,7 +12,7 @@
 
 namespace sinew::fuzz {
 
-/// Another process, whose messages the target brings, and which hears what is sent to it.
+/// A fake peer process: the fuzz target supplies its messages and records what is sent to it.
 class FakePeer final : public process::Peer {
 public:
     using Heard = std::function<void(std::uint8_t kind, std::vector<std::byte> const& frame)>;
@@ -38,13 +38,13 @@ private:
     bool lost_ = false;
 };
 
-/// Linked in the place of src/process/runtime.cpp: a loop and its thread, no sockets. Peers are
-/// those of the target, named "tcp:127.0.0.1:1", ":2", ...
+/// Replaces src/process/runtime.cpp at link time: a loop and its thread, without sockets. The peers
+/// are those of the fuzz target, named "tcp:127.0.0.1:1", ":2", ...
 struct FakeRuntime {
     static FakeRuntime& instance();
     FakeRuntime();
 
-    /// All with the guard held.
+    /// All methods: guard held.
     void message(std::shared_ptr<FakePeer> const& from, std::uint8_t kind,
                  std::span<std::byte const> frame);
     void lose(std::shared_ptr<FakePeer> const& peer);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of fences come over authenticated links, but from a process that may be out of its mind:
-// whatever they hold, they are decoded or not, and a FenceNode lives on.
+// Messages of fences come over authenticated links, but from a process that may misbehave: whatever
+// they contain, they are decoded or refused, and the FenceNode keeps working.
 #include <cstdint>
 #include <cstdlib>
 
@@ -22,7 +22,7 @@ void check_up(std::span<std::byte const> bytes) {
     auto const again = decode_up(encode_up(*up));
     expect(again && again->key == up->key && again->nodes == up->nodes &&
            again->parts == up->parts && again->error == up->error);
-    expect(up->parts.size() + up->key.nodes.size() <= bytes.size());  // nothing of nothing
+    expect(up->parts.size() + up->key.nodes.size() <= bytes.size());  // not more than the input
 }
 
 void check_down(std::span<std::byte const> bytes) {
@@ -33,7 +33,7 @@ void check_down(std::span<std::byte const> bytes) {
            again->error == down->error && again->parts.size() == down->parts.size());
 }
 
-/// Cuts the input into messages: a byte whom it comes from, a byte how long it is.
+/// Splits the input into messages: a byte for the sender, a byte for the length.
 void play(FenceNode& node, std::span<std::byte const> input) {
     while (input.size() >= 2) {
         auto const who = std::to_integer<int>(input[0]);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Hostfiles, configuration files and command lines, whatever they hold, are refused with a
-// UsageError or give hosts that are safe as words of a command, and a map in which they all fit.
+// Hostfiles, configuration files and command lines with any contents are refused with UsageError,
+// or give hosts that are safe as words of a command, and a map that fits on them.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -37,7 +37,7 @@ void check(std::vector<HostRequest> const& hosts) {
 void map(RunOptions const& options) {
     std::vector<Node> nodes = requested_nodes(options, "here");
     for (Node& node : nodes) node.cores = 2;
-    // A map of a million ranks is right, but takes the fuzzer's time.
+    // A map of a million ranks is valid, but slow to fuzz.
     for (Node const& node : nodes)
         if (node.slots > 1000) return;
     for (App const& app : options.apps)
@@ -62,7 +62,7 @@ void config(std::string_view input) {
     }
 }
 
-/// A word on each line; none that may name a file of this machine.
+/// One word per line; words that could name a file of this machine are skipped.
 void command_line(std::string_view input) {
     if (input.find('/') != std::string_view::npos) return;
     Surroundings around;
@@ -78,7 +78,7 @@ void command_line(std::string_view input) {
 
 }  // namespace
 
-/// The first byte says which parser.
+/// The first byte selects the parser.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size == 0) return 0;
     std::string_view const input(reinterpret_cast<char const*>(data) + 1, size - 1);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process of the session may have gone wild: whatever messages it sends, as the reader and writer of
-// queues that live here, as the owner of others, of pipes and of shared objects, this process goes on,
-// what it sends is whole, and when the wild ones have ended nothing of theirs is left.
+// Processes of the session may misbehave: whatever messages they send as readers and writers of
+// queues that live here, or as owners of queues, pipes and shared objects, this process keeps
+// working, what it sends is well-formed, and nothing of theirs remains when they have ended.
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -48,13 +48,13 @@ MessageHeader head(ServiceId service, unsigned op, std::uint64_t id, std::uint64
     return {service, static_cast<std::uint16_t>(op), 0, id, number};
 }
 
-// Whoever asks a question that it waits for gets an answer, or would wait for ever.
+// Questions that a process waits for must be answered.
 std::vector<std::byte> answer_to(Message const& message) {
     std::vector<std::byte> frame;
     auto const service = message.head.service;
     auto const op = message.head.op;
     auto const id = message.head.id, number = message.head.number;
-    // With bytes, or it is gone, or at the place of a file that is none of this object's.
+    // With bytes, or lost, or with the place of a file that does not belong to this object.
     FilePlace const place{static_cast<int>(id % 5), static_cast<int>(id % 7) - 1, id, id, 8};
     if (service == ServiceId::share && op == 1 && (id % 3 < 2 || message.bytes.empty()))
         put_letter(frame, head(service, id % 2 == 0 ? 2 : 3, id), bytes_of(id));
@@ -125,7 +125,7 @@ struct Game {
         while (!script.left.empty()) {
             try {
                 step();
-            } catch (Error const&) {}  // closed, or the peer is lost: what a user gets
+            } catch (Error const&) {}  // closed or lost
         }
     }
 
@@ -161,7 +161,7 @@ struct Game {
         bring(from, kind, script.some());
     }
 
-    // In a frame of its own, or in pieces.
+    // In one frame or in pieces.
     void bring_letter(MessageHeader to, Bytes bytes, unsigned how) {
         std::vector<std::byte> frame;
         if (how % 4 != 0 || bytes.empty()) {
@@ -237,7 +237,7 @@ struct Game {
         auto const what = script.next();
         if (what % 32 == 31) return remote[which].reset();
         if (what % 32 == 30) return queue.close();
-        if (what % 8 < 2) return use(queue);  // waits for an answer, which takes time
+        if (what % 8 < 2) return use(queue);  // waits for an answer, which is slow
         if (what % 8 < 4) return queue.acknowledge(1 + what / 8);
         if (what % 8 < 6) return queue.give_back(1 + what / 8);
         Writer item;
@@ -251,7 +251,7 @@ struct Game {
         runtime().peers[which] = make_peer(which);
     }
 
-    // An end that a peer fetches from here, or one that is fetched from there.
+    // An end that a peer fetches from here, or that is fetched from the peer.
     void pipe() {
         auto const what = script.next();
         auto& user = users[what / 4 % users.size()];
@@ -295,7 +295,7 @@ struct Game {
         });
     }
 
-    // What the wild ones had taken is back, and can be taken here.
+    // Items that the peers had taken are back and can be taken here.
     void end() {
         for (std::size_t i = 0; i < peers; ++i) lose(i);
         for (auto& each : remote) each.reset();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A process may have gone wild, or be a guest that never was anything else: whatever messages it sends to
-// a manager, and whatever it answers when its own objects are called, this process goes on; when the wild
-// ones have gone and the manager has ended, no object is left and every call has come to an end.
+// A process of the session or a guest may misbehave: whatever messages it sends to a manager, and
+// however it answers calls of its objects, this process keeps working. When the peers are gone and
+// the manager has ended, no object is left and every call has ended.
 #include <array>
 #include <atomic>
 #include <cstdint>
@@ -36,7 +36,7 @@ void expect(bool holds) {
 
 std::atomic<int> alive{0};
 
-/// What wild ones make, call and misuse.
+/// An object that the peers make, call and misuse.
 class Thing {
 public:
     Thing() { ++alive; }
@@ -47,7 +47,7 @@ public:
         magic_ = 0;
     }
     std::string add(std::string const& word, int times) {
-        expect(magic_ == whole);  // it is what its methods are for
+        expect(magic_ == whole);  // the object has the right type
         if (times < 0) throw std::out_of_range("less than nothing");
         words_.push_back(word);
         if (words_.size() > 64) words_.clear();
@@ -93,7 +93,7 @@ struct Game {
     }
     Game(Game const&) = delete;
 
-    // The first is of the session; a method of another type is refused to it as well.
+    // The first peer is of the session; it is also refused methods of other types.
     static std::shared_ptr<FakePeer> make_peer(std::size_t place) {
         return std::make_shared<FakePeer>(
             [](std::uint8_t, auto const&) {},
@@ -148,7 +148,7 @@ struct Game {
         bring(from, head, bytes);
     }
 
-    // An object of theirs, called from here.
+    // Calls an object of a peer from here.
     void call(process::Lock& lock, std::size_t whom) {
         Writer writer;
         CallHead const head{};
@@ -159,14 +159,14 @@ struct Game {
         if (how % 8 == 7) connections[whom]->cancel(how % 4, script.number());
         calls.push_back(connections[whom]->call(lock, how % 4 == 0 ? Op::oneway : Op::call, how % 3,
                                                 &Add::entry(), writer, row));
-        if (how % 4 == 0) calls.pop_back();  // nobody is told of its end
+        if (how % 4 == 0) calls.pop_back();  // its reply is dropped
     }
 
     void answer(std::size_t from) {
         auto const byte = script.next();
         MessageHeader head{process::ServiceId::manager, static_cast<std::uint16_t>(32 + byte % 9),
                            0, script.next(), 0};
-        // As calls are numbered: which slot, and how many there were in it.
+        // Numbered as calls are: the slot's index, and how many calls the slot had before.
         head.number = byte > 240 ? script.number()
                                  : std::uint64_t{1 + script.next() % 3} << 32 | script.next() % 8;
         auto const bytes = script.some();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers gone wild: whatever they say of their batches, whenever they fall silent and end, the master
-// of a pool brings every task to one end, and itself to its own.
+// Misbehaving workers: whatever they report of their batches, and whenever they fall silent or end,
+// the master of a pool ends every task exactly once, and ends itself.
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
@@ -31,14 +31,14 @@ using Lock = std::unique_lock<std::mutex>;
 
 FakeRuntime& runtime() { return FakeRuntime::instance(); }
 
-// Until the loop has done what it was told.
+// Waits until the loop has done the posted work.
 void barrier() {
     std::promise<void> done;
     runtime().loop.post([&] { done.set_value(); });
     done.get_future().wait();
 }
 
-/// Batches under way, of any worker.
+/// The batches in flight, of all workers.
 std::list<TasksHead>& batches() {
     static std::list<TasksHead> all;
     return all;
@@ -79,7 +79,7 @@ private:
     Callbacks callbacks_;
     std::string const name_ = "a wild worker";
     bool ended_ = false;
-    static inline unsigned functions_ = 0;  ///< that were told, by any
+    static inline unsigned functions_ = 0;  ///< functions sent to all workers
 };
 
 class WildPlacement final : public WorkerPlacement {
@@ -95,7 +95,7 @@ private:
     int starts_ = 0;
 };
 
-/// A result that reads a key, and cannot be decoded where that is odd, before it has read the rest.
+/// A result that reads a key; if the key is odd, decoding fails before the rest is read.
 struct HalfDecoded {
     int key = 0, rest = 0;
     void encode_to(Writer& writer) const {
@@ -227,7 +227,7 @@ struct Game {
         worker.end(end);
     }
 
-    // Its tasks are dropped, and its workers killed: they end, as killed processes do.
+    // Drops the tasks and kills the workers, which then end like killed processes.
     void finish() {
         master->terminate();
         for (;;) {

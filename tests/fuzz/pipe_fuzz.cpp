@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A handle of a pipe's end is one or DecodeError; a stream of messages gives the same messages however
-// it is cut, no byte of the next is asked for early, and a length that is claimed takes 1 MiB.
+// An encoded pipe end is decoded or throws DecodeError. A stream of messages gives the same
+// messages however it is split, no byte of the next message is requested early, and a claimed
+// length takes at most 1 MiB.
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
@@ -47,7 +48,7 @@ std::vector<std::vector<std::byte>> messages(Input input, std::size_t step) {
         input = input.subspan(part);
         if (message.whole()) {
             all.push_back(message.take());
-        } else if (input.size() % 16 == 0) {  // it travels
+        } else if (input.size() % 16 == 0) {  // moved to another reader
             PipeMessage moved;
             moved.begin_with(message.begun());
             expect(moved.begun() == message.begun());
@@ -57,7 +58,7 @@ std::vector<std::vector<std::byte>> messages(Input input, std::size_t step) {
     return all;
 }
 
-/// Whole messages, each of a byte of length and so many bytes.
+/// Complete messages, each with a byte of length and as many bytes.
 void pass_messages(Input input) {
     std::vector<std::byte> stream;
     std::vector<std::vector<std::byte>> sent;
@@ -77,7 +78,7 @@ void pass_messages(Input input) {
 
 }  // namespace
 
-/// First byte: what the rest is. Claimed sizes, each of which takes time, are not most of it.
+/// The first byte selects the rest's meaning. Claimed sizes are slow, so they are not most of it.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size == 0) return 0;
     auto const input = std::as_bytes(std::span(data + 1, size - 1));

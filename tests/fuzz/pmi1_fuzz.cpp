@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A rank may write anything into its PMI socket: the server answers or ends that client, replies
-// with whole lines, and lets no more ranks out of a barrier than went in.
+// with whole lines, and releases no more ranks from a barrier than have entered it.
 #include <cstdint>
 #include <cstdlib>
 #include <iterator>
@@ -42,7 +42,7 @@ constexpr std::string_view words[] = {
     "key=PMI_process_mapping\n",
 };
 
-/// The bytes above 127 stand for words of the protocol, which a fuzzer would hardly spell.
+/// Bytes above 127 stand for words of the protocol, which a fuzzer would hardly spell.
 std::string spelled(std::string_view bytes) {
     std::string out;
     for (auto const byte : bytes) {
@@ -55,7 +55,7 @@ std::string spelled(std::string_view bytes) {
 
 }  // namespace
 
-/// A byte whose it is, a byte how long, what it sends.
+/// For each message: a byte for the client, a byte for the length, the bytes.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     std::string_view input(reinterpret_cast<char const*>(data), size);
     Pmi1Server* server = nullptr;

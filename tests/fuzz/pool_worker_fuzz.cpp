@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a master sends is taken apart or refused by DecodeError; transfers take no more memory than
-// twice of what has come, whatever they announce.
+// Messages of a master are decoded or refused with DecodeError; transfers take at most twice the
+// received bytes, whatever size they announce.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -31,7 +31,7 @@ void read_message(std::uint8_t kind, Bytes payload) {
         expect(function->state.size() + sizeof(FunctionHead) == payload.size());
 }
 
-// Pieces of few transfers, each behind a byte that says how long it is.
+// Pieces of a few transfers, each after a byte with its length.
 void assemble(Bytes input) {
     Transfers transfers;
     std::size_t came = 0;
@@ -52,7 +52,7 @@ void assemble(Bytes input) {
 
 }  // namespace
 
-/// First byte: the kind of message; 255: pieces; 254: what a worker is told at its start.
+/// The first byte is the kind of message; 255: pieces; 254: a worker's start message.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size < 1) return 0;
     Bytes const input = std::as_bytes(std::span(data + 1, size - 1));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Letters of queues as they arrive: each is within the frame it came in, those in pieces have the
-// size they said, and a size that is merely claimed takes no memory (-rss_limit_mb). Now and then there
-// is no memory, or no more for their sender.
+// Queue messages as they arrive: each lies within its frame, those in pieces have the announced
+// size, and a merely claimed size takes no memory (-rss_limit_mb). Now and then allocation fails,
+// or the sender's memory limit is reached.
 #include <cstdint>
 #include <cstdlib>
 #include <new>
@@ -16,7 +16,7 @@ bool realloc_fails = false;
 
 }  // namespace
 
-// The linker puts these in the place of realloc, see CMakeLists.txt.
+// The linker replaces realloc by these, see CMakeLists.txt.
 extern "C" void* __real_realloc(void* block, std::size_t size);
 extern "C" void* __wrap_realloc(void* block, std::size_t size) {
     return realloc_fails ? nullptr : __real_realloc(block, size);
@@ -53,7 +53,7 @@ void read_letters(Input frame) {
     }
 }
 
-/// Frames of a byte of kind, a byte of length, and so many bytes.
+/// Frames of a byte for the kind, a byte for the length, and the bytes.
 void assemble(Input input) {
     auto const budget = std::make_shared<MemoryBudget>(1 << 16);
     bool const limited = !input.empty() && std::to_integer<unsigned>(input[0]) % 2 == 1;

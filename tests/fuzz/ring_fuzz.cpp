@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a ring's parent and its members say to each other: whatever arrives is taken as what it says, or
-// refused by a DecodeError; and what has been taken can be used, and says the same again.
+// Messages between a ring's parent and its members: they are decoded or refused with DecodeError,
+// and a decoded message can be used and encodes to the same bytes again.
 #include <cstdint>
 #include <cstdlib>
 #include <sinew/error.hpp>
@@ -34,8 +34,8 @@ std::optional<T> taken(Input bytes) {
     }
 }
 
-// Of rank and number, as members say them: taken once, or refused. One that is whole counts when it is
-// settled, or is dropped, as where a folder did not take it.
+// Commits with rank and number, as members send them, are accepted once or refused. A complete
+// commit counts when it is settled, or is dropped, as if a folder had failed.
 void commit(fuzz::Script script) {
     Commits commits(3);
     while (!script.left.empty()) {
@@ -64,7 +64,7 @@ void look_at(Table const& table) {
         expect(environment_of(static_cast<int>(rank), "wild", table).size() >= 7);
 }
 
-// Sound but for one byte.
+// A valid message with one wrong byte.
 void bend(fuzz::Script script) {
     Table table{
         .epoch = 1, .key = "00", .members = {}, .listeners = {}, .remotes = {}, .nodes = {}};

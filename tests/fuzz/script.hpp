@@ -8,7 +8,7 @@
 
 namespace sinew::fuzz {
 
-/// The fuzzer's bytes as the moves of a game: one after the other, and 0 where there are no more.
+/// Reads the fuzzer's bytes one after the other as moves of a game; gives 0 at the end.
 struct Script {
     std::span<std::byte const> left;
 
@@ -24,7 +24,7 @@ struct Script {
         left = left.subspan(size);
         return bytes;
     }
-    /// Mostly small, now and then near the end of what there is, signed or not.
+    /// Mostly small numbers, sometimes near the limits of signed and unsigned types.
     std::uint64_t number() {
         auto const byte = next();
         if (byte < 200) return byte;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whoever can connect may send anything: frames are found or refused, a hello is read or not, and a
-// whole acceptor ends with a link or a refusal; never with more memory than the bytes account for.
+// Any client can connect and send anything: frames are found or refused, a hello is read or not,
+// and an acceptor ends with a link or a refusal, never with more memory than the bytes justify.
 #include <sys/eventfd.h>
 
 #include <algorithm>
@@ -29,7 +29,7 @@ void expect(bool holds) {
 
 using Input = std::span<std::byte const>;
 
-// The same payloads however the bytes are cut, and no room beyond twice of what came.
+// The payloads are the same however the bytes are split, and the buffer is at most twice the input.
 void find_frames(Input input, std::size_t step) {
     FrameReader reader(1 << 16);
     std::size_t out = 0, in = 0;
@@ -60,7 +60,7 @@ void read_hello(Input input) {
     expect(hello->self.name.size() <= input.size());
 }
 
-/// The fuzzer's bytes, in pieces, then the end.
+/// A stream that delivers the fuzzer's bytes in pieces, and then ends.
 class Fed final : public Stream {
 public:
     Fed(Input input, std::size_t step)
@@ -98,7 +98,7 @@ std::vector<std::byte> hello_frame() {
     return bytes;
 }
 
-// All from the first byte to the end of the link, as either side.
+// From the first byte to the end of the link, as either side.
 void greet(Input input, std::size_t step, Role role) {
     static Loop loop;
     Hello const own{protocol_version, {}, {1, 2, 3, "fuzzed"}, 1 << 20};
@@ -128,7 +128,7 @@ void greet(Input input, std::size_t step, Role role) {
 
 }  // namespace
 
-/// First byte: what is fed; second: how many bytes come at a time.
+/// The first byte selects the test; the second is the number of bytes per read.
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     if (size < 2) return 0;
     Input const input = std::as_bytes(std::span(data + 2, size - 2));
@@ -141,7 +141,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
             read_hello(input);
             break;
         default: {
-            // Half of them behind a hello that is right, which a fuzzer would not often make.
+            // Half of the inputs follow a valid hello, which a fuzzer would hardly find.
             auto bytes = data[0] % 8 < 4 ? std::vector<std::byte>() : hello_frame();
             bytes.insert(bytes.end(), input.begin(), input.end());
             greet(bytes, step, data[0] % 4 == 2 ? Role::acceptor : Role::dialler);

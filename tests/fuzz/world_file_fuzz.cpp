@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whatever a world file holds, the parser gives a world that writes itself the same way, or a
-// UsageError.
+// For any contents of a world file, the parser returns a world that is written the same way, or
+// throws UsageError.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +18,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
         if (file.nodes.empty() || file.ranks.empty()) std::abort();
         for (auto const& rank : file.ranks)
             if (static_cast<std::size_t>(rank.node) >= file.nodes.size()) std::abort();
-        // Numbers and addresses may be spelled in several ways; what is written is a fixed point.
+        // Numbers and addresses have several spellings; the written form is a fixed point.
         auto const text = file.text();
         if (sinew::WorldFile::parse(text).text() != text) std::abort();
     } catch (sinew::UsageError const&) {}

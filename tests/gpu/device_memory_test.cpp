@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers in the memory of a GPU are refused by name, managed and pinned ones are not.
+// Buffers in GPU memory are refused with a clear error; managed and pinned buffers are accepted.
 // Exit code 77 (skipped) without a GPU; with SINEW_REQUIRE_GPU=1 that is a failure.
 #include <cuda_runtime_api.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types of a program's own whose methods answer later.
+// User-defined types whose methods answer later.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -25,8 +25,8 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-/// Hands numbers to those who wait for some.
-class ObjectRegistry {
+/// Hands numbers to callers that wait for one.
+class Shelf {
 public:
     Deferred<int> take() {
         if (!numbers_.empty()) {
@@ -36,7 +36,7 @@ public:
         }
         return waiting_.emplace_back();
     }
-    /// Whether somebody had waited for it.
+    /// Returns whether a caller waited for it.
     bool put(int number) {
         while (!waiting_.empty()) {
             auto const first = waiting_.front();
@@ -99,51 +99,48 @@ std::size_t threads_of(pid_t pid) {
 struct DeferredAnswers : testing::Test {
     LeakCheck leaks;
     Manager manager;
-    Object<ObjectRegistry> registry = manager.create<ObjectRegistry>();
+    Object<Shelf> registry = manager.create<Shelf>();
 };
 
 TEST_F(DeferredAnswers, ComeWhenTheObjectHasThem) {
-    auto const first = registry.async<&ObjectRegistry::take>(),
-               second = registry.async<&ObjectRegistry::take>();
+    auto const first = registry.async<&Shelf::take>(), second = registry.async<&Shelf::take>();
     EXPECT_FALSE(first.wait_for(50ms));
-    EXPECT_TRUE(registry.call<&ObjectRegistry::put>(1));
+    EXPECT_TRUE(registry.call<&Shelf::put>(1));
     EXPECT_EQ(first.get(), 1);
     EXPECT_FALSE(second.ready());
-    registry.oneway<&ObjectRegistry::put>(2);
-    registry.oneway<&ObjectRegistry::put>(3);
+    registry.oneway<&Shelf::put>(2);
+    registry.oneway<&Shelf::put>(3);
     EXPECT_EQ(second.get(), 2);
-    EXPECT_EQ(registry.call<&ObjectRegistry::take>(), 3) << "at once";
-    EXPECT_EQ(registry.call<&ObjectRegistry::answered_before_it_returns>(), 5);
+    EXPECT_EQ(registry.call<&Shelf::take>(), 3) << "at once";
+    EXPECT_EQ(registry.call<&Shelf::answered_before_it_returns>(), 5);
 }
 
 TEST_F(DeferredAnswers, MayBeExceptions) {
-    auto const reply = registry.async<&ObjectRegistry::fail_later>();
-    registry.call<&ObjectRegistry::fail>();
+    auto const reply = registry.async<&Shelf::fail_later>();
+    registry.call<&Shelf::fail>();
     EXPECT_THROW(reply.get(), std::out_of_range);
-    EXPECT_THROW(registry.call<&ObjectRegistry::throws_all_the_same>(), std::logic_error);
-    EXPECT_FALSE(registry.call<&ObjectRegistry::put>(1)) << "nobody waits any more";
+    EXPECT_THROW(registry.call<&Shelf::throws_all_the_same>(), std::logic_error);
+    EXPECT_FALSE(registry.call<&Shelf::put>(1)) << "nobody waits any more";
 }
 
 TEST_F(DeferredAnswers, ComeFromAnyThread) {
     std::vector<Reply<int>> replies;
-    for (int i = 0; i < 5; ++i)
-        replies.push_back(registry.async<&ObjectRegistry::from_a_thread>(10 * i));
+    for (int i = 0; i < 5; ++i) replies.push_back(registry.async<&Shelf::from_a_thread>(10 * i));
     for (int i = 0; i < 5; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), 10 * i);
 }
 
 TEST_F(DeferredAnswers, ThatNobodyGivesAnyMoreAreAnError) {
-    auto const reply = registry.async<&ObjectRegistry::take>();
-    registry.call<&ObjectRegistry::forget>();
+    auto const reply = registry.async<&Shelf::take>();
+    registry.call<&Shelf::forget>();
     EXPECT_THROW(reply.get(), std::future_error);
 }
 
 TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
-    auto const first = registry.async<&ObjectRegistry::take>(),
-               second = registry.async<&ObjectRegistry::take>();
+    auto const first = registry.async<&Shelf::take>(), second = registry.async<&Shelf::take>();
     EXPECT_FALSE(get_within(first, 20ms));
     EXPECT_THROW(first.get(), Cancelled);
-    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 1U) << "the object has heard of it";
-    registry.call<&ObjectRegistry::put>(7);
+    EXPECT_EQ(registry.call<&Shelf::waiting>(), 1U) << "the object has heard of it";
+    registry.call<&Shelf::put>(7);
     EXPECT_EQ(get_within(second, 0ms), 7) << "a value that arrives wins";
     second.cancel();
     EXPECT_EQ(second.get(), 7);
@@ -152,19 +149,19 @@ TEST_F(DeferredAnswers, ArePossibleToGiveUp) {
 TEST_F(DeferredAnswers, AreGivenUpAtOnceOrNotAtAll) {
     int taken = 0;
     for (int i = 0; i < 200; ++i) {
-        auto const reply = registry.async<&ObjectRegistry::take>();
-        auto const put = registry.async<&ObjectRegistry::put>(i);
+        auto const reply = registry.async<&Shelf::take>();
+        auto const put = registry.async<&Shelf::put>(i);
         auto const got = get_within(reply, 0ns);
         if (got) ++taken;
         EXPECT_EQ(put.get(), got.has_value()) << "a number was lost, or given twice";
-        EXPECT_EQ(got ? *got : registry.call<&ObjectRegistry::take>(), i);
+        EXPECT_EQ(got ? *got : registry.call<&Shelf::take>(), i);
     }
     RecordProperty("taken", taken);
 }
 
-int take_and_die(Object<ObjectRegistry> const& registry) {
-    auto const reply = registry.async<&ObjectRegistry::take>();
-    registry.call<&ObjectRegistry::waiting>();
+int take_and_die(Object<Shelf> const& registry) {
+    auto const reply = registry.async<&Shelf::take>();
+    registry.call<&Shelf::waiting>();
     ::raise(SIGKILL);
     return 0;
 }
@@ -173,29 +170,29 @@ TEST_F(DeferredAnswers, AreNotOwedToTheDead) {
     Process process(task<take_and_die>, registry);
     process.start();
     process.join();
-    EXPECT_TRUE(eventually([&] { return registry.call<&ObjectRegistry::lost>() == 1; }));
-    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 0U);
-    EXPECT_FALSE(registry.call<&ObjectRegistry::put>(1));
+    EXPECT_TRUE(eventually([&] { return registry.call<&Shelf::lost>() == 1; }));
+    EXPECT_EQ(registry.call<&Shelf::waiting>(), 0U);
+    EXPECT_FALSE(registry.call<&Shelf::put>(1));
 }
 
 TEST_F(DeferredAnswers, HoldNoThread) {
     std::vector<Reply<int>> replies;
-    for (int i = 0; i < 5000; ++i) replies.push_back(registry.async<&ObjectRegistry::take>());
-    EXPECT_EQ(registry.call<&ObjectRegistry::waiting>(), 5000U);
+    for (int i = 0; i < 5000; ++i) replies.push_back(registry.async<&Shelf::take>());
+    EXPECT_EQ(registry.call<&Shelf::waiting>(), 5000U);
     auto const processors = std::max(1U, std::thread::hardware_concurrency());
     EXPECT_LT(threads_of(manager.pid()), 20 + processors);
-    for (int i = 0; i < 5000; ++i) registry.oneway<&ObjectRegistry::put>(i);
+    for (int i = 0; i < 5000; ++i) registry.oneway<&Shelf::put>(i);
     for (int i = 0; i < 5000; ++i) EXPECT_EQ(replies[static_cast<std::size_t>(i)].get(), i);
 }
 
 TEST_F(DeferredAnswers, KeepTheirObject) {
-    auto const reply = manager.create<ObjectRegistry>().async<&ObjectRegistry::from_a_thread>(100);
+    auto const reply = manager.create<Shelf>().async<&Shelf::from_a_thread>(100);
     EXPECT_EQ(reply.get(), 100);
 }
 
 TEST_F(DeferredAnswers, EndWithTheManager) {
-    auto const reply = registry.async<&ObjectRegistry::take>();
-    registry.call<&ObjectRegistry::waiting>();
+    auto const reply = registry.async<&Shelf::take>();
+    registry.call<&Shelf::waiting>();
     manager.shutdown();
     try {
         reply.get();

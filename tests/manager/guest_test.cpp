@@ -23,7 +23,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-/// By TCP, and by a Unix socket.
+/// Over TCP, and over a Unix socket.
 class Guests : public testing::TestWithParam<char const*> {
 protected:
     static Manager host() { return Manager({.listen = GetParam(), .grace = 100ms}); }
@@ -47,7 +47,7 @@ TEST_P(Guests, MustKnowTheKey) {
                 AllOf(HasSubstr(manager.address()), HasSubstr("does not know this job's secret"),
                       HasSubstr("authkey()")));
     EXPECT_EQ(guest.wait(), 2);
-    // Neither does a right one open the door for a wrong one, in the same process.
+    // A right key does not admit a wrong one from the same process.
     auto const right = Manager::connect(manager.address(), manager.authkey());
     EXPECT_THROW(Manager::connect(manager.address(), AuthKey::random()), ConnectFailed);
     EXPECT_EQ(manager.create<Counter>().call<&Counter::add>(1), 1);
@@ -99,7 +99,7 @@ private:
     std::optional<Object<Counter>> kept_;
 };
 
-// Those of its own objects, which the manager knows, travel to it and back.
+// Handles of the manager's objects can be sent to it and back.
 TEST_P(Guests, PassObjectsToTheirManager) {
     auto manager = host();
     auto guest = Manager::connect(manager.address(), manager.authkey());
@@ -211,7 +211,7 @@ TEST_F(KeyFile, GivesBackWhatWasSaved) {
     key.save(path);
     EXPECT_EQ(AuthKey::from_file(path), key);
     EXPECT_NE(AuthKey::random(), key);
-    EXPECT_THROW(key.save(path), SystemError);  // there is one
+    EXPECT_THROW(key.save(path), SystemError);  // the file exists
 }
 
 TEST_F(KeyFile, MustBeItsOwnersAlone) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who has the key, and writes by hand what no process of sinew says.
+// Clients that have the key and send handcrafted messages that no sinew process sends.
 #include <cstring>
 #include <functional>
 #include <string_view>
@@ -42,12 +42,12 @@ std::string hostile_bytes(Value const& value) {
     return {reinterpret_cast<char const*>(&value), sizeof value};
 }
 
-// Of a message in pieces, whose size is what the head says.
+// The start of a message in pieces; the head gives its size.
 std::string hostile_begin(std::uint64_t transfer, MessageHeader const& head) {
     return hostile_frame(process::frame_kind::begin, hostile_bytes(transfer) + hostile_bytes(head));
 }
 
-/// Where everything can be written by hand.
+/// Writes every byte by hand.
 class HostileByHand : public Hostile {
 protected:
     static constexpr std::uint64_t usual_frame = std::uint64_t{1} << 30;
@@ -75,7 +75,8 @@ TEST_P(HostileByHand, FramesBeyondAllMeasureEndTheConnection) {
     expect_end(stranger);
 }
 
-// Who takes no frames can be answered nothing: it is not let in, and has no message served.
+// A client that accepts no frames cannot be answered: it is refused, and none of its messages is
+// handled.
 TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
     for (std::uint64_t const max_frame : {0, 1, 100, 1000, 65536}) {
         auto const stranger = knock();
@@ -90,7 +91,7 @@ TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
     }
 }
 
-// All of these are in the receiver's buffer when the first ends the connection.
+// All of these are in the receiver's buffer when the first one ends the connection.
 TEST_P(HostileByHand, FramesBehindAForbiddenOneAreNotDelivered) {
     auto const messages =
         hostile_frame(process::frame_kind::messages,
@@ -115,8 +116,8 @@ TEST_P(HostileByHand, WhatMakesNoSenseEndsTheConnectionOnce) {
     expect_end(stranger);
 }
 
-// More than it may have under way: messages that never end, calls before which another never comes,
-// promises of nothing.
+// More than a client may have in flight: messages that never end, calls before which another never
+// arrives, promises of nothing.
 class HostileHoarder : public HostileByHand {
 protected:
     HostileHoarder() : HostileByHand() {}
@@ -129,7 +130,7 @@ protected:
             std::string_view rest = packet;
             while (!rest.empty()) {
                 auto const count = ::send(stranger.get(), rest.data(), rest.size(), MSG_NOSIGNAL);
-                if (count < 0) return;  // it is shown the door
+                if (count < 0) return;  // the connection was closed
                 rest.remove_prefix(static_cast<std::size_t>(count));
             }
         }
@@ -181,7 +182,7 @@ TEST_P(HostileHoarder, PromisesOfNothing) {
     });
 }
 
-// Asks and does not read.
+// Sends requests and does not read the replies.
 TEST_P(HostileHoarder, AnswersThatAreNotRead) {
     expect_limit([](std::uint64_t i) {
         return hostile_frame(

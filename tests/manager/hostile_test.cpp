@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knocks without a key, or has one and talks nonsense: the manager goes on serving others.
+// Clients without a key, or with a key and invalid messages: the manager keeps serving others.
 #include <gmock/gmock.h>
 
 #include <cstdlib>
@@ -33,7 +33,7 @@ TEST_P(Hostile, GarbageIsShownTheDoor) {
         send_some(stranger, garbage);
         std::size_t said = 0;
         EXPECT_TRUE(is_closed(stranger, said)) << garbage.substr(0, 16);
-        EXPECT_LT(said, 200u);  // an alert at most
+        EXPECT_LT(said, 200u);  // a TLS alert at most
     }
 }
 
@@ -44,7 +44,7 @@ TEST_P(Hostile, TheSilentKeepNobodyOut) {
     EXPECT_EQ(guest.pid(), 0);
 }
 
-/// Let in, and says what nobody says.
+/// A connected client that sends messages no real client sends.
 struct Talker {
     explicit Talker(Manager const& manager)
         : messenger(manager::ObjectRegistry::instance().messenger()), lock(messenger.guard()),
@@ -59,7 +59,7 @@ struct Talker {
         peer->send(process::frame_kind::messages, {frame});
     }
     void hello() { say(manager::head(Op::hello, 0, 0), bytes_of(detail::program_identity().text)); }
-    // All of it has arrived and been answered when another answer has come.
+    // Waits for the reply of a later request: all earlier messages have then been handled.
     void finish() {
         peer->flush();
         lock.unlock();
@@ -84,7 +84,8 @@ TEST_P(Hostile, LettersThatMakeNoSenseDoNothing) {
             if (op == static_cast<std::uint16_t>(Op::hello)) continue;
             for (std::uint64_t const id : {0ull, 1ull, 77ull, ~0ull})
                 for (std::size_t const size : {0ul, 1ul, 15ul, 16ul, 17ul, 200ul}) {
-                    // Its object is the other's: held by that, and not to be detached or named here.
+                    // Object 1 belongs to the other client: it must not be detached or published
+                    // here.
                     if (id == 1 && op == static_cast<std::uint16_t>(Op::publish)) continue;
                     talker.say({ServiceId::manager, op, 7, id, id * 3},
                                std::span(bytes).first(size));
@@ -99,7 +100,7 @@ TEST_P(Hostile, LettersThatMakeNoSenseDoNothing) {
     EXPECT_TRUE(talker.is_disconnected());
 }
 
-// What a session says to each other is not for guests.
+// Guests must not send the messages of session members.
 TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
     for (auto const kind : {process::kinds::supervisor, process::kinds::child,
                             process::kinds::manager, std::uint8_t{239}}) {
@@ -111,7 +112,8 @@ TEST_P(Hostile, MessagesOfAFamilyEndTheConnection) {
     }
 }
 
-// The arguments may be nonsense; a method of another type is not called, whoever asks for it.
+// Invalid arguments are an error of the call. A method of another type is not called, for any
+// client.
 TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
     struct Other {
         int value() const { std::abort(); }
@@ -125,11 +127,11 @@ TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
         CallHead const head{detail::id_of(*entry).value, ++sequence};
         talker.say(manager::head(Op::call, 1, 1), bytes_of(head));  // no arguments
     }
-    // Nor of an object that is not there yet.
+    // The same for an object that has not arrived yet.
     auto create = manager::head(Op::create, 0, 2);
     create.epoch = manager::gives_object;
-    auto const supervisor = detail::id_of(detail::Construction<Counter>::entry()).value;
-    talker.say(create, bytes_of(CallHead{supervisor, 1}));
+    auto const maker = detail::id_of(detail::Construction<Counter>::entry()).value;
+    talker.say(create, bytes_of(CallHead{maker, 1}));
     CallHead const follow{detail::id_of(Foreign::entry()).value, 2};
     talker.say(manager::head(Op::follow, 0, 3), bytes_of(follow));
     talker.finish();
@@ -147,7 +149,7 @@ TEST_P(Hostile, APieceThatNeverComesHoldsNobody) {
     talker.finish();
 }
 
-/// Two types, and who is handed an object of one of them.
+/// Two types, and an object that receives a handle of one of them.
 class HostileNumber {
 public:
     int get() const { return number_; }
@@ -170,7 +172,7 @@ public:
     Object<HostileNumber> pass(Object<HostileNumber> const& number) { return number; }
 };
 
-// A handle of an object under the name of another type, in a process that has no other of it.
+// A handle of an object with the name of another type, in a process without another handle of it.
 template <class As, class Is>
 Object<As> forged(std::unique_ptr<Object<Is>> object) {
     Writer writer;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects whose state outlives the process that they lived in.
+// Objects whose state outlives their process.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -35,7 +35,7 @@ void die_and_refresh(Object<T>& tally) {
     tally.refresh();
 }
 
-/// A death that nobody has noticed yet shows by the next call.
+/// The next call shows a death that has not been noticed yet.
 std::int64_t count_after_restart(Object<CarefulTally>& tally) {
     for (;;) {
         try {
@@ -77,8 +77,8 @@ TEST_F(ManagerCheckpoint, LargeStatesAreKeptWhole) {
     EXPECT_EQ(tally.call<&Tally::count>(), 50);
 }
 
-// Everything that was answered is there after each death; what is there beyond that may have been
-// executed, as was said.
+// Every answered call is kept after each death; others may have been executed, as maybe_executed()
+// reports.
 TEST_F(ManagerCheckpoint, NothingThatWasAnsweredIsLost) {
     constexpr int kills = 20;
     Manager manager(keeping(kills));

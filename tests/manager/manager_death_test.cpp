@@ -68,7 +68,7 @@ int hold_until_killed(Object<Counter> const& counter, std::string const& file) {
     return 0;
 }
 
-// What it had called does not keep others waiting, and what it held is let go.
+// Its calls do not keep others waiting, and what it held is released.
 TEST_F(ManagerDeath, OfACallerLeavesNothingBehind) {
     Manager manager;
     auto counter = manager.create<Counter>();

@@ -68,7 +68,7 @@ TEST_F(ManagerFolder, HasPublishedObjectsForTheNextManager) {
     EXPECT_EQ(manager.lookup<Tally>("fresh").call<&Tally::count>(), 7) << "as it was constructed";
     manager.lookup<Tally>("fresh").call<&Tally::add>(1);
     EXPECT_EQ(manager.lookup<Tally>("the same").call<&Tally::count>(), 8) << "one object";
-    // New ones are others.
+    // New objects get other files.
     auto const next = manager.create<Tally>(5);
     next.publish("next");
     EXPECT_EQ(tally.call<&Tally::count>(), 11);
@@ -124,7 +124,7 @@ TEST_F(ManagerFolder, ThatIsDamagedIsRefused) {
     Manager const manager(options());
 }
 
-// As the error for a type that the program does not have advises.
+// The error for an unknown type advises to remove its file.
 TEST_F(ManagerFolder, GivesNoNewObjectTheStateOfOneThatWasRemoved) {
     {
         Manager manager(options());
@@ -143,7 +143,7 @@ TEST_F(ManagerFolder, GivesNoNewObjectTheStateOfOneThatWasRemoved) {
     EXPECT_EQ(manager.lookup<Tally>("tally").call<&Tally::count>(), 5);
 }
 
-// What cannot be written is not answered as if it were.
+// A call whose effect cannot be written fails.
 TEST_F(ManagerFolder, ThatTakesNothingFailsWhatWasToBeKept) {
     Manager manager(options());
     auto const tally = manager.create<CarefulTally>(1);
@@ -163,7 +163,7 @@ TEST_F(ManagerFolder, ThatDoesNotAnswerFailsWhatWasToBeKept) {
     auto const tally = manager.create<CarefulTally>(1);
     tally.publish("tally");
     auto const draft = folder() + "/state-1.new";
-    ASSERT_EQ(::mkfifo(draft.c_str(), 0600), 0);  // whoever opens it waits for a reader
+    ASSERT_EQ(::mkfifo(draft.c_str(), 0600), 0);  // opening it blocks until there is a reader
     EXPECT_THAT(message_of<Error>([&] { tally.call<&CarefulTally::add>(1); }),
                 HasSubstr("has not taken it within 1 s"));
     UniqueFd const reader(::open(draft.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
@@ -171,7 +171,7 @@ TEST_F(ManagerFolder, ThatDoesNotAnswerFailsWhatWasToBeKept) {
     EXPECT_EQ(tally.call<&CarefulTally::add>(1), 3);
 }
 
-/// Cannot be restored while there is a file of this name.
+/// Cannot be restored while a file of this name exists.
 struct Fragile {
     explicit Fragile(std::string obstacle_) : obstacle(std::move(obstacle_)) {}
     int value() const { return 5; }
@@ -200,7 +200,7 @@ TEST_F(ManagerFolder, KeepsWhatCannotBeMadeAgainForLater) {
     EXPECT_EQ(manager.lookup<Fragile>("fragile").call<&Fragile::value>(), 5);
 }
 
-// For a test that kills it: adds 1 for ever, each kept, and says each.
+// Runs until a test kills it: adds 1 repeatedly, each kept, and prints each.
 int be_a_keeping_maker(int, char** argv) {
     Manager manager(in_folder(argv[2]));
     auto const tally = [&] {
@@ -239,7 +239,7 @@ TEST_F(ManagerFolder, OutlivesAMakerThatIsKilled) {
         auto* const said = ::fdopen(::dup(read_end.get()), "r");
         long long count = 0;
         ASSERT_EQ(std::fscanf(said, "%lld", &count), 1);
-        // What was answered is there; of what was not, one call may be.
+        // All answered calls are kept; one call that was not answered may be.
         EXPECT_GE(count, last + 1);
         EXPECT_LE(count, last + 2);
         for (int i = 0; i < 3 + turn; ++i) ASSERT_EQ(std::fscanf(said, "%lld", &count), 1);

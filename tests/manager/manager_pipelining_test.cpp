@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls of objects that are not there yet.
+// Calls of objects that have not arrived yet.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -103,7 +103,7 @@ TEST_F(ManagerPipelining, ChainsCrossManagers) {
     EXPECT_EQ(near_carried.get(), load.size());
 }
 
-// The second manager is asked for what the third call is for when the first has said where it is.
+// The third call goes to the second manager after the first has reported where its object is.
 struct ManagerPipeliningAcrossManagers : ManagerPipelining {
     ManagerPipeliningAcrossManagers() { mayor.call<&Village::befriend>(far); }
     Manager one, two;
@@ -209,7 +209,7 @@ TEST_F(ManagerPipelining, WhatNobodyTookIsLetGo) {
         EXPECT_FALSE(std::filesystem::exists(file));
     }
     EXPECT_TRUE(eventually([&] {
-        manager.create<Unit>(1);  // what is let go is told with the next call
+        manager.create<Unit>(1);  // releases are sent with the next call
         return std::filesystem::exists(file);
     }));
     std::filesystem::remove(file);
@@ -241,7 +241,7 @@ TEST_F(ManagerPipelining, WhatWasCancelledIsNotCalledElsewhere) {
     auto const moved = unit.async<&Unit::move>(10);
     cancelled.cancel();
     EXPECT_THROW(cancelled.get(), Cancelled);
-    auto const other = home.create_async<Unit>(100);  // takes the place that has become free
+    auto const other = home.create_async<Unit>(100);  // takes the released slot
     auto const other_moved = other.async<&Unit::move>(1);
     EXPECT_EQ(moved.get(), 10);
     EXPECT_EQ(other_moved.get(), 101);

@@ -24,12 +24,12 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-/// When which answer comes, and on which thread.
+/// The time at which answers arrive, and the threads that handle them.
 struct ManagerPrompt : testing::Test {
     LeakCheck leaks;
 };
 
-// The calls are taken in a row: sent in one frame.
+// The calls are made consecutively and sent in one frame.
 TEST_F(ManagerPrompt, AnAnswerDoesNotWaitForALongCallBehindIt) {
     Manager manager;
     auto counter = manager.create<Counter>();
@@ -49,7 +49,7 @@ TEST_F(ManagerPrompt, NorBehindSeveralThreads) {
     auto first = manager.create<Counter>(), second = manager.create<Counter>();
     auto const occupied = first.async<&Counter::slowly>(3000);
     auto const began = Clock::now();
-    // Until another thread executes, and then in a row of it.
+    // After some rounds another thread executes these calls, one after the other.
     for (int round = 0; round < 20; ++round) second.call<&Counter::add>(1);
     auto const brief = second.async<&Counter::add>(1);
     auto const slow = second.async<&Counter::slowly>(3000);
@@ -67,7 +67,7 @@ TEST_F(ManagerPrompt, ShortCallsBesideALongOneAreAnswered) {
     auto const slow = busy.async<&Counter::slowly>(3000);
     for (int i = 101; i <= 200; ++i) EXPECT_EQ(idle.call<&Counter::add>(1), i);
     EXPECT_LT(Clock::now() - began, 2500ms);
-    // A new one needs a new connection of nobody, but the manager's attention.
+    // Making an object needs no new connection, but the manager must still read messages.
     auto late = manager.create<Counter>(5);
     EXPECT_EQ(late.call<&Counter::value>(), 5);
     EXPECT_FALSE(slow.ready());
@@ -106,9 +106,9 @@ TEST_F(ManagerPrompt, TimeoutsAreKeptByWhoDrives) {
     }
 }
 
-/// Calls of some 0.1 ms each.
+/// Calls of about 0.1 ms each.
 struct Shortly {
-    /// How many objects are called in this process meanwhile, itself among them.
+    /// The maximum number of objects called at the same time in this process.
     int crowd() {
         int const now = ++inside;
         std::this_thread::sleep_for(20us);
@@ -118,7 +118,7 @@ struct Shortly {
     static inline std::atomic<int> inside{0};
 };
 
-// A thread that has had one object only may drive the loop itself, and keeps others waiting.
+// A thread that has had only one object may drive the loop itself, and would keep others waiting.
 TEST_F(ManagerPrompt, ObjectsAreCalledAtTheSameTimeAfterOneWasCalledAlone) {
     Manager manager;
     std::array<Object<Shortly>, 2> const objects{manager.create<Shortly>(),
@@ -136,7 +136,7 @@ TEST_F(ManagerPrompt, ObjectsAreCalledAtTheSameTimeAfterOneWasCalledAlone) {
     EXPECT_GT(together, calls / 10);
 }
 
-/// Calls one that calls one, in managers that call each other.
+/// Calls of calls, in managers that call each other.
 struct Link {
     int down(int depth, Object<Link> const& other, Object<Link> const& self) {
         return depth == 0 ? 0 : 1 + other.call<&Link::step>(depth - 1, other, self);
@@ -217,7 +217,7 @@ TEST_F(ManagerPrompt, ForksAreRefused) {
     EXPECT_EQ(counter.call<&Counter::add>(1), 102);
 }
 
-// Of all threads of a process: how often they went to sleep by themselves.
+// Voluntary context switches of all threads of a process.
 long sleeps(pid_t pid) {
     long sum = 0;
     for (auto const& entry : std::filesystem::directory_iterator(text("/proc/", pid, "/task"))) {

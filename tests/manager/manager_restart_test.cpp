@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managers whose process dies, and is started anew.
+// Managers whose process dies and is restarted.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -36,7 +36,7 @@ ManagerOptions restarts(std::uint32_t times, Checkpoints checkpoints = {}) {
     return options;
 }
 
-/// Until calls say that it is gone.
+/// Waits until calls report that the process is gone.
 template <class T>
 void kill_and_see(Manager const& manager, Object<T> const& object) {
     ::kill(manager.pid(), SIGKILL);
@@ -121,7 +121,7 @@ TEST_F(ManagerRestart, WithoutAnyThereIsNothingToRefresh) {
     auto tally = manager.create<Tally>();
     kill_and_see(manager, tally);
     EXPECT_THAT(message_of<ObjectLost>([&] { tally.refresh(); }), HasSubstr("max_restarts"));
-    // The supervisor hears of the link's end before, or after it knows how the process died.
+    // The supervisor may learn of the link's end before it knows how the process died.
     EXPECT_TRUE(eventually([&] {
         return message_of<ObjectLost>([&] { tally.call<&Tally::count>(); }).find("signal 9") !=
                std::string::npos;
@@ -170,7 +170,7 @@ TEST_F(ManagerRestart, AreKnownInOtherProcesses) {
     EXPECT_EQ(tally.call<&Tally::count>(), 4);
 }
 
-// It exists in the process that makes it anew, too.
+// Exits when it is constructed in a restarted process, too.
 class DiesWhenMadeAgain {
 public:
     explicit DiesWhenMadeAgain(std::string const& file) {
@@ -208,7 +208,7 @@ TEST_F(ManagerRestart, EndWhereThoseMadeAgainDieToo) {
     std::filesystem::remove(file);
 }
 
-// A handle of an object that could not be made again is none of the objects that come later.
+// A handle of an object that could not be made again never refers to a later object.
 TEST_F(ManagerRestart, IdsAreOfOneLife) {
     auto const file = std::filesystem::temp_directory_path() / text("sinew-once-", ::getpid());
     std::filesystem::remove(file);
@@ -257,7 +257,7 @@ TEST_F(ManagerRestart, AStartThatTakesTooLongIsOver) {
     EXPECT_EQ(tally.call<&Tally::count>(), 0);
 }
 
-// Its callers may see the end of their link before its supervisor hears that the process is dead.
+// Callers may see the end of their link before the supervisor knows that the process is dead.
 TEST_F(ManagerRestart, WhoIsInAHurryIsNotSentToTheDead) {
     constexpr int rounds = 30;
     Manager manager(restarts(rounds));

@@ -42,7 +42,7 @@ TEST_F(Managers, ObjectsLiveInAnotherProcess) {
     EXPECT_EQ(manager.create<Counter>().call<&Counter::value>(), 0);
 }
 
-// G7 (Fiber): replies belong to their calls, and exceptions are no values.
+// G7 (Fiber): replies belong to their calls, and exceptions are not values.
 TEST_F(Managers, RepliesMayBeGotInAnyOrder) {
     AsyncManager manager;
     auto counter = manager.create<Counter>(0);
@@ -78,7 +78,7 @@ TEST_F(Managers, SeveralWorkAtTheSameTime) {
     for (auto& each : managers) counters.push_back(each.create<Counter>());
     std::vector<Reply<std::pair<std::int64_t, std::int64_t>>> replies;
     for (auto const& each : counters) replies.push_back(each.call<&Counter::interval>(1000));
-    // There is a moment at which all are at work: all have begun when the first ends.
+    // All calls overlap: all have begun when the first ends.
     std::vector<std::int64_t> begins, ends;
     for (auto const& each : replies) {
         begins.push_back(each.get().first);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Answers that come later, checkpoints, restarts, calls of what is not there yet: with one another.
+// Combinations of deferred answers, checkpoints, restarts and calls of objects that have not
+// arrived.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -56,7 +57,7 @@ TEST_F(ManagerTogether, WhoWaitedHearsOfTheRestart) {
     lock.lock();
     auto const reached = gauge.async<&Gauge::reached>(1);
     auto const locked = lock.async().lock();
-    gauge.call<&Gauge::level>();  // they wait
+    gauge.call<&Gauge::level>();  // their calls are waiting
     ::kill(manager.pid(), SIGKILL);
     EXPECT_THROW(reached.get(20s), ObjectRestarted);
     EXPECT_THROW(locked.get(20s), ObjectRestarted);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes, managers, pools and rings on the nodes of a job: `nodes_program WHAT`, under any launcher. Rank 0 checks and
-// says "right"; what a test is to wait for is on lines of its own.
+// Processes, managers, pools and rings on the nodes of a job: `nodes_program WHAT`, under any
+// launcher. Rank 0 checks and prints "right"; tests wait for lines of their own.
 #include <poll.h>
 #include <unistd.h>
 
@@ -150,7 +150,7 @@ public:
     int value() const { return prepared; }
 };
 
-// Objects on every node are called, hold each other, and are where they are said to be.
+// Objects on every node are called, hold each other, and live on the right nodes.
 void managers(Nodes const& nodes) {
     std::vector<Manager> there;
     std::vector<Object<Counter>> counters;
@@ -176,7 +176,7 @@ void managers(Nodes const& nodes) {
     for (auto& manager : there) manager.shutdown();
 }
 
-// A manager there that is killed, or asks for what its node has not.
+// A manager on a node that is killed, or that requests more than its node has.
 void deaths(Nodes const& nodes) {
     auto const last = nodes[nodes.size() - 1];
     Manager manager({.node = last});
@@ -194,7 +194,7 @@ void deaths(Nodes const& nodes) {
     try {
         Manager wants({.node = last, .meta = {.cpu = 100'000}});
         check(false, "a hundred thousand cores");
-    } catch (Error const& error) {  // UsageError of its own host, StartFailed of another's
+    } catch (Error const& error) {  // UsageError on this host, StartFailed on another one
         bool const far = !last.is_here();
         check(has(error.what(), "100000") && has(error.what(), "could not be started") == far,
               error.what());
@@ -285,7 +285,7 @@ void ring_deaths(Nodes const& nodes) {
                    "killed by signal 9", 20);
 }
 
-// What the last node has, until that or this process is killed, or the network is cut.
+// Uses the last node until that or this process is killed, or the network is cut.
 void lasting(Nodes const& nodes) {
     auto const last = nodes[nodes.size() - 1];
     Manager manager({.node = last});
@@ -313,7 +313,7 @@ void lasting_process(Nodes const& nodes) {
 }
 
 void lasting_ring(Nodes const& nodes) {
-    // Whoever is accused: both sides have lost each other, and this one speaks.
+    // The culprit may be either side: both have lost each other, and this one reports.
     expect_failure(Ring(2 * nodes.size(), task<&Rings::for_ever>, {.nodes = nodes.all()}), -1, "",
                    "", 600);
     say("right");
@@ -327,7 +327,7 @@ std::string broadcast(Communicator& world, std::string words) {
     return words;
 }
 
-// Rank 0's manager, and the last rank as a guest of it: they are of no common session.
+// Rank 0's manager, and the last rank as its guest: they do not share a session.
 void guests(Communicator& world, bool lasting) {
     std::optional<Manager> manager;
     if (world.rank() == 0) manager.emplace(ManagerOptions{.listen = "0.0.0.0:0"});

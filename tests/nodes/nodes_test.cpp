@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Managers and rings on the nodes of `sinew run`, each of which is told apart by name.
+// Managers and rings on the nodes of `sinew run`, which are told apart by name.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -55,7 +55,7 @@ INSTANTIATE_TEST_SUITE_P(Layouts, NodesOf,
                          });
 
 TEST_F(NodesTest, TakeTheirManagersWithThem) {
-    leaks.folders_may_stay();  // that of the rank which is killed: the next sinew removes it
+    leaks.folders_may_stay();  // of the killed rank: the next sinew removes it
     Launched launched(job(2, 2, "lasting"));
     ASSERT_TRUE(launched.says("waiting"));
     ::kill(launched.rank(1), SIGKILL);
@@ -86,7 +86,7 @@ TEST_F(NodesTest, TakeTheirProcessesWithThem) {
 
 class NodesOfTheDead : public NodesTest, public testing::WithParamInterface<char const*> {};
 
-// Whoever had asked for it is gone: nothing stays on any node.
+// When the process that started them is gone, nothing stays on any node.
 TEST_P(NodesOfTheDead, KeepNothing) {
     leaks.folders_may_stay();
     bool const ring = std::string_view(GetParam()) == "lasting_ring";

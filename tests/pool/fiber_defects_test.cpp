@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What goes wrong in Fiber's pools and must not in ours. Each test names the defect it is about
-// (G1 ..), and docs/pool.md lists where the others' tests are.
+// Defects of Fiber's pools that sinew must not have. Each test names its defect (G1 ...);
+// docs/internals/pool.md lists where the others are tested.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -31,7 +31,7 @@ using FiberDefects = PoolTest;
 
 constexpr auto early_variable = "SINEW_TEST_EARLY_DEATH";
 
-// A worker that goes wrong before main(), as a missing library would have it; noted in a ledger.
+// A worker that fails before main(), as with a missing library; recorded in a ledger.
 [[maybe_unused]] bool const early = [] {
     char const* const ledger = std::getenv(early_variable);
     if (ledger == nullptr || std::getenv("SINEW_CHILD") == nullptr) return false;
@@ -40,7 +40,7 @@ constexpr auto early_variable = "SINEW_TEST_EARLY_DEATH";
     std::abort();
 }();
 
-// G12 (Fiber): results are taken in by a thread of ours, whether or not somebody asks for them.
+// G12 (Fiber): results are received by a thread of sinew, whether or not they are asked for.
 TEST_F(FiberDefects, ResultsArriveWithoutAnybodyAsking) {
     Pool pool(2, quiet());
     auto const handle = pool.map_async<square>(sinew::range(0, 1000));
@@ -75,8 +75,9 @@ TEST_F(FiberDefects, ManyThreadsMayUseOneHandle) {
     EXPECT_THAT(seen, Each(handle.get()));
 }
 
-// G13, G19 (Fiber): a start that fails is tried again a few times, with pauses (pool_core_test
-// looks at those), and then it is thrown with what the worker said. Not logged, and not for ever.
+// G13, G19 (Fiber): a start that fails is retried a few times, with pauses (tested by
+// scheduler/fault_test.cpp), and then thrown with the worker's output; not just logged, and not
+// repeated forever.
 TEST_F(FiberDefects, StartsThatFailAreThrownWithTheirLog) {
     Ledger const ledger("early");
     ::setenv(early_variable, ledger.path().c_str(), 1);
@@ -96,7 +97,7 @@ TEST_F(FiberDefects, StartsThatFailAreThrownWithTheirLog) {
     EXPECT_LE(starts, quiet().failing_starts + 2) << "each of the two workers may be at one";
 }
 
-// G14 (Fiber): a place in the pool has one worker at a time, whatever becomes of it.
+// G14 (Fiber): a slot of the pool has one worker at a time, whatever happens to it.
 TEST_F(FiberDefects, CrashesDoNotLetThePoolGrow) {
     Pool pool(3, sturdy());
     ASSERT_TRUE(pool.wait_until_workers_up(30s));
@@ -136,14 +137,14 @@ long ticks_of(pid_t pid) {
     return user + system;
 }
 
-/// Of this process and its children.
+/// Processor time of this process and its children.
 long ticks_of_all() {
     long ticks = ticks_of(::getpid());
     for (auto const& each : descendants_of(::getpid())) ticks += ticks_of(each.pid);
     return ticks;
 }
 
-// G18 (Fiber): who has nothing to do sleeps. Not a matter of time, but of work that is done in it.
+// G18 (Fiber): idle processes sleep. Measures processor time rather than time.
 TEST_F(FiberDefects, IdlePoolsNeedNoProcessor) {
     Pool pool(4, quiet());
     ASSERT_TRUE(pool.wait_until_workers_up(30s));
@@ -155,7 +156,7 @@ TEST_F(FiberDefects, IdlePoolsNeedNoProcessor) {
     EXPECT_LT(ticks_of_all() - before, ::sysconf(_SC_CLK_TCK) / 5) << "a tenth of a processor";
 }
 
-/// With a large state, which counts how often it has been read here.
+/// A function object with a large state, which counts how often it was decoded.
 struct Heavy {
     std::string ballast;
     static inline int reads = 0;
@@ -171,7 +172,7 @@ struct Heavy {
     int operator()(int) const { return reads; }
 };
 
-// G21 (Fiber): a function goes to a worker once, tasks are their arguments.
+// G21 (Fiber): a function is sent to a worker once; tasks are their arguments.
 TEST_F(FiberDefects, TasksDoNotCarryTheirFunction) {
     Writer task;
     detail::Call<Heavy, int>::encode_arguments(task, 7);
@@ -181,14 +182,14 @@ TEST_F(FiberDefects, TasksDoNotCarryTheirFunction) {
     EXPECT_THAT(pool.with({.chunk = 1}).map(heavy, sinew::range(0, 500)), Each(1));
 }
 
-// G22 (Fiber): a worker that is not needed any more leaves by itself, and that is no failure.
+// G22 (Fiber): a worker that is no longer needed ends by itself, which is not a failure.
 TEST_F(FiberDefects, WorkersLeaveInOrder) {
     Ledger const events("leave");
     auto options = quiet();
     options.events = events.path();
     {
         Pool pool(3, options);
-        ASSERT_TRUE(pool.wait_until_workers_up(60s));  // who is not up yet is killed
+        ASSERT_TRUE(pool.wait_until_workers_up(60s));  // workers that are not up yet are killed
         pool.map<square>(sinew::range(0, 100));
         pool.close();
         pool.join();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results that are handles, of what lives in the workers.
+// Results that are handles of objects in the workers.
 #include <gmock/gmock.h>
 
 #include <memory>
@@ -61,8 +61,8 @@ Queue<int> queue_of_its_own(int item) {
     return queue;
 }
 
-// What is terminated drops results that have arrived: their destructors take the guard that the pool
-// holds meanwhile.
+// Terminating drops results that have arrived; their destructors take the guard that the pool holds
+// meanwhile.
 TEST_F(HandleResults, MayBeDroppedByTerminate) {
     Pool pool(two());
     {

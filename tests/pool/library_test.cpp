@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that lie in a shared library; built with build-ids and without.
+// Tasks in a shared library, built with build-ids and without.
 #include "tests/pool/library/library.hpp"
 
 #include <gmock/gmock.h>
@@ -38,7 +38,7 @@ TEST_F(PoolLibrary, ProcessesHaveThemToo) {
     EXPECT_EQ(process.exitcode(), 27);
 }
 
-// Without build-ids the contents of the files stand for them.
+// Without build-ids, the contents of the files are used.
 TEST_F(PoolLibrary, TheProgramIsKnownByItsBuild) {
     std::string const identity = detail::program_identity().text;
     EXPECT_THAT(identity, HasSubstr(" + ")) << "the library's build, too";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who can reach the processes of a pool.
+// Which sockets of a pool's processes can be reached.
 #include <gmock/gmock.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
@@ -30,7 +30,7 @@ using testing::SizeIs;
 using Listening = PoolTest;
 using Inodes = std::set<std::string>;
 
-/// Of the sockets that this process and its children have open.
+/// The sockets that this process and its children have open.
 Inodes sockets_of_all() {
     auto all = descendants_of(::getpid());
     all.push_back(process_info(::getpid()));
@@ -59,7 +59,7 @@ std::vector<std::vector<std::string>> rows(std::string const& table) {
     return all;
 }
 
-/// Those of `ours` that wait for strangers from the network.
+/// Those of `ours` that accept connections from the network.
 Inodes on_the_network(Inodes const& ours) {
     constexpr std::size_t state = 3, inode = 9;
     Inodes found;
@@ -71,7 +71,7 @@ Inodes on_the_network(Inodes const& ours) {
     return found;
 }
 
-/// The Unix sockets of `ours` that wait for others.
+/// The listening Unix sockets of `ours`.
 std::vector<std::string> paths(Inodes const& ours) {
     constexpr std::size_t flags = 3, inode = 6, path = 7;
     std::vector<std::string> found;
@@ -81,7 +81,7 @@ std::vector<std::string> paths(Inodes const& ours) {
     return found;
 }
 
-/// That the test sees one: a port of this process.
+/// A port of this process, to verify that the test finds it.
 UniqueFd listen_on_loopback() {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     sockaddr_in where{};
@@ -92,8 +92,8 @@ UniqueFd listen_on_loopback() {
     return fd;
 }
 
-// G16 (Fiber): nothing of a pool, or of queues that its workers use, can be reached from elsewhere,
-// or by others here.
+// G16 (Fiber): nothing of a pool, or of queues that its workers use, can be reached from other
+// hosts or by other users.
 TEST_F(Listening, IsWithinAPrivateFolderOnly) {
     Queue<int> queue;
     Pool pool(2, quiet());
@@ -114,7 +114,7 @@ TEST_F(Listening, IsWithinAPrivateFolderOnly) {
     }
 }
 
-// G16 (Fiber): who gets there all the same has to know the secret.
+// G16 (Fiber): a client that connects nevertheless must know the secret.
 TEST_F(Listening, RefusesWhoDoesNotKnowTheSecret) {
     std::string address;
     {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arguments that cannot be read where they arrive.
+// Arguments that cannot be decoded by the worker.
 #include <gmock/gmock.h>
 
 #include <sinew/pool.hpp>
@@ -14,7 +14,7 @@ using testing::HasSubstr;
 
 using PoolArguments = PoolTest;
 
-/// Of any size; one whose value ends in 7 cannot be loaded.
+/// An argument of any size; if its value ends in 7, it cannot be decoded.
 struct Letter {
     int value = 0;
     std::string words;

@@ -10,15 +10,15 @@
 
 namespace sinew::testing_support {
 
-/// G15 (Fiber): nothing of a pool is left when a test has ended.
+/// G15 (Fiber): nothing of a pool remains when a test has ended.
 struct PoolTest : testing::Test {
     static PoolOptions quiet() {
         PoolOptions options;
         options.progress = Progress::off;
         return options;
     }
-    /// For pools whose workers are killed at any time: those that had not started yet are no sign
-    /// that none can be started.
+    /// For pools whose workers are killed at any time; deaths during the start do not mean that
+    /// none can be started.
     static PoolOptions sturdy() {
         auto options = quiet();
         options.failing_starts = 1000;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Tasks that throw, are cancelled or retried; how a pool begins, changes and ends. The names of defects of Fiber's
-// that a test is about (G1 ..) stand beside it.
+// Tasks that throw, are cancelled or retried; how a pool starts, is resized and ends. Tests name
+// the defects of Fiber that they concern (G1 ...).
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
@@ -243,7 +243,7 @@ TEST_F(PoolLife, FailingInitializersBreakThePool) {
     EXPECT_THROW(pool.wait_until_workers_up(), PoolBroken);
 }
 
-// Rather than after the first hundreds have been started.
+// Must be refused before the first hundreds have been started.
 TEST_F(PoolLife, MoreWorkersThanTheSystemLetsUsHaveAreRefused) {
     rlimit before{};
     ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
@@ -257,7 +257,7 @@ TEST_F(PoolLife, MoreWorkersThanTheSystemLetsUsHaveAreRefused) {
     ::setrlimit(RLIMIT_NOFILE, &before);
 }
 
-// G20 (Fiber): nothing is ignored silently, least of all what makes no sense.
+// G20 (Fiber): invalid options are not ignored.
 TEST_F(PoolLife, NonsenseIsRefused) {
     for (auto const& workers : {Workers(0), Workers(-1), Workers(3, 2), Workers(1, 2'000'000'000)})
         EXPECT_THROW(Pool(workers, quiet()), UsageError) << workers.min << ", " << workers.max;

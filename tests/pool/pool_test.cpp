@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a pool gives when nothing goes wrong. The names of defects of Fiber's
-// that a test is about (G1 ..) stand beside it.
+// Results of a pool without failures. Tests name the defects of Fiber that they concern (G1 ...).
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -33,7 +32,7 @@ struct Scale {
     double operator()(double x) const { return k * x; }
 };
 
-/// An input without end that counts how far it was read; an iterator is good for one pass.
+/// An endless input that counts how far it was read; an iterator may be used for one pass.
 struct Endless {
     struct Iterator {
         using difference_type = std::ptrdiff_t;
@@ -108,6 +107,25 @@ TEST_F(PoolCallsTest, ApplyIsOneCall) {
     EXPECT_TRUE(handle.successful());
 }
 
+TEST_F(PoolCallsTest, ACallMayHaveATimeLimit) {
+    auto options = quiet();
+    options.cancel_grace = 10ms;
+    Pool pool(2, options);
+    auto const in_time = pool.with({.wait_limit = 60s});
+    EXPECT_THAT(in_time.map<square>(std::vector<int>{1, 2, 3}), ElementsAre(1, 4, 9));
+    EXPECT_EQ(in_time.apply<square>(5), 25);
+    auto const hurried = pool.with({.wait_limit = 20ms});
+    auto const for_ever = [](int) {
+        for (;;) std::this_thread::sleep_for(1s);
+    };
+    std::vector<int> const inputs(100, 1);
+    EXPECT_THROW(hurried.map(for_ever, inputs), Timeout);
+    EXPECT_THROW(hurried.map_settled(for_ever, inputs), Timeout);
+    EXPECT_THROW(hurried.apply(for_ever, 1), Timeout);
+    EXPECT_EQ(pool.apply<square>(6), 36) << "the tasks were cancelled";
+    EXPECT_THROW(pool.with({.wait_limit = -1ns}).apply<square>(1), UsageError);
+}
+
 // G8
 TEST_F(PoolCallsTest, TasksWithoutResultsAreTasks) {
     Pool pool(3, quiet());
@@ -151,7 +169,7 @@ TEST_F(PoolCallsTest, ImapKeepsFewLargeResultsThatNobodyTakes) {
     EXPECT_LE(numbers.read, 256) << "the first ones, whose size was not known; none since";
 }
 
-#if !defined(__clang__) || __clang_major__ >= 16  // older ones do not take GCC's views for ranges
+#if !defined(__clang__) || __clang_major__ >= 16  // older ones reject GCC's views as ranges
 TEST_F(PoolCallsTest, InputsMayBeViews) {
     Pool pool(2, quiet());
     auto even = std::views::iota(0, 10) | std::views::filter([](int x) { return x % 2 == 0; });
@@ -162,7 +180,7 @@ TEST_F(PoolCallsTest, InputsMayBeViews) {
 }
 #endif
 
-// G3: four tasks of equal length on four idle workers are four workers' work.
+// G3: four tasks of equal length on four idle workers use all four.
 TEST_F(PoolCallsTest, SmallMapsUseAllWorkers) {
     Pool pool(4, quiet());
     ASSERT_TRUE(pool.wait_until_workers_up(30s));

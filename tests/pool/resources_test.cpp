@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the workers of a pool get of their host.
+// The resources that the workers of a pool get.
 #include <gmock/gmock.h>
 #include <sched.h>
 #include <unistd.h>
@@ -39,7 +39,7 @@ struct PoolResources : PoolTest {
     }
 };
 
-/// "pid gpus", after a while, so that every worker has a turn.
+/// "pid gpus", after a while, so that every worker executes some.
 std::string my_gpus(int) {
     std::this_thread::sleep_for(20ms);
     char const* const gpus = std::getenv("CUDA_VISIBLE_DEVICES");
@@ -152,7 +152,7 @@ TEST_F(PoolResources, OverItsMemoryAWorkerDies) {
         process::allow_memory_groups(by_cgroup);
         Pool pool(1, wanting({.memory_mib = 300}));
         EXPECT_EQ(pool.apply<take>(50), 50);
-        // Time for the look of who has no cgroup.
+        // Time for the periodic check that is used without a cgroup.
         auto const greedy = [](int mebibytes) {
             std::vector<char> all(static_cast<std::size_t>(mebibytes) << 20, 'x');
             asm volatile("" : : "r"(all.data()) : "memory");

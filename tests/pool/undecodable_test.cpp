@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A result that cannot be decoded: what is behind it in its message fails too, and is never wrong.
+// A result that cannot be decoded: later results in its message fail, too, and are never wrong.
 #include <gmock/gmock.h>
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr int undecodable_key = 3, throwing_key = 6, tasks_in_message = 10;
 
-/// Its decoding reads a key, and throws before it has read the rest where that is `undecodable_key`.
+/// Decoding reads a key; for `undecodable_key` it throws before it has read the rest.
 struct HalfDecoded {
     std::int32_t key = 0, rest = 0;
     void encode_to(Writer& writer) const {
@@ -41,7 +41,7 @@ PoolOptions one_worker_only() {
     return options;
 }
 
-// What became of a task: its value's two parts, or what was thrown.
+// The outcome of a task: both parts of its value, or the exception.
 template <class Get>
 std::string outcome_of(Get const& get) {
     try {
@@ -52,8 +52,8 @@ std::string outcome_of(Get const& get) {
     }
 }
 
-// A worker's results come in one message or in several: those behind the undecodable one fail up to
-// the end of its message, and are right from there on. What a task threw has no value to decode.
+// A worker sends its results in one or several messages. Results after the undecodable one fail up
+// to the end of its message, and are right from there on. A task that threw has no value to decode.
 bool as_expected(std::vector<std::string> const& outcomes) {
     if (outcomes.size() != tasks_in_message || outcomes[undecodable_key] != "half decoded" ||
         outcomes[throwing_key] != "of the task's own")

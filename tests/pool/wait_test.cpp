@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using testing::ElementsAre;
 
-// Ends when the queue has an item for it.
+// Returns when the queue has an item.
 int item_of(Queue<int> queue) { return queue.get(); }
 int failing(int) { throw std::out_of_range("no such cell"); }
 int doubled(int x) { return 2 * x; }

@@ -59,7 +59,7 @@ TEST_F(BackgroundWorks, AreCarriedOutInOrderAndTold) {
     EXPECT_NE(worker, std::this_thread::get_id());
 }
 
-// A disk that does not answer.
+// Simulates a disk that does not respond.
 TEST_F(BackgroundWorks, ThatBlockDoNotHoldTheEnd) {
     auto const answer = std::make_shared<std::promise<void>>();
     auto const begun = std::make_shared<std::promise<void>>();
@@ -82,12 +82,12 @@ TEST_F(BackgroundWorks, ThatBlockDoNotHoldTheEnd) {
         work_.reset();
     }
     answer->set_value();
-    ended->get_future().wait();  // the first went on by itself
+    ended->get_future().wait();  // the first work continued by itself
     EXPECT_FALSE(told);
     EXPECT_FALSE(second);
 }
 
-// What waits behind such a disk does not wait for ever either; and each is told once.
+// Work queued behind such a disk does not wait forever either; each is reported once.
 TEST_F(BackgroundWorks, ThatTakeTooLongAreToldByALimit) {
     auto const answer = std::make_shared<std::promise<void>>();
     std::vector<std::string> told;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Objects that outlive the runtime, since they have static storage duration, and objects in a fork of
-// the process that made them: their destructors end, and calls are refused.
+// Objects that outlive the runtime because they have static storage duration, and objects in a fork
+// of their process: their destructors return, and calls are refused.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -30,7 +30,7 @@ using testing::ExitedWithCode;
 using testing::HasSubstr;
 using testing::Not;
 
-constexpr unsigned longest_life = 100;  // seconds, of a process that must end by itself
+constexpr unsigned longest_life = 100;  // seconds; such a process must end by itself
 
 int sleep_long(int seconds) {
     std::this_thread::sleep_for(std::chrono::seconds(seconds));
@@ -61,7 +61,7 @@ PoolOptions quietly() {
     return options;
 }
 
-/// Destroyed after what main and those it calls make for a first time.
+/// Destroyed after the static objects that main() or its callees construct.
 struct Statics {
     std::unique_ptr<Pool> pool;
     std::unique_ptr<AsyncResult<std::vector<int>>> result;
@@ -75,7 +75,7 @@ struct Statics {
 };
 Statics statics;
 
-// In a process of its own, which is killed if it does not end.
+// Runs in a separate process, which is killed if it does not end.
 void leave_main_with(std::function<void()> const& make) {
     ::alarm(longest_life);
     make();
@@ -94,7 +94,7 @@ TEST_F(StaticObjects, AnIdlePoolEndsWithTheProgram) {
                 ExitedWithCode(0), Not(HasSubstr("executed again")));
 }
 
-// Also of one that nobody destroys, as exit() is called: the end of its workers is nobody's fault.
+// Also for a pool that is not destroyed, after exit(): the end of its workers is not a failure.
 TEST_F(StaticObjects, APoolAtWorkEndsWithTheProgram) {
     EXPECT_EXIT(leave_main_with([] {
                     statics.pool = std::make_unique<Pool>(2, quietly());
@@ -152,7 +152,7 @@ TEST_F(StaticObjects, AManagerEndsWithTheProgram) {
                 ExitedWithCode(0), "");
 }
 
-// Joined by a destructor that is called after the runtime's end.
+// Joined by a destructor that runs after the runtime's end.
 TEST_F(StaticObjects, AThreadThatWaitsForAnyOfSeveralEndsWithTheProgram) {
     static struct Waiting {
         ~Waiting() {
@@ -195,7 +195,8 @@ TEST_F(StaticObjects, TasksAfterTheEndAreRefused) {
                 ExitedWithCode(7), "");
 }
 
-// Runs `body` in a fork of this process, which then ends as by a return from main. The exit code.
+// Runs `body` in a fork of this process, which then ends as by a return from main. Returns the exit
+// code.
 int code_of_fork(std::function<int()> const& body) {
     pid_t const pid = ::fork();
     if (pid == 0) {

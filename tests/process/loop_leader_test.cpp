@@ -23,7 +23,7 @@ using Clock = LoopLeader::Clock;
 using Lock = LoopLeader::Lock;
 constexpr auto no_deadline = Clock::time_point::max();
 
-/// Something that comes by a pipe, as messages do, and is waited for.
+/// A mailbox fed by a pipe, as messages are, that threads wait for.
 struct Mailbox {
     explicit Mailbox(wire::Loop& loop, LoopLeader& leader_) : loop_leader(leader_) {
         std::array<int, 2> ends{};
@@ -63,7 +63,7 @@ struct SeatTest : testing::Test {
         loop.stop();
         background.join();
     }
-    /// Waits for this many, the last of which the waiting thread itself received.
+    /// Waits until the waiting thread itself receives messages.
     void wait_until_driving(Mailbox& box, Lock& lock) {
         for (int i = 0; i < 10'000; ++i) {
             box.put();
@@ -71,7 +71,7 @@ struct SeatTest : testing::Test {
             ASSERT_TRUE(box.wait(lock, next));
             if (box.received_by == std::this_thread::get_id()) return;
         }
-        FAIL() << "the thread that waits no_deadline drove";
+        FAIL() << "the thread that waits without a deadline drove";
     }
 
     std::mutex guard;
@@ -107,7 +107,7 @@ TEST_F(SeatTest, TheAttendantReceivesWhenNobodyWaits) {
     EXPECT_EQ(box.received_by, background.get_id());
 }
 
-/// Whether a poll_once took what is there for this thread; also where it came too late for that.
+/// Whether poll_once receives a message in this thread; another thread may be faster.
 bool glance_takes(LoopLeader& loop_leader, Mailbox& box, Lock& lock) {
     int const next = box.arrived + 1;
     box.put();
@@ -126,7 +126,7 @@ TEST_F(SeatTest, AGlanceTakesWhatHasArrivedAndDoesNotWait) {
     bool taken = false;
     for (int i = 0; i < 10'000 && !taken; ++i) taken = glance_takes(loop_leader, box, lock);
     EXPECT_TRUE(taken);
-    // Where nothing is there, it is back at once, and what comes later still arrives.
+    // Without messages it returns at once, and later messages still arrive.
     for (int i = 0; i < 1'000; ++i) loop_leader.poll_once(lock);
     box.put();
     EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() + 60s));
@@ -137,7 +137,7 @@ TEST_F(SeatTest, WhoGlancesAgainAndAgainGetsTheSeatOfTheAttendant) {
     Mailbox box(loop, loop_leader);
     auto const by_attendant = [&] { return box.received_by == background.get_id(); };
     for (int round = 0; round < 20; ++round) {
-        for (int i = 0; i < 10'000 && !by_attendant(); ++i) {  // it has time enough to sit down
+        for (int i = 0; i < 10'000 && !by_attendant(); ++i) {  // it takes over the loop
             lock.unlock();
             std::this_thread::sleep_for(1ms);
             lock.lock();
@@ -185,7 +185,7 @@ TEST_F(SeatTest, DeadlinesAreKeptWhileDriving) {
         EXPECT_GE(Clock::now() - began, 20ms);
         EXPECT_LT(Clock::now() - began, 10s);
     }
-    // What is there counts, however late it is.
+    // A message that is there counts, however late it is.
     wait_until_driving(box, lock);
     box.put();
     EXPECT_TRUE(box.wait(lock, box.arrived + 1, Clock::now() - 1s) ||
@@ -237,7 +237,7 @@ TEST_F(SeatTest, TheOthersAreServedWhenTheDriverGoes) {
     lock.lock();
 }
 
-// One who gets from a queue, where nothing comes for long, beside one who makes calls.
+// A thread that gets from a queue where nothing arrives for long, next to one that makes calls.
 TEST_F(SeatTest, WhoMayWaitForeverGivesWayToWhoWaitsForAnAnswer) {
     Lock lock(guard);
     Mailbox mine(loop, loop_leader), theirs(loop, loop_leader);
@@ -246,7 +246,7 @@ TEST_F(SeatTest, WhoMayWaitForeverGivesWayToWhoWaitsForAnAnswer) {
     std::thread patient([&] {
         Lock held(guard);
         patient_id = std::this_thread::get_id();
-        int received = 0;  // until it has driven itself
+        int received = 0;  // until it has driven the loop itself
         while (received < 10'000 && theirs.received_by != patient_id)
             EXPECT_TRUE(
                 theirs.wait(held, ++received, Clock::now() + 60s, LoopLeader::Turn::some_time));
@@ -263,7 +263,7 @@ TEST_F(SeatTest, WhoMayWaitForeverGivesWayToWhoWaitsForAnAnswer) {
     }
     int const before = theirs.arrived;
     wait_until_driving(mine, lock);
-    // What comes for the other reaches it nevertheless.
+    // Messages for the other thread reach it nevertheless.
     theirs.put();
     EXPECT_TRUE(theirs.wait(lock, before + 1, Clock::now() + 60s));
     lock.unlock();
@@ -330,7 +330,7 @@ TEST_F(SeatTest, ACallbackThatFailsEndsNoWait) {
     EXPECT_EQ(failures, 1);
 }
 
-// Of this process so far: how often a thread slept.
+// Voluntary context switches of this process so far.
 long sleeps() {
     rusage usage{};
     ::getrusage(RUSAGE_SELF, &usage);
@@ -346,7 +346,7 @@ TEST_F(SeatTest, NobodyWakesUpAtRest) {
     auto const before = sleeps();
     std::this_thread::sleep_for(500ms);
     EXPECT_LT(sleeps() - before, 20);
-    // Nor while a thread waits for long.
+    // The same while a thread waits for long.
     std::thread patient([&] {
         Lock held(guard);
         EXPECT_TRUE(box.wait(held, box.arrived + 1, no_deadline, LoopLeader::Turn::some_time));

@@ -38,7 +38,7 @@ void sleep_for_ever() {
 }
 void ignore_sigterm(int ready) {
     ::signal(SIGTERM, SIG_IGN);
-    // The pipe's name, not its number, means the same in both processes.
+    // The pipe's path, unlike its descriptor number, is valid in both processes.
     UniqueFd const fifo(::open(text("/proc/", ::getppid(), "/fd/", ready).c_str(), O_WRONLY));
     if (::write(fifo.get(), "x", 1) != 1) return;
     sleep_for_ever();
@@ -78,7 +78,7 @@ TEST(Process, TellsHowItsTaskEnded) {
     EXPECT_THAT(code_of(dies), Optional(-SIGUSR1));
 }
 
-// As it is after trap '' CHLD in a shell: exec inherits that, and the kernel then forgets exit codes.
+// As after trap '' CHLD in a shell: exec inherits that, and the kernel then drops exit codes.
 TEST(Process, ExitCodesAreKnownWhereSigchldIsIgnored) {
     for (int const flags : {0, SA_NOCLDWAIT}) {
         struct sigaction ignored {};

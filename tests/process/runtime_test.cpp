@@ -26,7 +26,7 @@ using testing::HasSubstr;
 
 constexpr std::uint8_t ask = 200, answer = 201, end_yourself = 202;
 
-/// What this process hears of its peers, on kinds of the test's own.
+/// Records messages of peers, with message kinds of the test.
 struct Peers {
     static Peers& instance() {
         static Peers* const peers = new Peers;
@@ -64,7 +64,7 @@ private:
     }
 };
 
-// Tells the parent how it is reached, and serves.
+// Sends its address to the parent, and serves.
 int be_a_peer(ChildStart& start) {
     test::ParentLinks parent(start);
     Peers::instance();
@@ -157,7 +157,7 @@ TEST_F(RuntimeTest, WhoHasTakenTheAddressOfAnotherIsNotTakenForIt) {
         };
         auto const wrong = meant(one.origin), right = meant(other.origin);
         EXPECT_NE(wrong, right);
-        send(wrong, end_yourself, "");  // is not for whoever answers
+        send(wrong, end_yourself, "");  // must not reach the process that answers
         send(right, ask, "one");
         ASSERT_TRUE(peers.wait_for([&] { return !peers.losses[wrong].empty(); }));
         ASSERT_TRUE(peers.wait_for([&] { return peers.answers[right].size() == 1; }));

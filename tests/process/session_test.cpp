@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who lives and dies with whom, and that nothing is left of anybody.
+// Which processes end together, and that nothing remains of any of them.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ using testing::Optional;
 using testing_support::eventually;
 using testing_support::is_alive;
 
-// A child that goes wrong before main(), as a missing library or a static object would have it.
+// A child that fails before main(), as with a missing library or a static object.
 [[maybe_unused]] bool const early = [] {
     char const* const how = std::getenv("SINEW_TEST_EARLY");
     if (how == nullptr || std::getenv("SINEW_CHILD") == nullptr) return false;
@@ -42,7 +42,7 @@ void sleep_in_family() {
     for (;;) ::pause();
 }
 
-/// Numbers from processes below, through a pipe that they open by way of /proc.
+/// Receives numbers from descendants through a pipe that they open by its path in /proc.
 class Reports {
 public:
     Reports() : ends_(make_pipe()) {}
@@ -88,7 +88,7 @@ void parent(std::string const& reports, Way way) {
 
 class Family : public testing::Test {
 protected:
-    /// Of a session of four below this process, three are told.
+    /// Of a session of four processes below this one, three report their pids.
     void expect_all_gone_after(Way way, int signal, int code) {
         Process process(task<parent>, reports.path(), way);
         process.start();
@@ -102,7 +102,7 @@ protected:
     Reports reports;
 };
 
-// G22 (Fiber), and G15 of the leak check: nobody outlives who started it.
+// G22 (Fiber), and G15 by the leak check: a process does not outlive its parent.
 TEST_F(Family, EndsWhenTheParentIsKilled) { expect_all_gone_after(Way::wait, SIGKILL, -SIGKILL); }
 TEST_F(Family, EndsWhenTheParentIsTerminated) {
     expect_all_gone_after(Way::wait, SIGTERM, -SIGTERM);
@@ -156,7 +156,7 @@ void write_much() {
     for (int i = 0; i < 20'000; ++i) std::fprintf(stderr, "%0127d\n", i);
 }
 
-// The process between reads its own standard error, slowly.
+// The process in between reads its standard error slowly.
 void read_slowly() {
     auto [read, write] = make_pipe();
     ::dup2(write.get(), STDERR_FILENO);

@@ -41,7 +41,7 @@ TEST(RingCommits, KeepTheLastWhileTheNextIsNotWhole) {
     commits.drop_pending();
     EXPECT_FALSE(commits.pending());
     EXPECT_THAT(commits.waiting(), IsEmpty());
-    EXPECT_FALSE(commits.add(1, 2, state(21)));  // the dropped one counts no more
+    EXPECT_FALSE(commits.add(1, 2, state(21)));  // the dropped one no longer counts
     EXPECT_TRUE(commits.add(0, 2, state(22)));
     commits.settle();
     EXPECT_EQ(value(commits.state(0)), 22);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Rings that must not compile, one for each CASE; 0 compiles. See tests/task/refused.cmake.
+// Rings that must not compile, one for each CASE; CASE 0 compiles. See tests/task/refused.cmake.
 #include <string>
 
 #include <sinew/ring.hpp>

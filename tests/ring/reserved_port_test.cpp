@@ -8,7 +8,7 @@
 namespace sinew::ring {
 namespace {
 
-/// Whether somebody else can listen there.
+/// Whether another socket can listen on the port.
 bool can_listen(std::uint16_t port, bool reuse) {
     UniqueFd const fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
     int const yes = 1;

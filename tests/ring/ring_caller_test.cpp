@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Member 0 is the caller, as in Fiber.
+// Rings whose member 0 is the caller, as in Fiber.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -111,7 +111,7 @@ TEST_F(RingCaller, CommitsAndStartsAgain) {
     EXPECT_EQ(ring.restarts(), 1);
 }
 
-// A commit that waits for somebody who dies.
+// A commit that waits for a member that dies.
 TEST_F(RingCaller, IsNotLeftWaitingInACommit) {
     Ring ring(2,
               [](RingMember& me) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way in which a member can fail: all end, the cause is named, in bounded time. (Fiber: G9.)
+// Every way in which a member can fail: all members end, and the cause is named, in bounded time.
+// (Fiber: G9.)
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/wait.h>
@@ -32,7 +33,7 @@ using testing::HasSubstr;
 using testing_support::eventually;
 using testing_support::is_alive;
 
-// Members that go wrong before main(), as a missing library or a static object would have it.
+// Members that fail before main(), as with a missing library or a static object.
 [[maybe_unused]] bool const early = [] {
     char const* const how = std::getenv("SINEW_TEST_EARLY");
     if (how == nullptr || std::getenv("SINEW_CHILD") == nullptr) return false;
@@ -56,8 +57,8 @@ void raise_in(RingMember& me) {
 
 class RingFailure : public testing::Test {
 protected:
-    /// What run() threw. It takes less than two seconds; on a machine that has more to do those are not two
-    /// seconds, so that it insists only with SINEW_TEST_PROMPT=1.
+    /// The time limit of run(). Two seconds are required only with SINEW_TEST_PROMPT=1, since a
+    /// busy machine may take longer.
     static std::chrono::seconds usual_limit() {
         return std::getenv("SINEW_TEST_PROMPT") == nullptr ? 20s : 2s;
     }
@@ -89,7 +90,7 @@ TEST_F(RingFailure, NamesWhoWasKilledInAnAllreduce) {
                                     HasSubstr("killed by signal 9 (Killed)")));
     EXPECT_EQ(error.cause(), nullptr);
     ASSERT_EQ(error.statuses().size(), 4u);
-    // The others were in the allreduce, and say whom they lost if they come to it in time.
+    // The others were in the allreduce, and name the lost member if they get to it in time.
     for (std::size_t rank : {0, 1, 3})
         EXPECT_THAT(error.statuses()[rank].end,
                     AnyOf(HasSubstr("threw sinew::PeerLost"), HasSubstr("ended by the ring")));
@@ -121,7 +122,7 @@ TEST_F(RingFailure, BringsExceptionsBackByTheirType) {
         ASSERT_NE(remote, nullptr);
         EXPECT_EQ(remote->record().pid, error.pid());
     }
-    EXPECT_THAT(error.statuses()[0].end,  // it was told
+    EXPECT_THAT(error.statuses()[0].end,  // it was informed
                 AnyOf(HasSubstr("no such cell"), HasSubstr("ended by the ring")));
 }
 
@@ -136,7 +137,7 @@ TEST_F(RingFailure, OfInitIsToldLikeTheTargets) {
     EXPECT_THROW(std::rethrow_exception(error.cause()), std::invalid_argument);
 }
 
-// Whoever computes does not hear of it, and is ended.
+// A member that computes does not notice, and is ended.
 TEST_F(RingFailure, EndsThoseWhoDoNotListen) {
     auto const error = failure_of(Ring(3,
                                        [](RingMember& me) {
@@ -212,7 +213,7 @@ TEST_F(RingFailure, IsACommitThatOneDoesNotComeTo) {
     EXPECT_THAT(error.reason(), HasSubstr("has not come to commit 1 within 1 s, for which rank 0"));
 }
 
-// A ring at work, for a test that kills it: its members' pids are lines on standard output.
+// A ring at work, for a test that kills it; prints the pids of its members.
 int be_a_parent(int, char**) {
     Ring ring(3, [](RingMember& me) {
         double value = 1;

@@ -38,7 +38,8 @@ private:
     testing_support::TempFolder parent_;
 };
 
-/// Commits 10 * rank + n as the n-th, after those that are there, up to the third; then throws.
+/// Makes commits up to the third, continuing from those found; the n-th is 10 * rank + n. Then
+/// throws.
 void commit_to_three(RingMember& me) {
     int done = me.committed<int>().value_or(10 * me.rank()) - 10 * me.rank();
     while (done < 3) me.commit(10 * me.rank() + ++done);
@@ -58,7 +59,7 @@ void find_nothing(RingMember& me) {
 TEST_F(RingFolder, IsWhereAnotherRingGoesOn) {
     EXPECT_THROW(Ring(2, task<commit_to_three>, options()).run(), RingFailed);
     Ring(2, task<find_three>, options()).run();
-    EXPECT_THROW(Ring(2, task<find_three>, options()).run(), RingFailed);  // it is the fourth now
+    EXPECT_THROW(Ring(2, task<find_three>, options()).run(), RingFailed);  // it is the fourth
 }
 
 TEST_F(RingFolder, IsForTheCallerToo) {
@@ -86,7 +87,7 @@ TEST_F(RingFolder, ThatIsDamagedIsRefused) {
     EXPECT_THROW(Ring(1, task<find_three>, options()).run(), DecodeError);
 }
 
-// Where its draft cannot be made.
+// For a folder in which the temporary file cannot be created.
 void refused_then_taken(RingMember& me, std::string const& draft) {
     me.commit(1);
     me.communicator().barrier();
@@ -118,7 +119,8 @@ TEST_F(RingFolder, ThatTakesNothingIsToldToAllMembers) {
     }
 }
 
-// The writer waits for who reads what is in the place of its draft: as on a disk that does not answer.
+// The writer blocks until a reader opens the FIFO in place of its file, as on a disk that does not
+// respond.
 TEST_F(RingFolder, ThatDoesNotAnswerFailsTheRing) {
     fs::create_directory(folder());
     fs::permissions(folder(), fs::perms::owner_all);
@@ -138,7 +140,7 @@ TEST_F(RingFolder, ThatDoesNotAnswerFailsTheRing) {
     EXPECT_TRUE(testing_support::eventually([&] { return !fs::exists(draft); }));
 }
 
-// For a test that kills it: says a line for each commit, and goes on for ever.
+// Runs until a test kills it: prints a line for each commit.
 int be_a_committing_parent(int, char** argv) {
     Ring ring(2,
               [](RingMember& me) {
@@ -156,7 +158,7 @@ int be_a_committing_parent(int, char** argv) {
 testing_support::AlternativeMain const committing_parent_main("--be-a-committing-parent",
                                                               be_a_committing_parent);
 
-/// Runs one until it has said so many lines, kills it, and returns the last.
+/// Starts a ring, kills it after `lines` lines, and returns the last line.
 int last_line_of_killed(std::string const& folder, int lines) {
     auto [read_end, write_end] = make_pipe();
     auto spawned = spawn({.path = "/proc/self/exe",
@@ -173,7 +175,7 @@ int last_line_of_killed(std::string const& folder, int lines) {
     for (int i = 0; i < lines && std::fscanf(said, "%d", &last) == 1; ++i) {}
     ::kill(spawned.pid, SIGKILL);
     int next = 0;
-    while (std::fscanf(said, "%d", &next) == 1) last = next;  // until its members are gone, too
+    while (std::fscanf(said, "%d", &next) == 1) last = next;  // until its members have ended, too
     std::fclose(said);
     int status = 0;
     reap(spawned.pid, status);
@@ -184,7 +186,7 @@ TEST_F(RingFolder, OutlivesTheProcessThatIsKilled) {
     leaks.folders_may_stay();
     int const first = last_line_of_killed(folder(), 5);
     ASSERT_GE(first, 5);
-    // What was said was on the disk; the one after it may be.
+    // Printed commits were on disk; the next one may be.
     int const second = last_line_of_killed(folder(), 1);
     EXPECT_GE(second, first + 1);
     EXPECT_LE(second, first + 1'000'000);

@@ -30,7 +30,7 @@ void require_here(bool holds, std::string const& what) {
     if (!holds) throw std::logic_error(what);
 }
 
-/// Counts to 6; member 1 dies at step 3, member 0 at step 5, each before it commits.
+/// Counts to 6; member 1 dies at step 3 and member 0 at step 5, each before its commit.
 void count(RingMember& me) {
     auto progress = me.committed<Training>().value_or(Training{0, {}});
     int const begun = progress.step;
@@ -84,7 +84,7 @@ TEST_F(RingRestart, IsNotForExceptions) {
     EXPECT_EQ(ring.restarts(), 0);
 }
 
-// One has committed, the other dies before: the commit does not count.
+// One member has committed, the other dies before: the commit does not count.
 TEST_F(RingRestart, ForgetsCommitsThatNotAllHaveMade) {
     Ring ring(2,
               [](RingMember& me) {

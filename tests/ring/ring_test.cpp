@@ -30,7 +30,7 @@ using testing::Field;
 using testing::HasSubstr;
 using testing::SizeIs;
 
-// What members see travels by exception, like any other failure, or by a queue.
+// Members report findings by an exception, like any other failure, or through a queue.
 void require(bool holds, std::string const& what) {
     if (!holds) throw std::logic_error(what);
 }
@@ -89,7 +89,7 @@ protected:
     testing_support::LeakCheck leaks;
 };
 
-// What init leaves for the target, as a program's own.
+// Data that init leaves for the target, as a program would.
 std::map<std::string, std::vector<double>> loaded;
 
 void load(RingMember& me, std::string const& name, std::vector<double> const& values, int scale) {
@@ -102,7 +102,7 @@ void use(RingMember& me) {
 }
 
 TEST_F(RingTest, RunsInitWithItsArgumentsFirst) {
-    // An int is passed where a double stands, a literal where a string does.
+    // An int is passed for a double, a literal for a string.
     Ring ring(2, task<load>, task<use>, {}, "weights", std::vector{1.0, 2.0}, 10);
     ring.run();
     EXPECT_TRUE(loaded.empty());
@@ -161,7 +161,7 @@ TEST_F(RingTest, SetsTheEnvironmentBeforeInit) {
     EXPECT_EQ(std::getenv("SINEW_RING"), nullptr);
 }
 
-// As torch's store does: member 0 listens where the others connect, while it is still reserved.
+// As torch's store does: member 0 listens where the others connect, while the port is reserved.
 TEST_F(RingTest, KeepsThePortOfEachForItsOwn) {
     Ring(3, [](RingMember& me) {
         sockaddr_in address{};
@@ -248,7 +248,7 @@ TEST_F(RingTest, RefusesWhatCannotBe) {
 
 TEST_F(RingTest, WaitsForAllBeforeAnybodyLeaves) {
     Ring(2, [](RingMember& me) {
-        // The first has long returned when the second asks for what it was sent.
+        // The first member has returned long before the second receives its message.
         std::vector<double> data(10, 1);
         if (me.rank() == 0) me.communicator().send(std::span(data), 1);
         else {

@@ -4,8 +4,8 @@
 
 namespace sinew::testing_support {
 
-/// What a test program does instead of its tests when its first argument is `flag`: for tests that run
-/// their own program again. Make one at namespace scope.
+/// A replacement for main() that is used if the first argument is `flag`: for tests that run their
+/// own program again. Construct it at namespace scope.
 class AlternativeMain {
 public:
     using Main = int (*)(int argc, char** argv);
@@ -13,7 +13,7 @@ public:
     AlternativeMain(char const* flag, Main main) : flag_(flag), main_(main), next_(first_) {
         first_ = this;
     }
-    /// Null when there is none for this flag.
+    /// Returns null if there is none for this flag.
     static Main find(std::string_view flag) {
         for (auto const* at = first_; at != nullptr; at = at->next_)
             if (at->flag_ == flag) return at->main_;

@@ -12,8 +12,8 @@
 
 namespace sinew::testing_support {
 
-/// A fork of the test that runs `body` and exits with what it returns. Killed, and waited for, when
-/// it goes out of scope. Fork before any thread is started.
+/// A fork of the test that runs `body` and exits with its result. The destructor kills it and waits
+/// for it. Fork before any thread is started.
 class Child {
 public:
     explicit Child(std::function<int()> const& body) : pid_(::fork()) {
@@ -30,7 +30,7 @@ public:
 
     pid_t pid() const { return pid_; }
     void kill(int signal) const { ::kill(pid_, signal); }
-    /// Blocks until it has ended; the status as of waitpid(2).
+    /// Blocks until it has ended; returns the status as of waitpid(2).
     int wait() {
         int status = 0;
         while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {}

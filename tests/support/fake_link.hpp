@@ -10,10 +10,10 @@
 
 namespace sinew::testing_support {
 
-/// A link to nobody: what is sent goes to `heard`, and the target brings what arrives.
+/// A link without a peer: sent messages go to `heard`, and the fuzz target supplies received ones.
 class FakeLink final : public wire::Link {
 public:
-    /// Says whether the link has enough now.
+    /// Returns whether the link is full.
     using Heard = std::function<wire::Flow(std::uint8_t kind, std::vector<std::byte> const& frame)>;
     FakeLink(wire::Loop& loop, Heard heard)
         : loop_(loop), shared_(std::make_shared<Callbacks>()), heard_(std::move(heard)) {}
@@ -35,7 +35,7 @@ public:
     }
     void close(wire::Clock::duration) override {
         loop_.post([callbacks = shared_] {
-            auto const now = *callbacks;  // the link may go within
+            auto const now = *callbacks;  // the link may be destroyed within
             if (now.end) now.end({.cause = wire::LinkEnd::Cause::closed, .peer = {}, .text = ""});
         });
     }
@@ -44,8 +44,8 @@ public:
     std::string local_host() const override { return ""; }
     std::string peer_host() const override { return ""; }
 
-    /// What arrives goes through a copy of these, which outlive the link: as a real one, it calls
-    /// nobody when it has been destroyed.
+    /// Received messages are passed through a copy of the callbacks, which outlives the link: like
+    /// a real link, it makes no calls after its destruction.
     std::shared_ptr<Callbacks> callbacks() const { return shared_; }
 
 private:

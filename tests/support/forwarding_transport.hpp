@@ -8,7 +8,7 @@
 
 namespace sinew::testing_support {
 
-/// Hands every call on to another transport, which it owns: for tests that change one of them.
+/// Forwards every call to another transport, which it owns: for tests that change some of them.
 class ForwardingTransport : public Transport {
 public:
     explicit ForwardingTransport(std::unique_ptr<Transport> below) : below_(std::move(below)) {}

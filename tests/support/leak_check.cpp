@@ -25,8 +25,8 @@ namespace fs = std::filesystem;
 
 std::string prefix() { return text("sinew-", ::getuid(), "-"); }
 
-// Where sinew makes folders in this process, if it has not begun yet, and in those it starts: so what
-// other tests leave, or are about to remove, is none of ours.
+// A separate base folder for this process (if the runtime has not started yet) and its children, so
+// that folders of other tests are not counted.
 std::string const& own_base() {
     static JobFolder const base = [] {
         JobFolder folder(text("test-", ::getpid()));
@@ -51,7 +51,7 @@ std::vector<std::string> entries(std::vector<std::string> const& bases,
     return found;
 }
 
-// Without taking the lock, which would make the owner's own attempt fail.
+// Does not take the lock, since that would make the owner's attempt fail.
 bool is_locked(std::string const& file) {
     struct ::stat about {};
     if (::stat(file.c_str(), &about) != 0) return false;
@@ -66,7 +66,7 @@ bool is_locked(std::string const& file) {
     return false;
 }
 
-// What Open MPI, UCX and MPICH leave behind when nobody cleans up after them.
+// Files that Open MPI, UCX and MPICH leave behind without a cleanup.
 std::vector<std::string> mpi_files() {
     return entries({"/dev/shm", "/tmp", own_base()},
                    {"ompi.", "vader_segment", "mpich_shar", "ucx_", "sm_segment", "psm_shm", "pmix",
@@ -80,7 +80,7 @@ bool somebody_uses(std::string const& path) {
         if (pid.find_first_not_of("0123456789") != pid.npos) continue;
         auto const command = read_whole(at->path().string() + "/comm");
         for (auto const* launcher : {"mpirun", "orte", "orted", "prte", "hydra"})
-            if (command.starts_with(launcher)) return true;  // a session directory of theirs
+            if (command.starts_with(launcher)) return true;  // a session directory of the launcher
         if (read_whole(at->path().string() + "/maps").find(path) != std::string::npos) return true;
         std::error_code closed;
         for (fs::directory_iterator fd(at->path() / "fd", closed), last; !closed && fd != last;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // main() of all test programs but those that mpiexec starts.
 //
-//   --files=wire/address_test.cpp,...      only the tests of these sources; an error when there are none
-//   --all-files=wire/address_test.cpp,...  no test; an error when a test is in none of these sources
+//   --files=wire/address_test.cpp,...      only the tests of these sources; error if there are none
+//   --all-files=wire/address_test.cpp,...  no test; error if a test is in none of these sources
 #include <gmock/gmock.h>
 
 #include <cstdio>
@@ -49,7 +49,7 @@ std::string full_name(testing::TestInfo const& test) {
     return std::string(test.test_suite_name()) + "." + test.name();
 }
 
-/// A --gtest_filter for the tests of these sources; empty when there are none.
+/// A --gtest_filter for the tests of these sources; empty if there are none.
 std::string filter_of(std::vector<std::string_view> const& files) {
     std::string filter;
     for_each_test([&](testing::TestInfo const& test) {
@@ -79,7 +79,7 @@ int main(int argc, char** argv) {
     testing::InitGoogleMock(&argc, argv);
     if (first.starts_with(all_files_flag))
         return report_tests_outside(split_at_commas(first.substr(all_files_flag.size())));
-    // A filter of the caller's is the narrower wish.
+    // A filter given by the caller takes precedence.
     if (first.starts_with(files_flag) && testing::GTEST_FLAG(filter) == "*") {
         auto const filter = filter_of(split_at_commas(first.substr(files_flag.size())));
         if (filter.empty()) {

@@ -5,7 +5,7 @@
 
 namespace sinew::testing_support {
 
-/// The text of the error of type E that the call throws, or that it throws none.
+/// The text of the error of type E that the call throws, or a text that it throws none.
 template <class E, class Call>
 std::string message_of(Call const& call) {
     try {

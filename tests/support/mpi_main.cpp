@@ -20,7 +20,7 @@ constexpr int skipped_status = 77;  // ctest's SKIP_RETURN_CODE, see cmake/Sinew
 constexpr int hung_status = 124;    // as timeout(1)
 
 int world_rank = 0;
-std::array<char, 512> hang_message{};  // made ready for a signal handler
+std::array<char, 512> hang_message{};  // prepared for a signal handler
 
 void end_hung_job(int) {
     auto const length = std::strlen(hang_message.data());
@@ -28,7 +28,7 @@ void end_hung_job(int) {
     ::_exit(hung_status);  // the launcher ends the other ranks
 }
 
-/// Keeps the ranks in step, and a test that hangs from taking the whole time of the run.
+/// Keeps the ranks in step, and ends the job if a test takes too long.
 class Conductor final : public testing::EmptyTestEventListener {
 public:
     Conductor() {
@@ -51,10 +51,11 @@ private:
     int limit_ = 50;
 };
 
-/// All that is heard of the ranks above 0.
+/// Prints failures of the ranks above 0.
 class FailurePrinter final : public testing::EmptyTestEventListener {
     void OnTestStart(testing::TestInfo const& test) override {
-        // Kept here: UnitTest must not be asked in OnTestPartResult, which its lock is held for.
+        // Stored here: OnTestPartResult is called with UnitTest's lock held, so it cannot ask
+        // UnitTest.
         test_ = std::string(test.test_suite_name()) + "." + test.name();
     }
     void OnTestPartResult(testing::TestPartResult const& result) override {
@@ -80,7 +81,7 @@ int wanted_thread_level() {
     std::exit(2);
 }
 
-/// The same for all ranks: failed if any failed, skipped if no rank ran a test.
+/// The same status on all ranks: failed if any rank failed, skipped if no rank ran a test.
 int common_status(bool failed) {
     auto const& tests = *testing::UnitTest::GetInstance();
     int const ran = tests.test_to_run_count() - tests.skipped_test_count();
@@ -97,7 +98,7 @@ int main(int argc, char** argv) {
     int provided = MPI_THREAD_SINGLE;
     MPI_Init_thread(&argc, &argv, wanted_thread_level(), &provided);
     MPI_Comm_rank(MPI_COMM_WORLD, &world_rank);
-    // Errors of transfers reach the handlers of these in MPICH; see mpi_library.cpp.
+    // In MPICH, errors of transfers reach the handlers of these communicators; see mpi_library.cpp.
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
     MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
 
@@ -110,7 +111,7 @@ int main(int argc, char** argv) {
     listeners.Append(new Conductor);
     bool const failed = RUN_ALL_TESTS() != 0;
 
-    ::alarm(20);  // for what remains, too
+    ::alarm(20);  // also for the rest of the program
     int const status = common_status(failed);
     MPI_Finalize();
     return status;

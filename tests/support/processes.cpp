@@ -32,7 +32,7 @@ std::vector<pid_t> all_pids() {
 
 }  // namespace
 
-// Not by a stream: of a process that has ended, reading fails.
+// Not read by a stream: reading fails for a process that has ended.
 std::string read_whole(std::string const& path) {
     UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
     std::string bytes;
@@ -45,7 +45,7 @@ std::string read_whole(std::string const& path) {
 ProcessInfo process_info(pid_t pid) {
     ProcessInfo info{.pid = pid, .parent = 0, .group = 0, .state = 'X', .command = {}};
     auto const stat = read_whole(text("/proc/", pid, "/stat"));
-    auto const end = stat.rfind(')');  // the name may hold anything
+    auto const end = stat.rfind(')');  // the name may contain anything
     if (end == std::string::npos) return info;
     std::istringstream(stat.substr(end + 1)) >> info.state >> info.parent >> info.group;
     info.command = read_whole(text("/proc/", pid, "/cmdline"));

@@ -9,7 +9,7 @@
 
 namespace sinew::testing_support {
 
-/// The text of the UsageError that the call throws; a failure of the test if it throws none.
+/// The text of the UsageError that the call throws; fails the test if it throws none.
 template <class Call>
 std::string refusal(Call const& call) {
     try {

@@ -17,7 +17,7 @@
 namespace sinew::testing_support {
 
 /// What an agent prepares for its ranks: a private folder, listening sockets, the world file. Ranks
-/// of different "nodes" reach each other by TCP over the loopback.
+/// of different "nodes" communicate by TCP over the loopback interface.
 class SocketJob {
 public:
     explicit SocketJob(std::vector<int> const& node_of_rank)
@@ -38,7 +38,7 @@ public:
         std::filesystem::remove_all(folder, ignored);
     }
 
-    /// As its agent hands them to the rank, which owns them from then on.
+    /// Passes the listening sockets to the rank, which owns them from then on.
     std::vector<UniqueFd> take_listeners(int rank) {
         return std::move(listeners.at(static_cast<std::size_t>(rank)));
     }

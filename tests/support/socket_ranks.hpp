@@ -19,10 +19,10 @@
 
 namespace sinew::testing_support {
 
-/// Runs `body` on every rank of a job over our own sockets, each rank in a thread of its own with
-/// sockets and an engine of its own: within a node over Unix sockets, between nodes over TCP.
-/// `node_of_rank` has the node of each rank, `settings_of` gives each rank's settings, which are
-/// otherwise the environment's. Rethrows the exception of the first rank to fail.
+/// Runs `body` on every rank of a job over sinew's sockets, each rank in a separate thread with
+/// separate sockets and a separate engine: Unix sockets within a node, TCP between nodes.
+/// `node_of_rank` has the node of each rank. `settings_of` returns each rank's settings; default:
+/// from the environment. Rethrows the exception of the first rank to fail.
 inline void run_socket_ranks(
     std::vector<int> const& node_of_rank, std::function<void(Communicator&)> const& body,
     std::function<detail::CommonSettings(int rank)> const& settings_of = {}) {
@@ -46,7 +46,7 @@ inline void run_socket_ranks(
                 settings_of ? settings_of(rank) : detail::CommonSettings::from_environment());
             Communicator communicator(state);
             body(communicator);
-            // A connection that ends while others still talk would count as a death.
+            // A connection that ends while others still communicate would count as a death.
             if (!state->lost()) communicator.barrier();
         } catch (std::exception const& error) {
             fail(error.what());

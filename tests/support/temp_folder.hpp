@@ -11,7 +11,7 @@
 
 namespace sinew::testing_support {
 
-/// A new, empty folder; removed at the end.
+/// A new, empty folder, removed by the destructor.
 class TempFolder {
 public:
     TempFolder() {

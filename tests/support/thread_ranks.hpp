@@ -19,7 +19,7 @@
 
 namespace sinew::testing {
 
-/// Lets the other threads run, and ends the wait when a rank has failed or 20 s have passed.
+/// Lets other threads run, and ends the wait if a rank has failed or after 20 s.
 class TestWaitPolicy final : public collectives::WaitPolicy {
 public:
     explicit TestWaitPolicy(std::atomic<bool> const& failed) : failed_(failed) {}
@@ -42,8 +42,8 @@ private:
     std::chrono::steady_clock::time_point deadline_;
 };
 
-/// Runs `body` on every rank, each in a thread of its own, over one channel. Rethrows the exception
-/// of the first rank to fail, and otherwise expects that no message is left over.
+/// Runs `body` on every rank, each in a separate thread, over one channel. Rethrows the exception
+/// of the first rank to fail; otherwise expects that no message is left.
 inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
     constexpr int tag = 7;
     ThreadHub hub(ranks);

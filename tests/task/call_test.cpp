@@ -55,7 +55,7 @@ struct Either {
     std::string operator()(std::string const& x) const { return x + x; }
 };
 
-/// As the two processes would: what is written here is all that the entry gets.
+/// Calls through encoded bytes, as two processes would: the entry gets only what is written here.
 template <class F, class... Passed>
 auto call(F const& function, Passed const&... passed) {
     using Typed = Call<F, Passed...>;
@@ -112,7 +112,7 @@ TEST(Call, FunctionsWithoutAPlaceAreRefused) {
     int (*none)(int) = nullptr;
     EXPECT_THAT(message_of<UsageError>([&] { call(none, 1); }),
                 AllOf(HasSubstr("a null pointer"), HasSubstr("map<f>")));
-    // Of the C library, in which there are no tasks.
+    // A function of the C library, which has no tasks.
     int (*const elsewhere)(int) = reinterpret_cast<int (*)(int)>(::dlsym(RTLD_DEFAULT, "toupper"));
     ASSERT_NE(elsewhere, nullptr);
     EXPECT_THAT(message_of<UsageError>([&] { call(elsewhere, 1); }),
@@ -130,7 +130,7 @@ TEST(Call, PlacesThatAreNoCodeAreADecodeError) {
         EXPECT_THROW(detail::function_at(wrong), DecodeError) << wrong;
 }
 
-// It has "lambda" in no name of its own.
+// A class whose name does not contain "lambda".
 struct Unchangeable {
     explicit Unchangeable(int by_) : by(by_) {}
     int const by;
@@ -182,7 +182,7 @@ TEST(Call, ArgumentsCutShortAreADecodeError) {
     EXPECT_THROW((Call<Task<square>, double>::entry().run(nullptr, nothing, answer)), DecodeError);
 }
 
-/// Whose own function cannot read it.
+/// Its own function cannot decode it.
 struct Cursed {
     int value = 0, more = 0;
     template <class Archive>
@@ -201,7 +201,8 @@ void decode_too_much() {
     decode<int>(nothing);
 }
 
-// Where the next task's arguments begin is not known then: who asks finds out that nothing was read.
+// The start of the next task's arguments is then unknown; the caller must see that nothing was
+// read.
 TEST(Call, ArgumentsThatThrowWhenTheyAreReadAreADecodeErrorAndAreNotTaken) {
     Writer sent, answer;
     Call<Task<value_of>, Cursed>::encode_arguments(sent, Cursed{1, 2});
@@ -257,7 +258,7 @@ TEST(FindTask, UnknownIdsGiveNull) {
         EXPECT_EQ(detail::find_task({other}), nullptr) << other;
 }
 
-// Never called: that it is mentioned is enough.
+// Never called: mentioning the call is enough.
 [[maybe_unused]] auto const& mentioned() {
     return Call<Task<[](int x) { return 1000 + x; }>, int>::entry();
 }

@@ -11,7 +11,7 @@
 #include "tests/task/random_value.hpp"
 
 namespace {
-// Bytes of memory, since the beginning.
+// Bytes allocated since the start.
 constinit std::atomic<std::size_t> asked{0};
 }  // namespace
 
@@ -41,8 +41,8 @@ T there_and_back(T const& value) {
     return back;
 }
 
-/// Decodes what may be anything; true if it was a value. More memory than a small multiple of the
-/// bytes fails the test.
+/// Decodes arbitrary bytes; returns whether they are a value. Fails the test if more memory than a
+/// small multiple of the bytes is used.
 template <class T>
 bool is_value(std::vector<std::byte> const& bytes) {
     std::size_t const before = asked;

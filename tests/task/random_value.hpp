@@ -15,7 +15,7 @@ struct Point {
     bool operator==(Point const&) const = default;
 };
 
-/// Encodable by its own members, as handles do.
+/// Encoded by its own members, as handles are.
 struct Handle {
     std::string name;
     bool operator==(Handle const&) const = default;
@@ -23,7 +23,7 @@ struct Handle {
     static Handle decode_from(Reader& reader) { return {decode<std::string>(reader)}; }
 };
 
-/// A user's type that cereal knows, with everything that may be in one.
+/// A user-defined type that cereal supports, with members of all kinds.
 struct Record {
     std::vector<Handle> handles;
     std::map<std::string, Point> points;
@@ -49,7 +49,7 @@ using Anything =
                std::variant<double, Handle, std::vector<Point>>, std::map<std::uint8_t, Record>,
                std::set<std::string>, std::vector<bool>, std::array<std::deque<Handle>, 2>>;
 
-/// Fills values at random, smaller the deeper they are.
+/// Fills values at random, smaller with increasing depth.
 class RandomValue {
 public:
     explicit RandomValue(std::uint64_t seed) : random_(seed) {}

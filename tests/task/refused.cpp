@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls that must not compile, one for each CASE; 0 compiles. See refused.cmake.
+// Calls that must not compile, one for each CASE; CASE 0 compiles. See refused.cmake.
 #include <memory>
 #include <mutex>
 
 #include <sinew/detail/call.hpp>
 #include <sinew/detail/method.hpp>
-#if CASE == 0 || CASE == 19  // they take long to compile
+#if CASE == 0 || CASE == 19  // slow to compile
 #include <sinew/pool/calls.hpp>
 #endif
 
@@ -33,7 +33,7 @@ int of_pointers(std::vector<int*> const& xs) { return *xs[0]; }
 int const& give_pointer(int const& x) { return x; }
 std::map<int, char*> give_pointers() { return {}; }
 
-struct Silent {  // not trivially copyable, and says nothing
+struct Silent {  // not trivially copyable, no encoding
     std::string text;
 };
 int of_silent(Silent const& silent) { return static_cast<int>(silent.text.size()); }

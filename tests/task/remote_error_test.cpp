@@ -110,7 +110,7 @@ TYPED_TEST(KnownError, ComesBackAsItself) {
         EXPECT_EQ(remote->record().type, record.type);
         EXPECT_EQ(remote->record().pid, ::getpid());
         EXPECT_FALSE(remote->record().host.empty());
-        // Once more, as from a pool within a task.
+        // A second time, as from a pool within a task.
         EXPECT_EQ(describe([&] { std::rethrow_exception(detail::revive(record)); }).type,
                   record.type);
     }
@@ -172,7 +172,7 @@ std::error_code revived_code(std::string category, int code) {
     std::_Exit(made.size() <= 257 && std::strlen(long_one.category().name()) <= 256 ? 0 : 2);
 }
 
-// Each is kept for ever: in a process of its own.
+// Each is kept forever, so the test runs in a separate process.
 TEST(RemoteError, NoMoreUnknownCategoriesAreMadeThanAProgramMayHave) {
     EXPECT_EXIT(revive_many_categories(), testing::ExitedWithCode(0), "");
 }
@@ -240,7 +240,7 @@ TEST(RemoteError, RegisteredTypesComeBackAsThemselves) {
     auto const record = describe([] { throw app::Known("mine"); });
     EXPECT_THROW(std::rethrow_exception(detail::revive(record)), TaskError);
     std::jthread revives(
-        [&] { (void)detail::revive(record); });  // registering may happen meanwhile
+        [&] { (void)detail::revive(record); });  // types may be registered meanwhile
     register_exception<app::Known>();
     try {
         std::rethrow_exception(detail::revive(record));

@@ -23,13 +23,13 @@ namespace sinew::conformance {
 
 using Bytes = std::vector<std::byte>;
 
-/// Ranks to run the suite on: a way to run a function once per rank, all at the same time. The
-/// transport of each run is new.
+/// The ranks that the suite runs on: a function that runs another function once per rank, all at
+/// the same time, with a new transport.
 struct World {
     std::string name;
     std::function<void(std::function<void(Transport&)> const&)> run;
-    /// Whether messages longer than their receive are refused of all kinds, or only such as are
-    /// sent eagerly from one rank to another.
+    /// Whether all messages longer than their receive are refused, or only those sent eagerly to
+    /// another rank.
     bool refuses_all_longer_messages = true;
 
     friend std::ostream& operator<<(std::ostream& out, World const& world) {
@@ -37,8 +37,8 @@ struct World {
     }
 };
 
-/// What every Transport must do. The tests are in conformance_*.cpp; a program that links them says
-/// INSTANTIATE_TEST_SUITE_P(..., TransportConformance, Values(World...), world_name).
+/// The contract of every Transport. The tests are in conformance_*.cpp; a program that links them
+/// has INSTANTIATE_TEST_SUITE_P(..., TransportConformance, Values(World...), world_name).
 class TransportConformance : public testing::TestWithParam<World> {
 protected:
     static void run(std::function<void(Transport&)> const& body) { GetParam().run(body); }
@@ -46,7 +46,7 @@ protected:
 
 inline std::string world_name(testing::TestParamInfo<World> const& info) { return info.param.name; }
 
-/// Bytes that tell where they belong.
+/// Bytes that identify their position.
 inline Bytes pattern(std::size_t size, std::size_t seed) {
     Bytes bytes(size);
     for (std::size_t i = 0; i < size; ++i)
@@ -54,7 +54,7 @@ inline Bytes pattern(std::size_t size, std::size_t seed) {
     return bytes;
 }
 
-/// Not a promise about time: ends the test with a reason where it would hang.
+/// Polls until `done()`; ends a test that would hang, with a reason. Not a promise about time.
 inline void poll(std::function<bool()> const& done, char const* what) {
     auto const give_up = std::chrono::steady_clock::now() + std::chrono::seconds(40);
     for (int round = 0; !done(); ++round) {
@@ -84,7 +84,7 @@ inline Transport::Received receive(Transport& self, int from, int tag, std::span
 inline int next(Transport const& self) { return (self.rank() + 1) % self.size(); }
 inline int previous(Transport const& self) { return (self.rank() + self.size() - 1) % self.size(); }
 
-/// Every rank to its right neighbour: gives what came from the left.
+/// Sends to the right neighbor and returns the message from the left one.
 inline Bytes pass_on(Transport& self, int tag, Bytes const& out) {
     Bytes in(out.size());
     auto receiving = self.start_receive(previous(self), tag, in);
@@ -94,7 +94,7 @@ inline Bytes pass_on(Transport& self, int tag, Bytes const& out) {
     return in;
 }
 
-/// Nobody leaves before all have come.
+/// Returns when all ranks have called it.
 inline void barrier(Transport& self, int tag = 30000) {
     for (int distance = 1; distance < self.size(); distance *= 2) {
         auto sending = self.start_send((self.rank() + distance) % self.size(), tag, {});
@@ -103,7 +103,7 @@ inline void barrier(Transport& self, int tag = 30000) {
     }
 }
 
-/// As Communicator::split: the members agree on the lane first.
+/// Like Communicator::split: the members first agree on the lane.
 inline std::unique_ptr<Transport> split(Transport& self, std::vector<int> const& members) {
     constexpr int tag = 29999;
     std::uint64_t lane = self.free_lane();

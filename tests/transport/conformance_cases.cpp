@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes differently than planned: sizes that differ, probing, cancelling; and many threads.
+// Messages of unexpected sizes, probing, cancelling, and several threads.
 #include <algorithm>
 #include <thread>
 
@@ -32,7 +32,7 @@ TEST_P(TransportConformance, ReportsAShorterMessage) {
 
 void expect_refusal(Transport& self, std::size_t sent, std::size_t expected) {
     Bytes const out = pattern(sent, 9);
-    Bytes in(sent, std::byte{0xee});  // room beyond the receive, to see that it stays
+    Bytes in(sent, std::byte{0xee});  // room beyond the receive, which must not change
     auto receiving = self.start_receive(previous(self), 7, std::span(in).first(expected));
     auto sending = self.start_send(next(self), 7, out);
     try {
@@ -59,7 +59,7 @@ TEST_P(TransportConformance, RefusesALongerMessageByName) {
         }
         if (all) expect_refusal(self, 300000, 200000);
         barrier(self);
-        EXPECT_EQ(pass_on(self, 7, pattern(50, 1)), pattern(50, 1));  // and goes on as before
+        EXPECT_EQ(pass_on(self, 7, pattern(50, 1)), pattern(50, 1));  // still works
     });
 }
 
@@ -123,7 +123,7 @@ TEST_P(TransportConformance, CancelsWhatIsDoneAlready) {
     });
 }
 
-/// Runs `body(thread)` in a few threads of this rank; a failure of one is one of the test.
+/// Runs `body(thread)` in a few threads of this rank; an exception of one fails the test.
 void in_threads(std::function<void(int)> const& body) {
     std::vector<std::thread> threads;
     for (int thread = 0; thread < 4; ++thread)

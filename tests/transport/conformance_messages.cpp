@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matching and order of messages, and their sizes.
+// Matching, order and sizes of messages.
 #include <algorithm>
 #include <array>
 
@@ -121,7 +121,7 @@ TEST_P(TransportConformance, KeepsMessagesThatComeBeforeTheirReceive) {
         for (std::size_t i = 0; i < out.size(); ++i)
             tickets.push_back(self.start_send(next(self), static_cast<int>(i), out[i]));
         auto go = self.start_send(next(self), 99, {});
-        receive(self, previous(self), 99, {});  // the others are here by now
+        receive(self, previous(self), 99, {});  // all messages have arrived by now
         for (std::size_t i = out.size(); i-- > 0;) {
             Bytes in(out[i].size());
             EXPECT_EQ(receive(self, previous(self), static_cast<int>(i), in).bytes, in.size());
@@ -140,7 +140,7 @@ TEST_P(TransportConformance, CarriesBothDirectionsBetweenAllPairsAtOnce) {
         std::vector<Bytes> in(n, Bytes(size)), out;
         std::vector<Transport::Ticket> tickets;
         for (std::size_t peer = 0; peer < n; ++peer) out.push_back(pattern(size, me * 16 + peer));
-        for (std::size_t peer = 0; peer < n; ++peer)  // itself included
+        for (std::size_t peer = 0; peer < n; ++peer)  // including this rank
             tickets.push_back(self.start_receive(static_cast<int>(peer), 2, in[peer]));
         for (std::size_t peer = 0; peer < n; ++peer)
             tickets.push_back(self.start_send(static_cast<int>(peer), 2, out[peer]));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Groups of ranks with messages of their own.
+// Groups of ranks with separate messages.
 #include <algorithm>
 
 #include "tests/transport/conformance.hpp"
@@ -12,7 +12,7 @@ std::vector<int> every_second(Transport const& self, int first) {
     return members;
 }
 
-/// The ranks above, in the order of `part`, as they know themselves.
+/// Expects that the ranks of `part` are `members`, in this order, as ranks above.
 void expect_members(Transport& part, int rank_above, std::vector<int> const& members) {
     ASSERT_EQ(part.size(), static_cast<int>(members.size()));
     ASSERT_EQ(members[static_cast<std::size_t>(part.rank())], rank_above);
@@ -44,7 +44,7 @@ TEST_P(TransportConformance, SplitsInReversedOrder) {
 TEST_P(TransportConformance, SplitsWithoutThoseWhoStayOut) {
     run([](Transport& self) {
         auto members = all_ranks(self);
-        members.pop_back();  // the last rank goes on without a word
+        members.pop_back();  // the last rank continues without a call
         if (self.rank() + 1 < self.size())
             expect_members(*split(self, members), self.rank(), members);
     });
@@ -78,7 +78,7 @@ TEST_P(TransportConformance, KeepsTheMessagesOfGroupsApart) {
         auto const two = split(self, all_ranks(self));
         Bytes const a = pattern(50, 1), b = pattern(50, 2), c = pattern(50, 3);
         Bytes in_a(50), in_b(50), in_c(50);
-        // The same ranks and tag everywhere: only the group tells the messages apart.
+        // Equal ranks and tags: only the group distinguishes the messages.
         std::vector<Transport::Ticket> sends{self.start_send(next(self), 1, a),
                                              one->start_send(next(self), 1, b),
                                              two->start_send(next(self), 1, c)};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message that an int cannot count. Its own program, for its memory.
+// A message whose size exceeds an int. A separate program, because of its memory.
 #include <fstream>
 
 #include "src/transport/mpi_transport.hpp"
@@ -19,7 +19,7 @@ std::size_t available_memory() {
     return 0;
 }
 
-/// Checked here and there: a look at every byte would take longer than the transfer.
+/// Checks samples: checking every byte would take longer than the transfer.
 void expect_pattern(Bytes const& bytes, std::size_t size) {
     for (std::size_t i = 0; i < size; i += i < size - 5000 ? 4099 : 1)
         ASSERT_EQ(bytes[i], static_cast<std::byte>(i * 7 + (i >> 8))) << i;
@@ -48,7 +48,7 @@ TEST(MpiTransport, CarriesMoreThanTwoGibibytes) {
     EXPECT_EQ(got.bytes, size);
     expect_pattern(in, size);
     EXPECT_THAT(std::vector(in.end() - 1000, in.end()), testing::Each(std::byte{0xee}));
-    got = conformance::receive(self, 0, 3, in);  // a short message into a receive as long as that
+    got = conformance::receive(self, 0, 3, in);  // a short message into a receive of the same size
     EXPECT_EQ(got.bytes, 77u);
 }
 

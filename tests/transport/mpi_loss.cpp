@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// mpi_loss kill|exit|stay: rank 1 ends in this way (or stays, without another call); the
-// others learn of it, tell each other, and leave. Rank 0 prints "all others know".
+// mpi_loss kill|exit|stay: rank 1 ends in this way (or stays, without another call). The other
+// ranks detect it, inform each other, and leave. Rank 0 prints "all others know".
 #include <unistd.h>
 
 #include <algorithm>
@@ -36,7 +36,7 @@ bool knows(Transport& self, int rank) {
     return std::ranges::find(lost, rank) != lost.end();
 }
 
-/// Every rank but the victim and 0 tells rank 0, over what is left of the communicator.
+/// All ranks but rank 1 and rank 0 inform rank 0, over the remaining communicator.
 void gather_news(Transport& self) {
     std::byte word{1};
     for (int rank = 1; rank < self.size(); ++rank) {
@@ -48,7 +48,7 @@ void gather_news(Transport& self) {
 }
 
 void survive(Transport& self, Transport& reversed, Clock::time_point death, bool stays) {
-    // Half-done transfers with the victim must not keep anyone from leaving.
+    // Incomplete transfers with the lost rank must not keep others from leaving.
     std::vector<std::byte> in(100000), out(100000);
     auto receiving = self.start_receive(victim, 3, in);
     auto sending = self.start_send(victim, 3, out);
@@ -71,7 +71,7 @@ void survive(Transport& self, Transport& reversed, Clock::time_point death, bool
 int main(int argc, char** argv) {
     std::string_view const way = argc > 1 ? argv[1] : "kill";
     ::alarm(30);
-    std::signal(SIGUSR1, SIG_IGN);  // by which MPICH's mpiexec tells of a loss
+    std::signal(SIGUSR1, SIG_IGN);  // sent by MPICH's mpiexec after a loss
     MpiLibrary mpi(argc, argv);
     {
         MpiTransport self(MPI_COMM_WORLD);
@@ -91,8 +91,8 @@ int main(int argc, char** argv) {
         auto ticket = self.start_receive(victim, 1, message);
         wait(self, ticket);
         survive(self, *reversed, death, way == "stay");
-    }  // freeing the communicators asks nobody
+    }  // freeing the communicators is local
     std::printf("left\n");
     std::fflush(stdout);
-    ::_exit(0);  // MPI_Finalize would wait for the victim
+    ::_exit(0);  // MPI_Finalize would wait for the lost rank
 }

@@ -21,7 +21,7 @@ conformance::World processes() {
                     ADD_FAILURE() << error.what();
                 }
             },
-            // See MpiTransport: Open MPI 4.1 would overrun the buffer.
+            // See MpiTransport: Open MPI 4.1 would write beyond the buffer.
             MpiLibrary::version().rfind("Open MPI", 0) != 0};
 }
 
@@ -65,7 +65,7 @@ TEST(MpiTransport, NumbersRanksAsItsCommunicatorDoes) {
 TEST(MpiLibrary, UsesWhatTheApplicationInitialised) {
     EXPECT_TRUE(MpiLibrary::usable());
     MpiLibrary library;
-    library.leave();  // not ours
+    library.leave();  // initialized by another part
     EXPECT_TRUE(MpiLibrary::usable());
     EXPECT_TRUE(launched_by_mpi());
 }

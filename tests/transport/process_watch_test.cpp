@@ -17,12 +17,12 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_support::Child;
 
-/// Ranks 1, 2, ... are children that stay until they are told to exit; rank 0 is the test.
+/// Ranks 1, 2, ... are children that run until they are told to exit; rank 0 is the test.
 class ProcessWatchTest : public testing::Test {
 protected:
     struct Rank {
         Child child;
-        UniqueFd told_to_leave;  // by a byte written here
+        UniqueFd told_to_leave;  // the test writes a byte here
     };
 
     static Rank start(ProcessIdentity& identity) {
@@ -40,7 +40,7 @@ protected:
         return {std::move(child), std::move(leave_end)};
     }
 
-    /// Blocks until the watch says something else than `before`.
+    /// Blocks until the watch reports more than `before` ended ranks.
     static std::vector<int> change(ProcessWatch const& watch, std::size_t before = 0) {
         for (int i = 0; i < 100000 && watch.ended().size() == before; ++i)
             std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -64,7 +64,7 @@ TEST_F(ProcessWatchTest, SeesARankThatWasKilled) {
     EXPECT_EQ(watch.watched(), 2);
     EXPECT_THAT(watch.ended(), IsEmpty());
     two.child.kill(SIGKILL);
-    EXPECT_THAT(change(watch), ElementsAre(2));  // while it is a zombie still
+    EXPECT_THAT(change(watch), ElementsAre(2));  // while it is still a zombie
     two.child.wait();
     EXPECT_THAT(watch.ended(), ElementsAre(2));
     one.child.kill(SIGKILL);
@@ -82,7 +82,7 @@ TEST_F(ProcessWatchTest, SeesARankThatExited) {
 TEST_F(ProcessWatchTest, SeesARankThatWasGoneBefore) {
     {
         Rank one = start(identities_[1]), two = start(identities_[2]);
-        identities_[2].pid = one.child.pid();  // as if the number had passed to another process
+        identities_[2].pid = one.child.pid();  // as if the pid had been reused
         identities_[2].start_time += 1;
         ProcessWatch const watch(identities_, 0);
         EXPECT_THAT(watch.ended(), ElementsAre(2));

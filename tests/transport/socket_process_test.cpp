@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The conformance suite between processes; and a message that an int cannot count.
+// The conformance suite between processes, and a message whose size exceeds an int.
 #include <linux/filter.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -23,10 +23,10 @@ using conformance::TransportConformance;
 using testing_support::Child;
 using testing_support::SocketJob;
 
-/// 0 when the rank had nothing to complain of.
+/// Returns 0 if the rank has found no error.
 int run_rank(SocketJob& job, int rank, std::function<void(Transport&)> const& body) {
     auto own = job.take_listeners(rank);
-    job.listeners.clear();  // the others' are theirs alone
+    job.listeners.clear();  // close the other ranks' sockets
     try {
         SocketTransport self(std::make_unique<SocketMesh>(job.world, rank, std::move(own)));
         body(self);
@@ -36,7 +36,7 @@ int run_rank(SocketJob& job, int rank, std::function<void(Transport&)> const& bo
     return testing::Test::HasFailure() ? 1 : 0;
 }
 
-/// This process is rank 0, its forks are the others.
+/// This process is rank 0, its forks are the other ranks.
 conformance::World processes(std::string const& name, std::vector<int> const& node_of_rank) {
     return {name, [node_of_rank](auto const& body) {
                 SocketJob job(node_of_rank);
@@ -53,8 +53,8 @@ INSTANTIATE_TEST_SUITE_P(Processes, TransportConformance,
                                          processes("mixed4", {0, 0, 1, 1})),
                          conformance::world_name);
 
-/// From here on the kernel drops what comes for any TCP connection of this process, unanswered: as if
-/// its host were gone.
+/// From here on the kernel drops, without an answer, all data for TCP connections of this process,
+/// as if its host were down.
 void be_unreachable() {
     sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};
     sock_fprog const program{1, drop};
@@ -87,7 +87,7 @@ TEST(SocketTransportLoss, OfAHostThatIsGoneWithDataUnderWayIsNoticed) {
         conformance::send(self, 1, 1, bytes);
         wait_for(1);
         EXPECT_TRUE(self.lost().empty());
-        conformance::send(self, 1, 2, bytes);  // small: done when it is with the kernel
+        conformance::send(self, 1, 2, bytes);  // small: complete when the kernel has it
         bool noticed = false;
         for (int i = 0; i < 4000 && !noticed; ++i) {
             auto const lost = self.lost();
@@ -109,7 +109,7 @@ std::size_t available_memory() {
     return 0;
 }
 
-/// Cheap to make and to check at any place.
+/// Cheap to compute and check at any position.
 std::byte expected(std::size_t i) { return static_cast<std::byte>(i * 7 + (i >> 8) + (i >> 31)); }
 
 TEST(SocketTransportLarge, CarriesMoreThanTwoGibibytes) {

@@ -17,7 +17,7 @@ using testing::ElementsAre;
 using testing::IsEmpty;
 using testing_support::SocketJob;
 
-/// One thread per rank, each with sockets of its own.
+/// One thread per rank, each with separate sockets.
 conformance::World sockets(std::string const& name, std::vector<int> const& node_of_rank) {
     return {name, [node_of_rank](auto const& body) {
                 SocketJob job(node_of_rank);
@@ -42,7 +42,7 @@ INSTANTIATE_TEST_SUITE_P(Sockets, TransportConformance,
                                          sockets("mixed7", {0, 0, 0, 1, 1, 2, 2})),
                          conformance::world_name);
 
-/// Of two transports in the hands of one thread.
+/// For two transports that are used by one thread.
 void wait_for_both(Transport& a, Transport::Ticket& at_a, Transport& b, Transport::Ticket& at_b) {
     conformance::poll(
         [&] {
@@ -52,7 +52,7 @@ void wait_for_both(Transport& a, Transport::Ticket& at_a, Transport& b, Transpor
         "both ends of a message");
 }
 
-/// Two ranks in the hands of one thread.
+/// Two ranks in one thread.
 struct Pair {
     Pair() : job({0, 0}), a(make(0)), b(make(1)) {}
     std::unique_ptr<SocketTransport> make(int rank) {
@@ -92,7 +92,8 @@ TEST(SocketTransport, KeepsWhatIsUnexpectedWithinTheWindow) {
         for (auto& ticket : sends)
             if (ticket && two.a->test(ticket, nullptr)) ++done;
     }
-    // The rest waits at its sender, and nobody is stuck: a later one with another tag gets through.
+    // The rest waits at its sender and blocks nothing: a later message with another tag gets
+    // through.
     EXPECT_LE(static_cast<std::size_t>(done) * out.size(), detail::window_bytes);
     two.pass(3, pattern(10, 3));
     for (int i = 0; i < 100; ++i) {
@@ -111,7 +112,7 @@ TEST(SocketTransport, KeepsWhatIsUnexpectedWithinTheWindow) {
 
 TEST(SocketTransport, OpensTheWindowAgain) {
     Pair two;
-    // Many windows' worth, also of messages without bytes.
+    // Several windows' worth of messages, also of messages without bytes.
     for (int i = 0; i < 200; ++i) two.pass(1, pattern(detail::eager_bytes, 1));
     for (int i = 0; i < 70000; ++i) {
         auto sending = two.a->start_send(1, 2, {});
@@ -134,7 +135,7 @@ TEST(SocketTransport, CancelledSendsAreNeverReceived) {
         two.settle();
         EXPECT_FALSE(two.b->probe(0, 2));
 
-        // Also when it has met its receive, and some of it has been sent.
+        // Also when it has matched its receive and some of it has been sent.
         auto receiving = two.b->start_receive(0, 2, in);
         sending = two.a->start_send(1, 2, out);
         for (int i = 0; i < 5; ++i) two.b->probe(0, 99), two.a->probe(1, 99);
@@ -170,11 +171,11 @@ TEST(SocketTransport, DropsTheMessagesOfAGroupThatIsGone) {
         auto other = two.b->split(std::vector{0, 1});
         auto first = part->start_send(1, 1, small);
         auto second = part->start_send(1, 1, large);
-        if (i % 2) other.reset();  // before they arrive; else after
+        if (i % 2) other.reset();  // before they arrive, or after
         two.settle();
         other.reset();
         two.settle();
-        // Nobody will ever receive them: their senders need not wait.
+        // They will never be received, so their senders need not wait.
         EXPECT_TRUE(part->test(first));
         EXPECT_TRUE(part->test(second));
     }
@@ -200,7 +201,7 @@ TEST(SocketTransport, TellsEveryGroupWhoIsLost) {
     auto const part = a.split(std::vector{2, 0, 1});
     auto const other = a.split(std::vector{0, 2});
     EXPECT_THAT(a.lost(), IsEmpty());
-    b.reset();  // before anybody connected: nobody listens there now
+    b.reset();  // before any connection: it no longer listens
     Bytes in(8);
     auto receiving = a.start_receive(1, 1, in);
     conformance::poll([&] { return !a.lost().empty(); }, "a loss");
@@ -241,7 +242,7 @@ TEST(SocketTransport, WhoLeftInOrderIsLostToThoseWhoSendToIt) {
     two.a->cancel(announced);
     two.settle_a();
     EXPECT_THAT(two.a->lost(), IsEmpty());
-    for (Bytes const& out : {small, large}) {  // and when it has left long ago
+    for (Bytes const& out : {small, large}) {  // and when it left long ago
         auto sending = two.a->start_send(1, 1, out);
         EXPECT_FALSE(two.a->test(sending, nullptr));
         conformance::poll([&] { return !two.a->lost().empty(); }, "a loss");

@@ -73,7 +73,7 @@ TEST(ThreadTransport, DropsTheMessagesOfAGroupThatIsGone) {
     for (std::size_t i = 0; i < 10; ++i) {
         auto const part = self.split(std::vector{0});
         EXPECT_FALSE(part->probe(any_source, 1));
-        conformance::send(*part, 0, 1, conformance::pattern(8, i));  // nobody receives it
+        conformance::send(*part, 0, 1, conformance::pattern(8, i));  // never received
     }
 }
 

@@ -66,7 +66,7 @@ TEST(Dial, IsSilentOnceItsHandleIsGone) {
                            [&](Dialled) { called = true; });
         if (wait > 0ms) {
             test::run_for(door.loop, wait);
-            if (called) break;  // it was quicker
+            if (called) break;  // the dial was quicker
         }
         handle = {};
         test::run_for(door.loop, 30ms);
@@ -90,7 +90,7 @@ TEST(Dial, RefusesAListenerThatSpeaksSomethingElse) {
     EXPECT_THAT(error, HasSubstr("does not know this job's secret"));
 }
 
-// G17 (Fiber): any address of any interface will do, and a port that is free.
+// G17 (Fiber): any address of any interface and a free port can be used.
 TEST(Dial, MayUseIpv6) {
     if (interface_of("::1").name.empty()) GTEST_SKIP() << "this machine has no IPv6";
     Loop loop;

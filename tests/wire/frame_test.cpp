@@ -26,7 +26,7 @@ std::string frame(std::uint8_t kind, std::string const& payload) {
     return test::string(header) + payload;
 }
 
-/// Puts bytes into a reader, `step` at a time, and notes the payloads that come out.
+/// Feeds bytes to a reader, `step` at a time, and returns the payloads.
 std::vector<std::string> feed(FrameReader& reader, std::string const& input, std::size_t step) {
     std::vector<std::string> payloads;
     for (std::size_t done = 0; done < input.size();) {

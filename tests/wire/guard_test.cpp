@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several threads on one loop, under its guard. Worth most under the tsan preset.
+// Several threads on one loop, under its guard. Most effective with the tsan preset.
 #include <gmock/gmock.h>
 #include <sys/socket.h>
 
@@ -24,7 +24,7 @@ using test::bytes;
 
 constexpr auto bound = 60s;
 
-/// A loop in a thread of its own.
+/// A loop in a separate thread.
 struct Running {
     Running() : thread([this] { loop.run(); }) {}
     ~Running() {
@@ -36,7 +36,7 @@ struct Running {
     Loop loop{guard};
     std::thread thread;
 
-    /// Whether it comes to hold within the bound; asked for under the guard.
+    /// Whether the condition becomes true within the limit; evaluated with the guard held.
     template <typename Condition>
     bool wait_for(Condition condition) {
         std::unique_lock lock(guard);
@@ -44,7 +44,7 @@ struct Running {
     }
 };
 
-/// Two ends of a link on the same loop; all but the loop's death under the guard.
+/// Two ends of a link on the same loop; everything but the loop's destruction with the guard held.
 struct Ends {
     explicit Ends(Running& in_, LinkOptions const& options = {}) : in(in_) {
         std::array<int, 2> fds{};
@@ -107,7 +107,7 @@ TEST(Guard, LetsThreadsSendOverOneLinkEachInItsOrder) {
 
 TEST(Guard, SendsWithoutTheLoopsThread) {
     std::mutex guard;
-    Loop loop(guard);  // nobody runs it
+    Loop loop(guard);  // not running
     std::array<int, 2> fds{};
     ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, fds.data()), 0);
     UniqueFd const far(fds[1]);
@@ -194,7 +194,7 @@ TEST(Guard, LetsThreadsMakeAndEndTimersAndWatches) {
             if (i % 8 == 0) std::this_thread::sleep_for(1ms);
             std::lock_guard const lock(running.guard);
             handles.clear();
-            state = nullptr;  // whoever were called now would use what is gone
+            state = nullptr;  // a later callback would use freed memory
         }
     };
     std::array<std::thread, 3> threads{std::thread(busy), std::thread(busy), std::thread(busy)};

@@ -9,9 +9,9 @@ namespace {
 using namespace std::chrono_literals;
 using Verdict = Heartbeat::Verdict;
 
-/// Time that passes when told to.
+/// A clock that is advanced by the test.
 struct HeartbeatTest : testing::Test {
-    /// The last verdict of a time of silence, judged on every tick.
+    /// The last Verdict during a time of silence, judged at every tick.
     Verdict silent(Clock::duration time) {
         Verdict last = Verdict::nothing_new;
         for (auto const until = now + time; now < until;) {

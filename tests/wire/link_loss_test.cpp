@@ -28,7 +28,7 @@ LinkOptions quick() {
     return options;
 }
 
-/// Our end of a link to a process that can be stopped and killed.
+/// This end of a link to a process that can be stopped and killed.
 struct Remote {
     explicit Remote(Address::Family family, LinkOptions const& options = quick(),
                     LinkOptions const& its = quick(), int flood = 0)
@@ -41,7 +41,7 @@ struct Remote {
             throw std::runtime_error("the peer did not come");
     }
 
-    /// In the child: answers everything, until the link ends.
+    /// Runs in the child: answers everything until the link ends.
     void live(Loop& its, LinkOptions const& options, int flood) const {
         std::unique_ptr<Link> link;
         auto const dialling =
@@ -70,7 +70,7 @@ struct Remote {
         return ends;
     }
 
-    std::array<int, 2> flooded;  ///< a byte comes when the child has sent its flood
+    std::array<int, 2> flooded;  ///< a byte arrives when the child has sent its flood
     test::PrivateFolder folder;
     Loop loop;
     Secret secret = Secret::random();
@@ -99,10 +99,10 @@ TEST_P(LinkLoss, TellsOnceWhoWasKilled) {
 TEST_P(LinkLoss, DeliversWhatTheKilledHadSent) {
     Remote remote(GetParam(), quick(), quick(), 1000);
     char byte;
-    ASSERT_EQ(::read(remote.flooded[0], &byte, 1), 1);  // all is sent, and we do not read
+    ASSERT_EQ(::read(remote.flooded[0], &byte, 1), 1);  // all is sent, and not read here
     remote.child.kill(SIGKILL);
     remote.child.wait();
-    // Our own sending fails first; what has arrived must not be lost by that.
+    // Sending fails first; messages that have arrived must not be lost.
     for (int i = 0; i < 10; ++i) remote.end.link->send(1, 0, {bytes("too late")});
     ASSERT_TRUE(run_until(remote.loop, [&] { return !remote.end.ends.empty(); }));
     EXPECT_EQ(remote.end.messages.size(), 1000u);
@@ -134,11 +134,11 @@ TEST_P(LinkLoss, TakesBackASuspectThatGoesOn) {
 
 TEST_P(LinkLoss, DoesNotBlameAPeerForItsOwnDelay) {
     LinkOptions options = quick();
-    LinkOptions patient;  // it is we who are silent then, and the other end would be right
+    LinkOptions patient;  // this end is silent, and the other end would be right
     patient.heartbeat = 50ms;
     Remote remote(GetParam(), options, patient);
     remote.loop.post([] { std::this_thread::sleep_for(3s); });
-    test::run_for(remote.loop, 10ms);   // over when the delay is
+    test::run_for(remote.loop, 10ms);   // returns after the delay
     test::run_for(remote.loop, 500ms);  // time to judge
     EXPECT_TRUE(remote.end.ends.empty());
 }

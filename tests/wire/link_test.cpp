@@ -21,7 +21,7 @@ using test::bytes;
 using test::Pair;
 using test::run_until;
 
-/// Over both kinds of connection.
+/// For both kinds of connection.
 class LinkTest : public testing::TestWithParam<Address::Family> {
 protected:
     static LinkOptions small_water() {
@@ -97,7 +97,7 @@ TEST_P(LinkTest, CarriesMessagesOfAllSizes) {
     std::vector<std::string> sent;
     for (std::size_t size = 1; size <= std::size_t{64} << 20; size *= 4) {
         for (std::size_t const each : {size - 1, size, size + 1}) {
-            if (size > 1 << 20 && each != size) continue;  // copies of copies take memory
+            if (size > 1 << 20 && each != size) continue;  // several copies take much memory
             sent.push_back(pattern(each));
             pair.dialled.link->send(1, 0, {bytes(sent.back())});
         }
@@ -130,7 +130,8 @@ TEST_P(LinkTest, SendsNothingWithinTheCallAndDeliversNothingWithinIt) {
     EXPECT_EQ(pair.dialled.link->queued(), 0u);
 }
 
-// The peer does not read: its process is stopped. Who obeys `full` keeps the queue bounded.
+// The peer's process is stopped and does not read. A sender that obeys `full` keeps the queue
+// bounded.
 TEST_P(LinkTest, HoldsBackASenderWhoListens) {
     test::PrivateFolder folder;
     Loop loop;
@@ -183,7 +184,7 @@ TEST_P(LinkTest, HoldsBackASenderWhoListens) {
     EXPECT_EQ(sent, 1024u);
     EXPECT_GE(drained, 1);
     EXPECT_LE(most,
-              (256u << 10) + 2 * block.size() + (512u << 10));  // TLS holds a batch of its own
+              (256u << 10) + 2 * block.size() + (512u << 10));  // TLS holds another batch
 }
 
 TEST_P(LinkTest, EndsInOrderAtBothEnds) {
@@ -197,7 +198,7 @@ TEST_P(LinkTest, EndsInOrderAtBothEnds) {
     ASSERT_TRUE(run_until(
         pair.loop, [&] { return !pair.dialled.ends.empty() && !pair.accepted.ends.empty(); }));
     test::run_for(pair.loop, 10ms);
-    ASSERT_EQ(pair.accepted.messages.size(), 2u);  // all that was queued has arrived
+    ASSERT_EQ(pair.accepted.messages.size(), 2u);  // all queued messages have arrived
     EXPECT_TRUE(pair.accepted.messages[0] == large);
     EXPECT_EQ(pair.accepted.messages[1], "last");
     for (auto const* const end : {&pair.accepted, &pair.dialled}) {

@@ -31,7 +31,7 @@ using testing::HasSubstr;
 constexpr auto unix_socket = Address::Family::unix_socket;
 constexpr auto tcp = Address::Family::tcp;
 
-/// Everything until the other end closes; a reset counts as that.
+/// Everything until the other end closes or resets the connection.
 std::string read_all(int fd) {
     std::string all;
     char buffer[4096];
@@ -52,7 +52,7 @@ TEST_P(ListenerTest, TellsADiallerThatItsSecretIsWrong) {
                                  ": the other end does not know this job's secret"));
     EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() == 1; }));
     EXPECT_EQ(door.end.link, nullptr);
-    EXPECT_EQ(door.dial_with(door.secret), "");  // and serves the right one
+    EXPECT_EQ(door.dial_with(door.secret), "");  // accepts the right secret
 }
 
 TEST_P(ListenerTest, ClosesOnGarbage) {
@@ -67,7 +67,7 @@ TEST_P(ListenerTest, ClosesOnGarbage) {
         (void)!::send(stranger.get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
         EXPECT_TRUE(run_until(door.loop, [&] { return door.listener->refused() > before; }));
         ::fcntl(stranger.get(), F_SETFL, 0);
-        EXPECT_LT(read_all(stranger.get()).size(), 200u);  // an alert at most
+        EXPECT_LT(read_all(stranger.get()).size(), 200u);  // a TLS alert at most
     }
     EXPECT_EQ(door.dial_with(door.secret), "");
 }
@@ -94,7 +94,7 @@ TEST_P(ListenerTest, LetsItsOwnInPastAThousandIdleConnections) {
         std::vector<UniqueFd> many;
         for (int i = 0; i < 1000; ++i) {
             many.push_back(door.knock());
-            if (i == 300) (void)!::write(ready[1], "x", 1);  // more than have a place
+            if (i == 300) (void)!::write(ready[1], "x", 1);  // more than are accepted
         }
         ::pause();
         return 0;
@@ -111,7 +111,7 @@ TEST_P(ListenerTest, LetsItsOwnInPastAThousandIdleConnections) {
     ::close(ready[1]);
 }
 
-// A byte is enough not to be silent.
+// One byte is enough not to count as silent.
 TEST_P(ListenerTest, LetsItsOwnInPastThoseWhoSayAByteOnly) {
     Listener::Options options;
     options.link.handshake = 10min;
@@ -119,7 +119,7 @@ TEST_P(ListenerTest, LetsItsOwnInPastThoseWhoSayAByteOnly) {
     std::vector<UniqueFd> many;
     for (std::size_t i = 0; i < options.max_unauthenticated; ++i) {
         many.push_back(door.knock());
-        // What begins as a hello and as a record of TLS.
+        // A byte that begins a hello, or a TLS record.
         char const byte = GetParam() == tcp ? '\x16' : '\x10';
         ASSERT_EQ(::send(many.back().get(), &byte, 1, MSG_NOSIGNAL), 1);
     }
@@ -142,7 +142,7 @@ TEST_P(ListenerTest, RefusesWhoTakesNoFramesOfUse) {
     EXPECT_EQ(door.end.link, nullptr);
 }
 
-// Who is dialled may have ended, and another of the same secret have its port.
+// The dialled process may have ended, and another process with the same secret may have its port.
 TEST_P(ListenerTest, IsNotTakenForAnother) {
     test::PrivateFolder folder;
     Loop loop;
@@ -171,7 +171,7 @@ TEST_P(ListenerTest, IsNotTakenForAnother) {
     EXPECT_EQ(try_as(8, 7), "");
     EXPECT_EQ(try_as(8, 0), "");
     EXPECT_THAT(try_as(8, 9), HasSubstr("another process answers there (here)"));
-    EXPECT_THAT(try_as(7, 0), HasSubstr("this process itself"));  // its own bytes, passed back
+    EXPECT_THAT(try_as(7, 0), HasSubstr("this process itself"));  // its own bytes, sent back
 }
 
 TEST_P(ListenerTest, RestsWhenThereAreNoDescriptors) {
@@ -195,7 +195,7 @@ TEST_P(ListenerTest, RestsWhenThereAreNoDescriptors) {
     auto const busy = ::clock() - clock_before;
     ::setrlimit(RLIMIT_NOFILE, &former);
     EXPECT_GT(door.listener->refused(), 0u);
-    EXPECT_LT(busy, CLOCKS_PER_SEC / 4);  // it does not ask again and again
+    EXPECT_LT(busy, CLOCKS_PER_SEC / 4);  // it does not retry in a busy loop
     EXPECT_EQ(door.dial_with(door.secret), "");
 }
 
@@ -244,7 +244,7 @@ TEST(UnixListener, RemovesItsFileAndReplacesOneThatIsAbandoned) {
     {
         Listener const listener(loop, folder.socket(), {Secret::random(), {}}, {}, {});
         EXPECT_THROW(Listener(loop, folder.socket(), {Secret::random(), {}}, {}, {}), SystemError);
-        EXPECT_TRUE(std::filesystem::exists(path));  // the first one's
+        EXPECT_TRUE(std::filesystem::exists(path));  // that of the first listener
     }
     EXPECT_FALSE(std::filesystem::exists(path));
 }

@@ -14,14 +14,14 @@
 
 namespace sinew::wire::test {
 
-/// A listener, and strangers that are no links.
+/// A listener, and connections that do not become links.
 struct Door {
     explicit Door(Address::Family family, Listener::Options const& options = {})
         : listener(std::make_unique<Listener>(
               loop, address_of(family, folder), Credentials{secret, {0, 0, 0, "root"}}, options,
               [this](std::unique_ptr<Link> taken) { end.take(std::move(taken)); })) {}
 
-    /// A bare connection.
+    /// A plain connection.
     UniqueFd knock() const {
         auto const& address = listener->address();
         auto const where = address.family == Address::Family::unix_socket
@@ -31,7 +31,7 @@ struct Door {
         EXPECT_EQ(::connect(fd.get(), where.get(), where.length), 0);
         return fd;
     }
-    /// The error of dialling with this secret, or empty.
+    /// The error of dialling with this secret; empty if it succeeds.
     std::string dial_with(Secret const& key, Clock::duration patience = std::chrono::seconds(30)) {
         std::unique_ptr<Dialled> result;
         auto const handle =

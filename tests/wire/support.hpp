@@ -11,7 +11,7 @@
 
 namespace sinew::wire::test {
 
-/// A folder of mode 0700, removed at the end; what is left in it is a failure of the test.
+/// A folder of mode 0700, removed by the destructor; files left in it fail the test.
 class PrivateFolder {
 public:
     PrivateFolder();
@@ -25,14 +25,14 @@ private:
     std::string path_;
 };
 
-/// Runs the loop until the condition holds; false when it does not within the bound.
+/// Runs the loop until the condition is true; returns false at the limit.
 bool run_until(Loop& loop, std::function<bool()> const& condition,
                Clock::duration bound = std::chrono::seconds(40));
 
-/// For "nothing happens": turns the loop for a while.
+/// Runs the loop for a while, to verify that nothing happens.
 void run_for(Loop& loop, Clock::duration time);
 
-/// What a test keeps of one end of a link.
+/// The state that a test keeps of one end of a link.
 struct End {
     std::unique_ptr<Link> link;
     std::vector<std::string> messages;
@@ -40,11 +40,11 @@ struct End {
     std::vector<Liveness> liveness;
     int drained = 0;
 
-    /// Sets callbacks that note everything.
+    /// Sets callbacks that record everything.
     void take(std::unique_ptr<Link> accepted);
 };
 
-/// Where a test listens: a socket in `folder`, or a free port of the loopback interface.
+/// A listening address: a socket in `folder`, or a free port of the loopback interface.
 Address address_of(Address::Family family, PrivateFolder const& folder);
 
 /// Two ends of one link in one process, on one loop.
@@ -58,7 +58,7 @@ struct Pair {
     End accepted, dialled;
 };
 
-/// A forked process with a loop of its own; it exits with 0 when `work` returns.
+/// Forks a process with a loop; it exits with 0 when `work` returns.
 testing_support::Child fork_peer(std::function<void(Loop&)> const& work);
 
 std::span<std::byte const> bytes(std::string_view text);

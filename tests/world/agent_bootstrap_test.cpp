@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plays the agent: real processes, with the sockets, file and environment that sinew run gives them.
+// Acts as the agent: real processes with the sockets, file and environment that `sinew run`
+// provides.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -23,18 +24,18 @@ using testing_support::SocketJob;
 using Words = std::vector<std::string>;
 using Variables = std::map<std::string, std::string>;
 
-/// A fork becomes WORLD_RANKS with `words`; what it says goes to `log`.
+/// Forks and runs WORLD_RANKS with `words`; its output goes to `log`.
 Child start(std::string const& log, Words const& words, Variables const& variables,
             std::vector<UniqueFd> const& listeners) {
     return Child([&] {
-        // The test may have been started by a launcher itself.
+        // The test itself may run under a launcher.
         for (char const* name : {"OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_FD", "PMIX_RANK",
                                  "SINEW_WORLD_FILE", "SINEW_SIZE", "SINEW_TRANSPORT"})
             ::unsetenv(name);
         for (auto const& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
         int const out = ::open(log.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-        ::dup2(out, STDERR_FILENO);  // before `out`, too, may be overwritten
-        // Out of the way of the numbers that they are to have.
+        ::dup2(out, STDERR_FILENO);  // before `out` may be overwritten, too
+        // Avoids the descriptor numbers that they must get.
         std::vector<int> moved;
         for (auto const& fd : listeners) moved.push_back(::fcntl(fd.get(), F_DUPFD_CLOEXEC, 20));
         for (std::size_t i = 0; i < moved.size(); ++i) ::dup2(moved[i], static_cast<int>(10 + i));
@@ -74,7 +75,7 @@ public:
     void start_rank(int rank, Words const& words, Variables const& more = {}) {
         auto all = more;
         all.merge(variables(rank));
-        auto const listeners = job.take_listeners(rank);  // ours are closed: the rank's alone
+        auto const listeners = job.take_listeners(rank);  // now owned by the rank alone
         ranks.push_back(start(log(rank), words, all, listeners));
     }
     void start_all(Words const& words, Variables const& more = {}) {
@@ -113,7 +114,7 @@ TEST(AgentBootstrapLoss, NamesARankThatIsKilled) {
         for (std::size_t rank : {0u, 1u}) {
             auto const log = agent.log(static_cast<int>(rank));
             EXPECT_EQ(agent.ranks[rank].wait(), 0) << when << ": " << contents(log);
-            // Whoever notices first tells the other.
+            // The rank that notices first informs the other one.
             EXPECT_THAT(contents(log), HasSubstr("rank 2 on ")) << when;
             EXPECT_THAT(contents(log), HasSubstr("has died")) << when;
         }
@@ -121,7 +122,7 @@ TEST(AgentBootstrapLoss, NamesARankThatIsKilled) {
     }
 }
 
-/// One rank of two that cannot join, and what it says.
+/// The output of one rank of two that cannot join.
 std::string complaint(Agent& agent, Variables const& more) {
     agent.ranks.clear();
     agent.start_rank(0, {"join"}, more);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that leaves MPI to sinew altogether: joins, works, leaves, and cannot join again.
+// A program that leaves MPI to sinew: joins, works, leaves, and cannot join again.
 #include <sinew/mpi.hpp>
 #include <sinew/world.hpp>
 

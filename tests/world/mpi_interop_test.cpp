@@ -25,7 +25,7 @@ TEST(MpiCommunicator, NumbersRanksAsTheCommunicatorItIsMadeOf) {
     MPI_Comm part = MPI_COMM_NULL;
     MPI_Comm_split(MPI_COMM_WORLD, rank % 2, -rank, &part);
     std::optional<Communicator> comm = mpi::communicator(part);
-    MPI_Comm_free(&part);  // has been duplicated
+    MPI_Comm_free(&part);  // it has been duplicated
     EXPECT_EQ(comm->size(), (size + 1 - rank % 2) / 2);
     EXPECT_EQ(comm->rank(), comm->size() - 1 - rank / 2);
     EXPECT_EQ(comm->allreduce_value(rank, min), rank % 2);
@@ -128,7 +128,7 @@ TEST(MpiOperations, HaveCounterpartsBothWays) {
     EXPECT_THROW(mpi::reduce_op(MPI_OP_NULL, MPI_INT), UsageError);
 }
 
-/// With a gap behind `number`: its size in MPI is less than its place in memory.
+/// With padding after `number`: its size in MPI is less than in memory.
 struct Pair {
     double value;
     int number;
@@ -146,7 +146,7 @@ MPI_Datatype pair_type() {
     return type;
 }
 
-/// Takes the higher rank's value, and counts: does not commute.
+/// Takes the higher rank's value, and counts: not commutative.
 void higher_and_count(void* in, void* in_out, int* count, MPI_Datatype*) {
     auto const* const lower = static_cast<Pair const*>(in);
     auto* const higher = static_cast<Pair*>(in_out);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connections between ranks, and what strangers can do about them.
+// Connections between ranks, and unauthenticated connections.
 #include "src/world/socket_mesh.hpp"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using namespace std::chrono_literals;
 using testing::HasSubstr;
 using testing_support::SocketJob;
 
-/// Lets all meshes run until one of them has an event for each wanted one, or what it was is clear.
+/// Runs all meshes until one has the expected event, or the outcome is certain.
 class Meshes {
 public:
     explicit Meshes(SocketJob& job, SocketMesh::Options options = {}) {
@@ -48,7 +48,7 @@ public:
     std::vector<std::vector<Connector::Event>> events;
 };
 
-/// Somebody else: connected to where a rank listens.
+/// An unauthenticated connection to a rank's listening address.
 UniqueFd stranger(wire::Address const& address) {
     bool const local = address.family == wire::Address::Family::unix_socket;
     auto const where =
@@ -70,7 +70,7 @@ void expect_connected(Connector::Event const& a, Connector::Event const& b) {
 
 TEST(SocketMesh, ConnectsOnceWhoeverDials) {
     for (std::vector<int> const& nodes : {std::vector{0, 0}, std::vector{0, 1}})
-        for (int const who : {0, 1, 2}) {  // 2: both at once
+        for (int const who : {0, 1, 2}) {  // 2: both at the same time
             SocketJob job(nodes);
             Meshes meshes(job);
             if (who != 1) meshes.all[0]->want(1);
@@ -115,7 +115,7 @@ TEST(SocketMesh, IsNotDisturbedByGarbageAndSilence) {
     std::vector<UniqueFd> strangers;
     for (int i = 0; i < 10; ++i)
         for (auto const& address : {job.world.ranks[1].local, *job.world.ranks[1].remote}) {
-            strangers.push_back(stranger(address));  // silent; more than there are places
+            strangers.push_back(stranger(address));  // silent; more than are accepted at a time
             strangers.push_back(stranger(address));
             std::string const garbage(i % 2 ? 10000 : 56, 'g');
             ::send(strangers.back().get(), garbage.data(), garbage.size(), MSG_NOSIGNAL);
@@ -125,13 +125,13 @@ TEST(SocketMesh, IsNotDisturbedByGarbageAndSilence) {
     meshes.all[0]->want(1);
     meshes.run_until_each_has(1);
     expect_connected(meshes.events[0][0], meshes.events[1][0]);
-    // In the end all of them are sent away, without anybody asking for it.
+    // In the end all of them are closed without further events.
     meshes.run([&] { return meshes.all[1]->refused() >= strangers.size(); });
     char byte = 0;
     for (auto const& fd : strangers) EXPECT_LE(::recv(fd.get(), &byte, 1, MSG_DONTWAIT), 0);
 }
 
-// What they say can be guessed, but for the proof that follows.
+// Their hello is predictable; the proof that follows is not.
 TEST(SocketMesh, IsNotHeldUpByThoseWhoNeverProveThemselves) {
     SocketJob job({0, 0});
     Meshes meshes(job, {.handshake = 3'600'000ms, .connect = 30000ms, .max_unproven = 8});

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A process that no launcher started: a world of one.
+// A process without a launcher: a world of size 1.
 #include <sinew/world.hpp>
 
 #include <numeric>

@@ -115,10 +115,10 @@ TEST_F(WorldFileOnDisk, IsForItsUserAlone) {
     ASSERT_EQ(::stat(path.c_str(), &info), 0);
     EXPECT_EQ(info.st_mode & 0777, 0600U);
     EXPECT_EQ(WorldFile::read(path).text(), example().text());
-    example().write(path);  // replaces it
+    example().write(path);  // replaces the file
     auto const files = std::distance(std::filesystem::directory_iterator(folder),
                                      std::filesystem::directory_iterator());
-    EXPECT_EQ(files, 1);  // no draft is left
+    EXPECT_EQ(files, 1);  // no temporary file is left
     ASSERT_EQ(::chmod(path.c_str(), 0640), 0);
     EXPECT_THAT(why_not(), HasSubstr("others may read or write it"));
 }
@@ -133,7 +133,7 @@ TEST_F(WorldFileOnDisk, IsAPlainFileOfThisUser) {
     EXPECT_THAT(why_not(), HasSubstr("it is not a plain file"));
     path = folder;
     EXPECT_THAT(why_not(), HasSubstr("it is not a plain file"));
-    if (::geteuid() != 0) return;  // only root can make somebody else's file
+    if (::geteuid() != 0) return;  // only root can make another user's file
     path = folder / "world";
     ASSERT_EQ(::chown(path.c_str(), 65534, 65534), 0);
     EXPECT_THAT(why_not(), HasSubstr("it belongs to user 65534"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Worlds inside an application that called MPI_Init itself, at the thread level of the run.
+// Worlds in an application that has called MPI_Init, at the thread level of the run.
 #include <sinew/mpi.hpp>
 #include <sinew/world.hpp>
 

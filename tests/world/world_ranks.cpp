@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// One rank of a job that a test has started:
-//     world_ranks work BOOTSTRAP     uses the World in every way; 77 when nobody serves PMIx
-//     world_ranks die WHEN RANK      one rank kills itself (before, in a World); the others say so
-//     world_ranks join               makes a World, and says why not
+// One rank of a job started by a test:
+//     world_ranks work BOOTSTRAP     uses the World in every way; 77 if there is no PMIx server
+//     world_ranks die WHEN RANK      one rank kills itself (before, in a World)
+//     world_ranks join               makes a World, or prints why not
 #include <sinew/world.hpp>
 
 #include <unistd.h>
@@ -90,7 +90,7 @@ int join() {
 }  // namespace
 
 int main(int argc, char** argv) try {
-    ::alarm(100);  // nothing may hang, whatever starts it
+    ::alarm(100);  // must end, however it was started
     std::vector<std::string> const words(argv + 1, argv + argc);
     if (words.size() == 2 && words[0] == "work") return work(words[1]);
     if (words.size() == 3 && words[0] == "die") return die(words[1], std::stoi(words[2]));

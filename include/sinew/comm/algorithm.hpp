@@ -9,6 +9,7 @@
 
 namespace sinew {
 
+/// The collective operations of a Communicator.
 enum class Collective : std::uint8_t {
     allreduce,
     reduce_scatter,
@@ -30,21 +31,23 @@ enum class Collective : std::uint8_t {
 inline constexpr int collectives_count = static_cast<int>(Collective::barrier) + 1;
 
 std::string_view name(Collective collective);
-/// Whether it combines what the ranks bring: allreduce, reduce, reduce_scatter, scan and their kin.
+/// Whether the operation combines elements of the ranks: allreduce, reduce, reduce_scatter(_block),
+/// scan, exscan.
 bool is_reduction(Collective collective);
-/// Whether one rank is special: broadcast, reduce, gather(v), scatter(v).
+/// Whether one rank is the root: broadcast, reduce, gather(v), scatter(v).
 bool is_rooted(Collective collective);
-/// Whether the parts of the ranks may differ in length: reduce_scatter, and those that end in v.
+/// Whether the parts of the ranks may differ in size: reduce_scatter and the operations ending in
+/// v.
 bool has_uneven_parts(Collective collective);
 
-/// All algorithms of a collective; any of them may be asked for by CallOptions::algorithm.
+/// The names of all algorithms of a collective, for CallOptions::algorithm.
 std::vector<std::string_view> algorithm_names(Collective collective);
 
-/// What one call may ask for. Must be equal on all ranks.
+/// Options of one call. They must be equal on all ranks.
 struct CallOptions {
-    /// Name of an algorithm ("ring", "recursive_doubling", ...); empty lets the tuner choose.
+    /// The algorithm's name ("ring", "recursive_doubling", ...); empty: the tuner chooses.
     std::string_view algorithm = {};
-    /// Deadline of this call; 0 means the communicator's (SINEW_TIMEOUT, 5 minutes by default).
+    /// Time limit of this call; 0: that of the communicator (SINEW_TIMEOUT, by default 5 minutes).
     std::chrono::nanoseconds timeout{0};
 };
 

@@ -19,8 +19,8 @@ concept Lasting = std::ranges::contiguous_range<R> && std::ranges::sized_range<R
     std::ranges::borrowed_range<R> && Element<ElementOf<R>>;
 }  // namespace detail
 
-/// Elements to read: pointer, count and type. Made from any contiguous range (vector, array, span)
-/// that outlives the call; borrows it until the call, or the Request it returns, has ended.
+/// Elements to read: pointer, count and type. Made from any contiguous range (vector, array, span).
+/// The elements are borrowed until the call, or the Request that it returns, has completed.
 struct ConstBuffer {
     void const* data = nullptr;
     std::size_t count = 0;
@@ -36,7 +36,7 @@ struct ConstBuffer {
     std::size_t bytes() const { return count * type.size(); }
 };
 
-/// Elements to write (and read, for in-place calls). See ConstBuffer.
+/// Elements to write, and to read for calls in place. See ConstBuffer.
 struct Buffer {
     void* data = nullptr;
     std::size_t count = 0;

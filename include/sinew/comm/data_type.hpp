@@ -12,8 +12,8 @@
 
 namespace sinew {
 
-/// A value and where it came from: the element of `minloc` and `maxloc` (MPI 4.0, 6.9.4).
-/// Laid out as MPI's pair types (MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_2INT, MPI_LONG_INT).
+/// A value and its index: the element type of `minloc` and `maxloc` (MPI 4.0, 6.9.4). The layout is
+/// that of MPI's pair types (MPI_FLOAT_INT, MPI_DOUBLE_INT, MPI_2INT, MPI_LONG_INT).
 template <class Value>
 struct ValueIndex {
     Value value{};
@@ -21,8 +21,8 @@ struct ValueIndex {
     friend bool operator==(ValueIndex const&, ValueIndex const&) = default;
 };
 
-/// What the elements of a buffer are. `opaque` is any trivially copyable struct of `size()` bytes:
-/// it can be moved, and reduced only by a user-defined operation on the same type.
+/// The type of a buffer's elements. `opaque` is any trivially copyable struct of `size()` bytes; it
+/// can be moved, and reduced only by a user-defined operation on the same type.
 class DataType {
 public:
     enum class Kind : std::uint8_t {
@@ -52,14 +52,14 @@ public:
     static constexpr DataType opaque(std::uint32_t size) { return {Kind::opaque, size}; }
 
     constexpr Kind kind() const { return kind_; }
-    /// Bytes of one element.
+    /// Size of one element in bytes.
     constexpr std::size_t size() const { return size_; }
-    /// "f32", "c64", "i32_index", "opaque(24)".
+    /// The name: "f32", "c64", "i32_index", "opaque(24)".
     std::string name() const;
 
     constexpr bool is_16_bit_float() const { return kind_ == Kind::f16 || kind_ == Kind::bf16; }
     constexpr bool is_complex() const { return kind_ == Kind::c64 || kind_ == Kind::c128; }
-    /// f16, bf16, f32, f64 and the complex types: those whose sums depend on the order.
+    /// f16, bf16, f32, f64 and the complex types: types whose sums depend on the order.
     constexpr bool is_floating() const { return kind_ <= Kind::c128; }
     constexpr bool is_integer() const { return kind_ >= Kind::i8 && kind_ <= Kind::u64; }
     constexpr bool is_indexed() const {
@@ -80,10 +80,12 @@ private:
     std::uint32_t size_;
 };
 
-/// "f32" and the other fixed names to a type; throws UsageError with the list of names.
+/// The type with the given name, such as "f32". Throws UsageError, which lists the names, if there
+/// is none.
 DataType parse_data_type(std::string const& name);
 
-/// What can travel: any trivially copyable object type. Pointers cannot: they mean nothing elsewhere.
+/// Element types of buffers: trivially copyable object types. Pointers are excluded, since they
+/// have no meaning in another process.
 template <class T>
 concept Element = std::is_trivially_copyable_v<T> && !std::is_pointer_v<T> && !std::is_const_v<T>;
 

@@ -15,11 +15,11 @@ namespace sinew {
 
 enum class Commutative : bool { no, yes };
 
-/// How elements of several ranks become one. A value; copies are cheap.
+/// How elements of several ranks are combined into one. A value that is cheap to copy.
 ///
-/// Predefined operations are objects named below (`sum`, `prod`, ...). `reduce_op<T>(f)` makes one
-/// from a function `T f(T const& lower, T const& higher)`, which must be associative; operands come
-/// in rank order, so it need not commute.
+/// The predefined operations are the objects below (`sum`, `prod`, ...). `reduce_op<T>(f)` makes
+/// one from a function `T f(T const& lower, T const& higher)`. The function must be associative; it
+/// need not be commutative, because operands are passed in rank order.
 class ReduceOp {
 public:
     enum class Kind : std::uint8_t {
@@ -54,7 +54,7 @@ public:
     Kind kind() const { return kind_; }
     bool commutative() const { return commutative_ == Commutative::yes; }
     std::string name() const;
-    /// Null unless user-defined.
+    /// Null unless the operation is user-defined.
     UserFunction const* user_function() const { return user_ ? user_->function.get() : nullptr; }
     /// Whether the operation is defined on elements of this type.
     bool accepts(DataType type) const;
@@ -82,17 +82,18 @@ inline ReduceOp const logical_xor{ReduceOp::Kind::logical_xor};
 inline ReduceOp const bit_and{ReduceOp::Kind::bit_and};
 inline ReduceOp const bit_or{ReduceOp::Kind::bit_or};
 inline ReduceOp const bit_xor{ReduceOp::Kind::bit_xor};
-/// Smallest (largest) value and its index; the smaller index wins among equals.
+/// The smallest (largest) value and its index; of equal values, the smaller index.
 inline ReduceOp const minloc{ReduceOp::Kind::minloc};
 inline ReduceOp const maxloc{ReduceOp::Kind::maxloc};
-/// Sum divided by the number of ranks; floating types only.
+/// The sum divided by the number of ranks; for floating types only.
 inline ReduceOp const average{ReduceOp::Kind::average};
 
-/// "sum", "logical_and", ... to an operation; throws UsageError with the list of names.
+/// The operation with the given name ("sum", "logical_and", ...). Throws UsageError, which lists
+/// the names, if there is none.
 ReduceOp parse_reduce_op(std::string const& name);
 
-/// A user-defined operation on elements `T`. Called from the thread that makes the progress: for
-/// non-blocking calls that may be a thread of the library.
+/// Makes a user-defined operation on elements of type T. `function` is called by the thread that
+/// makes progress; for non-blocking calls that may be a thread of the library.
 template <Element T, class Function>
 ReduceOp reduce_op(Function function, Commutative commutative = Commutative::yes,
                    std::string name = "user") {

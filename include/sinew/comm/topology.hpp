@@ -7,13 +7,13 @@
 
 namespace sinew {
 
-/// Which ranks of a communicator share a node, that is, memory. Node 0 holds rank 0; nodes are
-/// numbered in the order of their lowest rank.
+/// Which ranks of a communicator share a node, that is, memory. Node 0 has rank 0; nodes are
+/// numbered in the order of their lowest ranks.
 struct NodeLayout {
-    std::vector<int> node_of;        ///< by rank
-    std::vector<std::string> hosts;  ///< by node: its host name
-    int node = 0;                    ///< this rank's
-    int local_rank = 0;              ///< among the ranks of this node, in rank order
+    std::vector<int> node_of;        ///< node of each rank
+    std::vector<std::string> hosts;  ///< host name of each node
+    int node = 0;                    ///< node of this rank
+    int local_rank = 0;              ///< index among the ranks of this node, in rank order
     int local_size = 1;
 
     int nodes() const { return static_cast<int>(hosts.size()); }
@@ -22,19 +22,19 @@ struct NodeLayout {
     }
 };
 
-/// This machine as hwloc sees it (as the operating system tells it, where hwloc is not built in).
+/// This machine as reported by hwloc or, in builds without hwloc, by the operating system.
 struct Machine {
     std::string host;
     int cores = 1;
-    int allowed_cpus = 1;  ///< this process may run on
+    int allowed_cpus = 1;  ///< processors that this process may use
     int packages = 1;
     int numa_nodes = 1;
-    std::size_t l2_bytes = 0;  ///< of one core; 0 when unknown
-    std::size_t l3_bytes = 0;  ///< of one group of cores; 0 when unknown
+    std::size_t l2_bytes = 0;  ///< per core; 0: unknown
+    std::size_t l3_bytes = 0;  ///< per group of cores; 0: unknown
     std::string source;        ///< "hwloc 2.9.0" or "operating system"
 };
 
-/// Looked up once per process.
+/// The machine of this process, determined once. Thread-safe.
 Machine const& this_machine();
 
 }  // namespace sinew

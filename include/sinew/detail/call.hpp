@@ -12,10 +12,11 @@
 
 namespace sinew::detail {
 
-/// Within a handler: throws what was thrown, in a DecodeError unless it is one or std::bad_alloc.
+/// Must be called within a handler: rethrows the current exception, nested in a DecodeError unless
+/// it is a DecodeError or std::bad_alloc.
 [[noreturn]] void refuse_arguments();
 
-/// Of a method: the name of the type it is called of.
+/// For a method, the name of the object's type; otherwise null.
 template <class F>
 char const* object_type() {
     if constexpr (requires { typename Callable<F>::Object; })
@@ -23,7 +24,8 @@ char const* object_type() {
     else return nullptr;
 }
 
-/// A call as it is typed: what the function takes (as declared), and what it is passed.
+/// A call with its types: the parameters of the function as declared, and the types that are
+/// passed.
 template <class F, class Declared, class... Passed>
 struct TypedCall;
 template <class F, class... P, class... Passed>
@@ -55,7 +57,7 @@ private:
             return {};
         } else {
             Reader const before = reader;
-            try {  // braces: in this order
+            try {  // braces: evaluation in this order
                 return Arguments{decode<std::remove_cvref_t<P>>(reader)...};
             } catch (...) {
                 reader = before;
@@ -77,12 +79,12 @@ private:
         else return std::make_shared<F>(decode<F>(reader));
     }
 
-    // Made before main() because entry() uses it, whether or not that is ever called.
+    // Constructed before main() because entry() uses it, even if entry() is never called.
     static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &make, typeid(F).name(),
                                          meta_for<F>(), object_type<F>()};
 };
 
-/// Stands for a call that cannot be, after a static_assert said why: so that it is the only message.
+/// Replaces a call that cannot be made, so that a failed static_assert is the only message.
 struct NoCall {
     using Arguments = std::tuple<>;
     using Result = void;
@@ -145,10 +147,10 @@ consteval bool callable_elsewhere() {
     return false;
 }
 
-/// The typed part of a call in another process: F is Task<&function>, a function, a lambda without captures,
-/// or a function object, whose state travels. Whoever mentions entry() anywhere in a program makes every
-/// process of it able to be called so.
-///   Arguments, Result    as the function takes and gives them, decayed; Result may be void
+/// The typed part of a call in another process. F is Task<&function>, a function, a lambda without
+/// captures, or a function object, whose state is encoded. Mentioning entry() anywhere in a program
+/// registers the call in every process of it.
+///   Arguments, Result    the function's parameters and result, decayed; Result may be void
 template <class F, class... Passed>
 struct Call : std::conditional_t<callable_elsewhere<Target<F>, Passed...>(),
                                  TypedCall<Target<F>, DeclaredOf<Target<F>, Passed...>, Passed...>,

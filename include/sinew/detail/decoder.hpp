@@ -20,7 +20,7 @@ T decode_plain(Reader& reader) {
     }
 }
 
-/// Reads one value and all that it is made of.
+/// Decodes one value with all its parts.
 class Decoder {
 public:
     explicit Decoder(Reader& reader) : reader_(reader) {}
@@ -38,7 +38,7 @@ public:
         else if constexpr (how == Encoding::variant)
             return get_variant<T>(std::make_index_sequence<std::variant_size_v<T>>());
         else if constexpr (how == Encoding::cereal && !std::is_default_constructible_v<T>) {
-            std::unique_ptr<T> const value(cereal::access::construct<T>());  // its friend may
+            std::unique_ptr<T> const value(cereal::access::construct<T>());  // may be private
             get_into(*value);
             return std::move(*value);
         } else if constexpr (how == Encoding::cereal || how == Encoding::array) {
@@ -95,7 +95,7 @@ private:
     }
     template <class... T>
     std::tuple<T...> get_product(std::type_identity<std::tuple<T...>>) {
-        return std::tuple<T...>{get<T>()...};  // braces: in this order
+        return std::tuple<T...>{get<T>()...};  // braces: evaluation in this order
     }
     template <class V, std::size_t... I>
     V get_variant(std::index_sequence<I...>) {

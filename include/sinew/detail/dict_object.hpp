@@ -13,7 +13,8 @@
 
 namespace sinew::managed {
 
-/// A dictionary as its manager holds it: by order where keys have one, else by their hash.
+/// The dictionary object in the manager's process: a std::map if keys have operator<, otherwise a
+/// std::unordered_map.
 template <class Key, class Value>
 class DictObject {
     struct ByOrder {

@@ -12,7 +12,7 @@ template <class T>
 concept Encodable = encoding_of<T>()
 != Encoding::address&& encoding_of<T>() != Encoding::unsupported;
 
-/// Stops the compiler, once for each type, where a value cannot leave its process.
+/// Fails to compile, once for each type, if values of T cannot be sent to another process.
 template <class T>
 consteval Encoding must_be_encodable() {
     constexpr Encoding how = encoding_of<T>();
@@ -26,7 +26,7 @@ consteval Encoding must_be_encodable() {
     return how;
 }
 
-/// The fewest bytes that a value of T is written as; an element of a container has at least one.
+/// The minimum encoded size of a T in bytes; at least 1, so that elements of containers take space.
 template <class T>
 consteval std::size_t least_size();
 template <class T>
@@ -50,14 +50,14 @@ consteval std::size_t least_size() {
     return std::max<std::size_t>(1, least_sum(std::type_identity<T>()));
 }
 
-/// Elements of such a container lie in a row and travel as bytes.
+/// Whether the container's elements are contiguous and encoded by their bytes.
 template <class C>
 inline constexpr bool in_a_row = requires(C& c) {
     c.data();
 }
 &&encoding_of<Held<C>>() == Encoding::plain;
 
-/// Writes one value and all that it is made of.
+/// Encodes one value with all its parts.
 class Encoder {
 public:
     explicit Encoder(Writer& writer) : writer_(writer) {}
@@ -96,7 +96,7 @@ private:
         } else {
             std::size_t const begin = writer_.size();
             for (auto const& element : container) put(element);
-            // Types that write nothing: the reader believes only in elements that take space.
+            // Pads elements that write fewer bytes: the decoder requires that elements take space.
             std::size_t const least = count * least_size<Held<C>>();
             for (std::byte const padding{}; writer_.size() - begin < least;)
                 writer_.write(&padding, 1);
@@ -111,7 +111,7 @@ private:
     }
 
     Writer& writer_;
-    std::optional<OutArchive> archive_;  ///< one for all: it knows which objects are shared
+    std::optional<OutArchive> archive_;  ///< shared by all parts: it tracks shared objects
 };
 
 template <class T>

@@ -27,20 +27,20 @@ namespace sinew::detail {
 
 /// How values of a type are encoded; see encode().
 enum class Encoding : std::uint8_t {
-    custom,       ///< by its encode_to and decode_from
+    custom,       ///< by encode_to and decode_from
     flag,         ///< one byte, 0 or 1
     plain,        ///< its bytes
     array,        ///< its elements
-    container,    ///< their number, its elements
+    container,    ///< the number of elements, the elements
     product,      ///< its members: pairs and tuples
     optional,     ///< a flag, the value
     variant,      ///< the index, the value
-    cereal,       ///< as cereal says
-    address,      ///< not at all: it says where something is in this process
-    unsupported,  ///< not at all: nobody said how
+    cereal,       ///< by cereal
+    address,      ///< not encodable: refers to memory of this process
+    unsupported,  ///< not encodable: no encoding is known
 };
 
-/// How types of the standard library that are made of others are encoded; `unsupported`: it is none of these.
+/// How composite types of the standard library are encoded; `unsupported` for all other types.
 template <class T>
 inline constexpr Encoding std_encoding = Encoding::unsupported;
 template <class T, std::size_t N>
@@ -80,7 +80,7 @@ inline constexpr Encoding std_encoding<std::unordered_map<T...>> = Encoding::con
 template <class... T>
 inline constexpr Encoding std_encoding<std::unordered_multimap<T...>> = Encoding::container;
 
-/// Types that are trivially copyable, yet only point to what they mean.
+/// Types that are trivially copyable, but only refer to other memory.
 template <class T>
 inline constexpr Encoding std_encoding<std::initializer_list<T>> = Encoding::address;
 template <class T>
@@ -94,7 +94,7 @@ requires std::is_pointer_v<T> || std::is_member_pointer_v<T> || std::is_referenc
     std::is_null_pointer_v<T>
 inline constexpr Encoding std_encoding<T> = Encoding::address;
 
-/// What a container holds, without the const of a map's keys.
+/// The element type of a container, without the const of a map's keys.
 template <class T>
 struct HeldOf {
     using type = T;

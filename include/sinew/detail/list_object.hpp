@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstddef>
 #include <optional>
+#include <stdexcept>
 #include <utility>
 #include <vector>
 
@@ -11,7 +12,7 @@
 
 namespace sinew::managed {
 
-/// A list as its manager holds it.
+/// The list object in the manager's process.
 template <class T>
 class ListObject {
 public:
@@ -30,7 +31,10 @@ public:
         erase(index);
         return item;
     }
-    T pop_back() { return pop(items_.size() - 1); }
+    T pop_back() {
+        if (items_.empty()) throw std::out_of_range("pop_back of an empty list");
+        return pop(items_.size() - 1);
+    }
     std::vector<T> slice(std::size_t first, std::size_t count) const {
         auto const begin = place(first, count);
         return {begin, begin + offset(count)};

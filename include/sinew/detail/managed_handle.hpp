@@ -11,25 +11,27 @@
 #include <sinew/manager/object.hpp>
 
 namespace sinew::detail {
-// std::out_of_range.
+// Throw std::out_of_range.
 [[noreturn]] void refuse_index(char const* what, std::size_t index, std::size_t size);
 [[noreturn]] void refuse_slice(char const* what, std::size_t first, std::size_t count,
                                std::size_t size);
 [[noreturn]] void refuse_key(std::size_t size);
 }  // namespace sinew::detail
 
-/// Lists, dictionaries, locks and the like that live in a manager: Manager::list(), Manager::lock()...
+/// Ready-made objects that live in a manager: lists, dictionaries, locks and others. They are made
+/// by Manager::list(), Manager::lock() and so on.
 ///
-/// Handles, like those of any object: copies mean the same thing, travel, may be shared by threads, and
-/// keep it alive. All throw ObjectLost when the manager is gone. Each has a twin whose methods return a
-/// Reply at once (List and AsyncList): what an AsyncManager gives, and async() of the other.
+/// Objects of these classes are handles, like Object: copies refer to the same object, can be sent
+/// to other processes, and keep it alive. All methods throw ObjectLost if the manager is gone. Each
+/// class has an asynchronous form (List and AsyncList) whose methods return a Reply at once: an
+/// AsyncManager returns it, and so does async(). Thread-safe, except for refresh().
 namespace sinew::managed {
 
-/// What handles of such things have in common. `Kept`: what the manager holds.
+/// Base of the handles. `Kept`: the class of the object in the manager's process.
 template <class Derived, class Kept>
 class Handle {
 public:
-    /// As those of Object.
+    /// See Object for publish, detach, refresh and checkpoint.
     void publish(std::string const& name) const { object_.publish(name); }
     void detach() const { object_.detach(); }
     void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
@@ -58,7 +60,7 @@ concept IsHandle = requires {
     { T::kept() } -> std::same_as<char const*>;
 };
 
-/// How methods of a handle give what they give: when it is there, or as a Reply.
+/// The result of a handle's methods: the value (Waits), or a Reply (Replies).
 struct Waits {
     template <class R>
     using Gives = R;

@@ -17,7 +17,7 @@
 
 namespace sinew::detail {
 
-/// A member function of T (or of a base of it) that is called in the process where the object lives.
+/// A member function of T, or of a base of T, that is called in the process of the object.
 template <class T, auto M>
 struct Method {};
 
@@ -48,12 +48,12 @@ struct MethodOf<Method<T, M>> {
 template <class T, auto M>
 struct Signature<Method<T, M>> : Signature<std::remove_const_t<decltype(M)>> {};
 
-/// What travels for an argument of a constructor: text as a string.
+/// The type that is encoded for a constructor argument: std::string for text.
 template <class Passed>
 using Constructed =
     std::conditional_t<std::is_convertible_v<Passed const&, char const*>, std::string, Passed>;
 
-/// How an object is made in another process; registered like a task.
+/// Makes an object in another process; registered like a task.
 template <class T, class... Passed>
 class Construction {
 public:
@@ -66,7 +66,7 @@ private:
     static_assert(std::is_constructible_v<T, Constructed<Passed>...>,
                   "sinew: the object cannot be constructed from these arguments");
     static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
-        // Braces: in this order.
+        // Braces: evaluation in this order.
         return std::apply(
             [](auto&&... values) { return make_object<T>(std::move(values)...); },
             std::tuple<Constructed<Passed>...>{decode<Constructed<Passed>>(reader)...});

@@ -16,7 +16,8 @@
 
 namespace sinew {
 
-/// The other end of the pipe is closed, or its process is gone; all it had sent has been received.
+/// The other end of the pipe is closed or its process has ended, and all it had sent has been
+/// received.
 class PipeClosed : public Error {
 public:
     using Error::Error;
@@ -24,7 +25,7 @@ public:
 
 namespace detail {
 
-/// One end of a pipe, for messages of bytes. Any thread; one sends and one receives at a time.
+/// One end of a pipe for messages of bytes. Thread-safe for one sender and one receiver at a time.
 class PipeSocket {
 public:
     enum class Direction : std::uint8_t { both, in, out };
@@ -35,12 +36,12 @@ public:
     ~PipeSocket();
 
     void send(std::span<std::byte const> message);
-    /// Nothing: none came in time.
+    /// Returns nothing if no message arrived by the deadline.
     std::optional<std::vector<std::byte>> receive(Deadline deadline);
     bool poll(Deadline deadline);
     int fileno() const;
     void close();
-    /// Leaves this end to whoever decodes the bytes.
+    /// Gives this end up to the process that decodes the bytes.
     void encode_to(Writer& writer);
 
 private:
@@ -48,7 +49,7 @@ private:
 };
 
 std::pair<std::shared_ptr<PipeSocket>, std::shared_ptr<PipeSocket>> make_pipe_sockets(bool duplex);
-/// Fetches the end from the process that sent it away.
+/// Takes the end over from the process that sent it.
 std::shared_ptr<PipeSocket> fetch_pipe_socket(Reader& reader);
 
 }  // namespace detail

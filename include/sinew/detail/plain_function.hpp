@@ -9,14 +9,15 @@
 
 namespace sinew::detail {
 
-/// Where a function lies in the module (executable or library) that holds it: the same in every process of the
-/// program; see TaskId. Throws UsageError where no module with tasks holds it.
+/// The position of a function in the module (executable or library) that contains it, which is the
+/// same in every process of the program; see TaskId. Throws UsageError if no module with tasks
+/// contains it.
 std::uint64_t place_of_function(void (*function)());
-/// Throws DecodeError where there is no code of such a module.
+/// The function at that position. Throws DecodeError if such a module has no code there.
 void (*function_at(std::uint64_t place))();
 
-/// A function that is passed by its name, `pool.map(f, xs)`: which one it is only shows when the program runs,
-/// so that its place travels as the state of a function object.
+/// A function passed by its name, `pool.map(f, xs)`. Which function it is is known only at run
+/// time, so its position is encoded as the state of a function object.
 template <class Pointer>
 class PlainFunction {
 public:
@@ -44,7 +45,8 @@ private:
 template <class Pointer>
 struct Signature<PlainFunction<Pointer>> : Signature<Pointer> {};
 
-/// What is called where F is passed: PlainFunction for functions and pointers to them, else F itself.
+/// The type that is called if F is passed: PlainFunction for functions and pointers to them,
+/// otherwise F.
 template <class F>
 struct TargetOf {
     using type = F;

@@ -23,7 +23,11 @@ class Settled;
 
 namespace sinew::detail {
 
-/// The part of every result that knows no type: the end of its job, and waiting for it.
+/// Throws the Timeout of a call that was cancelled at its wait_limit.
+[[noreturn]] void throw_wait_limit(std::chrono::nanoseconds limit);
+
+/// The part of every result that does not depend on its type: the end of the job, and waiting for
+/// it.
 class WaitableSink : public JobSink {
 public:
     void attach(std::shared_ptr<PoolMaster> master, std::uint64_t job);
@@ -35,7 +39,7 @@ public:
     void cancel();
     bool cancelled();
     void when_ended(std::function<void()> work);
-    /// Of an ended job; null: none.
+    /// The error of an ended job; null if there is none.
     std::exception_ptr error();
     [[noreturn]] void throw_timeout(std::chrono::nanoseconds limit) const;
 
@@ -44,10 +48,11 @@ public:
     void ended() override;
 
 protected:
-    /// Throws what failed, or UsageError before the end.
+    /// Throws the job's error, or UsageError if the job has not ended.
     void check_value();
     [[noreturn]] static void throw_move_only();
-    /// Runs `decode(index)` for each; what cannot be decoded has failed, with all behind it.
+    /// Calls `decode(index)` for each task. If one cannot be decoded, it and all later ones have
+    /// failed.
     template <class Decode>
     std::exception_ptr each(std::uint64_t first, std::uint32_t count, Decode const& decode) {
         for (std::uint64_t index = first; index < first + count; ++index) {
@@ -67,12 +72,12 @@ private:
     std::uint64_t job_ = 0, failing_ = 0;
     std::exception_ptr error_;
     bool dropped_ = false;
-    std::atomic<bool> ended_{false};  ///< set with the guard held, after all else
+    std::atomic<bool> ended_{false};  ///< set last, with the guard held
     std::condition_variable changed_;
     std::vector<std::function<void()>> callbacks_;
 };
 
-/// The result of a job as one value.
+/// A sink whose job has one value as its result.
 template <class T>
 class ResultSink : public WaitableSink {
 public:
@@ -80,7 +85,7 @@ public:
     virtual T take() = 0;
 };
 
-/// One task.
+/// The result of one task.
 template <class R>
 class SingleSink final : public ResultSink<R> {
 public:
@@ -103,12 +108,12 @@ private:
     std::optional<std::conditional_t<std::is_void_v<R>, std::monostate, R>> value_;
 };
 
-/// Whether values of this type lie in a row as they travel.
+/// Whether encoded values of R are contiguous bytes.
 template <class R>
 concept Flat =
     std::is_trivially_copyable_v<R> && std::is_default_constructible_v<R> && !EncodesItself<R>;
 
-/// One value for each task, in the order of the input.
+/// One value per task, in the order of the input.
 template <class R>
 class MapSink final : public ResultSink<std::vector<R>> {
 public:
@@ -147,7 +152,7 @@ private:
     std::unique_ptr<Slot[]> values_;
 };
 
-/// Tasks without results.
+/// Tasks that return void.
 class VoidMapSink final : public ResultSink<void> {
 public:
     std::exception_ptr results(std::uint64_t, std::uint32_t, Reader&) override { return nullptr; }
@@ -155,7 +160,7 @@ public:
     void take() override { check_value(); }
 };
 
-/// An outcome for each task: nothing is thrown.
+/// One outcome per task; exceptions of tasks are not thrown.
 template <class R>
 class SettledSink final : public ResultSink<std::vector<Settled<R>>> {
 public:

@@ -14,7 +14,7 @@
 
 namespace sinew {
 
-/// The queue is closed: it takes no more items, and all it had have been taken.
+/// The queue is closed: it accepts no further items, and all its items have been taken.
 class QueueClosed : public Error {
 public:
     using Error::Error;
@@ -22,20 +22,20 @@ public:
 
 namespace detail {
 
-/// An item as it travels.
+/// An encoded item.
 struct QueueItem {
-    std::shared_ptr<void const> keeper;  ///< of the bytes
+    std::shared_ptr<void const> keeper;  ///< keeps the bytes alive
     std::span<std::byte const> bytes;
     std::uint64_t ticket = 0;  ///< for acknowledging
 };
 
-/// What the handles of one queue share in one process.
+/// The state that all handles of one queue share in a process.
 class QueueEnd {
 public:
     virtual ~QueueEnd() = default;
-    /// False: no room in time.
+    /// Returns false if there was no room by the deadline.
     virtual bool put(Writer item, Deadline deadline) = 0;
-    /// Nothing: none in time, or closed and empty.
+    /// Returns nothing if no item came by the deadline, or if the queue is closed and empty.
     virtual std::optional<QueueItem> take(Deadline deadline, bool acknowledge) = 0;
     virtual void acknowledge(std::uint64_t ticket) = 0;
     virtual void give_back(std::uint64_t ticket) = 0;
@@ -47,7 +47,7 @@ public:
 };
 
 std::shared_ptr<QueueEnd> make_queue(std::size_t bound);
-/// The queue of an encoded handle, wherever it lives.
+/// Decodes a handle; the queue may live in any process.
 std::shared_ptr<QueueEnd> find_queue(Reader& reader);
 
 }  // namespace detail

@@ -17,12 +17,12 @@ PeerLost lost_items(std::size_t count);
 
 namespace sinew::managed {
 
-/// A queue as its manager holds it: items, or those who wait for some, or (with a bound) those who wait
-/// to put one.
+/// The queue object in the manager's process: its items, or the readers that wait for one, or (with
+/// a bound) the writers that wait for room.
 template <class T>
 class QueueObject {
 public:
-    /// 0: no bound.
+    /// `bound`: maximum number of items; 0: no limit.
     explicit QueueObject(std::size_t bound) : bound_(bound) {}
 
     Deferred<void> put(T const& item) {
@@ -50,7 +50,7 @@ public:
         ++taken_[this_call::caller()];
         return item;
     }
-    /// Of an item that was got, once all that it meant is done.
+    /// An item that the caller got has been processed.
     void done() {
         if (unfinished_ == 0)
             throw UsageError("more items are done than were put. Call done() once for each get()");
@@ -79,7 +79,7 @@ public:
         std::erase_if(joiners_, [](auto const& each) { return !each.waiting(); });
     }
 
-    // Nobody will say that its items are done.
+    // The items that this process took will not be reported as done.
     void caller_lost(Caller who) {
         auto const own = taken_.find(who);
         if (own == taken_.end()) return;
@@ -96,7 +96,7 @@ private:
         T item;
     };
     [[noreturn]] static void refuse(char const* what) { throw QueueClosed(what); }
-    // To who has waited longest and still does.
+    // Delivers the item to the reader that has waited longest, if there is one.
     void add(T const& item) {
         ++unfinished_;
         while (!readers_.empty()) {
@@ -126,7 +126,7 @@ private:
     std::size_t const bound_;
     bool closed_ = false;
     std::size_t unfinished_ = 0;
-    std::size_t lost_ = 0;  ///< of them: with who took them
+    std::size_t lost_ = 0;  ///< items taken by processes that have ended
     std::map<Caller, std::size_t> taken_;
     std::deque<T> items_;
     std::deque<Promise<T>> readers_;

@@ -14,13 +14,13 @@
 
 namespace sinew::detail {
 
-/// What the entry of a ring's function is run with.
+/// The context in which the entry of a ring's function is run.
 struct RingInvocation {
     RingMember& member;
     void* function;
 };
 
-/// What a function takes beside the member, which comes first if it comes at all.
+/// The parameters of a function without a leading RingMember&.
 template <class Declared>
 struct WithoutMember {
     using Rest = Declared;
@@ -38,7 +38,7 @@ requires(Signature<F>::known) struct RingParameters<F, Passed...>
     : WithoutMember<typename Signature<F>::Declared> {
 };
 
-/// How a ring's function is called, with arguments of types P.
+/// How a ring's function is called with arguments of types P.
 enum class RingShape : std::uint8_t { member, rank_and_size, arguments, none };
 
 template <class F, class... P>
@@ -63,7 +63,7 @@ struct RingFunction {
 
 template <class F, class Rest, class... Passed>
 struct TypedRingCall;
-/// A function of (int rank, int size), as Fiber has it.
+/// A function of (int rank, int size), as in Fiber.
 template <class F>
 struct TypedRingCall<F, std::tuple<int, int>> : RingFunction<F> {
     static TaskEntry const& entry() { return entry_; }
@@ -90,7 +90,7 @@ private:
         if constexpr (sizeof...(P) == 0) {
             return {};
         } else {
-            try {  // braces: in this order
+            try {  // braces: evaluation in this order
                 return Arguments{decode<std::remove_cvref_t<P>>(reader)...};
             } catch (...) {
                 refuse_arguments();

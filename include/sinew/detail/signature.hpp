@@ -9,7 +9,7 @@
 
 namespace sinew::detail {
 
-/// What a function takes, as declared; `known` is false where that depends on what it is passed.
+/// The parameters of a function as declared; `known` is false if they depend on the arguments.
 template <class F>
 struct Signature {
     static constexpr bool known = false;
@@ -41,14 +41,15 @@ struct Signature<R (C::*)(P...)& noexcept> : Parameters<P...> {};
 template <class R, class C, class... P>
 struct Signature<R (C::*)(P...) const& noexcept> : Parameters<P...> {};
 
-/// Functors, unless they have several operator() or a template.
+/// Function objects, unless operator() is overloaded or a template.
 template <class F>
 requires requires { &F::operator(); }
 struct Signature<F> : Signature<decltype(&F::operator())> {};
 template <auto F>
 struct Signature<Task<F>> : Signature<std::remove_const_t<decltype(F)>> {};
 
-/// The parameters as declared; where the function leaves them open, what fits what it is passed.
+/// The parameters as declared or, if the function does not determine them, derived from the
+/// arguments.
 template <class F, class... Passed>
 struct ParametersFor {
     using Declared = std::tuple<std::decay_t<Passed>...>;
@@ -59,7 +60,7 @@ requires(Signature<F>::known) struct ParametersFor<F, Passed...> : Signature<F> 
 template <class F, class... Passed>
 using DeclaredOf = typename ParametersFor<F, Passed...>::Declared;
 
-/// What is called: the function object itself, or the one that a Task names.
+/// The object that is called: the function object itself, or the function that a Task names.
 template <class F>
 struct Callable {
     using Type = F;
@@ -76,19 +77,19 @@ struct Callable<Task<F>> {
     static constexpr Type of(void*) { return F; }
 };
 
-/// Nothing of the function object travels: there is only one.
+/// Whether the function object has no state to encode.
 template <class F>
 inline constexpr bool stateless = std::is_empty_v<F>&& std::is_default_constructible_v<F>;
 
 template <class T>
 constexpr bool named_like_a_lambda() {
-    // "... named_like_a_lambda() [with T = main()::<lambda(int)>]": our own name is in it, too.
+    // "... named_like_a_lambda() [with T = main()::<lambda(int)>]": skips this function's own name.
     std::string_view name = __PRETTY_FUNCTION__;
     name.remove_prefix(name.find("T = "));
     return name.find("lambda") != std::string_view::npos;
 }
-/// Nothing tells a lambda from a class but its name; that it captures, it can neither be made from
-/// nothing nor be assigned.
+/// Whether F is a lambda with captures. A lambda differs from other classes only by its name; one
+/// with captures is neither default constructible nor assignable.
 template <class F>
 inline constexpr bool captures = !std::is_default_constructible_v<F> &&
                                  !std::is_copy_assignable_v<F> && named_like_a_lambda<F>();

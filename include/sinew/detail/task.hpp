@@ -22,23 +22,24 @@ namespace detail {
 
 struct Persistence;
 
-/// The name of a task between processes of one program: the index of the module (executable or
-/// shared library) that holds its entry, and the entry's distance from the module's base. The same
-/// under address space randomisation; unique by construction (functions are not: linkers fold equal
-/// ones); looked up in the table of registered tasks, never followed.
+/// Identifies a task between processes of one program: the index of the module (executable or
+/// shared library) that contains its entry, and the entry's offset from the module's base. The same
+/// under address space randomization. Unique by construction (function addresses are not: linkers
+/// fold equal functions). Looked up in the table of registered tasks, never dereferenced.
 struct TaskId {
     std::uint64_t value = 0;  ///< module index << 48 | offset
     friend bool operator==(TaskId, TaskId) = default;
 };
 
-/// What can be called from another process: one for each function and list of arguments that the
-/// program mentions, linked into the table before main() begins, or when a library is loaded. The
-/// library stays loaded.
+/// A function that can be called from another process. There is one entry for each function and
+/// list of argument types that the program mentions. Entries are linked into the table before
+/// main() begins, or when a library is loaded; the library stays loaded.
 struct TaskEntry {
-    /// Decodes the arguments, calls, and encodes the result; lets exceptions through. Arguments that
-    /// cannot be decoded are a DecodeError, and none of their bytes are taken.
+    /// Decodes the arguments, calls the function, and encodes the result; exceptions pass through.
+    /// Throws DecodeError if the arguments cannot be decoded, and then consumes none of their
+    /// bytes.
     using Run = void (*)(void* function, Reader& arguments, Writer& result);
-    /// Makes the function object of its encoded state; null for functions without state.
+    /// Decodes the function object's state; null for functions without state.
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
     TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {},
@@ -46,28 +47,28 @@ struct TaskEntry {
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
-    char const* name;            ///< of the function's type, mangled: see task_name()
-    Meta meta;                   ///< of a process that is started for it
-    char const* object;          ///< the type whose method it is, mangled; null: it is none
-    Persistence const* keeping;  ///< of what a constructor makes; null: its state cannot be saved
+    char const* name;            ///< mangled name of the function's type: see task_name()
+    Meta meta;                   ///< resources of a process started for it
+    char const* object;          ///< mangled type whose method it is; null: not a method
+    Persistence const* keeping;  ///< for constructors; null: the state cannot be saved
     TaskEntry const* next;
 };
 
 TaskId id_of(TaskEntry const& entry);
-/// Null: no such task in this program.
+/// Null if this program does not have the task.
 TaskEntry const* find_task(TaskId id);
-/// "simulate(Config, int)"; of a lambda "main::{lambda(int)#1}".
+/// "simulate(Config, int)"; for a lambda "main::{lambda(int)#1}".
 std::string task_name(TaskEntry const& entry);
 
-/// Whether two processes run the same program: the build-ids of the executable, of all modules that
-/// hold tasks and of sinew (where one has none: the file's SHA-256), the number and a digest of the
-/// tasks, and the machine's byte order and word size.
+/// Identifies a program build: the build-ids of the executable, of all modules with tasks and of
+/// sinew (the file's SHA-256 if there is no build-id), the number and a digest of the tasks, and
+/// the machine's byte order and word size. Two processes run the same program if they are equal.
 struct ProgramIdentity {
-    /// To be compared, and shown: "build 70766e…, 14 tasks (51aa…), little endian 64 bit".
+    /// For comparison and display: "build 70766e…, 14 tasks (51aa…), little endian 64 bit".
     std::string text;
     friend bool operator==(ProgramIdentity const&, ProgramIdentity const&) = default;
 };
-/// As it was at the first call.
+/// The identity of this program, determined at the first call.
 ProgramIdentity const& program_identity();
 
 }  // namespace detail

@@ -10,7 +10,7 @@
 
 namespace sinew::managed {
 
-/// An array as its manager holds it.
+/// The array object in the manager's process.
 template <class T>
 class ArrayObject {
 public:
@@ -48,8 +48,8 @@ private:
     std::vector<T> values_;
 };
 
-/// So many values in a row, as many as at first. Each method is atomic; std::out_of_range where there is
-/// no such place.
+/// A fixed number of values. Each method is atomic. Methods throw std::out_of_range for indices
+/// outside the array.
 template <class T, class Mode = Waits>
 class Array : public Handle<Array<T, Mode>, ArrayObject<T>> {
     using Kept = ArrayObject<T>;
@@ -65,14 +65,16 @@ public:
     Gives<void> set(std::size_t index, T const& value) const {
         return call<&Kept::set>(index, value);
     }
-    /// So many from the first on.
+    /// Returns `count` values from index `first` on; write() replaces values.size() of them.
     Gives<std::vector<T>> read(std::size_t first, std::size_t count) const {
         return call<&Kept::read>(first, count);
     }
     Gives<void> write(std::size_t first, std::vector<T> const& values) const {
         return call<&Kept::write>(first, values);
     }
+    /// Sets all values.
     Gives<void> fill(T const& value) const { return call<&Kept::fill>(value); }
+    /// Returns all values.
     Gives<std::vector<T>> copy() const { return call<&Kept::copy>(); }
     Gives<std::size_t> size() const { return call<&Kept::size>(); }
 

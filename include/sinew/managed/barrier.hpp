@@ -10,7 +10,7 @@
 
 namespace sinew {
 
-/// A barrier at which not all arrived: one of them gave up, or is lost, or aborted it.
+/// Not all parties arrived at a barrier: one gave up, was lost, or aborted it, or it was reset.
 class BrokenBarrier : public Error {
 public:
     using Error::Error;
@@ -20,7 +20,7 @@ namespace managed {
 
 class Gathering;
 
-/// The same as a Barrier. A wait that is cancelled when it has begun breaks it.
+/// The asynchronous form of Barrier. Cancelling a wait that has begun breaks the barrier.
 class AsyncBarrier : public Handle<AsyncBarrier, Gathering> {
 public:
     explicit AsyncBarrier(Object<Gathering> object) : Handle(std::move(object)) {}
@@ -33,33 +33,36 @@ public:
     Reply<std::size_t> waiting() const;
     Reply<bool> broken() const;
 
-    /// A wait with a number of its own, which can be given up: that breaks the barrier.
+    /// A wait under a caller-chosen ticket; give_up() with that ticket ends it and breaks the
+    /// barrier.
     Reply<std::size_t> wait(std::uint64_t ticket) const;
     void give_up(std::uint64_t ticket) const;
     static std::uint64_t next_ticket();
 };
 
-/// Where as many as agreed wait for each other, again and again: threads, of any processes.
+/// A reusable barrier at which a fixed number of threads, of any processes, wait for each other.
 ///
-/// When a process is lost while it waits there, or gives up, the barrier is broken: who waits, and who
-/// comes later, gets BrokenBarrier, until somebody resets it. Of one that is lost before it arrives
-/// nothing is known here: where that may be, wait_for().
+/// If a process is lost while it waits, or gives up, the barrier is broken: all that wait, and all
+/// that arrive later, get BrokenBarrier until it is reset. The barrier does not know of a process
+/// that is lost before it arrives; use wait_for() where that may happen. Thread-safe.
 class Barrier : public Handle<Barrier, Gathering> {
 public:
     explicit Barrier(Object<Gathering> object) : Handle(std::move(object)) {}
     static char const* kept() { return AsyncBarrier::kept(); }
     AsyncBarrier async() const { return AsyncBarrier(object()); }
 
-    /// Until all are there. Of each another number, from 0; the last to arrive has the highest. Throws
-    /// BrokenBarrier.
+    /// Blocks until all parties have arrived. Returns the order of arrival: 0 for the first,
+    /// parties() - 1 for the last. Throws BrokenBarrier.
     std::size_t wait() const { return async().wait().get(); }
-    /// Throws BrokenBarrier, also when the time is up: for all then.
+    /// As wait(), for at most `limit`. At the limit the barrier is broken for all parties. Throws
+    /// BrokenBarrier.
     std::size_t wait_for(std::chrono::nanoseconds limit) const;
-    /// Breaks it.
+    /// Breaks the barrier: all waits throw BrokenBarrier.
     void abort() const { async().abort().get(); }
-    /// As new. Who waits gets BrokenBarrier.
+    /// Makes a broken barrier usable again. Waits in progress throw BrokenBarrier.
     void reset() const { async().reset().get(); }
     std::size_t parties() const { return async().parties().get(); }
+    /// The number of parties that wait.
     std::size_t waiting() const { return async().waiting().get(); }
     bool broken() const { return async().broken().get(); }
 };

@@ -10,17 +10,18 @@
 
 namespace sinew::managed {
 
-/// The same as a Condition; the lock is had again when a wait's reply is there.
+/// The asynchronous form of Condition. When a wait's reply is ready, the lock is held again.
 class AsyncCondition {
 public:
     AsyncCondition(Lock lock, std::uint64_t number) : lock_(std::move(lock)), number_(number) {}
 
-    /// Whether it was notified; false: the wait was given up. Cancelled: the lock is not had.
+    /// The reply is true after a notification, and false if the wait was given up. If the reply is
+    /// Cancelled, the lock is not held.
     Reply<bool> wait() const { return wait(next_ticket()); }
     Reply<void> notify(std::size_t most) const;
     AsyncLock lock() const { return lock_.async(); }
 
-    /// A wait with a number of its own, which can be given up: it then ends as if notified.
+    /// A wait under a caller-chosen ticket; give_up() with that ticket ends it with false.
     Reply<bool> wait(std::uint64_t ticket) const;
     void give_up(std::uint64_t ticket) const;
     static std::uint64_t next_ticket();
@@ -33,28 +34,31 @@ private:
     std::uint64_t number_;
 };
 
-/// Waiting, with a lock, until another process changes something. Of one lock there may be several
-/// conditions. Who waits holds the lock before and after, as with std::condition_variable_any; it is
-/// notified once, and never without having been.
-/// std::lock_guard and std::unique_lock take it as well as its lock.
+/// A condition variable for threads of several processes. A lock may have several of them. A
+/// waiting thread holds the lock before and after, as with std::condition_variable_any. There are
+/// no spurious wake-ups. std::lock_guard and std::unique_lock accept the condition as well as its
+/// lock. Thread-safe.
 class Condition {
 public:
     explicit Condition(AsyncCondition condition) : condition_(std::move(condition)) {}
     AsyncCondition const& async() const { return condition_; }
 
-    /// Of the lock it was made with.
+    /// Locks and unlocks the condition's lock; see Lock.
     void lock() const { condition_.lock().lock().get(); }
     bool try_lock() const { return condition_.lock().try_lock().get(); }
     void unlock() const { Lock(condition_.lock().object()).unlock(); }
-    /// Throws UsageError where this process (with a recursive lock: thread) does not hold the lock.
+    /// Releases the lock, blocks until notified, and locks again. Throws UsageError if this process
+    /// (for a recursive lock: this thread) does not hold the lock. With a predicate, waits until it
+    /// is true.
     void wait() const { condition_.wait().get(); }
     template <class Predicate>
     void wait(Predicate holds) const {
         while (!holds()) wait();
     }
-    /// False: not notified in time. The lock is held again in any case.
+    /// As wait(), for at most `limit`; returns false if not notified by then. The lock is held
+    /// again in either case.
     bool wait_for(std::chrono::nanoseconds limit) const;
-    /// What the predicate says at the end.
+    /// Waits until the predicate is true, for at most `limit`; returns its last value.
     template <class Predicate>
     bool wait_for(std::chrono::nanoseconds limit, Predicate holds) const {
         auto const begin = std::chrono::steady_clock::now();
@@ -62,7 +66,7 @@ public:
             if (!wait_for(limit - (std::chrono::steady_clock::now() - begin))) return holds();
         return true;
     }
-    /// Of those that wait, the one that has waited longest. The lock need not be held.
+    /// Wakes the thread that has waited longest (notify_all: all). The lock need not be held.
     void notify_one() const { condition_.notify(1).get(); }
     void notify_all() const { condition_.notify(std::numeric_limits<std::size_t>::max()).get(); }
 

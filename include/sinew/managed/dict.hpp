@@ -11,8 +11,8 @@
 
 namespace sinew::managed {
 
-/// A dictionary that processes share. Each method is atomic; what it gives is a copy. Keys that have an
-/// order come in it; others in any.
+/// A dictionary that processes share. Each method is atomic; results are copies. Keys with
+/// operator< are iterated in order, others in any order. Thread-safe.
 template <class Key, class Value, class Mode = Waits>
 class Dict : public Handle<Dict<Key, Value, Mode>, DictObject<Key, Value>> {
     using Kept = DictObject<Key, Value>;
@@ -29,25 +29,27 @@ public:
         return call<&Kept::set>(key, value);
     }
     Gives<std::optional<Value>> get(Key const& key) const { return call<&Kept::get>(key); }
-    /// Throws std::out_of_range: there is no such key.
+    /// Throws std::out_of_range if the key is missing.
     Gives<Value> at(Key const& key) const { return call<&Kept::at>(key); }
+    /// Returns `other` if the key is missing.
     Gives<Value> get_or(Key const& key, Value const& other) const {
         return call<&Kept::get_or>(key, other);
     }
     Gives<bool> contains(Key const& key) const { return call<&Kept::contains>(key); }
-    /// False: there is no such key.
+    /// Returns false if the key is missing.
     Gives<bool> erase(Key const& key) const { return call<&Kept::erase>(key); }
-    /// Gives it, and erases it.
+    /// Erases the key and returns its value; returns nothing if the key is missing.
     Gives<std::optional<Value>> pop(Key const& key) const { return call<&Kept::pop>(key); }
-    /// Gives what is there; sets it where nothing is.
+    /// Returns the key's value; a missing key is first set to `value`.
     Gives<Value> setdefault(Key const& key, Value const& value) const {
         return call<&Kept::setdefault>(key, value);
     }
-    /// To what is there, or nothing; gives what it is then.
+    /// Adds `more` to the key's value and returns the sum; a missing key is set to `more`.
     Gives<Value> add(Key const& key, Value const& more) const requires requires(Value value) {
         value + value;
     }
     { return call<&Kept::add>(key, more); }
+    /// Sets all of `items`, as one atomic step.
     Gives<void> update(Items const& items) const { return call<&Kept::update>(items); }
     Gives<std::vector<Key>> keys() const { return call<&Kept::keys>(); }
     Gives<std::vector<Value>> values() const { return call<&Kept::values>(); }

@@ -9,7 +9,7 @@ namespace sinew::managed {
 
 class Flag;
 
-/// The same as an Event.
+/// The asynchronous form of Event.
 class AsyncEvent : public Handle<AsyncEvent, Flag> {
 public:
     explicit AsyncEvent(Object<Flag> object) : Handle(std::move(object)) {}
@@ -21,20 +21,20 @@ public:
     Reply<void> wait() const;
 };
 
-/// Something that happens once, until it is cleared, and that any number of processes wait for.
+/// A flag that any number of processes wait for. It stays set until it is cleared. Thread-safe.
 class Event : public Handle<Event, Flag> {
 public:
     explicit Event(Object<Flag> object) : Handle(std::move(object)) {}
     static char const* kept() { return AsyncEvent::kept(); }
     AsyncEvent async() const { return AsyncEvent(object()); }
 
-    /// All who wait go on.
+    /// Sets the flag and releases all that wait.
     void set() const { async().set().get(); }
     void clear() const { async().clear().get(); }
     bool is_set() const { return async().is_set().get(); }
-    /// Until it is set; at once where it is.
+    /// Blocks until the flag is set.
     void wait() const { async().wait().get(); }
-    /// False: not in time.
+    /// As wait(), for at most `limit`; returns false if the flag was not set by then.
     bool wait_for(std::chrono::nanoseconds limit) const {
         return get_within(async().wait(), limit);
     }

@@ -11,8 +11,8 @@
 
 namespace sinew::managed {
 
-/// A list that processes share. Each method is atomic; what at() and copy() give is a copy, and changes
-/// of it stay with whoever has it. std::out_of_range where there is no such place.
+/// A list that processes share. Each method is atomic. Results are copies: changing them does not
+/// change the list. Methods throw std::out_of_range for indices outside the list. Thread-safe.
 template <class T, class Mode = Waits>
 class List : public Handle<List<T, Mode>, ListObject<T>> {
     using Kept = ListObject<T>;
@@ -26,7 +26,7 @@ public:
 
     Gives<void> push_back(T const& item) const { return call<&Kept::push_back>(item); }
     Gives<void> extend(std::vector<T> const& more) const { return call<&Kept::extend>(more); }
-    /// Before that which is there.
+    /// Inserts `item` before the element at `index`; `index` may be size().
     Gives<void> insert(std::size_t index, T const& item) const {
         return call<&Kept::insert>(index, item);
     }
@@ -36,7 +36,7 @@ public:
         return call<&Kept::set>(index, item);
     }
     Gives<void> erase(std::size_t index) const { return call<&Kept::erase>(index); }
-    /// Gives it, and erases it.
+    /// Erases the element and returns it.
     Gives<T> pop(std::size_t index) const { return call<&Kept::pop>(index); }
     Gives<T> pop_back() const { return call<&Kept::pop_back>(); }
     Gives<std::vector<T>> slice(std::size_t first, std::size_t count) const {
@@ -47,11 +47,11 @@ public:
     bool empty() const requires std::same_as<Mode, Waits> { return size() == 0; }
     Gives<void> clear() const { return call<&Kept::clear>(); }
 
-    /// Equal ones stay in their order.
+    /// Sorts in ascending order; equal elements keep their order.
     Gives<void> sort() const requires requires(T const& item) { item < item; }
     { return call<&Kept::sort>(); }
     Gives<void> reverse() const { return call<&Kept::reverse>(); }
-    /// Of the first that is equal.
+    /// The index of the first equal element; nothing if there is none.
     Gives<std::optional<std::size_t>> index(
         T const& item) const requires std::equality_comparable<T> {
         return call<&Kept::index>(item);
@@ -59,7 +59,7 @@ public:
     Gives<std::size_t> count(T const& item) const requires std::equality_comparable<T> {
         return call<&Kept::count>(item);
     }
-    /// The first that is equal. False: there is none.
+    /// Erases the first equal element; returns false if there is none.
     Gives<bool> remove(T const& item) const requires std::equality_comparable<T> {
         return call<&Kept::remove>(item);
     }

@@ -10,7 +10,7 @@ namespace sinew::managed {
 
 class Permits;
 
-/// The same as a Semaphore.
+/// The asynchronous form of Semaphore.
 class AsyncSemaphore : public Handle<AsyncSemaphore, Permits> {
 public:
     explicit AsyncSemaphore(Object<Permits> object) : Handle(std::move(object)) {}
@@ -22,28 +22,30 @@ public:
     Reply<std::int64_t> value() const;
 };
 
-/// A number of permits among processes. Who waits for one is served in the order of waiting.
+/// A number of permits that processes share. Waiters are served in the order of waiting.
 ///
-/// One of Manager::semaphore() is a count, which anybody raises and lowers: what a process has acquired
-/// is not given back when it ends. One of Manager::bounded_semaphore() is for a number of things that
-/// processes have for a time: there are never more permits than at first, and those of a process that
-/// ends, however, or is cut off, are given back. (A permit that another process releases is its own,
-/// if it has one, else that which was acquired first.)
+/// Manager::semaphore() makes a plain count that any process increases and decreases; permits of a
+/// process that ends are not returned. Manager::bounded_semaphore() is for a number of resources
+/// that processes use for a time: there are never more permits than at first, and those of a
+/// process that ends or is disconnected are returned. (A process that releases a permit returns its
+/// own; if it has none, the one that was acquired first.) Thread-safe.
 class Semaphore : public Handle<Semaphore, Permits> {
 public:
     explicit Semaphore(Object<Permits> object) : Handle(std::move(object)) {}
     static char const* kept() { return AsyncSemaphore::kept(); }
     AsyncSemaphore async() const { return AsyncSemaphore(object()); }
 
+    /// Takes a permit; blocks until there is one.
     void acquire() const { async().acquire().get(); }
     bool try_acquire() const { return async().try_acquire().get(); }
-    /// False: none was to be had in time.
+    /// As acquire(), for at most `limit`; returns false if there was no permit.
     bool try_acquire_for(std::chrono::nanoseconds limit) const {
         return get_within(async().acquire(), limit);
     }
-    /// Throws UsageError: a bounded one would have more than at first.
+    /// Returns `count` permits. Throws UsageError if `count` is less than 1, or if a bounded
+    /// semaphore would have more permits than at first.
     void release(std::int64_t count = 1) const { async().release(count).get(); }
-    /// Those to be had.
+    /// The number of available permits.
     std::int64_t value() const { return async().value().get(); }
 };
 

@@ -18,7 +18,7 @@ namespace detail {
 
 namespace managed {
 
-/// Named values as their manager holds them.
+/// The object with the named values, in the manager's process.
 class SpaceObject {
 public:
     template <class T>
@@ -40,8 +40,9 @@ private:
     std::map<std::string, std::any> values_;
 };
 
-/// Values by name, each of any type that travels and can be copied: multiprocessing's Namespace. What is
-/// set is got as what it was set as: `set("x", 3)` is an int; text is a std::string.
+/// Values by name, each of any copyable type that can be encoded; multiprocessing's Namespace. A
+/// value is read as the type it was set as: `set("x", 3)` is an int; text is a std::string.
+/// Thread-safe.
 template <class Mode = Waits>
 class BasicSpace : public Handle<BasicSpace<Mode>, SpaceObject> {
     template <class R>
@@ -59,7 +60,8 @@ public:
     Gives<void> set(std::string const& name, T const& value) const {
         return call<&SpaceObject::set<Kept<T>>>(name, Kept<T>(value));
     }
-    /// Throws std::out_of_range: there is none of that name; UsageError: it is of another type.
+    /// Throws std::out_of_range if there is no such name, and UsageError if the value has another
+    /// type.
     template <class T>
     Gives<T> get(std::string const& name) const {
         return call<&SpaceObject::get<T>>(name);
@@ -67,7 +69,7 @@ public:
     Gives<bool> contains(std::string const& name) const {
         return call<&SpaceObject::contains>(name);
     }
-    /// False: there is none of that name.
+    /// Returns false if there is no such name.
     Gives<bool> erase(std::string const& name) const { return call<&SpaceObject::erase>(name); }
     Gives<std::vector<std::string>> names() const { return call<&SpaceObject::names>(); }
 

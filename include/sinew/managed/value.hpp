@@ -8,7 +8,7 @@
 
 namespace sinew::managed {
 
-/// A value as its manager holds it.
+/// The value object in the manager's process.
 template <class T>
 class ValueObject {
 public:
@@ -35,7 +35,7 @@ private:
     T value_;
 };
 
-/// One value of any type that travels. Each method is atomic.
+/// One value of any type that can be encoded. Each method is atomic. Thread-safe.
 template <class T, class Mode = Waits>
 class Value : public Handle<Value<T, Mode>, ValueObject<T>> {
     using Kept = ValueObject<T>;
@@ -49,14 +49,14 @@ public:
 
     Gives<T> get() const { return call<&Kept::get>(); }
     Gives<void> set(T const& value) const { return call<&Kept::set>(value); }
-    /// Gives what it was.
+    /// Sets the value and returns the previous one.
     Gives<T> exchange(T const& value) const { return call<&Kept::exchange>(value); }
-    /// False: it is not what was expected, and stays.
+    /// Sets the value to `wanted` if it equals `expected`; returns false otherwise.
     Gives<bool> compare_exchange(T const& expected,
                                  T const& wanted) const requires std::equality_comparable<T> {
         return call<&Kept::compare_exchange>(expected, wanted);
     }
-    /// Gives what it was.
+    /// Adds `more` and returns the previous value.
     Gives<T> fetch_add(T const& more) const requires requires(T value) { value + value; }
     { return call<&Kept::fetch_add>(more); }
 

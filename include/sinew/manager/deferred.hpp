@@ -13,48 +13,51 @@
 
 namespace sinew {
 
-/// A process that calls an object, as the object's manager counts them.
+/// Identifies a process that calls an object, within the object's manager.
 struct Caller {
     std::uint64_t number = 0;
     friend auto operator<=>(Caller, Caller) = default;
 };
 
 namespace this_call {
-/// Within a method that is called of an object in a manager. Elsewhere throws UsageError.
+/// The process that made the current call. Throws UsageError outside of a method that is called in
+/// a manager.
 Caller caller();
 }  // namespace this_call
 
 namespace detail {
 
-/// A call that its object is to answer.
+/// A call whose answer the object still owes.
 class OwedAnswer {
 public:
     virtual ~OwedAnswer() = default;
     virtual Caller caller() const = 0;
-    /// Nobody has answered, and the caller still waits.
+    /// Whether the call is unanswered and its caller still waits.
     virtual bool waiting() const = 0;
-    /// False: nobody waits.
+    /// Sends the answer. Returns false if no caller waits.
     virtual bool answer(Writer const& value) = 0;
     virtual bool fail(std::exception_ptr error) = 0;
-    /// The method returns without an answer.
+    /// Called when the method returns without an answer.
     virtual void postpone() = 0;
 };
-/// Of the call that this thread executes.
+/// The answer owed by the call that this thread executes.
 std::shared_ptr<OwedAnswer> owe_answer();
 
 }  // namespace detail
 
-/// The answer that a method of an object in a manager owes its caller: made within the method, which
-/// returns it as a Deferred, and kept by the object until it has one. A copyable handle, any thread.
-/// When the last copy is gone without an answer, the caller gets std::future_error (broken promise).
+/// The later answer of a method of an object in a manager. The method constructs it and returns it
+/// as a Deferred; the object keeps it until it has the answer. If the last copy is destroyed
+/// without an answer, the caller gets std::future_error (broken promise).
+///
+/// A copyable handle. Thread-safe.
 template <class R>
 class Promise {
 public:
-    /// Of the call that runs. Throws UsageError where there is none.
+    /// Takes over the answer of the current call. Throws UsageError outside of a call.
     Promise() : owed_(detail::owe_answer()) {}
 
-    /// False: the caller has given up, or is lost, or has been answered. Nobody gets the value: it is
-    /// still the object's, and somebody else's turn.
+    /// Answers the call. Returns false if the caller has given up, is lost, or was answered before:
+    /// then no process gets the value, and the object still has it.
     template <class Value>
     requires(!std::is_void_v<R> &&
              std::is_convertible_v<Value const&, R>) bool answer(Value const& value) const {
@@ -64,13 +67,14 @@ public:
         return owed_->answer(bytes);
     }
     bool answer() const requires std::is_void_v<R> { return owed_->answer(Writer()); }
-    /// The caller's get() throws it. False as of answer().
+    /// Makes the caller's get() throw `error`. Returns false as answer() does.
     template <class E>
     bool fail(E const& error) const {
         return owed_->fail(std::make_exception_ptr(error));
     }
-    /// False: see answer().
+    /// Whether the caller still waits for an answer.
     bool waiting() const { return owed_->waiting(); }
+    /// The process that waits for the answer.
     Caller caller() const { return owed_->caller(); }
 
 private:
@@ -79,26 +83,27 @@ private:
     std::shared_ptr<detail::OwedAnswer> owed_;
 };
 
-/// What a method returns that may answer later: a value at once, or a Promise. Who calls it gets an R,
-/// or a Reply<R>, as of any method; Reply::cancel() also ends the wait of a call that has begun so.
-/// Meanwhile no thread of the manager is held, and other calls of the object are executed.
+/// The return type of a method that may answer later: either a value or a Promise. The caller gets
+/// an R or a Reply<R> as from any method; Reply::cancel() also ends the wait of a call that has
+/// begun. Meanwhile the call holds no thread of the manager, and other calls of the object are
+/// executed.
 ///
 ///   Deferred<int> take() {
 ///       if (!items_.empty()) return pop();
 ///       return waiting_.emplace_back();               // a Promise<int>
 ///   }
 ///   void put(int item) {
-///       while (!waiting_.empty()) {                   // who has given up does not take it
+///       while (!waiting_.empty()) {                   // skips callers that have given up
 ///           auto const first = pop_waiting();
 ///           if (first.answer(item)) return;
 ///       }
 ///       items_.push_back(item);
 ///   }
 ///
-/// An object that has to know hears of it, in its turn, if it has these members:
-///   void calls_withdrawn();         callers gave up: some of its promises are not waiting() any more
-///   void caller_lost(Caller who);   the process has ended, or the connection to it: what it had
-///                                   called before is over, and its promises are not waiting()
+/// The manager informs an object that has these members, in the order of calls:
+///   void calls_withdrawn();         callers gave up: some promises are no longer waiting()
+///   void caller_lost(Caller who);   the process or its connection has ended: its calls before
+///                                   this are over, and its promises are not waiting()
 template <class R>
 class Deferred {
 public:
@@ -119,7 +124,7 @@ private:
 template <>
 class Deferred<void> {
 public:
-    /// It is done.
+    /// The call is complete.
     Deferred() = default;
     Deferred(Promise<void> const& promise) : owed_(promise.owed_) {}
 
@@ -134,7 +139,7 @@ private:
 
 namespace detail {
 
-/// What the caller of a method gets.
+/// What the caller of a method that returns R gets.
 template <class R>
 struct AnswerOf {
     using type = R;
@@ -146,7 +151,7 @@ struct AnswerOf<Deferred<R>> {
 template <class R>
 using Answer = typename AnswerOf<R>::type;
 
-/// Deletes an object that hears of its callers' ends, and tells it of them: a manager asks for it by
+/// Deleter of an object that is informed of its callers' ends. The manager finds it by
 /// std::get_deleter.
 struct CallerObserver {
     void (*lost)(void* object, Caller caller);

@@ -14,12 +14,12 @@
 namespace sinew {
 namespace detail {
 
-/// What the handles of one object share in one process.
+/// The state that all handles of one object share in a process.
 class ObjectEnd {
 public:
     virtual ~ObjectEnd() = default;
-    /// The arguments are encoded by then. Throws UsageError at the program's end; all else is told by
-    /// the reply.
+    /// Sends a call whose arguments are encoded. Throws UsageError when the program is ending; all
+    /// other errors are reported by the reply.
     virtual std::shared_ptr<PendingCall> call(TaskEntry const& method, Writer& arguments,
                                               CallKind kind) = 0;
     virtual void oneway(TaskEntry const& method, Writer& arguments) = 0;
@@ -27,14 +27,15 @@ public:
     virtual void publish(std::string const& name) = 0;
     virtual void detach() = 0;
     virtual void checkpoint() = 0;
-    /// The same object in a later process of its manager; null: this one is not lost.
+    /// The same object in the restarted process of its manager; null if this one is not lost.
     virtual std::shared_ptr<ObjectEnd> refreshed(std::chrono::nanoseconds limit) = 0;
 };
 
-/// The object of an encoded handle, wherever it lives; `type`: what it must be, as typeid calls it.
+/// Decodes a handle; the object may live in any process. `type`: the object's type, as
+/// typeid(T).name().
 std::shared_ptr<ObjectEnd> find_object(Reader& reader, char const* type);
 
-/// Of this thread, empty: arguments are encoded there before they leave.
+/// An empty buffer of this thread, in which arguments are encoded before they are sent.
 Writer& argument_writer();
 
 }  // namespace detail
@@ -53,32 +54,32 @@ inline constexpr bool is_handle<AsyncObject<T>> = true;
 
 }  // namespace detail
 
-/// An object of type T that lives in a manager's process.
+/// A handle of an object of type T in a manager's process.
 ///
-/// A handle: copies mean the same object; they travel into tasks, processes, other managers, members
-/// of classes. Threads may share one. Any method of T can be called; its arguments and result travel
-/// as those of tasks do (no references to non-const).
+/// Copies refer to the same object; they can be sent in tasks, processes, other managers and
+/// members of classes. Any method of T can be called; arguments and results are encoded as those of
+/// tasks are (no references to non-const). Thread-safe, except for refresh().
 ///
-/// - Calls of one process on one object are executed in the order they were made, one at a time;
-///   those of different processes in any order, but never two at a time, unless the object was made
-///   for several (see Manager::create). Different objects of a manager may be called at the same time.
+/// - Calls of one process on one object are executed one at a time, in the order in which they were
+///   made. Calls of different processes are executed in any order, but never at the same time,
+///   unless the object was made by Manager::create_parallel. Different objects of a manager may run
+///   at the same time.
 /// - A method may answer later: see Deferred.
-/// - Each call is executed at most once. Where the manager dies, calls that had been sent and not
-///   answered are ObjectLost, with maybe_executed().
-///   Where the manager is then started anew, they are ObjectRestarted, and so are all further calls of
-///   this handle until refresh().
-/// - The object lives as long as a process has a handle of it. One whose handle has travelled from a
-///   process is held by that process to its end.
+/// - Each call is executed at most once. If the manager dies, calls that were sent and not answered
+///   throw ObjectLost with maybe_executed(). If the manager is then restarted, they throw
+///   ObjectRestarted, as do all further calls of this handle until refresh().
+/// - The object lives as long as a process has a handle of it. A handle that was sent to another
+///   process is held by the sending process until that ends.
 template <class T>
 class Object {
 public:
-    /// Waits for the value. Throws what the method threw, ObjectLost.
+    /// Calls method M and blocks until it returns. Throws what the method threw, or ObjectLost.
     template <auto M, class... Args>
     auto call(Args const&... arguments) const {
         return async<M>(arguments...).get();
     }
-    /// Returns at once. What is called in quick succession travels together. Waits only where there
-    /// are more than `max_pending_calls` under way.
+    /// Calls method M and returns at once. Calls made in quick succession are sent together. Blocks
+    /// only while more than ManagerOptions::max_pending_calls are in flight.
     template <auto M, class... Args>
     auto async(Args const&... arguments) const {
         using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
@@ -87,7 +88,7 @@ public:
         using Result = detail::Answer<typename Called::Result>;
         return Reply<Result>(end_->call(Called::entry(), writer, detail::kind_of<Result>));
     }
-    /// Nobody hears of its end: what it throws is written to the manager's standard error.
+    /// Calls method M without a reply. Exceptions are written to the manager's standard error.
     template <auto M, class... Args>
     void oneway(Args const&... arguments) const {
         using Called = detail::Call<detail::Method<T, M>, std::decay_t<Args const>...>;
@@ -96,19 +97,20 @@ public:
         end_->oneway(Called::entry(), writer);
     }
 
-    /// Other processes find it by Manager::lookup; it lives as long as its manager. Throws UsageError
-    /// where the name is taken.
+    /// Gives the object a name for Manager::lookup, and lets it live as long as its manager. Throws
+    /// UsageError if the name is taken.
     void publish(std::string const& name) const { end_->publish(name); }
-    /// It lives as long as its manager, whoever has handles.
+    /// Lets the object live as long as its manager, even without handles.
     void detach() const { end_->detach(); }
 
-    /// In the turn of a call: its state (see Checkpointable) goes to the process that made its manager.
-    /// Returns when it is kept there. Throws UsageError where there is nothing that keeps it.
+    /// Saves the object's state (see Checkpointable) in the process that made its manager, in the
+    /// order of calls. Returns when the state is kept. Throws UsageError if nothing keeps states.
     void checkpoint() const { end_->checkpoint(); }
-    /// After ObjectRestarted: this handle means the object that was made again, whatever of its former
-    /// state is lost; other copies of the handle stay as they are. Waits until that can be called.
-    /// Nothing where the process has not died. Throws ObjectLost where it has, for the last time, with
-    /// how often and why; Timeout.
+    /// After ObjectRestarted, makes this handle refer to the object that was made again, even if
+    /// some of its state is lost. Other copies of the handle do not change. Blocks until that
+    /// object can be called, for at most `limit`; has no effect if the process has not died. Throws
+    /// Timeout, or ObjectLost with the number of restarts and the cause if there are no more
+    /// restarts.
     void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
         if (auto later = end_->refreshed(limit)) end_ = std::move(later);
     }
@@ -124,14 +126,15 @@ private:
     std::shared_ptr<detail::ObjectEnd> end_;
 };
 
-/// The same, asynchronous by default: Fiber's meaning of a proxy of an AsyncManager.
+/// A handle whose calls are asynchronous by default, as proxies of Fiber's AsyncManager. See
+/// Object.
 template <class T>
 class AsyncObject {
 public:
     explicit AsyncObject(Object<T> object) : object_(std::move(object)) {}
     explicit AsyncObject(std::shared_ptr<detail::ObjectEnd> end) : object_(std::move(end)) {}
     static char const* type_name() { return typeid(T).name(); }
-    /// Returns at once, with a Reply.
+    /// Calls method M and returns its Reply at once.
     template <auto M, class... Args>
     auto call(Args const&... arguments) const {
         return object_.template async<M>(arguments...);
@@ -140,7 +143,7 @@ public:
     void oneway(Args const&... arguments) const {
         object_.template oneway<M>(arguments...);
     }
-    /// As of an Object.
+    /// See Object::refresh().
     void refresh(std::chrono::nanoseconds limit = std::chrono::seconds(60)) {
         object_.refresh(limit);
     }
@@ -157,15 +160,17 @@ private:
 
 namespace detail {
 
-/// A handle that is on its way, and can be called all the same.
+/// The reply of a call that returns a handle; methods of the object can be called before it has
+/// arrived.
 template <class T, class Handle>
 class PendingObject : public ReplyTo<Handle> {
 public:
     using ReplyTo<Handle>::ReplyTo;
 
-    /// Returns at once. The call is sent at once, too: it is executed when the one that gives the
-    /// object has ended, in the order of such calls, and before all that is called of the handle once
-    /// it is there. Where that one fails, so does this, with the same exception, and is not executed.
+    /// Calls method M of the object and returns at once. The call is sent immediately. It is
+    /// executed after the call that returns the object, in the order of such calls, and before all
+    /// calls made through the handle itself. If that call fails, this one is not executed and fails
+    /// with the same exception.
     template <auto M, class... Args>
     auto async(Args const&... arguments) const {
         using Called = Call<Method<T, M>, std::decay_t<Args const>...>;
@@ -186,8 +191,8 @@ public:
 
 }  // namespace detail
 
-/// An object that a call will give: it is got as any value, and can be called before it is there, so
-/// that a chain of calls takes one round trip.
+/// The reply of a call that returns an Object. Methods of the object can be called before it has
+/// arrived, so that a chain of calls takes one round trip.
 ///
 ///   auto unit = world.async<&World::spawn>("scout");   // Reply<Object<Unit>>
 ///   auto place = unit.async<&Unit::move>(1, 2);         // at once
@@ -195,14 +200,14 @@ template <class T>
 class Reply<Object<T>> : public detail::PendingObject<T, Object<T>> {
 public:
     using detail::PendingObject<T, Object<T>>::PendingObject;
-    /// Waits for the value.
+    /// Calls method M and blocks until it returns.
     template <auto M, class... Args>
     auto call(Args const&... arguments) const {
         return this->template async<M>(arguments...).get();
     }
 };
 
-/// The same, asynchronous by default.
+/// As Reply<Object<T>>; `call` returns a Reply at once.
 template <class T>
 class Reply<AsyncObject<T>> : public detail::PendingObject<T, AsyncObject<T>> {
 public:

@@ -10,21 +10,21 @@
 
 namespace sinew {
 
-/// When the states of objects go to the process that made their manager, where they outlive it: see
-/// ManagerOptions. Only of objects that can be saved (see Checkpointable). Both may be given.
+/// When the state of an object is saved in the process that made its manager, so that it survives a
+/// restart; see ManagerOptions. Applies to Checkpointable objects. Both limits may be set.
 struct Checkpoints {
-    /// Whenever so many calls of an object have been executed. 1: a call is answered only when the
-    /// state after it is kept, so that nothing is lost that was answered. N: of what was answered, the
-    /// last N - 1 calls may be lost. 0: not by their number.
+    /// Saves after every N calls of an object. 1: a call is answered only when the state after it
+    /// is kept, so no answered call is lost. N: the last N - 1 answered calls may be lost. 0: not
+    /// by number.
     std::uint64_t every_calls = 0;
-    /// So long after a call that is in no checkpoint yet, at the latest. 0: not by time.
+    /// Maximum time between a call and a checkpoint that includes it. 0: not by time.
     std::chrono::nanoseconds interval{0};
 };
 
-/// Objects whose state outlives their process: `auto save() const` gives a value of any type that
-/// travels, which `void restore(State)` takes, after the constructor with its first arguments. A type
-/// may also say itself when: `static constexpr sinew::Checkpoints checkpoints{.every_calls = 1};`,
-/// instead of what its manager's options say.
+/// Types whose state can outlive their process. `auto save() const` returns a value of any type
+/// that can be encoded; `void restore(State)` receives it after the object was constructed from its
+/// first arguments. A type may override its manager's options by `static constexpr
+/// sinew::Checkpoints checkpoints{.every_calls = 1};`.
 template <class T>
 concept Checkpointable = requires(T const& object, T& again) {
     again.restore(object.save());
@@ -32,11 +32,11 @@ concept Checkpointable = requires(T const& object, T& again) {
 
 namespace detail {
 
-/// How a type's state gets from one process to another.
+/// Functions that save and restore the state of a type.
 struct Persistence {
     void (*save)(void const* object, Writer& state);
     void (*restore)(void* object, Reader& state);
-    Checkpoints const* checkpoints;  ///< null: as the manager has it
+    Checkpoints const* checkpoints;  ///< null: the manager's options apply
 };
 
 template <class T>
@@ -58,7 +58,7 @@ struct PersistenceOf {
     static inline Persistence const keeping{&save, &restore, checkpoints()};
 };
 
-/// Null: its state cannot be saved.
+/// Null if the type's state cannot be saved.
 template <class T>
 constexpr Persistence const* persistence_of() {
     if constexpr (Checkpointable<T>) return &PersistenceOf<T>::keeping;

@@ -14,23 +14,23 @@
 
 namespace sinew {
 
-/// The object that was called is gone: its process has died, or it was let go by all. what() tells
-/// how, and where it lived.
+/// The object that was called is gone: its process has died, or all its handles were released.
+/// what() reports how, and where it lived.
 class ObjectLost : public Error {
 public:
     ObjectLost(std::string const& what, bool maybe_executed)
         : Error(what), maybe_executed_(maybe_executed) {}
-    /// The call had been sent, and may have been executed, wholly or in part, before. False: it surely
-    /// was not.
+    /// Whether the call had been sent, so that it may have been executed in part or as a whole.
+    /// False: it was certainly not executed.
     bool maybe_executed() const noexcept { return maybe_executed_; }
 
 private:
     bool maybe_executed_;
 };
 
-/// The process of the object has died, and its maker starts another (see ManagerOptions::max_restarts)
-/// in which the object is made again: from the arguments of its constructor, or as the last checkpoint
-/// has it. Object::refresh() gives a handle of that one. what() tells how the old one died.
+/// The object's process has died and is being restarted (see ManagerOptions::max_restarts). The
+/// object is made again from its constructor arguments or its last checkpoint; Object::refresh()
+/// gives a handle of it. what() reports how the old process died.
 class ObjectRestarted : public ObjectLost {
 public:
     using ObjectLost::ObjectLost;
@@ -43,67 +43,70 @@ struct TaskEntry;
 
 enum class CallKind : std::uint8_t {
     plain,
-    gives_object,  ///< its result is a handle, which may be called before it is there
+    gives_object,  ///< the result is a handle that may be called before it has arrived
     oneway,
 };
 
-/// Results that are handles.
+/// Whether a result is a handle.
 template <class R>
 inline constexpr bool is_handle = false;
 template <class R>
 inline constexpr CallKind kind_of = is_handle<R> ? CallKind::gives_object : CallKind::plain;
 
-/// A call under way, and later what came of it. Any thread.
+/// A call in flight, and later its outcome. Thread-safe.
 class PendingCall {
 public:
     virtual ~PendingCall() = default;
     virtual bool ready() const = 0;
-    /// False: not by then.
+    /// Returns false at the deadline.
     virtual bool wait_until(std::chrono::steady_clock::time_point deadline) = 0;
-    /// Of a ready one: the encoded result. Throws what the call threw, ObjectLost, Cancelled.
+    /// The encoded result; requires ready(). Throws what the call threw, ObjectLost, or Cancelled.
     virtual Reader result() = 0;
     virtual bool failed() = 0;
     virtual void cancel() = 0;
     virtual void withdraw() = 0;
-    /// Of a ready one whose result is a handle of an object of this type: throws as `result`.
+    /// The result as a handle of an object of type `type`; requires ready(). Throws as result().
     virtual std::shared_ptr<ObjectEnd> object(char const* type) = 0;
-    /// A call of the object, of this type, that the result will be a handle of.
+    /// Calls a method of the object of type `type` that this call will return.
     virtual std::shared_ptr<PendingCall> then_call(TaskEntry const& method, Writer& arguments,
                                                    char const* type, CallKind kind) = 0;
     [[noreturn]] virtual void throw_timeout(std::chrono::nanoseconds limit) = 0;
 };
 
-/// What all replies can do.
+/// The functions that all replies have in common.
 template <class R>
 class ReplyTo {
 public:
     explicit ReplyTo(std::shared_ptr<PendingCall> call) : call_(std::move(call)) {}
 
-    /// Waits, and gives the value, or throws what the method threw (by its std type where that is
-    /// known), ObjectLost when the object's process died, Cancelled. Again and again.
+    /// Blocks until the value has arrived and returns it; may be called repeatedly. Throws what the
+    /// method threw (by its std type if that is known), ObjectLost if the object's process died, or
+    /// Cancelled.
     R get() const {
         wait();
         return value();
     }
-    /// Throws Timeout when there is nothing by then; the call goes on.
+    /// As get(), for at most `limit`. Throws Timeout if there is no outcome by then; the call
+    /// continues.
     R get(std::chrono::nanoseconds limit) const {
         if (!wait_for(limit)) call_->throw_timeout(limit);
         return value();
     }
     void wait() const { call_->wait_until(std::chrono::steady_clock::time_point::max()); }
-    /// False: it is not there yet.
+    /// Blocks for at most `limit`; returns whether the outcome has arrived. Does not throw the
+    /// call's error.
     bool wait_for(std::chrono::nanoseconds limit) const {
         auto const now = std::chrono::steady_clock::now();
         auto const end = std::chrono::steady_clock::time_point::max();
         return call_->wait_until(limit > end - now ? end : now + limit);
     }
     bool ready() const { return call_->ready(); }
-    /// Waits; whether there is a value.
+    /// Blocks until the outcome has arrived; returns whether it is a value.
     bool successful() const {
         wait();
         return !call_->failed();
     }
-    /// Waits; what get() throws, null where there is a value.
+    /// Blocks until the outcome has arrived; returns the exception that get() throws, or null.
     std::exception_ptr error() const {
         if (successful()) return nullptr;
         try {
@@ -113,11 +116,11 @@ public:
         }
         return nullptr;
     }
-    /// A call that has not begun never will; the reply is then Cancelled. No effect on one that has,
-    /// unless it is one that its object answers later (Deferred).
+    /// Cancels a call that has not begun; get() then throws Cancelled. A call that has begun is not
+    /// affected, unless the object answers it later (Deferred).
     void cancel() const { call_->cancel(); }
-    /// As that, but the call is executed first: it is Cancelled if its object does not answer at once.
-    /// No effect on one that is no Deferred.
+    /// Withdraws the call after its method was executed: get() throws Cancelled unless the object
+    /// answers at once. Affects only methods that return Deferred.
     void withdraw() const { call_->withdraw(); }
 
 protected:
@@ -137,20 +140,21 @@ private:
 
 }  // namespace detail
 
-/// What a call of an object in another process will give: a value of type R, or an exception.
+/// The outcome of a call of an object in another process: a value of type R, or an exception.
 ///
-/// A copyable handle; any thread. Replies are matched by the call they answer: they may be got in any
-/// order. Dropping a handle does not cancel the call. One that will give an Object can be called at
-/// once: see Reply<Object<T>>.
+/// A copyable handle. Outcomes can be read in any order. Destroying a handle does not cancel the
+/// call. A reply that is an Object can be called at once: see Reply<Object<T>>. Thread-safe.
 template <class R>
 class Reply : public detail::ReplyTo<R> {
 public:
     using detail::ReplyTo<R>::ReplyTo;
 };
 
-/// Waits as long as `limit`, and then withdraws the call: for certain, which takes its turn and an
-/// answer of the manager's. Nothing (of a void: false): its object did not answer in time, and will
-/// not. A value that comes meanwhile wins; a limit of 0 asks once. One that is no Deferred is waited for.
+/// Waits for `limit`, and then withdraws the call (see Reply::withdraw), which takes one answer of
+/// the manager. Returns nothing (for void: false) if the object did not answer in time; it is then
+/// certain that it will not answer. A value that arrives meanwhile is returned. A limit of 0 asks
+/// once. A method that does not return Deferred is waited for without limit. Throws as
+/// Reply::get().
 template <class R>
 auto get_within(Reply<R> const& reply, std::chrono::nanoseconds limit)
     -> std::conditional_t<std::is_void_v<R>, bool, std::optional<R>> {
@@ -159,7 +163,7 @@ auto get_within(Reply<R> const& reply, std::chrono::nanoseconds limit)
         if constexpr (!std::is_void_v<R>) return reply.get();
         else return reply.get(), true;
     } catch (Cancelled const& error) {
-        if (dynamic_cast<RemoteException const*>(&error) != nullptr) throw;  // the method's own
+        if (dynamic_cast<RemoteException const*>(&error) != nullptr) throw;  // of the method itself
         return {};
     }
 }

@@ -17,7 +17,8 @@ namespace sinew {
 
 namespace detail {
 
-/// How one element of an input becomes the arguments of a call: itself, or its parts (starmap).
+/// Encodes one element of an input as the arguments of a call: the element itself, or its parts
+/// (starmap).
 template <class F, class Element>
 struct MapCall {
     using Call = detail::Call<F, Element>;
@@ -27,7 +28,7 @@ struct MapCall {
 };
 template <class F, class Element>
 struct StarCall {
-    using Call = NoCall;  // before the error, behind which clang defines no more members
+    using Call = NoCall;  // must precede the error: clang defines no members after it
     static void encode(Writer&, Element const&) {}
     static constexpr bool tuple = sizeof(Element) == 0;
     static_assert(tuple,
@@ -62,37 +63,41 @@ JobSpec job_of(F const& function, TaskOptions const& options) {
     return spec;
 }
 
-/// Submits a job whose result is one value.
+/// Submits a job and returns its sink.
 template <class Sink>
 auto submit(std::shared_ptr<PoolMaster> const& master, JobSpec spec, std::shared_ptr<Sink> sink) {
     spec.sink = sink;
     spec.job = master->new_job();
-    sink->attach(master, spec.job);  // it may end before submit returns
+    sink->attach(master, spec.job);  // the job may end before submit returns
     master->submit(std::move(spec));
     return sink;
 }
 
 }  // namespace detail
 
-/// The calls of a Pool, with these options. Functions are named at compile time (`map<f>`, which also
-/// gives them their meta_of), or passed by name (`map(f, xs)`), or are lambdas without captures, or
-/// objects that can be encoded; inputs are ranges, whose elements are encoded at the call.
+/// The calls of a Pool, with certain TaskOptions. Functions are named at compile time (`map<f>`,
+/// which also applies their meta_of), passed by name (`map(f, xs)`), or are lambdas without
+/// captures or function objects that can be encoded. Inputs are ranges; their elements are encoded
+/// at the call.
 ///
-/// map and its relatives throw what a task threw: the one with the lowest index, with its
-/// std type where that is known (see RemoteAs); tasks behind it that have not begun are dropped.
+/// map and the similar calls throw what a task threw: of the failing tasks, the one with the lowest
+/// index, by its std type if that is known (see RemoteAs). Later tasks that have not begun are
+/// dropped. All calls throw UsageError after close(), and PoolBroken if workers cannot be started.
+/// Thread-safe.
 class PoolCalls {
 public:
     PoolCalls(std::shared_ptr<detail::PoolMaster> master, TaskOptions options)
         : master_(std::move(master)), options_(options) {}
 
-    /// f of every input, in the inputs' order: a std::vector; void when f returns nothing.
+    /// Applies f to every input. Blocks, and returns a std::vector in the order of the inputs, or
+    /// nothing if f returns void. map_async returns an AsyncResult at once.
     template <auto F, std::ranges::input_range Range>
     auto map(Range&& inputs) const {
         return map(Task<F>(), inputs);
     }
     template <class F, std::ranges::input_range Range>
     auto map(F const& f, Range&& inputs) const {
-        return map_async(f, inputs).get();
+        return value_of(map_async(f, inputs));
     }
     template <auto F, std::ranges::input_range Range>
     auto map_async(Range&& inputs) const {
@@ -102,14 +107,14 @@ public:
     auto map_async(F const& f, Range&& inputs) const {
         return all<detail::MapCall<F, std::ranges::range_value_t<Range>>>(f, inputs);
     }
-    /// Inputs are tuples (or pairs), whose parts are f's arguments.
+    /// As map, for inputs that are tuples or pairs, whose elements are f's arguments.
     template <auto F, std::ranges::input_range Range>
     auto starmap(Range&& inputs) const {
         return starmap(Task<F>(), inputs);
     }
     template <class F, std::ranges::input_range Range>
     auto starmap(F const& f, Range&& inputs) const {
-        return starmap_async(f, inputs).get();
+        return value_of(starmap_async(f, inputs));
     }
     template <auto F, std::ranges::input_range Range>
     auto starmap_async(Range&& inputs) const {
@@ -119,7 +124,7 @@ public:
     auto starmap_async(F const& f, Range&& inputs) const {
         return all<detail::StarCall<F, std::ranges::range_value_t<Range>>>(f, inputs);
     }
-    /// As map, but every task ends for itself: a std::vector<Settled<R>>.
+    /// As map, but returns a std::vector<Settled<R>>: a value or an exception for each task.
     template <auto F, std::ranges::input_range Range>
     auto map_settled(Range&& inputs) const {
         return map_settled(Task<F>(), inputs);
@@ -132,18 +137,19 @@ public:
         spec.arguments = detail::arguments_of<How>(inputs);
         spec.stop_at_failure = false;
         auto sink = std::make_shared<detail::SettledSink<R>>(spec.arguments->count());
-        return AsyncResult<std::vector<Settled<R>>>(detail::submit(master_, std::move(spec), sink))
-            .get();
+        return value_of(
+            AsyncResult<std::vector<Settled<R>>>(detail::submit(master_, std::move(spec), sink)));
     }
 
-    /// One call.
+    /// Calls f once with the arguments and returns its result. apply_async returns an AsyncResult
+    /// at once.
     template <auto F, class... Passed>
     auto apply(Passed const&... arguments) const {
-        return apply_async<F>(arguments...).get();
+        return value_of(apply_async<F>(arguments...));
     }
     template <class F, class... Passed>
     auto apply(F const& f, Passed const&... arguments) const {
-        return apply_async(f, arguments...).get();
+        return value_of(apply_async(f, arguments...));
     }
     template <auto F, class... Passed>
     auto apply_async(Passed const&... arguments) const {
@@ -161,8 +167,9 @@ public:
         return AsyncResult<R>(detail::submit(master_, std::move(spec), sink));
     }
 
-    /// Results one after the other, in the inputs' order (imap) or as they come; the inputs are read
-    /// on the way. See ResultStream. An input that is no temporary must outlive the stream.
+    /// Returns a ResultStream, which yields the results one after the other: in the order of the
+    /// inputs (imap) or of completion (imap_unordered). The inputs are read meanwhile; an input
+    /// that is not a temporary must outlive the stream.
     template <auto F, std::ranges::input_range Range>
     auto imap(Range&& inputs) const {
         return imap(Task<F>(), std::forward<Range>(inputs));
@@ -186,6 +193,15 @@ protected:
 
 private:
     enum class Order : std::uint8_t { input, completion };
+    template <class T>
+    T value_of(AsyncResult<T> result) const {
+        auto const limit = options_.wait_limit;
+        if (limit.count() > 0 && !result.wait_for(limit)) {
+            result.cancel();
+            detail::throw_wait_limit(limit);
+        }
+        return std::move(result).get();
+    }
     template <class F, class... Passed>
     struct OneCall {
         using Call = detail::Call<F, Passed...>;
@@ -216,7 +232,7 @@ private:
         auto sink = std::make_shared<Sink>(
             *master_, order == Order::input ? Sink::Order::input : Sink::Order::completion);
         spec.sink = sink;
-        // The input (a reference, where it is no temporary) and the place in it.
+        // The input (a reference unless it is a temporary) and the position in it.
         struct Input {
             explicit Input(Range&& range_)
                 : range(std::forward<Range>(range_)), at(std::ranges::begin(range)) {}
@@ -226,7 +242,7 @@ private:
         };
         auto input = std::make_shared<Input>(std::forward<Range>(inputs));
         auto pull = [input](detail::ArgumentBlock& block) {
-            // Moved on only when the next is wanted: an input may block until then.
+            // Advanced only when the next element is needed, since that may block.
             if (!std::exchange(input->first, false)) ++input->at;
             if (input->at == std::ranges::end(input->range)) return false;
             How::encode(block.bytes, *input->at);

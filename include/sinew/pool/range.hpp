@@ -7,8 +7,8 @@
 
 namespace sinew {
 
-/// The integers first, first+1 .. last-1, as an input of tasks: `pool.map<f>(sinew::range(0, 1000))`.
-/// (std::views::iota is as good; clang before 16 does not take it for a range with GCC's library.)
+/// The integers first, first + 1, ..., last - 1, as an input of tasks: `pool.map<f>(sinew::range(0,
+/// 1000))`. (std::views::iota works as well, except with clang before 16 and GCC's library.)
 template <std::integral T>
 class Range {
 public:

@@ -20,7 +20,7 @@ namespace sinew {
 
 namespace detail {
 
-/// Buffers the results that were not asked for yet.
+/// Buffers results until they are read.
 template <class R>
 class StreamSink final : public JobSink {
 public:
@@ -50,7 +50,7 @@ public:
         master_.notify(changed_);
     }
 
-    /// The next one; nothing when there are no more.
+    /// Blocks for the next outcome; nothing at the end.
     std::optional<Settled<R>> next() {
         std::unique_lock lock(master_.guard());
         master_.wait(lock, changed_, std::chrono::steady_clock::time_point::max(),
@@ -62,7 +62,8 @@ public:
         mean_bytes_ = arrived_ == 0 ? 0 : bytes_ / arrived_;
         return outcome;
     }
-    /// Of results as they travel, on the average until the last `next`. For its thread.
+    /// Mean encoded size of results in bytes, as of the last `next`. For the thread that calls
+    /// `next`.
     std::uint64_t mean_bytes() const { return mean_bytes_; }
 
 private:
@@ -95,22 +96,23 @@ private:
     std::condition_variable changed_;
 };
 
-/// Feeds a job from an input as its results are taken: bounded in number and bytes, of arguments and
-/// results together. How large results are shows with the first; until then there are few.
+/// Supplies a job with tasks from an input while its results are read. The number and the bytes of
+/// tasks ahead (arguments and results together) are bounded. Until the first result shows the size
+/// of results, only few tasks are submitted.
 class StreamFeeder {
 public:
-    /// Adds the arguments of the next task; false when there is none.
+    /// Adds the arguments of the next task; returns false at the end of the input.
     using Pull = std::function<bool(ArgumentBlock&)>;
     StreamFeeder(std::shared_ptr<PoolMaster> master, JobSpec spec, Pull pull);
     StreamFeeder(StreamFeeder const&) = delete;
-    /// Cancels what nobody will take.
+    /// Cancels the tasks whose results were not read.
     ~StreamFeeder();
-    /// A result was, and so many bytes is one on the average.
+    /// One result was read; `result_bytes` is the mean size of results.
     void taken_one(std::uint64_t result_bytes);
 
 private:
     std::shared_ptr<ArgumentBlock> pull_some();
-    /// What is outstanding, by the average.
+    /// Estimated bytes of outstanding tasks.
     std::uint64_t bytes_ahead() const;
     std::shared_ptr<PoolMaster> master_;
     Pull pull_;
@@ -121,11 +123,13 @@ private:
 
 }  // namespace detail
 
-/// Results one after the other, as an input range: `for (auto& r : pool.imap<f>(xs))`. The input is
-/// read as results are taken, on the caller's thread: at most some thousand tasks ahead, and 64 MiB
-/// of arguments and results (until the first result shows their size: 256 tasks). Where a task
-/// failed, reading the element throws what it threw; the next ones can be read all the same.
-/// Move-only; destroying it cancels what was not read.
+/// Results as an input range: `for (auto& r : pool.imap<f>(xs))`. The input is read on the caller's
+/// thread, as results are read: at most some thousand tasks and 64 MiB of arguments and results
+/// ahead (256 tasks until the first result shows their size). If a task failed, reading its element
+/// throws what it threw; the following elements can still be read. The destructor cancels the tasks
+/// that were not read.
+///
+/// Move-only. Not thread-safe.
 template <class R>
 class ResultStream {
 public:

@@ -10,8 +10,9 @@ namespace sinew::detail {
 class Encoder;
 class Decoder;
 
-/// What cereal's functions of a type write to. What they hand it goes back to the encoder where
-/// that knows better (containers, types that encode themselves, plain bytes), else to cereal.
+/// The archive that cereal's functions of a type write to. Values that the encoder handles itself
+/// (containers, types that encode themselves, plain bytes) are passed back to it, all others to
+/// cereal.
 class OutArchive : public cereal::OutputArchive<OutArchive, cereal::AllowEmptyClassElision> {
 public:
     using Base = cereal::OutputArchive<OutArchive, cereal::AllowEmptyClassElision>;
@@ -38,7 +39,8 @@ private:
     Writer& writer_;
 };
 
-/// The same for reading. A number of elements is checked here, before cereal makes room for them.
+/// The archive that cereal's functions read from. The number of elements is checked before cereal
+/// allocates memory for them.
 class InArchive : public cereal::InputArchive<InArchive, cereal::AllowEmptyClassElision> {
 public:
     using Base = cereal::InputArchive<InArchive, cereal::AllowEmptyClassElision>;
@@ -65,7 +67,7 @@ private:
     Reader& reader_;
 };
 
-// cereal's wrappers, and what its own functions hand on.
+// Functions for cereal's wrapper types and for values that cereal's own functions pass on.
 template <class T>
 requires std::is_arithmetic_v<T>
 void CEREAL_SAVE_FUNCTION_NAME(OutArchive& archive, T const& value) { archive(value); }
@@ -94,7 +96,7 @@ void CEREAL_LOAD_FUNCTION_NAME(InArchive& archive, cereal::BinaryData<T>& data) 
     archive.reader().read(data.data, data.size);
 }
 
-// They are trivially copyable, but stand for something else.
+// These types are trivially copyable, but refer to other objects.
 template <class T>
 inline constexpr Encoding std_encoding<cereal::BinaryData<T>> = Encoding::cereal;
 template <class T>
@@ -110,7 +112,8 @@ concept CerealMembers = cereal::traits::has_member_serialize<T, OutArchive>::val
     cereal::traits::has_member_save_minimal<T, OutArchive>::value ||
     cereal::traits::has_member_versioned_save_minimal<T, OutArchive>::value;
 
-/// Not assignable are classes with members that are references: those only point, too.
+/// Types that are encoded by their bytes. Classes with reference members, which are not assignable,
+/// are excluded.
 template <class T>
 concept PlainBytes = std::is_trivially_copyable_v<T> && std::is_move_assignable_v<T>;
 

@@ -6,15 +6,21 @@
 
 namespace sinew {
 
-/// Writes a value so that `decode<T>` gives it back in another process of the same program.
+/// Encodes a value so that `decode<T>` restores it in another process of the same program.
 ///
-/// In this order: types with encode_to and decode_from (see codec.hpp) by these; pairs, tuples,
-/// arrays, std::optional, std::variant, strings and containers of the standard library by their
-/// elements, whatever travels by itself; classes with cereal's members (serialize, or save and
-/// load) by these; what is trivially copyable by its bytes; everything else that cereal can write
-/// (free functions; std::unique_ptr with <cereal/types/memory.hpp>) as cereal does. Objects shared
-/// by several std::shared_ptr of one value are one object again. Pointers and views do not compile;
-/// within a class that is copied by its bytes nobody sees them: do not.
+/// The first rule that applies is used:
+/// - Types with encode_to and decode_from (see codec.hpp): by these.
+/// - Pairs, tuples, arrays, std::optional, std::variant, strings and standard containers: by their
+///   elements.
+/// - Classes with cereal's members (serialize, or save and load): by these.
+/// - Trivially copyable types: by their bytes.
+/// - All other types that cereal can write (free functions; std::unique_ptr with
+///   <cereal/types/memory.hpp>): as cereal does.
+///
+/// Objects that several std::shared_ptr of one value share are shared again after decoding.
+/// Pointers and views do not compile; within a class that is copied by its bytes they are not
+/// detected and must be avoided. Throws UsageError for a polymorphic type that cereal does not
+/// know.
 template <class T>
 void encode(Writer& writer, T const& value) {
     if constexpr (detail::must_be_encodable<T>() == detail::Encoding::plain) {
@@ -22,14 +28,14 @@ void encode(Writer& writer, T const& value) {
     } else {
         try {
             detail::Encoder(writer).put(value);
-        } catch (cereal::Exception const& error) {  // a polymorphic type that it does not know
+        } catch (cereal::Exception const& error) {  // an unknown polymorphic type
             throw UsageError(std::string("cannot encode a value: ") + error.what());
         }
     }
 }
 
-/// Takes a value from the reader; throws DecodeError. No more memory is asked for than a small
-/// multiple of the bytes that are left: elements take at least one byte each.
+/// Decodes a value. Throws DecodeError. Allocates at most a small multiple of the remaining bytes,
+/// since elements take at least one byte each.
 template <class T>
 T decode(Reader& reader) {
     if constexpr (detail::must_be_encodable<T>() == detail::Encoding::plain) {

@@ -8,7 +8,8 @@
 
 namespace sinew {
 
-/// What a process does before it does anything else: `.initializer = sinew::initializer<load>(path)`.
+/// A function, with its arguments, that a process calls before anything else: `.initializer =
+/// sinew::initializer<load>(path)`.
 class Initializer {
 public:
     Initializer() = default;
@@ -23,6 +24,8 @@ private:
     std::string arguments_;
 };
 
+/// Makes an Initializer that calls F with copies of the arguments. Throws UsageError if they cannot
+/// be encoded.
 template <auto F, class... Passed>
 Initializer initializer(Passed const&... arguments) {
     using Call = detail::Call<Task<F>, Passed...>;

@@ -65,6 +65,7 @@ void check(TaskOptions const& options) {
     if (options.chunk < 0) throw UsageError(text("chunk = ", options.chunk, " (at least 0)"));
     check_not_negative("soft_limit", options.soft_limit);
     check_not_negative("hard_limit", options.hard_limit);
+    check_not_negative("wait_limit", options.wait_limit);
     if (options.hard_limit > Duration::zero() && options.soft_limit > options.hard_limit)
         throw UsageError(text("soft_limit = ", seconds(options.soft_limit),
                               " s, beyond hard_limit = ", seconds(options.hard_limit),

@@ -14,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// A file system of our own to look at.
+/// A fake file system to read the counters from.
 class OomKills : public testing::Test {
 protected:
     OomKills() { fs::create_directories(root); }

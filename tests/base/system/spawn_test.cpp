@@ -24,7 +24,7 @@ SpawnRequest shell(std::string script) {
     return request;
 }
 
-// What the script writes, until it has closed its output.
+// The output of the command, until it closes its standard output.
 std::string output_of(SpawnRequest request, int& status) {
     auto [from, to] = make_pipe();
     request.out = to.get();
@@ -51,8 +51,8 @@ TEST(Spawn, RunsInItsFolderWithItsVariablesAndItsOwnGroup) {
     EXPECT_EQ(WEXITSTATUS(status), 7);
 }
 
-// The thread sanitizer makes a fork of each vfork: what its child notes, it notes for itself, and a
-// thread that spawned may end before the child has asked for its death signal.
+// The thread sanitizer replaces vfork by fork: the parent does not see what the child records, and
+// a thread that spawned a child may end before the child has set its parent-death signal.
 #ifdef SINEW_TEST_TSAN
 #define SKIP_WITHOUT_VFORK() GTEST_SKIP() << "no vfork under this sanitizer"
 #else

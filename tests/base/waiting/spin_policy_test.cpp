@@ -16,10 +16,10 @@ namespace {
 using namespace std::chrono_literals;
 using Duration = SpinPolicy::Duration;
 
-constexpr Duration long_ago = 1h;  // of what does not come while somebody looks
+constexpr Duration long_ago = 1h;  // arrival time of events that polling never finds
 
-/// One wait: what comes after so long is found, or slept for. What that cost: half of the time looked,
-/// which is a processor's, and a wake-up, for which somebody waits.
+/// One wait for an event that arrives after `arrival`; it is found by polling or slept for. Returns
+/// the cost: half of the time polled, plus a wake-up if the waiter slept.
 Duration wait_for(SpinPolicy& policy, Duration arrival) {
     auto const look = policy.time();
     if (look > 0ns && arrival <= look) {
@@ -55,7 +55,7 @@ void expect_competitive(Duration wake_up, std::vector<Duration> const& arrivals,
         << what << ", a wake-up of " << wake_up.count() << " ns";
 }
 
-/// Of the waits from now on, in how many it looks.
+/// The share of the next `waits` waits that poll.
 double share_of_looks(SpinPolicy& policy, int waits,
                       std::function<void(Duration look)> const& wait) {
     int looks = 0;
@@ -108,7 +108,7 @@ struct Conversation {
     Duration wake_up, service;
     Duration left_waits_since{}, right_waits_since{};
 
-    /// One message there, sent at `now`; when it is noticed.
+    /// The time at which a message sent at `now` is noticed.
     Duration notice(SpinPolicy& by, Duration since, Duration now) const {
         auto const look = by.time();
         auto const after = now - since;
@@ -125,7 +125,7 @@ struct Conversation {
     }
 };
 
-// A limit shorter than a wake-up never found anything here, however often it was tried.
+// A polling limit below the wake-up time never finds anything here.
 TEST_P(SpinPolicyTest, TwoEndsThatBothSleepFindEachOther) {
     Conversation both{policy, SpinPolicy(wake_up), wake_up, part(0.2)};
     Duration now = 1s, last{};
@@ -134,7 +134,7 @@ TEST_P(SpinPolicyTest, TwoEndsThatBothSleepFindEachOther) {
     EXPECT_LE(rounds, 100);
     for (int i = 0; i < 1000; ++i) now += last = both.round_trip(now);
     EXPECT_EQ(last, 2 * both.service);
-    // Also after one of them was late for once.
+    // The same after one end was late once.
     now += 1s;
     for (int i = 0; i < 20; ++i) now += last = both.round_trip(now);
     EXPECT_EQ(last, 2 * both.service);
@@ -161,7 +161,8 @@ TEST_P(SpinPolicyTest, ALongSliceOfAnotherIsForgottenSoon) {
 }
 
 TEST_P(SpinPolicyTest, ANeighbourThatSeldomTakesTheProcessorIsBorne) {
-    // A slice of 30 wake-ups, at one of a hundred waits: 0.3 wake-ups each, beside 1 for sleeping.
+    // A time slice of 30 wake-ups in one of a hundred waits: 0.3 wake-ups per wait, next to 1 for
+    // sleeping.
     int waits = 0;
     auto const wait = [&](Duration look) {
         bool const taken = ++waits % 100 == 0;
@@ -173,7 +174,7 @@ TEST_P(SpinPolicyTest, ANeighbourThatSeldomTakesTheProcessorIsBorne) {
 }
 
 TEST_P(SpinPolicyTest, BesideABusyNeighbourItSleeps) {
-    // The same at one of ten, of those that look: three wake-ups each.
+    // The same in one of ten of the waits that poll: three wake-ups each.
     int looks = 0;
     Duration cost{};
     auto const wait = [&](Duration look) {
@@ -186,7 +187,7 @@ TEST_P(SpinPolicyTest, BesideABusyNeighbourItSleeps) {
     cost = {};
     EXPECT_LE(share_of_looks(policy, 100'000, wait), 0.05);
     EXPECT_LE(cost, 100'000 * part(1.1));
-    // It goes, and looking comes back.
+    // The other process ends, and polling resumes.
     auto const alone = [&](Duration look) {
         look == 0ns ? policy.slept(part(1.2)) : policy.found(part(0.2));
     };

@@ -48,7 +48,7 @@ TEST_F(TcpAnswersTest, AnIdleConnectionIsNotSilent) {
 }
 
 TEST_F(TcpAnswersTest, AHostThatIsGoneIsSilentFromWhenItWasAsked) {
-    // It had been idle for ten minutes: that is not held against it.
+    // Ten idle minutes before do not count.
     EXPECT_EQ(at(0s, {.unanswered = 0, .since_answer = 600s}), 0s);
     EXPECT_EQ(at(1s, {.unanswered = 1, .since_answer = 601s}), 0s);
     EXPECT_EQ(at(2s, {.unanswered = 3, .since_answer = 602s}), 1s);
@@ -71,7 +71,7 @@ TEST_F(TcpAnswersTest, AnAnswerBeginsTheWaitAnew) {
     EXPECT_EQ(at(12s, {.unanswered = 2, .since_answer = 2s}), 0s);
 }
 
-// The kernel's own numbers: the other end does not read, and all windows are full.
+// With the kernel's real counters: the other end does not read, and all windows are full.
 TEST_F(TcpAnswersTest, WhoDoesNotReadIsNotGone) {
     ASSERT_NO_FATAL_FAILURE(connect());
     std::string const bytes(1 << 20, 'x');
@@ -86,7 +86,7 @@ TEST_F(TcpAnswersTest, WhoDoesNotReadIsNotGone) {
     }
 }
 
-// The kernel's own numbers: the other end drops what comes, as a host that is gone.
+// With the kernel's real counters: the other end drops all segments, like a host that is down.
 TEST_F(TcpAnswersTest, WhoseSegmentsAreDroppedIsGone) {
     ASSERT_NO_FATAL_FAILURE(connect());
     sock_filter drop[] = {BPF_STMT(BPF_RET | BPF_K, 0)};

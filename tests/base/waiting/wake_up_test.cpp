@@ -32,7 +32,7 @@ TEST(WakeUp, WhatIsAbsurdIsMeasuredAnew) {
 TEST(WakeUp, IsMeasuredOrNotButNeverAbsurd) {
     for (int i = 0; i < 20; ++i) {
         auto const found = measure_wake_up();
-        if (!found) continue;  // too much else runs, or there is one processor
+        if (!found) continue;  // the machine is busy, or has one processor
         EXPECT_GE(*found, 500ns);
         EXPECT_LE(*found, 1ms);
     }
@@ -66,7 +66,7 @@ TEST_F(WakeUpKept, IsWhatTheVariableSays) {
     ::setenv("SINEW_WAKE_UP", "25us", 1);
     auto const found = find_wake_up();
     EXPECT_NEAR(static_cast<double>(found.cost.count()), 25e3,
-                1);  // a fraction of a second, rounded
+                1);  // rounded to a fraction of a second
     EXPECT_EQ(found.source, WakeUp::Source::told);
     EXPECT_TRUE(fs::is_empty(folder)) << "it was kept";
     for (auto const* wrong : {"often", "-1us", "2ms"}) {
@@ -85,7 +85,7 @@ TEST_F(WakeUpKept, IsMeasuredOnceAndKeptBesideTheModel) {
     auto const second = find_wake_up();
     EXPECT_EQ(second.source, WakeUp::Source::kept);
     EXPECT_EQ(second.cost, first.cost);
-    // What is broken is found out again.
+    // A damaged file is measured again.
     for (auto const& each : fs::directory_iterator(folder / "sinew"))
         std::ofstream(each.path()) << "nonsense\n";
     EXPECT_NE(find_wake_up().source, WakeUp::Source::kept);

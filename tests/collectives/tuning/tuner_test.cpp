@@ -23,7 +23,7 @@ Shape shape(int ranks, std::size_t bytes, bool commutative = true) {
     return {.ranks = ranks, .bytes = bytes, .count = bytes / 4, .commutative = commutative};
 }
 
-/// The text of the UsageError that this forced choice gives.
+/// The text of the UsageError for this forced choice.
 std::string refusal(std::string const& forced) {
     try {
         Tuner const tuner(Model(), false, forced);
@@ -34,7 +34,7 @@ std::string refusal(std::string const& forced) {
     return {};
 }
 
-/// Machines of all kinds, possible or not.
+/// Machine models of all kinds, realistic or not.
 std::vector<Model> models() {
     std::vector<Model> all{Model()};
     std::minstd_rand random;
@@ -95,7 +95,7 @@ TEST(Tuner, KeepsToOneOrderWhateverTheModelSays) {
                     }
 }
 
-// What was asked for before must not matter: ranks may have a past of their own.
+// Earlier questions must not matter, since ranks may have different histories.
 TEST(Tuner, ChoosesTheSameWhateverItWasAskedBefore) {
     for (Model const& model : models()) {
         Tuner upwards(model, true, ""), downwards(model, true, "");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a call refuses, in which words, with SINEW_CHECK 0 and 1; and whether the communicator goes on
-// afterwards.
+// Which calls are refused, with which text, with SINEW_CHECK 0 and 1, and whether the communicator
+// stays usable.
 #include <dlfcn.h>
 #include <sys/mman.h>
 
@@ -20,12 +20,12 @@ using Kind = DataType::Kind;
 
 using Call = std::function<void(Communicator&)>;
 
-/// Runs `body` with SINEW_CHECK=0 and with 1, and tells it which.
+/// Runs `body` with SINEW_CHECK=0 and with 1, and passes the setting on.
 void with_and_without_check(std::function<void(Communicator&, bool checked)> const& body) {
     for (bool const checked : {false, true}) {
         SCOPED_TRACE(checked ? "SINEW_CHECK=1" : "SINEW_CHECK=0");
         Variable const check("SINEW_CHECK", checked ? "1" : "0");
-        Leaving joined(3);  // one that gives up at once would disturb those who still join
+        Leaving joined(3);  // a rank that gives up early would disturb those that join
         run_thread_ranks(3, [&](Communicator& comm) {
             joined.one_is_through();
             joined.wait_for_others();
@@ -34,7 +34,7 @@ void with_and_without_check(std::function<void(Communicator&, bool checked)> con
     }
 }
 
-/// The call of this rank must be refused in `words`.
+/// This rank's call must be refused with the text `words`.
 void expect_own_refusal(Communicator& comm, std::string const& words, Call const& call) {
     std::string const what = thrown_by<UsageError>([&] { call(comm); });
     EXPECT_THAT(what,
@@ -42,8 +42,8 @@ void expect_own_refusal(Communicator& comm, std::string const& words, Call const
     EXPECT_THAT(what, HasSubstr(words));
 }
 
-/// Three ranks make a call with arguments that all must share, and which are wrong. Each must be
-/// refused in `words`, and go on.
+/// Three ranks make a call with wrong arguments that must be equal on all ranks. Each must be
+/// refused with the text `words` and be able to continue.
 void expect_refused(std::string const& words, Call const& call) {
     with_and_without_check([&](Communicator& comm, bool) {
         expect_own_refusal(comm, words, call);
@@ -51,8 +51,8 @@ void expect_refused(std::string const& words, Call const& call) {
     });
 }
 
-/// Three ranks make a call that is wrong in what is each rank's own. Without comparison none knows
-/// that the others have not begun: the communicator is lost. With it all can go on.
+/// Three ranks make a call that is wrong in a rank's own arguments. Without SINEW_CHECK, no rank
+/// knows that the others have not begun, so the communicator is lost. With it, all can continue.
 void expect_refused_here(std::string const& words, Call const& call) {
     with_and_without_check([&](Communicator& comm, bool checked) {
         expect_own_refusal(comm, words, call);
@@ -61,7 +61,7 @@ void expect_refused_here(std::string const& words, Call const& call) {
     });
 }
 
-/// Elements without values: only their place and number count here.
+/// Elements without values: only position and number matter.
 struct Data {
     std::vector<float> elements = std::vector<float>(12);
     Buffer of(std::size_t count) { return {elements.data(), count, Kind::f32}; }
@@ -117,7 +117,7 @@ TEST(Buffers, DoNotOverlap) {
     });
     run_thread_ranks(3, [](Communicator& comm) {
         Data data;
-        comm.allreduce(data.from(0, 4), data.from(4, 4), sum);  // neighbours do not
+        comm.allreduce(data.from(0, 4), data.from(4, 4), sum);  // adjacent buffers do not overlap
     });
 }
 
@@ -201,8 +201,9 @@ TEST(Sizes, FitTheCollective) {
     });
 }
 
-/// Rank 1 alone makes a wrong call, and is refused in `words`. Without comparison the others hear
-/// that it gave up, in the same words. With it they are refused as well, and all can go on.
+/// Only rank 1 makes a wrong call and is refused with the text `words`. Without SINEW_CHECK, the
+/// others are informed that it gave up, with the same text. With it, they are refused as well and
+/// all can continue.
 void expect_refused_on_one(std::string const& words, Call const& wrong, Call const& right) {
     with_and_without_check([&](Communicator& comm, bool checked) {
         if (comm.rank() == 1) {
@@ -214,7 +215,7 @@ void expect_refused_on_one(std::string const& words, Call const& wrong, Call con
         } else {
             EXPECT_THAT(thrown_by<PeerLost>([&] {
                             right(comm);
-                            comm.barrier();  // where a rank's part does not depend on rank 1
+                            comm.barrier();  // for ranks whose part does not depend on rank 1
                         }),
                         HasSubstr(words));
         }
@@ -224,8 +225,8 @@ void expect_refused_on_one(std::string const& words, Call const& wrong, Call con
     });
 }
 
-// The others were in the call that one rank was refused, and its next call met theirs: the results
-// were one call apart, and nobody knew.
+// Regression: after one rank was refused, its next call matched the others' current call, and
+// results were silently one call apart.
 TEST(Refusal, OfOneRankDoesNotLeaveTheRanksACallApart) {
     with_and_without_check([](Communicator& comm, bool) {
         constexpr CallOptions soon{.timeout = 5s};
@@ -366,7 +367,7 @@ TEST(Algorithms, AreRefusedWhereTheyDoNotApply) {
     });
 }
 
-/// A CUDA driver of the test's own (fake_cuda.cpp), which takes one page for the memory of a GPU.
+/// A fake CUDA driver (fake_cuda.cpp) that reports one page as GPU memory.
 class FakeDriver {
 public:
     FakeDriver()
@@ -378,7 +379,7 @@ public:
         set(page_);
     }
     FakeDriver(FakeDriver const&) = delete;
-    ~FakeDriver() { ::munmap(page_, 4096); }  // the library stays, as a driver does
+    ~FakeDriver() { ::munmap(page_, 4096); }  // the library stays loaded, like a driver
     float* device() const { return static_cast<float*>(page_); }
 
 private:
@@ -389,7 +390,7 @@ private:
 TEST(Buffers, AreNotInTheMemoryOfAGpuHoweverShort) {
     FakeDriver const driver;
     std::vector<float> host(2);
-    EXPECT_FALSE(detail::is_device_memory(host.data(), 8));  // and is remembered so
+    EXPECT_FALSE(detail::is_device_memory(host.data(), 8));  // the answer is cached
     EXPECT_TRUE(detail::is_device_memory(driver.device(), 1));
     EXPECT_TRUE(detail::is_device_memory(driver.device(), 1 << 20));
     expect_refused_here("in is in the memory of a GPU", [&](Communicator& comm) {

@@ -50,7 +50,7 @@ TEST(OwnedInvocation, KeepsItsArraysWhenTheCallersAreGone) {
     EXPECT_EQ(owned->call.options.algorithm, "an algorithm with a long name");
 }
 
-/// Of rank 0 (the root) and another of 4 ranks.
+/// Compares the fingerprints of rank 0 (the root) and of another of 4 ranks.
 void expect_equal_prints(Invocation const& at_root, Invocation const& elsewhere) {
     auto const root = Fingerprint::of(at_root, 7, 0, 4),
                other = Fingerprint::of(elsewhere, 7, 2, 4);
@@ -70,7 +70,7 @@ TEST(Fingerprint, CountsWhatAllRanksShare) {
             pair(C::allgather, 3, 12);
             pair(C::allreduce, 12, 12);
         }
-    // Rooted: in place the root has the whole, the others have their part.
+    // Rooted and in place: the root has the whole buffer, the others have their part.
     expect_equal_prints(call(C::gather, 12, 12, true), call(C::gather, 3, 3, true));
     expect_equal_prints(call(C::gather, 3, 12), call(C::gather, 3, 0));
     expect_equal_prints(call(C::scatter, 12, 12, true), call(C::scatter, 3, 3, true));

@@ -10,7 +10,7 @@ namespace {
 using detail::Engine;
 using detail::Operation;
 
-/// An engine of its own thread, and one that whoever waits drives.
+/// An engine with a separate thread, and one that is driven by the waiting thread.
 class Engines : public testing::TestWithParam<Threading> {
 protected:
     std::shared_ptr<Operation> submit(std::function<void(Operation&)> body,
@@ -29,7 +29,7 @@ protected:
 
 INSTANTIATE_TEST_SUITE_P(Driven, Engines, testing::Values(Threading::any, Threading::caller));
 
-/// Lets others run until `go`.
+/// Suspends until `go`.
 void pause(Operation& self, std::atomic<bool> const& go) {
     while (!go) self.suspend();
 }

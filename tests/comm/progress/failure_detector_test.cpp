@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a rank hears of its peers, from peers that die in the middle of saying it.
+// What a rank receives from peers that die while they send a notice.
 #include "src/comm/progress/failure_detector.hpp"
 
 #include <csignal>
@@ -28,7 +28,7 @@ NodeLayout layout_of_one_node(int ranks, int self) {
     return detail::make_node_layout(here, self);
 }
 
-/// Fills the window that its peer's memory grants it, and gives up, which can then be announced only.
+/// Fills the receive window of its peer and gives up; the notice can then be announced only.
 int announce_a_notice(SocketJob& job) {
     SocketTransport self(job.mesh(1));
     std::vector<std::byte> const eager(detail::eager_bytes);
@@ -52,20 +52,20 @@ TEST(FailureDetector, DoesNotWaitForANoticeWhoseSenderDiedBeforeItWasFetched) {
     SocketTransport self(job.mesh(0));
     NodeLayout const nodes = layout_of_one_node(2, 0);
     detail::FailureDetector watch(self, nodes, notice_tag);
-    // The notice is known to be there, and cannot be fetched from a dead process.
+    // The notice has been announced, and cannot be fetched from a dead process.
     wait_until([&] { return self.probe(1, notice_tag).has_value(); });
     child.kill(SIGKILL);
     child.wait();
     std::optional<std::string> trouble;
     wait_until([&] {
-        watch.poll();  // before, it never came back from here
+        watch.poll();  // regression: this call did not return
         return (trouble = watch.trouble()).has_value();
     });
     EXPECT_THAT(*trouble, HasSubstr("rank 1 on here has died"));
     EXPECT_FALSE(self.probe(1, notice_tag));
 }
 
-/// Hub of threads in which what the rank `mute` sends is known by probe, but its bytes never come: a
+/// A transport on which messages of rank `mute` are found by probe, but their bytes never arrive: a
 /// link that was cut within a message.
 class CutLink final : public testing_support::ForwardingTransport {
 public:
@@ -73,7 +73,7 @@ public:
         : ForwardingTransport(std::make_unique<ThreadTransport>(hub, rank)), mute_(mute) {}
     Ticket start_receive(int from, int tag, std::span<std::byte> bytes) override {
         if (from != mute_) return ForwardingTransport::start_receive(from, tag, bytes);
-        // Takes the message off, as a header that has been read does, and is never done.
+        // Removes the message, as reading its header does, and never completes.
         lost_.resize(probe(from, tag)->bytes);
         auto taken = ForwardingTransport::start_receive(from, tag, lost_);
         EXPECT_TRUE(ForwardingTransport::test(taken, nullptr));

@@ -61,7 +61,7 @@ TEST(Fiber, ThrowsAndCatchesWithinItself) {
         fiber.suspend();
     });
     fiber.resume();
-    try {  // while the resuming side handles one of its own
+    try {  // while the resuming side handles an exception
         throw std::logic_error("outside");
     } catch (std::logic_error const& error) {
         fiber.resume();

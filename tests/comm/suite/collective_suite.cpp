@@ -10,7 +10,7 @@ namespace sinew::tests {
 
 namespace {
 
-/// Every algorithm by name, where it applies; refusals come before anything is sent.
+/// Calls every applicable algorithm by name; refusals occur before anything is sent.
 void all_algorithms(Communicator& comm, std::size_t count) {
     for (int c = 0; c < collectives_count; ++c) {
         auto const collective = static_cast<Collective>(c);

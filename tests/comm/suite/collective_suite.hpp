@@ -5,9 +5,9 @@
 
 namespace sinew::tests {
 
-/// Calls every collective on every type, operation and a range of counts, in place and not, blocking
-/// and not, with every algorithm, and compares each result with one computed directly. The values
-/// are chosen so that every result is exact. Collective; failures are GoogleTest's.
+/// Calls every collective on every type, operation and a range of counts, in place and not,
+/// blocking and not, with every algorithm, and compares each result with one computed directly. All
+/// results are exact. Collective; reports GoogleTest failures.
 void run_collective_suite(Communicator& comm);
 
 }  // namespace sinew::tests

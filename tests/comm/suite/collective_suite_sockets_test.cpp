@@ -13,8 +13,8 @@ TEST_P(SocketCollectiveSuite, IsRightOverSockets) {
     testing_support::run_socket_ranks(GetParam(), run_collective_suite);
 }
 
-// By rank, its node: TCP between two ranks, Unix sockets among three, both among seven. The
-// second of them runs with SINEW_CHECK=1, too.
+// The node of each rank: TCP between two ranks, Unix sockets among three, both among seven. The
+// second suite runs with SINEW_CHECK=1, too.
 using NodeOfRank = std::vector<int>;
 INSTANTIATE_TEST_SUITE_P(Nodes, SocketCollectiveSuite,
                          testing::Values(NodeOfRank{0, 1}, NodeOfRank{0, 0, 0},

@@ -12,7 +12,7 @@ class CollectiveSuite : public testing::TestWithParam<int> {};
 
 TEST_P(CollectiveSuite, IsRightOnThreads) { run_thread_ranks(GetParam(), run_collective_suite); }
 
-// The second of them runs with SINEW_CHECK=1, too.
+// The second suite runs with SINEW_CHECK=1, too.
 #ifdef SINEW_TEST_TSAN  // minutes for each
 INSTANTIATE_TEST_SUITE_P(Ranks, CollectiveSuite, testing::Values(2, 3, 8));
 #else

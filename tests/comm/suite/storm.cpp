@@ -20,7 +20,7 @@ namespace {
 
 using Value = std::uint64_t;
 
-/// What rank `rank` contributes to call number `call` at `index`.
+/// The contribution of rank `rank` to call number `call` at `index`.
 Value storm_value(std::uint64_t call, int rank, std::size_t index) {
     std::uint64_t x =
         (call + 1) * 0x9E3779B97F4A7C15u + static_cast<std::uint64_t>(rank) * 0x100003u + index;
@@ -28,18 +28,18 @@ Value storm_value(std::uint64_t call, int rank, std::size_t index) {
     return (x ^ (x >> 27)) >> 8;
 }
 
-/// One call as all ranks draw it.
+/// The random parameters of a call, equal on all ranks.
 struct Draw {
     Collective collective;
     std::string_view algorithm;  ///< empty: sinew's choice
     std::size_t count;
     int root;
-    bool largest;  ///< of the reductions: max instead of sum
+    bool largest;  ///< for reductions: max instead of sum
     bool blocking;
-    int on;  ///< which communicator
+    int on;  ///< index of the communicator
 };
 
-/// A call with its memory, which may be under way.
+/// A call with its buffers; may be in flight.
 struct Call {
     Draw draw;
     std::uint64_t number = 0;
@@ -56,7 +56,8 @@ public:
 
     void run(long calls) {
         for (long i = 0; i < calls; ++i) {
-            // Ranks that are not in the same part may differ in what is refused: each call draws anew.
+            // Ranks that are not in the same part may differ in what is refused, so each call has
+            // its own seed.
             state_ = seed_ + static_cast<std::uint64_t>(i) * 0x9E3779B97F4A7C15u;
             std::size_t const leave = pick(most_under_way + 1);
             begin(static_cast<std::uint64_t>(i));
@@ -75,7 +76,7 @@ private:
         x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
         return static_cast<std::size_t>((x ^ (x >> 31)) % below);
     }
-    /// Mostly some elements, at times enough for several segments, rarely more than a copy is kept of.
+    /// Mostly few elements, sometimes several segments, rarely more than the transport copies.
     std::size_t pick_count() {
         std::size_t const kind = pick(100);
         if (kind < 70) return pick(20);
@@ -86,7 +87,7 @@ private:
         auto const collective = static_cast<Collective>(pick(collectives_count));
         auto const names = algorithm_names(collective);
         std::size_t const name = pick(names.size() + 1);
-        // Drawn in one order on all ranks, whatever the size of their part.
+        // Drawn in the same order on all ranks, whatever the size of their part.
         Draw drawn{.collective = collective,
                    .algorithm = name < names.size() ? names[name] : std::string_view(),
                    .count = pick_count(),
@@ -114,7 +115,7 @@ private:
         }
     }
 
-    /// An algorithm that does not apply is refused alike on all ranks, before anything is sent.
+    /// An algorithm that does not apply is refused on all ranks before anything is sent.
     static void throw_unless_expected(UsageError const& refusal) {
         if (std::string_view(refusal.what()).find("cannot do") == std::string_view::npos)
             throw std::runtime_error(refusal.what());
@@ -131,7 +132,8 @@ private:
         under_way_.pop_front();
     }
 
-    /// Elements that `from` sends `to` in an alltoallv; also the part of `to` elsewhere.
+    /// The number of elements that `from` sends `to` in an alltoallv; in other calls, the part of
+    /// `to`.
     static std::size_t uneven(Draw const& draw, int from, int to) {
         return (draw.count + static_cast<std::size_t>(3 * from + 5 * to)) % (draw.count + 4);
     }
@@ -200,7 +202,7 @@ private:
         if (call.draw.collective == Collective::broadcast && at_root) call.out = call.in;
     }
 
-    /// In the caller's thread, or as an operation that is under way when this returns.
+    /// Runs the call in this thread, or returns with the operation in flight.
     Request start(Call& call) {
 #define SINEW_STORM_CALL(name, ...) \
     return call.draw.blocking ? (comm.name(__VA_ARGS__), Request()) : comm.i##name(__VA_ARGS__)
@@ -250,7 +252,7 @@ private:
         Communicator& comm = communicator(call.draw);
         int const self = comm.rank(), size = comm.size();
         std::size_t const count = call.draw.count;
-        std::size_t at = 0;  // in what this rank has got
+        std::size_t at = 0;  // position in this rank's output
         auto const expect = [&](Value wanted) {
             if (call.out.at(at++) != wanted) fail(call, at - 1);
         };
@@ -286,7 +288,7 @@ private:
                 break;
             case Collective::exscan:
                 if (self > 0) expect_reduced(self - 1, 0, count);
-                else at = call.out.size();  // stays as it was
+                else at = call.out.size();  // not changed
                 break;
             case Collective::reduce_scatter:
                 expect_reduced(size - 1, before_own(), part(call.draw, self));
@@ -321,7 +323,7 @@ private:
                 break;
             case Collective::alltoallv:
                 for (int r = 0; r < size; ++r) {
-                    std::size_t first = 0;  // in what that rank has sent
+                    std::size_t first = 0;  // position in that rank's input
                     for (int to = 0; to < self; ++to) first += uneven(call.draw, r, to);
                     expect_moved(r, first, uneven(call.draw, r, self));
                 }
@@ -343,7 +345,7 @@ private:
     Communicator copy_, part_;
     std::vector<Communicator*> comms_;
     std::uint64_t seed_;
-    std::uint64_t state_ = 0;  // of what is drawn for the present call
+    std::uint64_t state_ = 0;  // random state of the current call
     std::deque<Call> under_way_;
 };
 

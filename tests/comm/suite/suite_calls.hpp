@@ -5,7 +5,7 @@
 
 namespace sinew::tests {
 
-/// Calls made of one type with one set of options; checks each against the reference.
+/// Makes calls of one type with one set of options and compares each with the reference.
 template <class T>
 class Suite {
 public:
@@ -81,7 +81,7 @@ public:
 
     void exscan(ReduceOp const& op) {
         auto const in = mine(op, count_);
-        // Rank 0's output stays as it is.
+        // The output of rank 0 is not changed.
         auto const wanted = filled<T>(count_, [&](std::size_t i) {
             return rank_ == 0 ? in[i] : reduced<T>(op.kind(), 0, rank_ - 1, i);
         });
@@ -246,7 +246,7 @@ public:
     }
 
 private:
-    static constexpr auto plain = ReduceOp::Kind::sum;  ///< values of calls that do not reduce
+    static constexpr auto plain = ReduceOp::Kind::sum;  ///< for calls that do not reduce
     std::size_t n() const { return static_cast<std::size_t>(size_); }
     std::vector<int> roots() const {
         return size_ == 1 ? std::vector<int>{0} : std::vector<int>{0, size_ - 1};
@@ -280,7 +280,7 @@ private:
     std::vector<T> everyone(std::vector<std::size_t> const& counts) const {
         return crossing([&](int r) { return part_of(r, counts[static_cast<std::size_t>(r)]); });
     }
-    /// Counts that differ from rank to rank; rank 1 has none.
+    /// Counts that differ between ranks; rank 1 has none.
     std::vector<std::size_t> uneven() const {
         std::vector<std::size_t> counts(n());
         for (std::size_t r = 0; r < n(); ++r) counts[r] = r == 1 ? 0 : count_ + r;

@@ -7,11 +7,11 @@
 
 namespace sinew::tests {
 
-/// Every collective on elements of type T with every operation that is defined on them.
+/// Tests every collective on elements of type T with every operation defined on them.
 template <class T>
 void suite_of_type(Communicator& comm) {
     using Kind = ReduceOp::Kind;
-    // None, one, some; and more than the widest kernel takes at a time, with a rest.
+    // None, one, some; and more than the widest kernel processes at a time, with a remainder.
     for (std::size_t const count : {0, 1, 17, 261}) {
         Suite<T> suite(comm, count, {});
         suite.movements();
@@ -19,8 +19,8 @@ void suite_of_type(Communicator& comm) {
             if (ReduceOp const op(static_cast<Kind>(kind)); op.accepts(data_type_of<T>()))
                 suite.reductions(op);
     }
-    // Long enough for every large-message algorithm, short enough for all types. Sanitizers map each
-    // large buffer anew, with its shadow.
+    // Long enough for every large-message algorithm, short enough for all types. Sanitizers map
+    // each large buffer again, with its shadow memory.
 #if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
     constexpr std::size_t large = 100'003 / sizeof(T);
 #else
@@ -33,7 +33,7 @@ void suite_of_type(Communicator& comm) {
     suite.allgather();
 }
 
-// The types, in source files of their own: one for all would take a minute to compile.
+// One source file for each group of types, since a single one would take a minute to compile.
 void suite_of_floats(Communicator& comm);
 void suite_of_pairs(Communicator& comm);  ///< complex numbers, and values with an index
 void suite_of_signed(Communicator& comm);

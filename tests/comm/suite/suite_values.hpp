@@ -27,7 +27,7 @@ inline constexpr bool is_indexed<ValueIndex<T>> = true;
 template <class T>
 inline constexpr bool is_half = std::is_same_v<T, float16> || std::is_same_v<T, bfloat16>;
 
-/// What rank `rank` contributes at `index`: small, and such that no order of any operation rounds.
+/// The contribution of rank `rank` at `index`: small, so that no order of any operation rounds.
 template <class T>
 T value(ReduceOp::Kind op, int rank, std::size_t index) {
     int const mixed = static_cast<int>((static_cast<std::size_t>(rank) * 7 + index * 3) % 5);
@@ -49,7 +49,7 @@ T value(ReduceOp::Kind op, int rank, std::size_t index) {
     }
 }
 
-/// The operation on two elements, written as plainly as possible. 16-bit floats come as float.
+/// The operation on two elements, as plainly as possible. 16-bit floats are passed as float.
 template <class T>
 T apply(ReduceOp::Kind op, T a, T b) {
     using K = ReduceOp::Kind;
@@ -90,7 +90,7 @@ T reduced(ReduceOp::Kind op, int first, int last, std::size_t index) {
         for (int r = first + 1; r <= last; ++r) result = apply(op, result, value<T>(op, r, index));
         if constexpr (std::is_floating_point_v<T> || is_complex<T>)
             if (op == ReduceOp::Kind::average) result /= static_cast<T>(last - first + 1);
-        // One contribution is not turned into 0 or 1 by any operation; several are.
+        // No operation normalizes a single contribution to 0 or 1.
         return result;
     }
 }
@@ -121,7 +121,7 @@ std::vector<T> filled(std::size_t count, F&& element) {
     return all;
 }
 
-/// Elements of all parts, and of those before a rank's.
+/// The number of elements of all parts, and of those before a rank's part.
 inline std::size_t total(std::vector<std::size_t> const& counts) {
     return std::accumulate(counts.begin(), counts.end(), std::size_t{0});
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Pool and a Manager of a project that is not ours: their processes run this program again.
+// A Pool and a Manager in an external project: their processes run this program again.
 #include <iostream>
 #include <numeric>
 #include <vector>

@@ -17,7 +17,7 @@ struct DescendantsTest : ::testing::Test {
     DescendantsTest() { ::prctl(PR_SET_CHILD_SUBREAPER, 1); }
     ~DescendantsTest() override { ::close(alive_[0]); }
 
-    // A child that runs `what`, and holds with all its descendants the other end of a pipe.
+    // Starts a child that runs `what`; it and all its descendants hold the other end of a pipe.
     template <class What>
     void start(What const& what) {
         if (alive_[0] >= 0) ::close(alive_[0]);
@@ -32,7 +32,7 @@ struct DescendantsTest : ::testing::Test {
     }
     bool all_gone() const {
         char byte = 0;
-        return ::read(alive_[0], &byte, 1) == 0;  // the end: waits for the last who has it
+        return ::read(alive_[0], &byte, 1) == 0;  // end of file: the last descendant has ended
     }
 
     pid_t child_ = 0;
@@ -45,7 +45,7 @@ void ignore_all() {
     for (int number = 1; number < 32; ++number) ::signal(number, SIG_IGN);
 }
 
-// Between reading /proc and the signal a number may have got another owner.
+// A pid may be reused between reading /proc and sending the signal.
 TEST_F(DescendantsTest, WhoHasTheNumberOfAnotherIsSpared) {
     start([] {
         for (;;) ::pause();
@@ -79,7 +79,7 @@ TEST_F(DescendantsTest, GrandchildrenInSessionsOfTheirOwnGo) {
     EXPECT_TRUE(all_gone());
 }
 
-// A daemon in the making is below a process that is just ending: neither may be seen at the time.
+// A process that becomes a daemon is below a process that is just ending; a scan may miss both.
 TEST_F(DescendantsTest, WhoForksAndEndsMeanwhileDoesNotEscape) {
     for (int round = 0; round < 40; ++round) {
         start([] {
@@ -87,7 +87,7 @@ TEST_F(DescendantsTest, WhoForksAndEndsMeanwhileDoesNotEscape) {
             ::setsid();
             for (int hop = 0; hop < 2000; ++hop)
                 if (::fork() != 0) ::_exit(0);
-            ::sleep(10);  // not for ever, should the test fail
+            ::sleep(10);  // ends even if the test fails
         });
         EXPECT_EQ(kill_descendants(), 0U);
         ASSERT_TRUE(all_gone()) << "round " << round;

@@ -49,7 +49,7 @@ TEST(ParsePlace, RefusesWhatIsNone) {
 }
 
 TEST(ParsePlace, TakesLabelsOrRefuses) {
-    std::mt19937 random(3);  // always the same
+    std::mt19937 random(3);  // fixed seed
     std::string const letters("ab7/._-/ \n\0$\xff", 13);
     for (int round = 0; round < 20'000; ++round) {
         std::string words;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `sinew info` and `sinew doctor` as they are called, on this machine.
+// Runs `sinew info` and `sinew doctor` on this machine.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -63,7 +63,7 @@ TEST(InfoCommand, TellsEachSection) {
     EXPECT_THAT(text, AllOf(HasSubstr("allreduce"), HasSubstr("recursive_doubling")));
 }
 
-/// Puts a script in the place of ssh.
+/// Replaces ssh by a script.
 class DoctorHosts : public testing::Test {
 protected:
     void SetUp() override {
@@ -80,7 +80,7 @@ protected:
         std::ofstream(folder_ + "/ssh") << "#!/bin/sh\n" << script << '\n';
         ::chmod((folder_ + "/ssh").c_str(), 0755);
     }
-    /// What this check found for the host 127.0.0.1: "error: the words".
+    /// The result of this check for the host 127.0.0.1, as "error: text".
     static std::string found(std::string const& check, std::string const& timeout = "5s") {
         auto const result = run(doctor_main, {"-H", "127.0.0.1:4", "--json", "--timeout", timeout});
         auto const report = nlohmann::json::parse(result.out);

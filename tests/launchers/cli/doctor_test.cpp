@@ -18,7 +18,7 @@ using testing::Not;
 using testing::SizeIs;
 using Outcome = Reach::Outcome;
 
-/// A machine without fault.
+/// A machine without problems.
 Facts sound() {
     Facts facts;
     facts.own_addresses = {{"10.0.0.1"}, std::chrono::milliseconds(2)};
@@ -46,7 +46,7 @@ Findings of(std::string_view check, Facts const& facts) {
     return {};
 }
 
-/// Asks for one finding of this check, with these words; it has a cause and a remedy.
+/// Expects one finding of this check with the given text; it must have a cause and a remedy.
 void expect(std::string_view check, Facts const& facts, Severity severity, char const* words) {
     SCOPED_TRACE(check);
     auto const findings = of(check, facts);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which hosts a job gets inside a batch system's allocation.
+// The hosts that a job gets inside a batch system's allocation.
 #include "launchers/command_line/allocation.hpp"
 
 #include <gmock/gmock.h>
@@ -67,7 +67,7 @@ TEST_F(AllocationTest, OfSlurmGivesHostsAndSlots) {
                 ElementsAre(Host{"node1", 2, 0}, Host{"node2", 2, 0}, Host{"big", 8, 0}));
     EXPECT_EQ(options.hosts_from, "Slurm job 4711 (SLURM_JOB_NODELIST)");
     EXPECT_EQ(options.found_agent, "");  // there is no srun in PATH
-    // Tasks count, not processors; without either each host says how many cores it has.
+    // Tasks count, not processors; without either, each host reports its number of cores.
     set("SLURM_JOB_CPUS_PER_NODE", "64(x3)");
     EXPECT_EQ(parse().hosts[0].slots, 2);
     set("SLURM_TASKS_PER_NODE", "");
@@ -123,7 +123,7 @@ TEST_F(AllocationTest, YieldsToWhatTheUserSays) {
     set("SINEW_RUN_HOST", "third");
     EXPECT_THAT(parse().hosts, ElementsAre(Host{"third", 1, 0}));
     around_.variables.erase("SINEW_RUN_HOST");
-    // A rank's own launcher has divided the hosts already.
+    // The launcher of this rank has divided the hosts already.
     set("SINEW_RANK", "0");
     EXPECT_THAT(parse().hosts, IsEmpty());
 }

@@ -27,11 +27,11 @@ using testing::Pair;
 using testing::StartsWith;
 using testing::UnorderedElementsAre;
 
-/// A current folder and a home folder, both empty at first.
+/// A current folder and a home folder, both empty initially.
 class Config : public testing::Test {
 protected:
     Config() {
-        ::umask(022);  // files that their group may write are refused
+        ::umask(022);  // group-writable files are refused
         folder_ = testing::TempDir() + text("sinew-config-", ::getpid());
         std::filesystem::create_directories(folder_ + "/here");
         std::filesystem::create_directories(folder_ + "/home/.config/sinew");
@@ -68,11 +68,11 @@ TEST_F(Config, TakesTheNearestSource) {
     around_.variables["SINEW_RUN_GRACE"] = "3s";
     EXPECT_EQ(parse({}).grace, 3s);
     EXPECT_EQ(parse({"--grace", "4s"}).grace, 4s);
-    EXPECT_TRUE(parse({}).tag_output);  // which nobody else has said
+    EXPECT_TRUE(parse({}).tag_output);  // not set by any other source
     EXPECT_FALSE(parse({"--tag-output=no"}).tag_output);
     around_.variables["SINEW_RUN_GRACE"] = "";
     EXPECT_EQ(parse({}).grace, 2s);
-    // The user's folder of settings may be elsewhere.
+    // The user's configuration folder may be elsewhere.
     around_.variables["XDG_CONFIG_HOME"] = folder_ + "/elsewhere";
     EXPECT_FALSE(parse({}).tag_output);
 }
@@ -115,7 +115,7 @@ TEST_F(Config, TakesWhereToRunFromOneSource) {
     EXPECT_EQ(parse({"-H", "z"}).fake_nodes, 0);
     EXPECT_EQ(parse({}).fake_nodes, 4);
     EXPECT_THAT(parse({}).hosts, IsEmpty());
-    // Together in one source, -H chooses of the file.
+    // Together in one source, -H selects hosts of the file.
     std::string const file = around_.home + "/.config/sinew/hosts";
     EXPECT_THAT(parse({"--hostfile", file, "-H", "b"}).hosts, ElementsAre(HostRequest{"b", 2, 0}));
     EXPECT_THAT(refused({"--hostfile", file, "-H", "c"}),
@@ -184,12 +184,12 @@ TEST_F(Config, RefusesFilesThatOthersMayHaveWritten) {
     ASSERT_EQ(::chmod(file.c_str(), 0600), 0);
     EXPECT_EQ(parse({}).grace, 2s);
     if (::geteuid() == 0)
-        ASSERT_EQ(::chown(file.c_str(), 4711, 4711), 0);  // root's own would do for everybody
+        ASSERT_EQ(::chown(file.c_str(), 4711, 4711), 0);  // root's files are trusted
     else around_.user = 4711;
     EXPECT_THAT(refused(), HasSubstr(".sinewrc belongs to user"));
 }
 
-// A folder may have come with somebody else's files, of which .sinewrc is one.
+// A folder, including its .sinewrc, may come from another user.
 TEST_F(Config, RunsNoCommandsThatCameWithAFolder) {
     for (std::string const line :
          {"launch-agent = evil {host}", "x = LD_PRELOAD=./evil.so", "x = LD_PRELOAD",
@@ -203,7 +203,7 @@ TEST_F(Config, RunsNoCommandsThatCameWithAFolder) {
         EXPECT_THAT(refused(), HasSubstr("trust"));
         home("elsewhere\n  " + around_.folder + "\n", "trusted");
         EXPECT_EQ(parse({}).grace, 2s);
-        // Whoever else can write the list of folders has no say either.
+        // They are also refused if another user can write the list of trusted folders.
         auto const list = around_.home + "/.config/sinew/trusted";
         ASSERT_EQ(::chmod(list.c_str(), 0666), 0);
         EXPECT_THAT(refused(), HasSubstr("trusted can be written by everybody"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The table of flags, the help, the man page and the completion say the same.
+// The table of flags, the help, the man page and the completion must agree.
 #include "launchers/command_line/help.hpp"
 
 #include <gmock/gmock.h>
@@ -75,8 +75,7 @@ TEST(Help, NamesTheTopicsForAnUnknownOne) {
     }
 }
 
-/// What a shell would make of it: words by blanks, single quotes, until a comment or an explanation
-/// begins.
+/// Splits a line as a shell does: at blanks, with single quotes, until a comment or an explanation.
 std::vector<std::string> shell_words(std::string line) {
     line.resize(std::min(line.find("  "), line.size()));
     std::vector<std::string> words{""};
@@ -118,7 +117,7 @@ TEST(ManPage, HasEachFlagWithItsHelp) {
     std::size_t documented = 0;
     for (std::size_t i = 0; i + 2 < lines.size(); ++i)
         documented += lines[i] == ".TP" && lines[i + 1].front() == '-' ? 1 : 0;
-    EXPECT_EQ(documented, all_flags().size());  // none that there is not
+    EXPECT_EQ(documented, all_flags().size());  // no unknown flags
     for (Flag const& flag : all_flags()) {
         std::string help = std::string(flag.help) + ".";
         if (help.front() >= 'a' && help.front() <= 'z') help.front() -= 'a' - 'A';
@@ -128,7 +127,7 @@ TEST(ManPage, HasEachFlagWithItsHelp) {
         EXPECT_THAT(page, HasSubstr(std::string(topic.name)));
 }
 
-/// The words of _sinew_<name>="..." in the completion.
+/// The words of _sinew_<name>="..." in the completion script.
 std::vector<std::string> list_of(std::string const& script, char const* name) {
     std::size_t const begin = script.find(text("_sinew_", name, "=\"")) + 1;
     EXPECT_NE(begin, 0U) << name;

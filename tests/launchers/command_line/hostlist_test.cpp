@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The lists of hosts that batch systems write, and what hostile ones come to.
+// Parses host lists as batch systems write them, and malicious ones.
 #include "launchers/command_line/hostlist.hpp"
 
 #include <gmock/gmock.h>
@@ -107,9 +107,9 @@ TEST(Hostlist, NamesWhatItRefuses) {
             << list;
 }
 
-// Whatever they are given: an error that says why, or hosts that ssh can be told.
+// Any input is refused with a reason, or gives host names that are safe for ssh.
 TEST(Hostlist, TakesOnlyHostsOrRefuses) {
-    std::mt19937 random(7);  // always the same
+    std::mt19937 random(7);  // fixed seed
     std::string const letters = "n1230-[],(x) \n@:.%$;'\"\\\t\x01\xff" + std::string(1, '\0');
     auto const any = [&](std::size_t below) {
         return std::uniform_int_distribution<std::size_t>(0, below - 1)(random);

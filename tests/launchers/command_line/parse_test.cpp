@@ -28,7 +28,7 @@ Surroundings bare() {
     return around;
 }
 
-/// Words by blanks.
+/// Splits at blanks.
 Words words(std::string const& line) {
     Words parts;
     std::istringstream in(line);
@@ -56,7 +56,7 @@ TEST(ParseRun, GivesTheProgramEverythingAfterItsName) {
                 ElementsAre("./prog", "-n", "5", "--unknown", "--", ":x", "--help"));
     EXPECT_THAT(parse("-n 1 -- -odd -n 2").apps[0].argv, ElementsAre("-odd", "-n", "2"));
     EXPECT_THAT(parse("-").apps[0].argv, ElementsAre("-"));
-    // Words that are names of settings are no flags, as a program or as a value.
+    // Names of settings are not flags when used as a program or a value.
     EXPECT_THAT(parse("timeout 5 x").apps[0].argv, ElementsAre("timeout", "5", "x"));
     EXPECT_EQ(parse("--wdir output x").apps[0].folder, "/nowhere/at/all/output");
     EXPECT_EQ(parse("x").apps[0].ranks, 0);
@@ -168,7 +168,7 @@ TEST(ParseRun, NotesWhatMeansSomethingElseThanMpiruns) {
                 ElementsAre(AllOf(StartsWith("--map-by socket"), HasSubstr("--bind-to")),
                             AllOf(StartsWith("--output-filename out"), HasSubstr("rank.N.stdout")),
                             AllOf(StartsWith("--launch-agent orted"), HasSubstr("{host}"))));
-    // Neither what means the same, nor what only we have.
+    // No notes for equivalent flags or for flags that only sinew has.
     EXPECT_THAT(parse("--map-by node --output dir=out,tag -H a --tag-output x").notes, IsEmpty());
     EXPECT_THAT(parse_run({"--launch-agent", "ssh {host}", "-H", "a", "x"}, bare()).notes,
                 IsEmpty());
@@ -216,7 +216,7 @@ TEST(ParseRun, RefusesWhatItDoesNotUnderstand) {
              {"---n 4 x", {"unknown flag ---n"}},
              {"--frobnicate-all x", {"unknown flag --frobnicate-all.", "'sinew run --help'"}},
              {"-Z x", {"unknown flag -Z"}},
-             {"--tag x", {"unknown flag --tag"}},  // nothing is guessed from a beginning
+             {"--tag x", {"unknown flag --tag"}},  // prefixes are not accepted
              {"-n4x x", {"unknown flag -n4x"}},
              {"", {"no program"}},
              {"-n 4", {"no program", "sinew run -n 4 ./program"}},
@@ -282,7 +282,7 @@ TEST(Flags, HaveASetterATopicAndSpellingsOfTheirOwn) {
             auto const [at, is_new] = taken.emplace(name, flag.key);
             EXPECT_TRUE(is_new || at->second == flag.key) << spelling;
         }
-        // A value that no flag takes: what is refused is the value, not the key.
+        // A value that no flag accepts: the value is refused, not the key.
         Draft draft;
         Surroundings const around = bare();
         draft.environment = &around;

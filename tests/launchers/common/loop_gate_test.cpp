@@ -34,7 +34,7 @@ TEST(LoopGate, RunsNothingThatWasUnderWayWhenItWasClosed) {
     loop.run();
 }
 
-// An answer of libpmix's may come when the job, and even the loop, is gone.
+// libpmix may answer after the job, and even the loop, has been destroyed.
 TEST(LoopGate, DoesNotTouchALoopThatIsGone) {
     auto loop = std::make_unique<wire::Loop>();
     std::optional<LoopGate> gate(*loop);

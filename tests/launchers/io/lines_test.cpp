@@ -12,7 +12,7 @@ using namespace std::chrono_literals;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-/// Pieces as text: "^" begins a line, "+" goes on; "$" ends it, "~" does not.
+/// Shows pieces as text: "^" begins a line, "+" continues it; "$" ends it, "~" does not.
 struct LinesTest : ::testing::Test {
     std::vector<std::string> pieces;
     LineAssembler::Sink sink = [this](LineAssembler::Piece piece) {

@@ -17,7 +17,7 @@ using ::testing::SizeIs;
 constexpr auto out = OutputStream::out, err = OutputStream::err;
 using Target = OutputWrite::Target;
 
-/// Says pieces as LineAssembler gives them: "^" or "+" in front tells whether a line begins.
+/// Prints pieces in the form of LineAssembler: "^" begins a line, "+" continues it.
 struct Screen {
     explicit Screen(OutputPrinter::Options options) : printer(std::move(options)) {}
     void say(int rank, std::string_view piece, OutputStream stream = out) {

@@ -45,7 +45,7 @@ TEST(FirstCause, WhatWeStoppedIsAVictim) {
                       HasSubstr(">    2  node-b     4711  exited with code 7\n")));
 }
 
-// Over sockets nobody says MPI_Finalize: its World is what a rank has to end.
+// Over sockets there is no MPI_Finalize: a rank must end its World.
 TEST(FirstCause, IsWhoLeftTheWorldWithCode0) {
     FirstCause cause;
     cause.rank_ended(rank(2), {.in_world = true});
@@ -55,7 +55,7 @@ TEST(FirstCause, IsWhoLeftTheWorldWithCode0) {
     EXPECT_EQ(cause.exit_code(), 1);
     EXPECT_THAT(cause.summary(), AllOf(HasSubstr("rank 2 on node-b"), HasSubstr("code 0 in the"),
                                        HasSubstr("first of 2")));
-    FirstCause late;  // from another node, later than its victim's end
+    FirstCause late;  // from another node, after the rank that it caused to fail
     late.rank_ended(rank(0), {.code = 1, .in_world = true});
     late.rank_ended(rank(2), {.in_world = true});
     EXPECT_THAT(late.summary(), HasSubstr("rank 2 on node-b"));

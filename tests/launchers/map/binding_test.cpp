@@ -37,7 +37,7 @@ TEST_F(Binding, CoreGivesEachRankAllHardwareThreadsOfItsOwn) {
 }
 
 TEST_F(Binding, CoreFollowsTheOperatingSystemsNumbers) {
-    // As most machines number them: second hardware threads after all first ones.
+    // Numbered as on most machines: second hardware threads after all first ones.
     auto const machine = synthetic_processors("package:2 core:2 pu:2(indexes=0,4,1,5,2,6,3,7)");
     EXPECT_THAT(bindings(BindTo::core, 4, machine), ElementsAre("0,4", "1,5", "2,6", "3,7"));
     EXPECT_THAT(bindings(BindTo::socket, 2, machine), ElementsAre("0-1,4-5", "2-3,6-7"));
@@ -57,7 +57,7 @@ TEST_F(Binding, SocketPutsNeighboursOnOnePackage) {
 
 TEST_F(Binding, SocketBlocksAreInProportionToTheUsableCores) {
     auto machine = two_by_four();
-    machine.cores.erase(machine.cores.begin() + 5, machine.cores.end());  // 4 and 1 left
+    machine.cores.erase(machine.cores.begin() + 5, machine.cores.end());  // 4 and 1 are left
     EXPECT_THAT(bindings(BindTo::socket, 5, machine),
                 ElementsAre("0-7", "0-7", "0-7", "0-7", "8-9"));
     EXPECT_EQ(bindings(BindTo::socket, 20, machine).size(), 20U) << "more ranks than cores is fine";
@@ -153,7 +153,7 @@ TEST(CpuList, RefusesWhatIsNone) {
     EXPECT_THAT(testing_support::refusal([] { to_cpu_set("1024"); }), HasSubstr("1024"));
 }
 
-/// A made-up /proc and /sys.
+/// A fake /proc and /sys.
 class Cgroup : public testing::Test {
 protected:
     void SetUp() override {

@@ -34,7 +34,7 @@ JobMap map_of(RunOptions const& run, int cores = 4) {
     return make_map(run, nodes);
 }
 
-/// "a:0,1 b:2,3": the ranks of each node.
+/// The ranks of each node: "a:0,1 b:2,3".
 std::string places(JobMap const& map) {
     std::string result;
     for (std::size_t node = 0; node < map.nodes.size(); ++node) {
@@ -215,7 +215,7 @@ TEST(MakeMap, HandsOutProgramsInARow) {
 TEST(MakeMap, KnowsWhenCoresAreShared) {
     EXPECT_FALSE(map_of(options(4)).oversubscribed);
     EXPECT_TRUE(map_of(options(5)).oversubscribed);
-    // Slots are what the user says they are; cores are what there is.
+    // The user sets the slots; cores are what the host has.
     EXPECT_TRUE(map_of(options(5, {{"a", 8, 0}})).oversubscribed);
     EXPECT_FALSE(map_of(options(4, {{"a", 1, 0}, {"b", 4, 0}})).oversubscribed);
     RunOptions run = options(4);
@@ -293,7 +293,7 @@ TEST(MapJson, SaysTheSame) {
     EXPECT_EQ(json["programs"][0]["argv"][0], "./program");
 }
 
-/// Whatever is asked for, either it is refused or each rank has one place, and the limits hold.
+/// For any options, the map is refused, or each rank has one place within the limits.
 class AnyMap : public testing::Test {
 protected:
     int pick(int from, int to) { return std::uniform_int_distribution(from, to)(random_); }
@@ -333,7 +333,7 @@ protected:
         ASSERT_EQ(map.ranks.front(), (RankPlace{0, 0, 0}));
         std::vector<int> of_app(run.apps.size(), 0), of_node(map.nodes.size(), 0);
         for (RankPlace const& place : map.ranks) {
-            ASSERT_EQ(place.local_rank, of_node.at(place.node)++);  // dense, in the order of ranks
+            ASSERT_EQ(place.local_rank, of_node.at(place.node)++);  // dense, in rank order
             ++of_app.at(place.app);
         }
         for (std::size_t i = 0; i < run.apps.size(); ++i)

@@ -64,7 +64,7 @@ private:
         send_message(hub_, message);
     }
 
-    // Called on the library's thread.
+    // Called on libpmix's thread.
     void ask(Message message, PmixServer::Reply reply) {
         {
             std::lock_guard const lock(mutex_);
@@ -102,7 +102,7 @@ private:
     std::optional<Message> wait_for_message() {
         for (;;) {
             pollfd ready{.fd = hub_, .events = POLLIN, .revents = 0};
-            // Often enough to see ranks end; a test has no need of pidfds.
+            // Short enough to notice the end of ranks; a test does not need pidfds.
             ::poll(&ready, 1, ranks_.empty() ? -1 : 5);
             if (ready.revents != 0) return receive_message(hub_);
             reap();

@@ -33,7 +33,7 @@ double cpu_of_children() {
     return milliseconds(used.ru_utime) + milliseconds(used.ru_stime);
 }
 
-// The star's centre: routes between the agents, each of which has one PMIx server.
+// Routes messages between the agents, each of which has one PMIx server.
 class Hub {
 public:
     explicit Hub(HostedJob const& job) : job_(job) {
@@ -75,7 +75,7 @@ private:
         pid_t pid = 0;
         int socket = -1;
         bool started = false, done = false, lost = false;
-        std::map<std::vector<int>, std::size_t> fences{};  // how many it has been in
+        std::map<std::vector<int>, std::size_t> fences{};  // number of fences entered
     };
     struct Fence {
         std::vector<std::pair<int, std::uint64_t>> waiting;  // agent, id
@@ -200,7 +200,7 @@ private:
 
     void exited(Message const& message) {
         result_.jobs.back().statuses[message.rank] = message.status;
-        // As a launcher does: the rest would wait for ever.
+        // As a launcher does; the other ranks would wait forever.
         if (message.status != 0)
             for (auto const& agent : agents_) tell(agent, {.kind = Kind::kill, .rank = -1});
     }

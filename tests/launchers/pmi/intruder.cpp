@@ -2,9 +2,9 @@
 //
 // intruder client|tool URI NAMESPACE RANK UID [abort]
 //
-// Another user's process that knocks at the PMIx server of a job and says that it runs as user UID:
-// as a client (a rank of the job) or as a tool. Exit code 0: it was let in, 1: refused, 2: the test
-// itself is wrong, 77: there is no libpmix. With "abort" it then aborts the whole job.
+// A process of another user that connects to the PMIx server of a job and claims to run as user
+// UID: as a client (a rank of the job) or as a tool. Exit code 0: accepted, 1: refused, 2: error of
+// the test, 77: libpmix is missing. With "abort" it then aborts the whole job.
 #include <dlfcn.h>
 #include <pmix.h>
 #include <pmix_tool.h>
@@ -26,7 +26,7 @@ Function* symbol(void* library, char const* name) {
 
 }  // namespace
 
-// libpmix calls these instead of the C library's: what a preloaded library would do.
+// libpmix calls these instead of the C library's, as with a preloaded library.
 extern "C" uid_t geteuid() { return claimed_user; }
 extern "C" uid_t getuid() { return claimed_user; }
 extern "C" gid_t getegid() { return claimed_user; }

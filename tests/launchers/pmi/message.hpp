@@ -12,17 +12,17 @@
 
 namespace sinew::test {
 
-/// What the agents of a test and its hub tell each other, over a socket that keeps messages apart.
+/// A message between the test's agents and their hub, over a socket that preserves boundaries.
 struct Message {
     enum class Kind : std::uint8_t {
         fence,
         modex,
         publish,
         lookup,
-        unpublish,  // asked by an agent; answered by a reply
+        unpublish,  // sent by an agent; answered by a reply
         reply,
         modex_request,
-        modex_data,  // asked by the hub; answered
+        modex_data,  // sent by the hub; answered
         connected,
         finalized,
         aborted,
@@ -58,7 +58,7 @@ inline bool send_message(int socket, Message const& message) {
            static_cast<ssize_t>(bytes.size());
 }
 
-/// Nothing when the other side is gone.
+/// Returns nothing if the other end is closed.
 inline std::optional<Message> receive_message(int socket) {
     std::vector<char> bytes(std::size_t{1} << 20);
     ssize_t const size = ::recv(socket, bytes.data(), bytes.size(), 0);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// mpi_pmi1_hello RANK SIZE NODE_SIZE: an ordinary MPI program that exits 0 if it is that rank, of
-// that many, of which so many are on its node, and if a sum over all is right. ABORT as a fourth
-// argument: rank 0 calls MPI_Abort(42).
+// mpi_pmi1_hello RANK SIZE NODE_SIZE: an ordinary MPI program that exits with 0 if it has this
+// rank, there are SIZE ranks, of which NODE_SIZE are on its node, and a sum over all is right. With
+// ABORT as fourth argument, rank 0 calls MPI_Abort(42).
 #include <mpi.h>
 
 #include <cstdio>

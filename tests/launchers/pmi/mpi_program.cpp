@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An MPI program like any other: it knows nothing of sinew. What it does is its first argument.
+// An ordinary MPI program without sinew. Its first argument selects what it does.
 #include <mpi.h>
 #include <signal.h>
 #include <unistd.h>
@@ -12,7 +12,7 @@
 
 static int rank, size, node_rank, node_size;
 
-// One write for each line, so that ranks sharing a file do not cut each other's.
+// One write per line, so that lines of ranks that share a file are not mixed.
 #define SAY(...)                                                                      \
     do {                                                                              \
         char line[600];                                                               \
@@ -33,7 +33,7 @@ static void hello() {
     MPI_Comm_free(&node);
 }
 
-// 0 is success everywhere, so the answers are printed as 1 for "it went well".
+// 0 is success in MPI; the answers are printed as 1 for success.
 static void names() {
     char const* port = "a port, with \"quotes\" and a ; in it";
     char found[MPI_MAX_PORT_NAME] = "";
@@ -57,7 +57,7 @@ static void names() {
         unpublished == 0, after == 0);
 }
 
-// Over MPI_COMM_SELF: of more ranks, Open MPI 4.1 tells the root alone that it failed.
+// Over MPI_COMM_SELF: with more ranks, Open MPI 4.1 reports the failure to the root alone.
 static void spawn(char* self, bool returns) {
     MPI_Comm const from = returns ? MPI_COMM_SELF : MPI_COMM_WORLD;
     if (returns) MPI_Comm_set_errhandler(from, MPI_ERRORS_RETURN);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real client: MPICH programs started here with nothing but PMI_FD, PMI_RANK and PMI_SIZE, on
-// one node or several (which are all this host; the servers tell the ranks otherwise).
+// Real clients: MPICH programs started here with only PMI_FD, PMI_RANK and PMI_SIZE, on one node or
+// on several nodes simulated on this host.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <poll.h>
@@ -25,7 +25,7 @@ using Clock = std::chrono::steady_clock;
 using ::testing::Each;
 using ::testing::SizeIs;
 
-/// A job over the nodes given by how many ranks each has.
+/// A job over several nodes, given by their numbers of ranks.
 class MpichJob {
 public:
     explicit MpichJob(std::vector<int> const& ranks_of_node, char const* extra = nullptr)
@@ -60,7 +60,8 @@ public:
             }
     }
 
-    /// Serves until all have closed their sockets; their wait statuses, or nothing after 50 s.
+    /// Serves until all clients have closed their sockets. Returns their wait statuses, or nothing
+    /// after 50 s.
     std::vector<int> run() {
         auto const end = Clock::now() + std::chrono::seconds(50);
         while (serve_some() && Clock::now() < end) {}
@@ -138,7 +139,7 @@ private:
         ranks_.push_back(std::move(mine));
     }
 
-    /// False when nobody is there any more.
+    /// Returns false when all clients are gone.
     bool serve_some() {
         std::vector<pollfd> polled;
         std::vector<Rank*> by_poll;
@@ -170,7 +171,7 @@ private:
 
 struct Pmi1Mpich : ::testing::TestWithParam<std::vector<int>> {
     void SetUp() override {
-        // 77 tells ctest that nothing was tested.
+        // 77 reports to ctest that the test was skipped.
         if (std::string_view(PMI1_HELLO).empty()) std::_Exit(77);
     }
 };

@@ -11,7 +11,7 @@ using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::StartsWith;
 
-/// A server of two ranks, and what it has said.
+/// A server of two ranks, with its replies.
 struct Pmi1Test : ::testing::Test {
     Pmi1Test() : server(job(), hooks()) {}
 

@@ -85,7 +85,7 @@ TEST(PmixInfo, HasTheSizesOfJobNodeAndUniverse) {
     EXPECT_EQ(value_of<PmixPacked>(items, PMIX_NODE_MAP), PmixPacked{"nodes"});
 }
 
-// An entry without its local or node rank makes MPI_Init fail, while no entry would not.
+// An entry without its local or node rank makes MPI_Init fail; a missing entry does not.
 TEST(PmixInfo, HasACompleteEntryForEachRankOfTheJob) {
     auto const ranks = arrays(job_info(job(), derived), PMIX_PROC_DATA);
     ASSERT_EQ(ranks.size(), 6U);
@@ -143,7 +143,7 @@ void expect_refused(PmixJob const& wrong, std::string const& why) {
                 ThrowsMessage<UsageError>(AllOf(HasSubstr("sinew-1-0"), HasSubstr(why))));
 }
 
-// Ranks of two nodes of one name would believe that they share memory, or that they do not.
+// Ranks on two nodes of the same name would be wrong about sharing memory.
 TEST(PmixInfo, RefusesNodesOfOneName) {
     auto wrong = job();
     wrong.nodes[2] = "a";

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real, unmodified Open MPI programs under our PMIx servers alone: one agent process for each node.
+// Runs unmodified Open MPI programs under sinew's PMIx servers alone: one agent process per node.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 
@@ -23,7 +23,7 @@ using testing::Not;
 using testing::SizeIs;
 using testing::UnorderedElementsAreArray;
 
-// {3, 1} is three ranks on the first node and one on the second.
+// {3, 1}: three ranks on the first node and one on the second.
 std::vector<int> layout(std::vector<int> const& ranks_of_node) {
     std::vector<int> nodes;
     for (std::size_t node = 0; node < ranks_of_node.size(); ++node)
@@ -63,7 +63,7 @@ std::vector<std::string> greetings(std::vector<int> const& ranks_of_node) {
     return words;
 }
 
-// The shared-memory segments of killed ranks are the folder's owner's to remove, as ever.
+// Removing the shared-memory segments of killed ranks is up to the folder's owner.
 std::set<std::string> leftovers_of_server(HostedResult const& result) {
     std::set<std::string> left;
     for (auto const& path : result.leftovers)
@@ -95,7 +95,7 @@ TEST_P(Layouts, RanksFindEachOtherAndTheirNode) {
     EXPECT_THAT(result.jobs[0].connected, SizeIs(size));
     EXPECT_THAT(result.jobs[0].finalized, SizeIs(size));
     EXPECT_THAT(result.leftovers, IsEmpty());
-    // One agent needs no help of others; several do.
+    // One agent needs no fences between agents; several do.
     EXPECT_EQ(result.fences > 0, GetParam().size() > 1);
 }
 
@@ -187,8 +187,8 @@ TEST_F(PmixServerTest, SurvivesRanksThatLeaveWithoutFinalizing) {
     EXPECT_FALSE(result.jobs[0].finalized.contains(1));
 }
 
-// libpmix's own errors, but for those about a client that died before or in the handshake: whether a
-// kill meets that is chance, and what is printed then is the library's affair.
+// Errors printed by libpmix, except those about a client that died before or in the handshake:
+// whether a kill hits that moment is random.
 std::vector<std::string> complaints(std::string const& output) {
     auto found = lines(output);
     std::erase_if(found, [](std::string const& line) {
@@ -241,8 +241,8 @@ std::pair<int, int> range(Jobs jobs, int HostedResult::Job::*count) {
     return {(*least).*count, (*most).*count};
 }
 
-// The first jobs may load what stays. The library closes a rank's connection some time after the rank
-// has ended, so single counts say little; what is lost in each job adds up all the same.
+// The first jobs may load libraries that stay. The library closes a rank's connection some time
+// after the rank has ended, so single counts mean little; a leak in each job adds up.
 TEST_F(PmixServerTest, RunsJobAfterJobWithoutGrowth) {
     auto job = program({"hello"}, {1, 1});
     job.times = 20;

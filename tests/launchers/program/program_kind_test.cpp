@@ -19,7 +19,7 @@ using testing::HasSubstr;
 
 constexpr char const* usual_path = "/usr/local/bin:/usr/bin:/bin";
 
-/// "open_mpi mpich sinew unknown", those that hold; or the error number.
+/// The kinds that apply, of "open_mpi mpich sinew unknown", or the error number.
 std::string summary(ProgramKind const& kind) {
     if (kind.error != 0) return text("error ", kind.error);
     std::string words;
@@ -44,7 +44,7 @@ protected:
         std::ofstream(folder_ + '/' + name, std::ios::binary) << content;
         ASSERT_EQ(::chmod((folder_ + '/' + name).c_str(), mode), 0);
     }
-    /// A program that is linked with the MPI of this compiler; false if there is none.
+    /// Compiles a program that is linked with this compiler's MPI; returns false if there is none.
     bool compile(std::string const& compiler, std::string const& name) const {
         file(name + ".cpp", "#include <mpi.h>\nint main() { return MPI_Init(0, 0); }\n", 0644);
         return command_output({compiler, "-DOMPI_SKIP_MPICXX", "-DMPICH_SKIP_MPICXX", "-o",
@@ -185,13 +185,13 @@ TEST(CommandOutputs, EndAtTheirDeadlineWithAllTheyStarted) {
                                      {.time = std::chrono::milliseconds(50)});
     EXPECT_TRUE(slow.timed_out);
     EXPECT_FALSE(slow.succeeded());
-    // The pipes stay open in the background; that is not waited for.
+    // The pipes stay open in the background; their end is not waited for.
     auto const left = command_output({"sh", "-c", "sleep 2 & echo done"});
     EXPECT_EQ(left.exit_code, 0);
     EXPECT_EQ(left.out, "done\n");
 }
 
-// Somebody in the background may write for ever, and faster than it is read.
+// A background process may write forever, faster than its output is read.
 TEST(CommandOutputs, EndThoughAFloodDoesNot) {
     auto const left = command_output({"sh", "-c", "for i in 1 2 3; do yes & done; exit 3"},
                                      {.time = std::chrono::seconds(20)});

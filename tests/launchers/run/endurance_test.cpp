@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Many jobs, many ranks, much output. SINEW_TEST_JOBS, SINEW_TEST_REPEAT and SINEW_TEST_OUTPUT_MIB
-// tell how much; the defaults are for every day, the test run_endurance_test/long has the others.
+// set the amounts; run_endurance_test/long uses larger ones than the defaults.
 #include <gmock/gmock.h>
 
 #include "src/base/text.hpp"
@@ -31,7 +31,7 @@ TEST_F(Endurance, ManyJobsInARow) {
 class ManyRanks : public RunTest, public testing::WithParamInterface<Mpi> {};
 
 TEST_P(ManyRanks, OnOneHostAgainAndAgain) {
-    // MPICH's ranks do not yield to each other: 64 of them on few cores are a matter of minutes.
+    // MPICH's ranks do not yield to each other: 64 of them take minutes on few cores.
     if (GetParam().name == "mpich" && setting("SINEW_TEST_LONG", 0) == 0)
         GTEST_SKIP() << "in run_endurance_test/long; fewer ranks in run_layout_test";
     long const times = setting("SINEW_TEST_REPEAT", 3);
@@ -47,7 +47,7 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ManyRanks);
 INSTANTIATE_TEST_SUITE_P(Mpis, ManyRanks, testing::ValuesIn(mpis()),
                          [](auto const& mpi) { return mpi.param.name; });
 
-// Reads tagged lines of two ranks, and takes the tags off as they come.
+// Reads tagged lines of two ranks and removes the tags.
 class Untag {
 public:
     void read(std::string_view piece) {
@@ -86,7 +86,7 @@ TEST_F(Endurance, MuchOutputArrivesWholeAtASlowReader) {
     setting.read = [&](std::string_view piece) {
         untag.read(piece);
         total += piece.size();
-        // Slow at the beginning, so that everything in between is full.
+        // Reads slowly at first, so that all buffers on the way are full.
         if (total < 8 << 20) std::this_thread::sleep_for(std::chrono::milliseconds(10));
     };
     auto const ended = run({"--tag-output", "-n", "2", rank_program(), "flood", text(mib / 2)},

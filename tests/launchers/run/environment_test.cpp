@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What ranks find around them: variables, folder, programs, and secrets nowhere.
+// The environment of ranks: variables, folder, programs, and no secrets.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -113,7 +113,7 @@ TEST_F(Environment, OfAnotherLauncherIsNotPassedOn) {
     EXPECT_THAT(ended.out, Not(HasSubstr("foreign")));
 }
 
-// How PMIx clients show who they are is the user's choice; both ends must have made the same.
+// The user chooses how PMIx clients authenticate; both ends must use the same choice.
 TEST_F(Environment, LeavesTheUsersChoiceOfSecurityToPmix) {
     if (mpis().empty() || mpis().front().name != "openmpi") GTEST_SKIP() << "no Open MPI here";
     Words const program{"-n",           "1",     "--mpi",         "pmix",
@@ -131,7 +131,7 @@ TEST_F(Environment, LeavesTheUsersChoiceOfSecurityToPmix) {
     EXPECT_THAT(run(words).out, printed("none"));
 }
 
-// The job's secret has 64 hexadecimal digits; so have the keys made from it.
+// The job's secret has 64 hexadecimal digits, like the keys derived from it.
 bool has_secret(std::string const& bytes) {
     std::size_t run = 0;
     for (char const c : bytes + '\0') {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `sinew run` ends with, and what it says about it.
+// The exit codes of `sinew run` and the messages that explain them.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -38,7 +38,7 @@ TEST_F(ExitCode, IsZeroWhenAllEndWell) {
 }
 
 TEST_F(ExitCode, IsThatOfTheRankThatFailedFirst) {
-    // Rank 3 ends by itself; the others get our TERM and are its victims.
+    // Rank 3 ends by itself; the others get SIGTERM from `sinew run`.
     auto const ended = run({"-n", "5", rank_program(), "exit", "7", "3", "200"});
     EXPECT_EQ(ended.code, 7);
     EXPECT_THAT(ended.err, ContainsRegex("sinew: rank 3 on [^ ]+ \\(pid [0-9]+\\): "
@@ -70,7 +70,7 @@ TEST_F(ExitCode, TellsProgramsThatCannotBeStarted) {
     EXPECT_EQ(run({"-n", "2", "/etc/passwd"}).code, 126);
     EXPECT_EQ(run({"-n", "2", "/tmp"}).code, 126);
     EXPECT_EQ(run({"--fake-nodes", "2", "-n", "2", "/no/such/program"}).code, 127);
-    // One program of two is there: its ranks end, too.
+    // Only one of two programs exists; its ranks end, too.
     EXPECT_EQ(run({"-n", "1", rank_program(), "ignore", "15", ":", "-n", "1", "/no/such"}).code,
               127);
 }
@@ -130,7 +130,7 @@ TEST_F(ExitCode, OfKilledOneThatTheTestKills) {
                                           "): killed by signal 9 (Killed)")));
 }
 
-// A launch command may leave somebody behind who writes for ever where nobody else writes any more.
+// A launch command may leave a background process that writes forever.
 TEST_F(ExitCode, ComesThoughALaunchCommandLeavesAFloodBehind) {
     auto const ended =
         run({"--launch-agent", "sh -c 'for i in 1 2 3 4; do setsid yes a flood >&2 & done; exit 9'",
@@ -139,8 +139,8 @@ TEST_F(ExitCode, ComesThoughALaunchCommandLeavesAFloodBehind) {
     EXPECT_THAT(ended.err, HasSubstr("9"));
 }
 
-// The agent looks into programs, which a file system or a loader may make long: for longer than
-// `sinew run` waits for a sign of life.
+// Inspecting a program may take the agent longer than `sinew run` waits for a sign of life, because
+// of a slow file system or loader.
 TEST_F(ExitCode, IsTheRanksThoughTheirProgramsAreSlowToLookAt) {
     auto const loader = text("/tmp/sinew-slow-", ::getpid()), program = loader + "-p";
     std::string const usual = "/lib64/ld-linux-x86-64.so.2";
@@ -153,7 +153,7 @@ TEST_F(ExitCode, IsTheRanksThoughTheirProgramsAreSlowToLookAt) {
     std::ofstream(program, std::ios::binary) << bytes;
     std::ofstream(loader) << "#!/bin/sh\nexec sleep 30\n";
     for (auto const& each : {loader, program}) ASSERT_EQ(::chmod(each.c_str(), 0755), 0);
-    // Arguments that may be programs are asked about too: 5 s each, until the loader is given up.
+    // Arguments that may be programs are inspected too: 5 s each, until the loader is given up.
     auto const ended =
         run({"-n", "1", "-x", "LD_PRELOAD=libc.so.6", "sh", "-c", "echo came", program, program});
     for (auto const& each : {loader, program}) ::unlink(each.c_str());

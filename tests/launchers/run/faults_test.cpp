@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is around a job fails: readers, file systems, folders, the network's ways home.
+// Faults around a job: readers, file systems, folders, and network routes back to the root.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -29,17 +29,17 @@ class Faults : public RunTest {};
 
 std::string sinew_command() { return ::getenv("SINEW_TEST_COMMAND"); }
 
-// Two nodes over TCP on this host, whose agents are started by this command.
+// Two nodes over TCP on this host; their agents are started by this command.
 Words by_launch_agent(std::string const& command) {
     return {"-n", "2", "-H", "a,b", "--launch-agent", command, "--root-address", "127.0.0.1"};
 }
 
-// `sinew run` sees that all is over when its own words, too, are written: it looked only once, and
-// then waited for a timer of 12 s.
+// Regression: when its own messages were written last, `sinew run` noticed the end only at a 12 s
+// timer.
 TEST_F(Faults, ASlowReaderOfMessagesIsNotWaitedForAnyLongerThanItReads) {
     std::array<int, 2> ends{};
     ASSERT_EQ(::pipe2(ends.data(), O_CLOEXEC), 0);
-    // More than a pipe holds, said when everything else is over.
+    // More than a pipe holds, written after everything else has ended.
     auto words = by_launch_agent("sh -c '\"$@\"; seq 20000 >&2' sh {command}");
     words.emplace_back("true");
     Launched job(words,
@@ -62,7 +62,8 @@ TEST_F(Faults, OutputThatNoFileTakesIsAFailure) {
     auto const nowhere = run({"-n", "2", "--output-filename", "/proc/nope", "echo", "hi"});
     EXPECT_EQ(nowhere.code, 2);
     EXPECT_THAT(nowhere.err, HasSubstr("--output-filename /proc/nope"));
-    // A file that is full: what goes to the screen after it is written well, and hid that.
+    // Regression: a successful write to the terminal after a failed one to a full file hid the
+    // failure.
     auto const folder = testing::TempDir() + text("sinew-full-", ::getpid());
     std::filesystem::create_directories(folder);
     for (int rank = 0; rank < 2; ++rank)
@@ -78,7 +79,7 @@ TEST_F(Faults, ATableThatCannotBeWrittenIsAFailure) {
     for (Words const& words :
          {Words{"run", "--output", "json", "-n", "1", "true"}, Words{"info"}}) {
         int const full = ::open("/dev/full", O_WRONLY | O_CLOEXEC);
-        // Leaks are those of libraries that hwloc has closed again by the end: nobody can name them.
+        // Leak reports would concern libraries that hwloc has unloaded, and cannot be attributed.
         Launched job(words, {.env = {{"ASAN_OPTIONS", "detect_leaks=0"}},
                              .out = full,
                              .command = {sinew_command()}});
@@ -114,12 +115,12 @@ TEST_F(Faults, ClosingWordsBeginALine) {
     auto const ended = run({"-n", "1", "sh", "-c", "printf 'no newline' >&2; exit 3"});
     EXPECT_EQ(ended.code, 3);
     EXPECT_THAT(ended.err, HasSubstr("no newline\nsinew: rank 0"));
-    // On the other stream a program's bytes stay as they are.
+    // On the other stream, a program's bytes are not changed.
     auto const out = run({"-n", "1", "sh", "-c", "printf 'no newline'; exit 3"});
     EXPECT_EQ(out.out, "no newline");
 }
 
-// By the end of its World, not by that of a process: over sockets no library tells.
+// The end of the World counts, not that of the process: over sockets no library reports it.
 TEST_F(Faults, WhoLeavesTheWorldWithCode0IsTheFirstCause) {
     for (Words nodes : {Words{}, Words{"--fake-nodes", "2"}}) {
         nodes.insert(nodes.end(), {"--output", "json", "--mpi", "none", "-n", "3",
@@ -133,7 +134,7 @@ TEST_F(Faults, WhoLeavesTheWorldWithCode0IsTheFirstCause) {
     }
 }
 
-// In a namespace of its own, where this is allowed.
+// Runs in a separate namespace, if that is permitted.
 class BrokenHost : public Faults {
 protected:
     void SetUp() override {
@@ -145,13 +146,13 @@ protected:
             GTEST_SKIP() << "namespaces are not allowed here";
     }
 
-    // Two ranks of an MPI program in a new namespace, after these commands of the shell there.
+    // Runs two ranks of an MPI program in a new namespace, after these shell commands there.
     Ended run_in(std::string const& space, std::string const& commands) {
         return run({"-n", "2", program_, "layout"},
                    {.command = {"/usr/bin/unshare", space, "/bin/sh", "-c",
                                 commands + "exec \"$@\"", "sh", sinew_command(), "run"}});
     }
-    // With a /dev/shm of 1 MiB, of which this much is taken.
+    // With a /dev/shm of 1 MiB, of which this much is used.
     Ended run_with_shared_memory_filled(std::string const& filling) {
         return run_in("--mount",
                       "mount -t tmpfs -o size=1m tmpfs /dev/shm && mkdir -p \"$SINEW_TMPDIR\" && "
@@ -177,7 +178,7 @@ TEST_F(BrokenHost, WithoutSharedMemoryIsNamedAsTheCause) {
                 HasSubstr("/dev/shm cannot be written to (No space left on device)"));
 }
 
-// libpmix left MPI_Init waiting for ever where its shared memory could not grow.
+// Regression: libpmix blocked MPI_Init forever if its shared memory could not grow.
 TEST_F(BrokenHost, WithLittleSharedMemoryRunsTheJobAllTheSame) {
     auto const ended = run_with_shared_memory_filled("900k");
     EXPECT_EQ(ended.code, 0) << ended.err;
@@ -185,15 +186,14 @@ TEST_F(BrokenHost, WithLittleSharedMemoryRunsTheJobAllTheSame) {
 
 TEST_F(Faults, OneSidedCommunicationNeedsNoNetworkOfItsOwn) {
     for (auto const& mpi : mpis()) {
-        if (mpi.name != "openmpi")
-            continue;  // it is Debian's settings of Open MPI that are in the way
+        if (mpi.name != "openmpi") continue;  // only Debian's settings of Open MPI interfere
         auto const ended = run({"--fake-nodes", "2", "-n", "2", mpi.program, "window"});
         EXPECT_EQ(ended.code, 0) << mpi.name << "\n" << ended.err;
         EXPECT_EQ(count_of(ended.out, "window "), 2U);
     }
 }
 
-// Who catches the hang-up for something else is asked once more before it is killed.
+// A program that handles SIGHUP otherwise gets SIGTERM before it is killed.
 TEST_F(Faults, HangUpIsFollowedByTerm) {
     Launched job({"--grace", "8s", "-n", "1", "sh", "-c",
                   "trap '' HUP; trap 'echo asked; exit 0' TERM; echo ready; "
@@ -219,7 +219,7 @@ TEST_F(Faults, AnAddressThatIsNoneIsNamedAtOnce) {
 }
 
 TEST_F(Faults, AnAgentThatCannotCallHomeSaysItOnce) {
-    // An address for documentation, which no host has.
+    // A documentation address, which no host has.
     auto const ended = run({"-n", "1", "-H", "a", "--launch-agent", "{command}", "--root-address",
                             "192.0.2.1", "true"});
     EXPECT_EQ(ended.code, 125);

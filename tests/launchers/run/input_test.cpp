@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Standard input: to whom it is meant for, whole, and never waited for in vain.
+// Standard input reaches the right ranks completely, and the job never waits for it needlessly.
 #include <gmock/gmock.h>
 
 #include <csignal>
@@ -69,7 +69,7 @@ TEST_F(Input, MayBeLarge) {
 TEST_F(Input, MayBeLeftUnread) {
     EXPECT_EQ(run({"-n", "2", "sh", "-c", "sleep 0.5"}, given(noise(5 << 20))).code, 0);
     EXPECT_EQ(run({"-n", "2", "sh", "-c", "exec <&-; sleep 0.5"}, given(noise(5 << 20))).code, 0);
-    // One of several readers has no interest; the others get all of it.
+    // One of several readers does not read; the others get everything.
     auto const bytes = noise(300'000);
     auto const script = text("[ $SINEW_RANK = 1 ] && exit 0; exec ", rank_program(), " count");
     auto const ended = run({"--stdin", "all", "-n", "3", "sh", "-c", script}, given(bytes));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Death at every place, at every time: the job ends soon, says why, and leaves nothing.
+// Kills processes at every place and time: the job ends soon, reports why, and leaves nothing
+// behind.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -21,7 +22,7 @@ using testing::AnyOf;
 using testing::ContainsRegex;
 using testing::HasSubstr;
 
-// What a test waits for at most; a job ends in far less.
+// The maximum wait of a test; a job ends much sooner.
 constexpr Seconds soon(20);
 
 bool mark_is_gone(std::string const& mark) {
@@ -58,10 +59,10 @@ TEST_P(KilledMpiRank, BeforeMpiInit) {
 }
 
 TEST_P(KilledMpiRank, InMpiInit) {
-    // Rank 0 stalls the others there.
+    // Rank 0 keeps the others waiting there.
     Launched job(words({"before", "0"}));
     ASSERT_TRUE(job.says("in\n", 2));
-    ::usleep(300'000);  // no more than makes it likely that it is deep inside
+    ::usleep(300'000);  // makes it likely that it is deep inside
     kill_and_expect(job, 1);
 }
 
@@ -79,12 +80,12 @@ INSTANTIATE_TEST_SUITE_P(Mpis, KilledMpiRank,
                                          std::get<1>(tested.param), "_nodes");
                          });
 
-// ---- what serves them ---------------------------------------------------------------------------
+// ---- the launcher's processes ------------------------------------------------------------------
 
 class Killed : public RunTest, public testing::WithParamInterface<std::string> {
 protected:
     Words words() const {
-        // Ranks that do not go for being asked: only a kill ends them.
+        // Ranks that ignore SIGTERM: only SIGKILL ends them.
         if (GetParam() == "plain")
             return {"--fake-nodes", "2", "-n", "4", rank_program(), "ignore", "1", "2", "15"};
         for (auto const& mpi : mpis())
@@ -121,7 +122,7 @@ TEST_P(Killed, GuardianOfAnAgent) {
 }
 
 TEST_P(Killed, BothHalvesOfAnAgent) {
-    ::kill(agents[1].init_process, SIGSTOP);  // so that it cannot act between the two
+    ::kill(agents[1].init_process, SIGSTOP);  // it must not act between the two
     ::kill(agents[1].worker, SIGKILL);
     ::kill(agents[1].init_process, SIGKILL);
     expect_named_end();
@@ -159,7 +160,7 @@ TEST_P(Killed, EverythingButTheRanks) {
 INSTANTIATE_TEST_SUITE_P(Jobs, Killed, testing::Values("plain", "openmpi", "mpich"),
                          [](auto const& tested) { return tested.param; });
 
-// ---- deeper trees, and those who do not die but stop --------------------------------------------
+// ---- deeper trees, and stopped processes -------------------------------------------------------
 
 using Trees = RunTest;
 
@@ -167,7 +168,7 @@ TEST_F(Trees, OutliveNoAgentInTheMiddle) {
     Launched job({"--fake-nodes", "7", "--tree-fanout", "2", "-n", "7", rank_program(), "ignore",
                   "1", "2", "15"});
     ASSERT_TRUE(job.says("ready", 7));
-    // By their order of arrival the first two are the root's children: one leads to others.
+    // In order of arrival, the first two are the root's children, and one of them is a parent.
     auto const agents = job.agents(7);
     ASSERT_EQ(agents.size(), 7U);
     ::kill(agents[0].worker, SIGKILL);

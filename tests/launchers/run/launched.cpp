@@ -43,7 +43,7 @@ std::vector<char*> pointers(Words const& words) {
     return found;
 }
 
-// Ours, without what would tell `sinew run` what it is to do.
+// This process's environment without the variables that would influence `sinew run`.
 Words environment_with(std::map<std::string, std::string> more, std::string const& mark) {
     more.insert_or_assign("SINEW_TEST_MARK", mark);
     Words words;
@@ -165,7 +165,7 @@ Ended Launched::wait(Seconds limit) {
         reap(true);
     }
     Ended ended{.code = -1, .out = {}, .err = {}, .seconds = Clock::now() - since_};
-    // Their other ends are closed when the last process of the job has gone.
+    // Their other ends are closed when the last process of the job has ended.
     if (setting_.input != Input::given) close_input();  // else its thread does
     for (auto& thread : threads_) thread.join();
     threads_.clear();
@@ -189,7 +189,7 @@ bool Launched::says(std::string const& words, int times, Seconds limit) const {
     auto const heard = [&] { return count_of(out(), words) >= static_cast<std::size_t>(times); };
     auto const decided = [&] { return heard() || !is_alive(pid_); };
     eventually(decided, limit);
-    // What it said last may still be on its way to us.
+    // The last output may still be in transit.
     if (eventually(heard, Seconds(is_alive(pid_) ? 0 : 1))) return true;
     ADD_FAILURE() << "\"" << words << "\" was not heard " << times << " times within "
                   << limit.count() << " s\nstdout: " << out() << "\nstderr: " << err();
@@ -203,7 +203,7 @@ pid_t Launched::rank(int number, Seconds limit) const {
             auto const variables = environment_of(each.pid);
             auto const rank = variables.find("SINEW_RANK");
             if (rank == variables.end() || rank->second != std::to_string(number)) continue;
-            if (each.group == each.pid) found = each.pid;  // not what it has started
+            if (each.group == each.pid) found = each.pid;  // not a process that it has started
         }
         return found != 0;
     };
@@ -238,7 +238,7 @@ void Launched::write_input(std::string const& bytes) const {
     for (std::size_t at = 0; at < bytes.size();) {
         ssize_t const count = ::write(in_, bytes.data() + at, bytes.size() - at);
         if (count < 0 && errno == EINTR) continue;
-        if (count < 0) return;  // nobody reads any more: the test sees by what did not arrive
+        if (count < 0) return;  // the reader is gone; the test sees what is missing
         at += static_cast<std::size_t>(count);
     }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Unmodified programs of Open MPI and MPICH, in every layout and in bad surroundings.
+// Unmodified programs of Open MPI and MPICH, in every layout and in difficult environments.
 #include <gmock/gmock.h>
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ using Slots = std::vector<int>;
 
 class MpiProgram : public RunTest, public testing::WithParamInterface<Mpi> {
 protected:
-    // The program itself compares what MPI says with the variables, and moves data between all.
+    // The program compares what MPI reports with the variables, and sends data between all ranks.
     static void expect_layout(Slots const& slots, Words flags, Launched::Setting setting = {}) {
         int const ranks = std::accumulate(slots.begin(), slots.end(), 0);
         std::string nodes;
@@ -132,7 +132,7 @@ TEST_P(MpiProgram, RestartsAsAWhole) {
 
 class Places : public RunTest {};
 
-// Two racks, whose nodes are named in turn: the ring goes through one, then through the other.
+// Two racks whose nodes are listed alternately: the ring passes through one rack, then the other.
 TEST_F(Places, OfNodesOrderTheRanks) {
     auto const agent =
         "sh -c 'case $1 in a|c) place=r1;; *) place=r2;; esac; shift; SINEW_PLACE=$place exec "
@@ -168,7 +168,7 @@ TEST_F(Places, ThatAreNoneAreToldAndDoNotCount) {
 
 class Allocations : public RunTest {};
 
-// In one of Slurm's, with an srun that runs what it is told here.
+// In a Slurm allocation with a fake srun.
 TEST_F(Allocations, OfTheBatchSystemGiveTheHosts) {
     auto const folder = testing::TempDir() + "sinew-srun-" + std::to_string(::getpid());
     std::filesystem::create_directories(folder);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Output of ranks: whole lines, nothing dropped, nothing held back, at the reader's pace.
+// Output of ranks: whole lines, complete, without delay, at the reader's pace.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -47,7 +47,7 @@ private:
     std::map<std::pair<int, char>, int> next_;
 };
 
-// Up to 64 KiB, which is as much of a line as is kept back for its end.
+// Lines of up to 64 KiB, the most that is held back until the end of a line.
 void expect_whole_lines(Words const& flags, std::size_t read_per_second) {
     Words words = flags;
     words.insert(words.end(), {"-n", text(ranks), rank_program(), "lines", text(count), "60000"});
@@ -70,7 +70,7 @@ TEST_F(Output, LinesAreNeverCutOrMixed) {
 
 TEST_F(Output, LinesAreWholeForASlowReaderToo) { expect_whole_lines({}, 400'000); }
 
-// Lines longer than what a line may wait for come in tagged parts, of which a '+' tells.
+// Longer lines are printed in tagged parts, marked with '+'.
 TEST_F(Output, TagsTellWhoseLineItIs) {
     auto const ended =
         run({"--tag-output", "-n", text(ranks), rank_program(), "lines", text(count), "70000"});
@@ -152,7 +152,7 @@ TEST_F(Output, OfOneRankPassesAsItIs) {
 }
 
 TEST_F(Output, WaitsForASlowReader) {
-    // 64 MiB are to be written, of which in these seconds few are read.
+    // 64 MiB are to be written, of which little is read in these seconds.
     Launched job({"-n", "2", rank_program(), "flood", "32"}, {.env = {},
                                                               .input = Launched::Input::none,
                                                               .given = {},
@@ -224,7 +224,7 @@ TEST_F(Output, ThatCannotBeWrittenIsAFailure) {
 }
 
 TEST_F(Output, ThatComesLastIsNotLost) {
-    // The rank has long ended when its last lines are read.
+    // The rank ends long before its last lines are read.
     auto const ended =
         run({"-n", "1", rank_program(), "flood", "4"},
             {.env = {}, .input = Launched::Input::none, .given = {}, .read_per_second = 2 << 20});

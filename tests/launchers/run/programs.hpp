@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the programs are that the tests start.
+// The paths of the programs that the tests start.
 #pragma once
 
 #include <cstdlib>
@@ -10,13 +10,13 @@ namespace sinew::testing_support {
 
 inline std::string rank_program() { return std::getenv("SINEW_TEST_RANK_PROGRAM"); }
 
-/// One MPI and the program built with it.
+/// An MPI library and the program built with it.
 struct Mpi {
     std::string name, program;
     friend void PrintTo(Mpi const& mpi, std::ostream* out) { *out << mpi.name; }
 };
 
-/// Those found when the tests were built.
+/// The MPI libraries found when the tests were built.
 inline std::vector<Mpi> mpis() {
     std::vector<Mpi> found;
     for (std::string const name : {"openmpi", "mpich"})

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The whole job again; and what ranks leave running behind them.
+// Restarts of the whole job, and processes that ranks leave behind.
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@ TEST_F(Restart, BeginsAnewAfterAFailure) {
     auto const ended = run(
         {"--max-restarts", "2", "--fake-nodes", "2", "-n", "4", rank_program(), "restarts", "1"});
     EXPECT_EQ(ended.code, 0) << ended.err;
-    EXPECT_THAT(ended.out, HasSubstr("0 restart 0\n"));  // the others may not have come to it
+    EXPECT_THAT(ended.out, HasSubstr("0 restart 0\n"));  // the others may not have started yet
     for (int rank = 0; rank < 4; ++rank)
         EXPECT_THAT(ended.out, HasSubstr(text(rank, " restart 1\n")));
     EXPECT_THAT(ended.err, HasSubstr("restart 1 (1 of 2 of the budget used)"));
@@ -39,7 +39,7 @@ TEST_F(Restart, EndsWithTheBudget) {
     EXPECT_THAT(ended.out, Not(HasSubstr("restart 3")));
 }
 
-// What the first epoch was given is gone; the second must not wait for ever for more.
+// The first epoch has consumed the input; the second must not wait forever for more.
 TEST_F(Restart, SeesTheEndOfStandardInput) {
     auto const ended =
         run({"--max-restarts", "1", "--timeout", "20s", "-n", "1", "sh", "-c",
@@ -60,7 +60,7 @@ TEST_F(Restart, IsNotWhatAUserWhoEndsTheJobWants) {
 
 class RestartOfAnAgent : public RunTest, public testing::WithParamInterface<bool> {};
 
-// A planned leave (SIGTERM) must not burn the budget; a death does.
+// A planned end (SIGTERM) does not count towards the restarts; a death does.
 TEST_P(RestartOfAnAgent, BringsANewOne) {
     bool const planned = GetParam();
     Launched job(
@@ -90,7 +90,7 @@ TEST_F(Restart, WithoutABudgetAPlannedLeaveEndsTheJob) {
     EXPECT_THAT(ended.err, HasSubstr("asked to end (SIGTERM)"));
 }
 
-// What a rank has started and left: the leak check sees to it that it has gone.
+// Processes that a rank has started and left; the leak check verifies that they have ended.
 class Leftovers : public RunTest, public testing::WithParamInterface<std::string> {};
 
 TEST_P(Leftovers, GoWithTheJob) {
@@ -113,7 +113,7 @@ TEST_P(Leftovers, GoWhenAllIsKilled) {
     job.wait();
 }
 
-// Given away through a socket, say, to a server that goes on for ever.
+// For example, a stream that was passed through a socket to a server.
 TEST_F(RunTest, EndsThoughAStrangerHoldsARanksStream) {
     Launched job({"-n", "1", rank_program(), "until_restart"});
     ASSERT_TRUE(job.says("ready"));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signals to `sinew run`: passed on, or the end of the job; Ctrl-C, Ctrl-Z.
+// Signals to `sinew run`: forwarded, or the end of the job; Ctrl-C, Ctrl-Z.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -69,7 +69,7 @@ TEST_F(Signals, ThirdInterruptNeedsNobody) {
     for (auto const& agent : agents) ::kill(agent.worker, SIGSTOP);
     for (int time = 0; time < 3; ++time) {
         job.signal(SIGINT);
-        ::usleep(200'000);  // two that wait together are one
+        ::usleep(200'000);  // two pending ones would be merged
     }
     EXPECT_TRUE(job.ends_within(Seconds(5)));
     for (auto const& agent : agents) ::kill(agent.worker, SIGCONT);
@@ -77,13 +77,13 @@ TEST_F(Signals, ThirdInterruptNeedsNobody) {
 }
 
 TEST_F(Signals, GraceIsGiven) {
-    // Ranks that ignore TERM have --grace, and no more.
+    // Ranks that ignore SIGTERM get --grace, and not longer.
     Launched job({"--grace", "1500ms", "-n", "2", rank_program(), "ignore", "15"});
     ASSERT_TRUE(job.says("ready", 2));
     job.signal(SIGTERM);
     EXPECT_FALSE(job.ends_within(Seconds(1))) << "they are not killed before";
     EXPECT_EQ(job.wait(Seconds(15)).code, 128 + SIGTERM);
-    // One that uses it to clean up has the time.
+    // A rank that uses the time to clean up gets it.
     Launched tidy(
         {"--grace", "20s", "-n", "1", "sh", "-c",
          "trap 'sleep 1; echo tidied; exit 0' TERM; echo ready; while :; do sleep 0.1; done"});
@@ -101,7 +101,7 @@ TEST_F(Signals, StopAndContinueReachTheRanks) {
     job.signal(SIGTSTP);
     EXPECT_TRUE(eventually([&] { return state_of(job.pid()) == 'T'; })) << "sinew run stops";
     EXPECT_TRUE(eventually([&] { return state_of(first) == 'T' && state_of(second) == 'T'; }));
-    ::usleep(3'000'000);  // longer than links are patient with those who say nothing
+    ::usleep(3'000'000);  // longer than links wait for silent peers
     job.signal(SIGCONT);
     EXPECT_TRUE(eventually([&] { return state_of(first) != 'T' && state_of(second) != 'T'; }));
     auto const ended = job.wait();
@@ -112,7 +112,7 @@ TEST_F(Signals, StopAndContinueReachTheRanks) {
 TEST_F(Signals, LongStopOfSinewRunIsNotDeath) {
     Launched job({"--fake-nodes", "2", "-n", "2", "sh", "-c", "echo ready; sleep 1; echo done"});
     ASSERT_TRUE(job.says("ready", 2));
-    job.signal(SIGSTOP);  // that cannot be passed on: the ranks go on
+    job.signal(SIGSTOP);  // cannot be forwarded: the ranks continue
     ::usleep(12'000'000);
     job.signal(SIGCONT);
     auto const ended = job.wait();
@@ -120,14 +120,14 @@ TEST_F(Signals, LongStopOfSinewRunIsNotDeath) {
     EXPECT_EQ(count_of(ended.out, "done"), 2U);
 }
 
-// With output under way over TCP, so that the window of the stopped root is full all the time.
+// With output in transit over TCP, so that the window of the stopped root is full all the time.
 TEST_F(Signals, LongStopOfSinewRunWithOutputUnderWayIsNotDeath) {
     Launched job({"-H", "a:1,b:1", "--launch-agent", "{command}", "--root-address", "127.0.0.1",
                   "-n", "2", "sh", "-c",
                   "echo ready; sleep 1; yes 01234567890123456789 | head -c 20000000; echo done"});
     ASSERT_TRUE(job.says("ready", 2));
     job.signal(SIGSTOP);
-    ::usleep(15'000'000);  // more than the 10 s after which a host that does not answer is gone
+    ::usleep(15'000'000);  // a host that does not answer for 10 s is lost
     job.signal(SIGCONT);
     auto const ended = job.wait(Seconds(60));
     EXPECT_EQ(ended.code, 0) << ended.err;
@@ -143,7 +143,7 @@ TEST_F(Signals, StoppedRanksEndToo) {
 }
 
 TEST_F(Signals, WhileAgentsStartEndTheJob) {
-    // An agent that never comes.
+    // An agent that never connects.
     Launched job({"--launch-agent", "sh -c 'sleep 100'", "-H", "localhost", "-n", "1", "true"});
     ASSERT_TRUE(eventually([&] { return !descendants_of(job.pid()).empty(); }));
     job.signal(SIGINT);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Strangers at the door of a job whose agents come over TCP: it must not notice them.
+// Unauthenticated connections to a job whose agents use TCP: the job must not be disturbed.
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <netinet/in.h>
@@ -25,7 +25,7 @@
 namespace sinew::testing_support {
 namespace {
 
-// The TCP ports on which this process listens.
+// The TCP ports on which the process listens.
 std::set<int> ports_of(pid_t pid) {
     std::set<std::string> sockets;
     std::error_code none;
@@ -72,7 +72,7 @@ protected:
         ASSERT_EQ(ports.size(), 1U);
         port = *ports.begin();
     }
-    // The job still hears and answers, and ends well.
+    // The job still responds and ends normally.
     void expect_undisturbed() {
         EXPECT_FALSE(job->ends_within(Seconds(0.2)));
         job->write_input("well\n");
@@ -90,13 +90,13 @@ TEST_F(Strangers, WhoSayAnythingAreSentAway) {
     std::vector<std::string> const words{
         garbage, "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n", std::string(100'000, '\0'),
         std::string(100'000, '\xff'), "SSH-2.0-OpenSSH_9.2\r\n",
-        // The head of a TLS ClientHello, and no more; one with a wrong length.
+        // An incomplete head of a TLS ClientHello; and one with a wrong length.
         std::string("\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", 11) + garbage.substr(0, 505),
         std::string("\x16\x03\x01\xff\xff", 5) + garbage.substr(0, 70'000)};
     for (int round = 0; round < 5; ++round)
         for (auto const& each : words) {
             auto const fd = connect_to(port);
-            if (!fd) continue;  // there may be enough strangers for now
+            if (!fd) continue;  // too many connections for now
             timeval const patience{2, 0};
             ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &patience, sizeof patience);
             [[maybe_unused]] auto const sent = ::send(fd.get(), each.data(), each.size(), 0);
@@ -119,7 +119,7 @@ TEST_F(Strangers, WhoSayNothingMayBeManyThousand) {
     expect_undisturbed();
 }
 
-// While agents are on their way, too: some connections wait, but the agents come.
+// Also while agents are connecting: some connections wait, but the agents succeed.
 TEST_F(Strangers, WhoComeBeforeTheAgentsDoNotKeepThemOut) {
     expect_undisturbed();
     Launched late({"--launch-agent", "sh -c 'sleep 1.5; exec \"$0\" \"$@\"'", "-H", "localhost:2",
@@ -133,9 +133,9 @@ TEST_F(Strangers, WhoComeBeforeTheAgentsDoNotKeepThemOut) {
     EXPECT_EQ(count_of(ended.out, "came"), 2U);
 }
 
-// An agent with another secret: it is refused, and told apart from one that does not come.
+// An agent with another secret is refused, and reported differently from a missing one.
 TEST_F(Strangers, WithAnotherSecretAreRefused) {
-    // The first digits of its secret become others on the way to it.
+    // The first digits of its secret are changed on the way.
     auto const agent =
         "sh -c 'read -r line; "
         "printf \"%s\\n\" \"$line\" | sed "

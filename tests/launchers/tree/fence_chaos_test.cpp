@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Thousands of small worlds: a tree of agents, fences of all and of some of them, messages that
-// arrive in any order but that of their link, and, in two thirds of the worlds, agents that die,
-// links that break and are made anew elsewhere, or epochs that end in the middle.
+// Simulates thousands of small jobs: a tree of agents, fences of all and of some of them, messages
+// in any order except on their link, and, in two thirds of the jobs, agents that die, links that
+// break and are made elsewhere, or epochs that end early.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -19,8 +19,8 @@ namespace {
 
 enum class Trouble { none, restart, losses };
 
-/// Nodes, with the number of the move that brought each to where it is: news of moves may overtake
-/// each other on different ways to the root.
+/// Nodes, each with the number of its last move: reports of moves may overtake each other on
+/// different paths to the root.
 using Moves = std::map<int, int>;
 
 struct Message {
@@ -40,7 +40,7 @@ struct Planned {  ///< one node's part in one fence
 struct Agent {
     explicit Agent(int node) : fences(node) {}
     FenceNode fences;
-    std::optional<int> parent;   ///< whose link is up
+    std::optional<int> parent;   ///< to which a link is up
     std::map<int, Moves> below;  ///< by child
     std::uint32_t epoch = 1;
     bool alive = true;
@@ -72,9 +72,9 @@ public:
 private:
     int below(int limit) { return static_cast<int>(random_() % static_cast<unsigned>(limit)); }
 
-    // ---- what happens ---------------------------------------------------------------------------
+    // ---- events --------------------------------------------------------------------------------
 
-    // Picks among all that can happen now; false when nothing can.
+    // Executes one of the possible events; returns false if there is none.
     bool step() {
         std::vector<std::pair<int, int>> ready;
         for (auto const& [link, messages] : links_)
@@ -108,15 +108,15 @@ private:
     }
 
     static Bytes blob(Planned const& part) {
-        if (part.node % 3 == 2) return {};  // some bring nothing
+        if (part.node % 3 == 2) return {};  // some nodes contribute nothing
         std::string const words =
             std::to_string(part.node) + "/" + std::to_string(part.key.sequence);
         auto const bytes = std::as_bytes(std::span(words));
         return Bytes(bytes.begin(), bytes.end());
     }
 
-    // The next loss waits until all have heard of the moves after the last: agents name those below
-    // them when they move, and must not be wrong then. Fences do not wait.
+    // The next loss waits until all know of the moves after the previous one: when agents move,
+    // they report the nodes below them, which must be right. Fences do not wait.
     bool tree_is_settled() const {
         if (!orphans_.empty()) return false;
         for (auto const& [link, messages] : links_)
@@ -134,7 +134,7 @@ private:
         if (there.empty()) return;
         int const node = there[static_cast<std::size_t>(below(static_cast<int>(there.size())))];
         cut(node);
-        if (below(2) == 0) return orphans_.push_back(node);  // it lives
+        if (below(2) == 0) return orphans_.push_back(node);  // the node itself is alive
         for (auto const& [child, agent] : agents_)
             if (agent.parent == node) {
                 cut(child);
@@ -173,7 +173,7 @@ private:
         attach(node);
     }
 
-    // Both ends see it at once; what was under way is lost.
+    // Both ends detect it at once; messages in transit are lost.
     void cut(int node) {
         auto& agent = agents_.at(node);
         int const parent = *agent.parent;
@@ -288,7 +288,7 @@ private:
         FAIL() << "node " << node << " hears of a fence that it takes no part in";
     }
 
-    // ---- what was wanted ------------------------------------------------------------------------
+    // ---- expected results ----------------------------------------------------------------------
 
     void plan(std::uint32_t epoch) {
         int const fences = 1 + below(6);
@@ -344,8 +344,8 @@ private:
     NodeSet all_;
     std::map<int, Agent> agents_;
     std::map<std::pair<int, int>, std::deque<Message>> links_;  ///< from, to
-    std::vector<int> orphans_;                                  ///< not back yet
-    std::vector<int> deaths_;                                   ///< the root has not heard of yet
+    std::vector<int> orphans_;                                  ///< not connected again yet
+    std::vector<int> deaths_;                                   ///< unknown to the root
     std::vector<Planned> planned_;
 };
 

@@ -211,7 +211,7 @@ TEST(FenceCodec, ACutOrOtherMessageIsNone) {
     auto claimed = encode_up(up({.epoch = 1, .nodes = {}}, 3, ""));
     claimed.back() = std::byte{1};
     EXPECT_FALSE(decode_up(claimed));
-    // A million parts, of which there is none.
+    // A claim of a million parts, none of which is present.
     auto const claims = {std::byte{1},    std::byte{1},   std::byte{0}, std::byte{0},
                          std::byte{0},    std::byte{0},   std::byte{0}, std::byte{0xc0},
                          std::byte{0x84}, std::byte{0x3d}};

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The real TreeBuilder and FenceNodes of 1,000, 10,000 and 100,000 agents over a simulated network:
-// do they join, and end a fence, with a bounded number of messages each and in logarithmic time?
-// Prints the table of docs/design.md. Sanitizers make it slow, so they see fewer agents.
+// Runs the real TreeBuilder and FenceNodes of 1,000, 10,000 and 100,000 agents over a simulated
+// network and checks that joins and fences take a bounded number of messages per agent and
+// logarithmic time. Prints the table of docs/design.md. Under sanitizers there are fewer agents.
 #include <gtest/gtest.h>
 #include <malloc.h>
 
@@ -20,16 +20,16 @@ namespace sinew::launch {
 namespace {
 
 constexpr int fanout = 32;
-constexpr int window = 64;  ///< connections that have not shown yet that they hold the secret
+constexpr int window = 64;  ///< connections that have not proved yet that they know the secret
 
-/// Memory that is in use; a sanitizer's own allocator does not say.
+/// Heap memory in use; unknown with a sanitizer's allocator.
 double heap_mib() {
     auto const heap = ::mallinfo2();
     return static_cast<double>(heap.uordblks + heap.hblkhd) / 1048576;
 }
 
-/// How those above an agent learn that it is below them: from its parent, whose news are passed on
-/// to the root, or from the root, all at once when all are there.
+/// How the nodes above an agent learn that it is below them: from its parent, whose reports are
+/// passed on to the root, or from the root, once all have joined.
 enum class News { passed_on, from_the_root };
 
 struct Measured {
@@ -72,7 +72,7 @@ private:
 
     // ---- join -----------------------------------------------------------------------------------
 
-    // All are started at once, in any order, and dial the root; it takes as many as it may.
+    // All agents are started at once, in any order, and dial the root, which limits their number.
     void join() {
         dialling_.resize(static_cast<std::size_t>(agents_));
         std::iota(dialling_.begin(), dialling_.end(), 0);
@@ -89,7 +89,7 @@ private:
         hand_shake(node, root_node, [this, node] { place(node); });
     }
 
-    // As TLS 1.3: one message each, and then the first of the caller's own: the hello, or attach.
+    // As TLS 1.3: one message each, then the caller's first message: the hello, or attach.
     void hand_shake(int from, int to, SimulatedNetwork::Task then) {
         send(from, to, [this, from, to, then = std::move(then)]() mutable {
             send(to, from, [this, from, to, then = std::move(then)]() mutable {
@@ -98,8 +98,8 @@ private:
         });
     }
 
-    // The root answers the hello; the link stays if it is the parent. Else it ends here, or when
-    // the agent has said by it that it is attached.
+    // The root answers the hello; the link stays if the root is the parent. Otherwise it is closed,
+    // here or when the agent has reported that it is attached.
     void place(int node) {
         int const parent = tree_.place(node);
         bool const stays = parent == root_node;
@@ -136,7 +136,7 @@ private:
         measured_.join_ms = static_cast<double>(network_.now()) / 1000;
     }
 
-    // The job goes down the tree, and with it who is below whom.
+    // Sends the job, and the tree below each node, down the tree.
     void launch(int node) {
         measured_.join_ms = static_cast<double>(network_.now()) / 1000;
         for (int const child : tree_.children(node)) {
@@ -253,7 +253,7 @@ void expect_bounds(Measured const& row) {
     EXPECT_LE(row.fence_most, 2u * (fanout + 1));
     EXPECT_LT(row.fence_mean, 4.0);
     EXPECT_LT(row.mib, 2048);
-    // Four with the root, three with the parent and with each child, and the launch.
+    // Four messages with the root, three with the parent and each child, and the launch.
     if (row.news == News::from_the_root) EXPECT_LE(row.join_most, 9u + 4u * fanout);
     else EXPECT_LT(row.join_mean, 10 + 2 * levels);
 }
@@ -262,7 +262,7 @@ void simulate(News news) {
     std::vector<Measured> rows;
     for (int const agents : {1'000, 10'000, 100'000}) {
         if (sanitized() && agents > 1'000) break;
-        // Each of 100,000 agents would be shown the same 10 MB: that says nothing more.
+        // With 100,000 agents, the same 10 MB for each would add nothing.
         std::size_t const blob = agents > 10'000 ? 0 : 100;
         rows.push_back(SimulatedJob(agents, blob, news).run());
         expect_bounds(rows.back());

@@ -12,9 +12,9 @@
 
 namespace sinew::launch {
 
-/// Processes that send each other messages, in simulated time. A message takes `latency` on its way
-/// and `handling` of its sender's and of its receiver's time; a process does one thing at a time, in
-/// the order of arrival. Bytes cost nothing.
+/// Processes that send each other messages, in simulated time. A message takes `latency` in
+/// transit, and `handling` of the sender's and the receiver's time; a process handles one at a
+/// time, in order of arrival. The size of messages does not matter.
 class SimulatedNetwork {
 public:
     using Microseconds = std::int64_t;
@@ -32,18 +32,18 @@ public:
         : model_(model), busy_until_(static_cast<std::size_t>(processes)),
           traffic_(static_cast<std::size_t>(processes)) {}
 
-    /// `handle` runs in `to` when it has got the message and its time comes.
+    /// Calls `handle` in process `to` when the message has arrived and the process is free.
     void send(int from, int to, Task handle) {
         auto& busy = busy_until_[static_cast<std::size_t>(from)];
         busy = std::max(busy, now_) + model_.handling;
         ++traffic_[static_cast<std::size_t>(from)].sent;
         events_.push({busy + model_.latency, order_++, to, Kind::message, std::move(handle)});
     }
-    /// Something that this process does now, without a message.
+    /// Runs a task in this process now, without a message.
     void post(int process, Task task) {
         events_.push({now_, order_++, process, Kind::task, std::move(task)});
     }
-    /// Until nothing is under way.
+    /// Runs until nothing is in transit.
     void run() {
         while (!events_.empty()) {
             Event event = std::move(const_cast<Event&>(events_.top()));
@@ -66,7 +66,7 @@ private:
         int process;
         Kind kind;
         Task task;
-        bool operator<(Event const& other) const {  // the queue's top is the largest
+        bool operator<(Event const& other) const {  // the largest event is the queue's top
             return std::pair(time, order) > std::pair(other.time, other.order);
         }
     };
@@ -83,7 +83,7 @@ private:
         events_.push({busy_until(process), order_++, process, Kind::free, {}});
     }
 
-    // The process is free: one of those that wait for it, and when it will be free again.
+    // Takes the next message of a free process, and determines when it is free again.
     void next(int process) {
         auto& line = waiting_.at(process);
         if (busy_until(process) <= now_) {
@@ -108,7 +108,7 @@ private:
     std::uint64_t order_ = 0;
     std::priority_queue<Event> events_;
     std::vector<Microseconds> busy_until_;
-    std::unordered_map<int, std::deque<Event>> waiting_;  ///< for a busy process
+    std::unordered_map<int, std::deque<Event>> waiting_;  ///< messages for a busy process
     std::vector<Traffic> traffic_;
 };
 

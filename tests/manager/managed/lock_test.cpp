@@ -57,7 +57,7 @@ TEST_F(ManagedLock, IsUnlockedByAnybody) {
     EXPECT_EQ(process.exitcode(), 0);
 }
 
-// What is read and written back with the lock held is no call of its own: all would be lost updates.
+// Reading and writing back are separate calls: without the lock, updates would be lost.
 int count_up(Lock const& lock, Object<Counter> const& counter, int times) {
     for (int i = 0; i < times; ++i) {
         std::lock_guard const held(lock);
@@ -166,7 +166,7 @@ TEST_F(ManagedLock, WaitersAreServedInTheirOrder) {
     EXPECT_THROW(lock.unlock(), UsageError);
 }
 
-// Whoever gives up just when it would be granted has it, or has it not: somebody has it in the end.
+// A caller that gives up when it would be granted the lock gets it or not; the lock is never lost.
 TEST_F(ManagedLock, IsGrantedToSomebody) {
     auto const lock = manager.lock();
     std::atomic<int> inside{0}, times{0};

@@ -111,7 +111,7 @@ int put_and_die(Queue<int> const& queue) {
     return 0;
 }
 
-// What it had put is there; what it waited to put is not.
+// Its items stay; an item that it waited to put is not added.
 TEST_F(ManagedQueue, OutlivesAWriterThatIsKilled) {
     auto const queue = manager.queue<int>(1);
     Process process(task<put_and_die>, queue);

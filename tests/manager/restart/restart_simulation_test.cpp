@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RestartPolicy, ledger, escrow and dispatcher of a manager that is killed again and again, while clients call its
-// objects and records of them overtake each other on the way to the supervisor.
+// Simulates RestartPolicy, ledger, escrow and dispatcher of a manager that is killed repeatedly,
+// while clients call its objects and records overtake each other on the way to the supervisor.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -12,7 +12,7 @@
 namespace sinew::manager {
 namespace {
 
-/// Why the world of this seed went wrong; empty if it did not.
+/// Describes the failure of the simulation with this seed; empty if there was none.
 std::string lives_trouble_of(std::uint64_t seed) {
     try {
         World world(seed);

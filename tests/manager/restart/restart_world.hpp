@@ -19,7 +19,7 @@
 
 namespace sinew::manager {
 
-/// What was executed of an object: its state.
+/// The state of an object: the calls that were executed.
 using History = std::set<std::uint64_t>;
 
 inline SnapshotStore::Bytes bytes_of_history(History const& history) {
@@ -54,7 +54,7 @@ public:
     void chaos(int steps) {
         for (int i = 0; i < steps; ++i) step();
     }
-    /// No more deaths, nothing new: all that was called comes to an end.
+    /// No more deaths and no new calls: all calls must end.
     void calm() {
         if (policy_.state() == RestartPolicy::State::starting) restart();
         if (policy_.state() == RestartPolicy::State::alive) {
@@ -78,7 +78,7 @@ private:
         SnapshotStore::Bytes bytes;
         std::uint32_t incarnation = 0;
     };
-    /// A thread of the manager at work on an object.
+    /// A thread of the manager that executes calls of an object.
     struct Running {
         Work work;
         std::size_t at = 0;
@@ -93,7 +93,7 @@ private:
         std::uint64_t sequence;
         Call call;
     };
-    /// All that dies with the process.
+    /// Everything that dies with the process.
     struct Process {
         Dispatcher dispatcher;
         OutputCommit escrow;
@@ -237,7 +237,7 @@ private:
         expect(!known.executed, text("call ", call.number, " is executed twice"));
         known.executed = true;
     }
-    // As CheckpointClient::executed.
+    // Like CheckpointClient::executed.
     void flush(Running& running) {
         auto const id = running.work.object;
         auto const held = std::exchange(running.held, std::make_shared<HeldReplies>());
@@ -255,7 +255,7 @@ private:
     void save(Running& running) {
         auto const id = running.work.object;
         auto const record = std::exchange(running.saving, 0);
-        // Sometimes as if the states were large.
+        // Sometimes as if the state were large.
         process_->escrow.saved(id, record, once_in(3) ? std::size_t{1} << 20 : 100);
         records_.push_back({Op::state, id, record, bytes_of_history(process_->objects.at(id)),
                             policy_.incarnation()});
@@ -303,7 +303,7 @@ private:
         return true;
     }
     void die() {
-        // Of what was on its way, some has arrived.
+        // Some of the records in transit have arrived.
         while (!records_.empty() && !once_in(3)) {
             auto const at = any_of(records_);
             if (at->incarnation == policy_.incarnation()) keep(*at);
@@ -369,7 +369,7 @@ private:
     std::unique_ptr<Process> process_ = std::make_unique<Process>();
     std::vector<Record> records_;
     std::map<std::uint64_t, Known> calls_;
-    std::set<std::uint64_t> forgotten_;  ///< by a death before
+    std::set<std::uint64_t> forgotten_;  ///< by an earlier death
     std::uint64_t numbers_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Calls that are answered later: a lock among clients that take it, lose patience, and are lost, while
-// its answers are under way.
+// Calls that are answered later: clients take a lock, give up waiting, and are lost, while answers
+// are in transit.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -19,7 +19,7 @@
 namespace sinew::manager {
 namespace {
 
-/// An object that hears of its callers.
+/// An object that is informed of its callers.
 std::shared_ptr<void> hearing() {
     return {new int(0), detail::CallerObserver{nullptr, nullptr, [](void* object) {
                                                    delete static_cast<int*>(object);
@@ -40,7 +40,7 @@ public:
     void chaos(int steps) {
         for (int i = 0; i < steps; ++i) step();
     }
-    /// All let go of what they get, until nobody waits.
+    /// All clients release what they get, until none waits.
     void calm() {
         for (bool moved = true; moved;) {
             moved = execute() || deliver();
@@ -132,7 +132,7 @@ private:
         lost_.insert(client);
     }
 
-    // One call of what runs: others have their say between two of them.
+    // Executes one call of the running object; other events may occur between two calls.
     bool execute() {
         if (!work_) {
             work_ = dispatcher_.take();
@@ -215,10 +215,10 @@ private:
     std::map<std::uint64_t, Known> calls_;
     std::optional<Work> work_;
     std::size_t at_ = 0;
-    std::shared_ptr<Postponed> late_;  ///< its method has returned, and this is yet to be said
+    std::shared_ptr<Postponed> late_;  ///< its method has returned; not reported yet
     std::optional<Client> holder_;
     std::deque<std::shared_ptr<Postponed>> waiters_;
-    std::deque<Answered> answers_;  ///< under way
+    std::deque<Answered> answers_;  ///< in transit
 };
 
 std::string postponed_trouble_of(std::uint64_t seed) {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The dispatcher among clients that call, give up, come and go, with messages that overtake each other.
+// Simulates the dispatcher with clients that call, give up, come and leave, and messages that
+// overtake each other.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -25,7 +26,7 @@ public:
     void chaos(int steps) {
         for (int i = 0; i < steps; ++i) step();
     }
-    /// Nobody calls any more; all that is under way comes to its end.
+    /// No new calls; all calls in flight must end.
     void calm() {
         while (!letters_.empty()) deliver(letters_.size());
         while (begin() || end()) continue;
@@ -114,7 +115,7 @@ private:
         letters_.push_back({client, id, sequence, ++numbers_, skip});
         if (!skip) calls_[numbers_] = {client, id, once_in(3)};
     }
-    // One of the oldest: messages overtake each other.
+    // Delivers one of the oldest messages, so that messages overtake each other.
     void deliver(std::size_t among) {
         if (letters_.empty()) return;
         auto const at =
@@ -147,7 +148,7 @@ private:
         run(running_.back(), 5);
         return true;
     }
-    // Some of its calls, from the first on: those that have not begun stay to be dropped, a while.
+    // Executes some calls in order; those that have not begun may be dropped.
     void run(Work const& work, std::uint64_t stop_once_in) {
         auto& object = objects_.at(work.object);
         for (std::size_t i = 0; i < work.calls->size(); ++i) {
@@ -158,7 +159,7 @@ private:
             auto& known = calls_.at(each.number);
             expect(!known.ran, text("call ", each.number, " runs twice"));
             expect(!known.dropped, text("call ", each.number, " was dropped, and runs"));
-            // Numbers of calls grow with time, also where sequences begin anew.
+            // Numbers of calls increase with time, also when sequences start again.
             auto const before = std::exchange(object.executed[each.client], each.number);
             expect(each.makes || object.parallel > 1 || before < each.number, "out of order");
             known.ran = true;
@@ -192,7 +193,7 @@ private:
             hold_or_release(client, known.object);
         }
     }
-    // When all that it has called has arrived, as messages between two processes see to.
+    // Only when all its calls have arrived, as messages between two processes ensure.
     void hold_or_release(Client client, ObjectId id) {
         auto const under_way = [&](Sent const& each) {
             return each.client == client && each.object == id;
@@ -208,7 +209,7 @@ private:
         }
         object.rows.erase(client);
     }
-    // What it had called may run, or not.
+    // Its calls may be executed or not.
     void lose(Client client) {
         dispatcher_.lost(client);
         std::erase_if(letters_, [client](Sent const& each) { return each.client == client; });
@@ -229,7 +230,7 @@ private:
     std::vector<Work> running_;
 };
 
-/// Why the world of this seed went wrong; empty if it did not.
+/// Describes the failure of the simulation with this seed; empty if there was none.
 std::string trouble_of(std::uint64_t seed) {
     try {
         World world(seed);

@@ -14,7 +14,7 @@ Call call(Client client, std::uint64_t number) {
 }
 
 struct ManagerCore : testing::Test {
-    /// An object of client 1, made.
+    /// Makes an object of client 1.
     ObjectId object(unsigned parallel = 1) {
         auto making = call(1, 0);
         making.makes = true;

@@ -19,7 +19,7 @@ Call call_of(Client client, std::uint64_t number) {
     return made;
 }
 
-/// A handle of an object in the process of this origin.
+/// An encoded handle of an object in the process with this origin.
 Writer handle(std::uint64_t origin, ObjectId object) {
     Writer writer;
     process::ProcessAddress{origin, "", "", {}}.encode_to(writer);

@@ -8,7 +8,7 @@
 
 namespace sinew::testing_support {
 
-/// What the tests' managers hold.
+/// An object with methods for the manager's tests.
 class Counter {
 public:
     Counter() = default;
@@ -21,17 +21,17 @@ public:
     std::string const& name() const { return name_; }
     void fail(std::string const& what);
     int slowly(int milliseconds);
-    /// When it began and ended, by the clock that all processes of the host share.
+    /// Start and end of the call, by the clock that all processes of the host share.
     std::pair<std::int64_t, std::int64_t> interval(int milliseconds);
     std::vector<std::uint8_t> echo(std::vector<std::uint8_t> const& bytes) { return bytes; }
-    /// Appended to a file at the end of its life.
+    /// The destructor appends a line to this file.
     void note_end(std::string const& path) { note_ = path; }
     int pid() const;
     int usable_cores() const;
     void die();
-    /// How many calls of it run at this moment, at most so far.
+    /// The maximum number of calls that ran at the same time so far.
     int crowd(int milliseconds);
-    /// Notes what it is called with, in order.
+    /// Records its arguments, in order.
     void note(int client, int number) { notes_.push_back({client, number}); }
     std::vector<std::pair<int, int>> notes() const { return notes_; }
 

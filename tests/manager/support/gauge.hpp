@@ -12,7 +12,7 @@
 
 namespace sinew::testing_support {
 
-/// A level that some wait for, kept after every call.
+/// A level that callers wait for, kept after every call.
 class Gauge {
 public:
     static constexpr Checkpoints checkpoints{.every_calls = 1};
@@ -34,7 +34,7 @@ private:
     std::vector<std::pair<std::int64_t, Promise<std::int64_t>>> waiting_;
 };
 
-/// Makes them.
+/// Makes gauges.
 struct Gauges {
     Object<Gauge> add() { return this_manager::create<Gauge>(); }
 };

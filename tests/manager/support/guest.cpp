@@ -27,7 +27,7 @@ void say(std::string const& line) {
     std::fflush(stdout);
 }
 
-// Calls an object of theirs and one of its own.
+// Calls an object of the manager and one that it makes.
 int call_there(Manager& manager) {
     auto const theirs = manager.lookup<Counter>("counter");
     auto const own = manager.create<Counter>(100);
@@ -36,7 +36,7 @@ int call_there(Manager& manager) {
     return 0;
 }
 
-// Holds an object until it is killed, or its manager is.
+// Holds an object until this process or the manager is killed.
 int hold(Manager& manager, std::string const& file) {
     auto const counter = manager.create<Counter>();
     counter.oneway<&Counter::note_end>(file);
@@ -55,7 +55,7 @@ int hold(Manager& manager, std::string const& file) {
 
 int use(Object<Counter> const& counter) { return counter.call<&Counter::add>(1); }
 
-// A process of its own does not know the manager.
+// A child of the guest is not connected to the manager.
 int pass_on(Manager& manager) {
     auto const counter = manager.create<Counter>();
     Process process(task<use>, counter);
@@ -65,7 +65,7 @@ int pass_on(Manager& manager) {
     return 0;
 }
 
-// Its arguments: flag, role, address, file of the key.
+// Its arguments: flag, role, address, key file.
 int be_guest(int argc, char** argv) try {
     std::vector<std::string> const words(argv + 2, argv + argc);
     auto const& role = words.at(0);

@@ -10,17 +10,17 @@
 
 namespace sinew::testing_support {
 
-/// This same program, run as somebody else would run it: of a session of its own.
+/// Runs this program as a process of another session.
 class Guest {
 public:
-    /// `role`: what it does there, see guest.cpp.
+    /// `role`: what it does, see guest.cpp.
     Guest(std::string const& role, std::string const& address, AuthKey const& key);
     Guest(Guest const&) = delete;
     ~Guest();
-    /// What it writes to its standard output; empty at its end.
+    /// The next line of its standard output; empty at the end.
     std::string line();
     void kill(int signal);
-    /// Its exit code, or the signal's number below zero; -1000 when it has not ended by then.
+    /// The exit code, or the negated signal number; -1000 if it has not ended in time.
     int wait();
 
 private:

@@ -17,7 +17,7 @@
 
 namespace sinew::testing_support {
 
-/// With one who behaves, and shall not notice anything.
+/// A manager with a well-behaved client, which must not be affected.
 class Hostile : public testing::TestWithParam<char const*> {
 protected:
     Hostile()
@@ -52,7 +52,7 @@ inline void send_some(UniqueFd const& socket, std::string const& bytes) {
     (void)!::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
-// Until the other end closes: whether it did, and how much it said before.
+// Reads until the other end closes; returns whether it did, and how much it sent before.
 inline bool is_closed(UniqueFd const& socket, std::size_t& said) {
     char buffer[4096];
     for (;;) {

@@ -8,7 +8,7 @@
 
 namespace sinew::testing_support {
 
-/// A count whose state can be kept.
+/// A counter whose state can be saved.
 class Tally {
 public:
     Tally() = default;
@@ -18,7 +18,7 @@ public:
     std::int64_t count() const { return count_; }
     void fill(std::uint64_t size) { ballast_.assign(size, std::uint8_t{7}); }
     std::uint64_t filled() const { return ballast_.size(); }
-    /// Saving throws from now on.
+    /// Makes save() throw from now on.
     void spoil() { spoilt_ = true; }
     void exit_with(int code);
     void die();
@@ -38,7 +38,7 @@ private:
     bool spoilt_ = false;
 };
 
-/// The same, kept after every call, whatever its manager says.
+/// A Tally that is kept after every call, whatever its manager's options say.
 class CarefulTally : public Tally {
 public:
     using Tally::Tally;

@@ -9,7 +9,7 @@
 
 namespace sinew::testing_support {
 
-/// Objects that make, and hand out, others.
+/// Objects that make and return other objects.
 class Unit {
 public:
     explicit Unit(int at) : at_(at) {}
@@ -39,7 +39,7 @@ public:
     void adopt(Object<Unit> const& unit) { adopted_.push_back(unit); }
     Object<Unit> adopted() const { return adopted_.back(); }
     Object<Unit> adopted_slowly(int milliseconds) const;
-    /// Calls what has not arrived yet, within the manager.
+    /// Calls an object that has not arrived yet, within the manager.
     int spawn_and_move(int at, int by);
     int move_adopted(int by);
     void die();

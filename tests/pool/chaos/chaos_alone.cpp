@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// With few descriptors, few processes, little memory; with a worker that cannot be killed.
+// Pools with few descriptors, few processes or little memory, and with a worker that cannot be
+// killed.
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -40,7 +41,7 @@ int says_and_dies(int) {
         std::cerr << "These are its last words.\n";  // more than one read
     std::_Exit(7);
 }
-// The first of the workers that writes something does so while there can be no thread more.
+// The first worker writes to standard error while no thread can be started.
 void stderr_tail() {
     Pool pool(1, quiet());
     expect(pool.apply<square>(3) == 9, "before");
@@ -50,7 +51,7 @@ void stderr_tail() {
         while (!told) try {
                 if (all.size() < 100) all.emplace_back([&] { told.wait(false); });
                 else std::this_thread::yield();
-            } catch (std::system_error const&) {  // as it should be
+            } catch (std::system_error const&) {  // expected
                 full = true;
                 full.notify_all();
             }
@@ -70,7 +71,8 @@ void stderr_tail() {
     }
     expect(pool.apply<square>(3) == 9, "afterwards");
 }
-// With more workers than there can be, those there are do all of the work; a pool without any says why.
+// If fewer workers can be started than requested, those do all of the work; a pool without any
+// reports why.
 void few(std::string_view remedy) {
     {
         Pool pool(4, quiet());
@@ -93,7 +95,7 @@ void few(std::string_view remedy) {
     }
 }
 
-// Where it cannot, it says why.
+// If that is not possible, it reports why.
 void plain() {
     Pool pool(4, quiet());
     all_is_right(pool);
@@ -104,7 +106,7 @@ int eats_all(int megabytes) {
     asm volatile("" : : "r"(hog.data()) : "memory");
     return int(hog.back());
 }
-// The kernel kills whoever has most: the worker.
+// The kernel kills the process with the most memory: the worker.
 void out_of_memory() {
     Pool pool(2, quiet());
     expect(pool.apply<square>(3) == 9, "before");
@@ -122,8 +124,8 @@ void out_of_memory() {
     expect(pool.apply<square>(3) == 9, "afterwards");
 }
 
-// A worker whom not even SIGKILL ends, as one that waits for a file server: the freezer of cgroups of
-// version 1 makes one. What it has may not be executed elsewhere; all the rest is, without it.
+// A worker that does not end even by SIGKILL, like one that waits for a file server; made with the
+// freezer of cgroups of version 1. Its tasks must not be executed elsewhere; all others are.
 void stuck() {
     std::string const group = std::getenv("SINEW_TEST_FREEZER");
     Pool pool(3, quiet());
@@ -136,7 +138,7 @@ void stuck() {
     auto const all_but_few = [&] { return pool.stats().done >= 1 + 2000 - 20; };
     while (!all_but_few() && std::chrono::steady_clock::now() < end)
         std::this_thread::sleep_for(20ms);
-    std::this_thread::sleep_for(6s);  // it is suspected, and killed in vain
+    std::this_thread::sleep_for(6s);  // it is suspected, and SIGKILL has no effect
     bool const went_on = all_but_few(), ended = handle.ready();
     auto const deaths = pool.stats().deaths;
     std::ofstream(group + "/freezer.state") << "THAWED" << std::flush;

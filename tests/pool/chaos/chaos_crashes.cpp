@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers die of all that workers die of, and at the worst moments.
+// Workers that die in every way, at the worst moments.
 #include <unistd.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ struct ExitsWhenItGoes {
 
 constexpr int kinds = 8;
 
-// Every tenth of the first ones ends its worker in another way, when it is begun for the first time.
+// Every tenth of the first tasks ends its worker in another way at its first execution.
 int dies_at_first(int x) {
     if (x % 10 != 5 || this_task::attempt() > 1) return x;
     switch (x / 10) {
@@ -118,8 +118,8 @@ void all_at_once(Pool& pool, std::string const&) {
     map_until_deaths(pool, 8, 1000);
 }
 
-// Tasks that are no trouble are not blamed for what happens to their workers: none of them has used up
-// its one life beyond the first, however often something else in the same worker dies.
+// Harmless tasks are not blamed for the deaths of their workers: none of them has used up its one
+// retry, however often other tasks end the same worker.
 int poisoned(int x) {
     if (x % 50 == 7) die_of(SIGKILL);
     return x;

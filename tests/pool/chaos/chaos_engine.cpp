@@ -50,7 +50,7 @@ void Havoc::kill(Plan const& plan) {
     }
 }
 
-// A tenth of the time of a processor for one of them, as a quota would.
+// Limits a worker to a tenth of a processor, as a quota would.
 void Havoc::throttle() {
     pid_t victim = 0;
     do {

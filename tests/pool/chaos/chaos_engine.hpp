@@ -10,17 +10,18 @@
 
 namespace sinew::testing_support {
 
-/// The workers that this process has started: those of a pool of its own, or of its node.
+/// The workers that this process has started, for its pool or its node.
 std::vector<pid_t> own_workers();
 
-/// What a thread of it does to this process's workers, while it lives.
+/// A thread that disturbs this process's workers during its lifetime.
 class Havoc {
 public:
     struct Plan {
         enum class Kind { none, kill, throttle } kind = Kind::none;
-        /// At first; it grows by a tenth each time, so that everything ends, however slow the machine.
+        /// The initial period; it grows by a tenth each time, so that jobs end on slow machines,
+        /// too.
         std::chrono::milliseconds period{};
-        std::size_t victims = 1;  ///< at a time, at random
+        std::size_t victims = 1;  ///< workers at a time, chosen at random
     };
     explicit Havoc(Plan const& plan);
     Havoc(Havoc const&) = delete;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// chaos_program in every way that programs are started; nothing of it is left.
+// Runs chaos_program under every launcher; nothing of it must remain.
 #include <gmock/gmock.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -51,7 +51,7 @@ TEST_F(PoolChaos, Run) {
     expect_right(run({"--fake-nodes", "3", "-n", "3", program(), "job", ledger}, {}, Seconds(240)));
 }
 
-// With workers on one node only, and on three of them.
+// With workers on one node only, and on three nodes.
 TEST_F(PoolChaos, Mpirun) {
     auto const* const given = std::getenv("SINEW_TEST_MPIEXEC");
     if (given == nullptr) GTEST_SKIP() << "no MPI";
@@ -70,7 +70,7 @@ TEST_F(PoolChaos, FewDescriptors) {
                         ledger, "few_descriptors"}));
 }
 
-// A file system without room for the folder of this process: the pool says so, and is broken.
+// A file system without room for this process's folder: the pool reports it and is broken.
 TEST_F(PoolChaos, NoFolder) {
     auto const folder = ledger + ".full";
     std::filesystem::create_directory(folder);
@@ -86,7 +86,7 @@ TEST_F(PoolChaos, NoFolder) {
     EXPECT_THAT(ended.out, HasSubstr("SINEW_TMPDIR"));
 }
 
-/// A group of processes with a limit; of version 1 or 2, whichever we may make one in.
+/// A cgroup with a limit, of version 1 or 2, whichever this process may create.
 class Group {
 public:
     struct Limit {
@@ -105,7 +105,7 @@ public:
     }
     ~Group() {
         if (path_.empty()) return;
-        std::ofstream(path_ + "/freezer.state") << "THAWED" << std::flush;  // where there is one
+        std::ofstream(path_ + "/freezer.state") << "THAWED" << std::flush;  // if there is one
         for (int wait = 0; ::rmdir(path_.c_str()) != 0 && wait < 100; ++wait) ::usleep(20'000);
     }
     Group(Group const&) = delete;
@@ -161,7 +161,7 @@ TEST_F(PoolChaos, Soak) {
     expect_right(ended);
 }
 
-// The workers go with their master. (What tasks have started themselves is theirs to end.)
+// The workers end with their master. (Processes that tasks have started are not ended.)
 TEST_F(PoolChaos, MasterDies) {
     Launched::Setting setting;
     setting.command = {program()};
@@ -172,11 +172,11 @@ TEST_F(PoolChaos, MasterDies) {
     EXPECT_EQ(master.wait(Seconds(10)).code, 128 + SIGKILL);
     EXPECT_LT(Seconds(std::chrono::steady_clock::now() - killed), Seconds(15))
         << "its workers slept on";
-    // A killed process cannot remove its folder: the next one of ours on this machine does.
+    // A killed process cannot remove its folder: the next sinew process on this machine does.
     remove_stale_folders();
 }
 
-// Under an agent what tasks have started goes, too.
+// Under an agent, processes that tasks have started end, too.
 TEST_F(PoolChaos, MasterDiesInAJob) {
     Launched job({"--fake-nodes", "3", "-n", "3", program(), "job", ledger, "hold_with_others"});
     ASSERT_TRUE(job.says("at work"));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers that hang, wake up late, are slow, are poisoned, run out of something; a master that is slow.
+// Workers that hang, wake up late, are slow, fail repeatedly or run out of resources; a slow
+// master.
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -60,7 +61,7 @@ void hang(Pool& pool, std::string const&) {
     }
 }
 
-// ---- processes that stand still ----------------------------------------------------------------
+// ---- stopped processes -------------------------------------------------------------------------
 
 // Another process wakes this one up.
 void sleep_as_if_dead(int ms) {
@@ -137,7 +138,7 @@ void poisons(Pool& pool, std::string const&) {
 
 int eats_memory(int megabytes) {
     std::vector<char> hog(static_cast<std::size_t>(megabytes) << 20, 'x');
-    asm volatile("" : : "r"(hog.data()) : "memory");  // it is to be there
+    asm volatile("" : : "r"(hog.data()) : "memory");  // so that it is resident
     std::this_thread::sleep_for(20s);
     return int(hog.back());
 }
@@ -150,7 +151,7 @@ void too_much_memory(Pool& pool, std::string const&) {
     expect(pool.apply<square>(2) == 4, "the pool goes on");
 }
 
-// ---- what does not travel ----------------------------------------------------------------------
+// ---- values that cannot be encoded or decoded --------------------------------------------------
 
 struct Fragile {
     int x = 0;
@@ -167,7 +168,7 @@ struct Fragile {
 Fragile fragile(int x) { return {x}; }
 int takes_fragile(Fragile const& value) { return value.x; }
 
-// What lies behind such a value in the same message is lost, too: nobody knows where it begins.
+// Values after such a value in the same message are lost, too, since their start is unknown.
 void bad_data(Pool& pool, std::string const&) {
     auto const alone = pool.with({.chunk = 1});
     auto const ends = alone.map_settled<fragile>(range(0, 100));
@@ -188,7 +189,7 @@ void bad_data(Pool& pool, std::string const&) {
     expect(pool.stats().deaths == 0, "somebody has died of it");
 }
 
-// ---- want of this and that ---------------------------------------------------------------------
+// ---- shortages ---------------------------------------------------------------------------------
 
 void with_a_full_disk(PoolOptions& options, std::string const&) { options.events = "/dev/full"; }
 void full_disk(Pool& pool, std::string const&) { map_until_deaths(pool, 0, 300); }
@@ -213,7 +214,7 @@ void churn(Pool& pool, std::string const&) {
         expect(results[static_cast<std::size_t>(i)] == i * i, text("result ", i));
 }
 
-// ---- somebody kills the master -----------------------------------------------------------------
+// ---- the master is killed -----------------------------------------------------------------------
 
 int naps(int x) {
     std::this_thread::sleep_for(40s);

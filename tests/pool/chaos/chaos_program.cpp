@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What pools live through, under any launcher, or none: `chaos_program bare|job|apart LEDGER NAME...`.
+// Tests pools under any launcher, or none: `chaos_program bare|job|apart LEDGER NAME...`.
 //   bare   a pool of this process
 //   job    pools over the ranks of the job
-//   apart  the same, each rank as if on a node of its own, so that each has workers
-// NAMEs are of scenarios, all without any; or of what a test has to be on its own for:
+//   apart  the same, each rank as if on a separate node, so that each has workers
+// NAMEs are scenarios (all if none is given), or tests that need a process alone:
 //   plain few_descriptors few_processes out_of_memory soak stuck
 #include <unistd.h>
 
@@ -33,7 +33,7 @@ using namespace std::chrono_literals;
 using namespace sinew::testing_support;
 using sinew::text;
 
-/// That something hangs is a failure with a name.
+/// Reports a hang as a failure with a name.
 class Watchdog {
 public:
     explicit Watchdog(std::string what)
@@ -65,7 +65,7 @@ sinew::PoolOptions options_of(Scenario const& scenario, std::string const& ledge
     sinew::PoolOptions options;
     options.workers = 4;
     options.progress = sinew::Progress::off;
-    // Workers are killed at any time: those that had not started yet are no sign that none can be.
+    // Workers are killed at any time; deaths during the start do not mean that none can be started.
     options.failing_starts = 1000;
     if (scenario.options != nullptr) scenario.options(options, ledger);
     return options;
@@ -105,7 +105,7 @@ std::vector<Scenario> chosen(std::vector<std::string> const& names) {
     return some;
 }
 
-// Before anything asks who we are.
+// Must be called before the rank is determined.
 void be_apart() {
     for (auto const* variable : {"SINEW_RANK", "OMPI_COMM_WORLD_RANK", "PMI_RANK"})
         if (auto const* rank = std::getenv(variable))

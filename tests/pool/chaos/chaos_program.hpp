@@ -5,10 +5,10 @@
 
 namespace sinew::testing_support {
 
-/// What a pool is put through by how its process was started; false: no such thing.
+/// Runs a test that depends on how the process was started; returns false if the name is unknown.
 bool act_alone(std::string const& name);
 
-/// Workers come and go, for SINEW_TEST_SOAK_SECONDS.
+/// Changes the workers repeatedly, for SINEW_TEST_SOAK_SECONDS.
 void soak();
 
 }  // namespace sinew::testing_support

@@ -12,30 +12,30 @@
 
 namespace sinew::testing_support {
 
-/// What a scenario finds to be otherwise than promised.
+/// Thrown by a scenario that finds a broken guarantee.
 class Broken : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;
 };
 void expect(bool holds, std::string const& what);
 
-/// Something that pools live through, whatever they are over. Each has a pool of its own, which all
-/// ranks make; rank 0 acts on it, and on every rank havoc is played with the workers.
+/// A situation that pools must survive, on processes of any launcher. Each has a separate pool,
+/// which all ranks make; rank 0 uses it, and every rank disturbs its workers.
 struct Scenario {
     std::string_view name;
     void (*act)(Pool& pool, std::string const& ledger) = nullptr;
-    /// Of the pool; nothing: four workers, who may fail to start as often as they like.
+    /// Options of the pool; null: four workers, which may fail to start any number of times.
     void (*options)(PoolOptions& options, std::string const& ledger) = nullptr;
     Havoc::Plan havoc = {};
 };
 
 std::vector<Scenario> const& crash_scenarios();
-std::vector<Scenario> const& limit_scenarios();    ///< hangs, poison, bad data, want
-std::vector<Scenario> const& endless_scenarios();  ///< for who kills rank 0; only by name
+std::vector<Scenario> const& limit_scenarios();    ///< hangs, repeated crashes, bad data, shortages
+std::vector<Scenario> const& endless_scenarios();  ///< for tests that kill rank 0; only by name
 
-// For both.
+// Used by both files.
 int slow_square(int x);
-/// All of `slow_square`, again and again until so many workers have died meanwhile.
+/// Maps `slow_square` repeatedly until that many workers have died.
 void map_until_deaths(Pool& pool, unsigned deaths, int tasks);
 template <class F>
 std::string what_is_thrown(F const& call) {

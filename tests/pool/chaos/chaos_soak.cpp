@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Workers come and go for as long as one likes; nothing gets lost, and nothing grows.
+// Starts and ends workers for a long time; nothing is lost, and memory does not grow.
 #include <unistd.h>
 
 #include <chrono>
@@ -23,7 +23,7 @@ namespace {
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
 
-// Sanitizers keep what was freed.
+// Sanitizers keep freed memory.
 #if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
 constexpr std::size_t allowed_growth = std::size_t{512} << 20;
 #else
@@ -35,7 +35,7 @@ std::size_t open_descriptors() {
     return static_cast<std::size_t>(std::distance(begin(all), end(all)));
 }
 
-/// Between 1 and 16 workers, every 100 ms, while it lives.
+/// Resizes the pool every 100 ms to between 1 and 16 workers, during its lifetime.
 class Churn {
 public:
     explicit Churn(Pool& pool)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Workers of a pool of this process die. Every result counts once, is right, and is there. More of it,
-// in every way that programs are started: chaos_jobs_test.cpp.
+// Workers of a pool of this process die. Every result must be present, right and counted once. More
+// tests, under every launcher: chaos_jobs_test.cpp.
 #include <gmock/gmock.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -36,7 +36,7 @@ std::vector<pid_t> workers() {
     return found;
 }
 
-/// Signals a random worker again and again, while it lives.
+/// Sends signals to random workers during its lifetime.
 class Killer {
 public:
     Killer(std::chrono::milliseconds period, int number)
@@ -70,7 +70,7 @@ int slow_square(int x) {
 
 TaskOptions const patient{.retries = 1000};
 
-// As much slower as workers come up: else there are hardly any.
+// Kills are rarer where workers start more slowly; otherwise hardly any worker would come up.
 #if defined(SINEW_TEST_ASAN) || defined(SINEW_TEST_TSAN)
 constexpr int slowness = 8;
 #else
@@ -127,7 +127,7 @@ TEST_F(Chaos, NoOpTasksUnderFire) {
     }
 }
 
-// G10: one that dies before it has said anything.
+// G10: a worker that dies before it has sent anything.
 TEST_F(Chaos, DeathsAtTheStart) {
     Pool pool(3, quiet());
     auto handle = pool.with(patient).map_async<slow_square>(sinew::range(0, 300));
@@ -138,7 +138,7 @@ TEST_F(Chaos, DeathsAtTheStart) {
     try {
         EXPECT_EQ(handle.get().size(), 300U);
     } catch (PoolBroken const& broken) {
-        // So many deaths without a finished task are what breaks a pool; it says so, and ends.
+        // So many deaths without a finished task break the pool, which reports it and ends.
         EXPECT_THAT(broken.what(), HasSubstr("killed by signal 9"));
     }
 }
@@ -237,7 +237,7 @@ TEST_F(Poison, SoftLimitsAskToStop) {
                         0));
 }
 
-// By Ctrl-Z or a debugger: its workers are in process groups of their own, and go on.
+// Stopped by Ctrl-Z or a debugger: its workers are in separate process groups and continue.
 TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -251,7 +251,7 @@ TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
     char byte = 0;
     ASSERT_EQ(::read(pipe[0], &byte, 1), 1);
     ASSERT_TRUE(stop_process(master));
-    std::this_thread::sleep_for(8s);  // the lease of workers on other hosts is 5 s
+    std::this_thread::sleep_for(8s);  // longer than a worker's default lease of 5 s
     ::kill(master, SIGCONT);
     int status = 0;
     ::waitpid(master, &status, 0);
@@ -259,7 +259,7 @@ TEST_F(Chaos, WorkersOutliveAStopOfTheirMaster) {
     EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
 }
 
-// A pool at a task that takes longer than a worker of another host would do without its master, for a
+// A pool whose task takes longer than a worker on another host continues without its master; for a
 // test that stops the master meanwhile.
 int be_a_stopped_master(int, char** argv) {
     Pool pool(1);
@@ -280,7 +280,7 @@ int be_a_stopped_master(int, char** argv) {
 testing_support::AlternativeMain const stopped_master_main("--be-a-stopped-master",
                                                            be_a_stopped_master);
 
-// A pool at work, for a test that kills it: a byte says that its workers are there.
+// A pool at work, for a test that kills it: it writes a byte when its workers have started.
 int be_a_master(int, char** argv) {
     int const end = std::atoi(argv[2]);
     Pool pool(2);
@@ -299,7 +299,7 @@ int be_a_master(int, char** argv) {
 
 testing_support::AlternativeMain const master_main("--be-a-master", be_a_master);
 
-// G22 (Fiber): the master dies: nobody is left (the leak check of this process sees to that).
+// G22 (Fiber): if the master dies, no process remains (verified by this process's leak check).
 TEST_F(Chaos, WorkersDieWithTheirMaster) {
     std::array<int, 2> pipe{};
     ASSERT_EQ(::pipe(pipe.data()), 0);
@@ -316,7 +316,7 @@ TEST_F(Chaos, WorkersDieWithTheirMaster) {
     ::waitpid(master, nullptr, 0);
     ASSERT_EQ(::read(pipe[0], &byte, 1), 0) << "nobody holds the pipe any more";
     ::close(pipe[0]);
-    // A killed process cannot remove its folder: the next one of ours on this machine does.
+    // A killed process cannot remove its folder: the next sinew process on this machine does.
     remove_stale_folders();
 }
 

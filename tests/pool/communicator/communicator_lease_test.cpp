@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker on a host whose lease is over: whatever its supervisor does or does not, it is at nothing.
+// A worker on a host whose lease has expired executes nothing, whatever its supervisor does.
 #include <gmock/gmock.h>
 #include <sys/wait.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over the ranks of `sinew run`, each of whose nodes is told apart by name.
+// Pools over the ranks of `sinew run`, whose nodes are told apart by name.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -35,7 +35,7 @@ protected:
         EXPECT_EQ(ended.code, 0) << ended.out << ended.err;
         EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
     }
-    /// The tasks are well under way.
+    /// Waits until tasks are being executed.
     bool works() const {
         return eventually(
             [this] {
@@ -43,14 +43,14 @@ protected:
             },
             Seconds(40));
     }
-    /// The line of /proc/PID/status that begins so.
+    /// The line of /proc/PID/status that begins with `word`.
     static std::string status_of(pid_t pid, std::string const& word) {
         std::ifstream lines(text("/proc/", pid, "/status"));
         for (std::string line; std::getline(lines, line);)
             if (line.starts_with(word)) return line.substr(word.size());
         return {};
     }
-    /// MiB that it ever had in memory.
+    /// Peak resident memory in MiB.
     static int most_memory_of(pid_t pid) {
         return std::atoi(status_of(pid, "VmHWM:").c_str()) / 1024;
     }
@@ -119,12 +119,12 @@ TEST_F(CommunicatorPool, OutlivesARemoteWorkerKilledFromOutside) {
 }
 
 TEST_F(CommunicatorPool, OutlivesASupervisor) {
-    leaks.folders_may_stay();  // that of the rank which is killed: the next sinew removes it
+    leaks.folders_may_stay();  // of the killed rank: the next sinew removes it
     Launched launched(job(3, 3, "lasting"));
     ASSERT_TRUE(works());
     ::kill(launched.rank(2), SIGKILL);
     auto const ended = launched.wait(Seconds(80));
-    EXPECT_EQ(ended.code, 128 + SIGKILL);  // the job's: a rank has died
+    EXPECT_EQ(ended.code, 128 + SIGKILL);  // of the job: a rank has died
     EXPECT_THAT(ended.out, HasSubstr("0 lost"));
     EXPECT_THAT(ended.out, HasSubstr("right"));
     EXPECT_THAT(ended.err, HasSubstr("is lost"));
@@ -140,7 +140,7 @@ TEST_F(CommunicatorPool, BeginsNoTaskTwiceWhereThatIsNotWanted) {
     EXPECT_THAT(ended.out, HasSubstr("right")) << ended.err;
 }
 
-// What a rank 0 that is slow does not take stays with the workers.
+// What a slow rank 0 does not receive stays with the workers.
 TEST_F(CommunicatorPool, ASupervisorDoesNotFillWithWhatRankZeroDoesNotTake) {
 #ifdef SINEW_TEST_TSAN
     GTEST_SKIP() << "this sanitizer's own memory is larger; a GiB takes minutes";

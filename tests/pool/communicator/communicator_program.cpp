@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A pool over the communicator of a job: `communicator_program WHAT [LEDGER]`, under any launcher.
-// Rank 0 checks and says "right"; each rank says how it has ended.
+// Rank 0 checks and prints "right"; each rank prints how it has ended.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/socket.h>
@@ -60,7 +60,8 @@ int put_square(std::pair<int, sinew::Queue<int>> const& task) {
     return task.first;
 }
 
-/// On how many TCP ports this process listens, beside those of a rank's MPI that it inherited.
+/// The number of TCP ports on which this process listens, without those inherited from a rank's
+/// MPI.
 int open_ports(int) {
     std::this_thread::sleep_for(2ms);
     int count = 0;
@@ -74,7 +75,7 @@ int open_ports(int) {
     }
     return count;
 }
-/// A queue that lives in the worker, and where that is.
+/// A queue that lives in the worker, and the worker's pid.
 std::pair<int, sinew::Queue<int>> own_queue(int) {
     std::this_thread::sleep_for(2ms);
     static sinew::Queue<int> const queue;
@@ -86,7 +87,7 @@ int put_into_all(std::pair<int, std::vector<sinew::Queue<int>>> const& task) {
     return ::getppid();
 }
 
-/// A line that other processes' lines do not mix with.
+/// Appends a line atomically.
 void note(std::string const& ledger, std::string const& line) {
     int const fd = ::open(ledger.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     auto const whole = line + '\n';
@@ -94,7 +95,7 @@ void note(std::string const& ledger, std::string const& line) {
     ::close(fd);
 }
 
-/// Says all the time that it is at it: so that two executions at a time would show.
+/// Appends lines during its execution, so that two executions at the same time are detected.
 int noted(std::pair<int, std::string> const& task) {
     auto const& [index, ledger] = task;
     auto const end = std::chrono::steady_clock::now() + 100ms;
@@ -110,7 +111,7 @@ std::vector<std::uint8_t> filled(std::pair<int, std::string> const& task) {
     return std::vector<std::uint8_t>(std::size_t{48} << 20, static_cast<std::uint8_t>(task.first));
 }
 
-/// By task: the processes that were at it, in order, each once.
+/// For each task, the processes that executed it, in order, each once.
 std::map<int, std::vector<int>> executions(std::string const& ledger) {
     std::map<int, std::vector<int>> found;
     std::ifstream lines(ledger);
@@ -174,7 +175,7 @@ void queue(sinew::Pool& pool) {
     check(sum == 328350, text("the squares that came by queue: ", sum));
 }
 
-/// Queues of workers of all nodes: those of all nodes put into them, rank 0 gets it.
+/// Queues of workers on all nodes: workers of all nodes put items, rank 0 gets them.
 void worker_queues(sinew::Pool& pool, sinew::World& world) {
     auto const nodes = static_cast<std::size_t>(world.nodes().nodes());
     pool.wait_until_workers_up();
@@ -197,7 +198,7 @@ void worker_queues(sinew::Pool& pool, sinew::World& world) {
     }
 }
 
-/// The node's supervisor, the GPUs and the number of cores of a worker there.
+/// The node's supervisor, and the GPUs and number of cores of a worker there.
 std::pair<int, std::string> what_it_has(int) {
     std::this_thread::sleep_for(2ms);
     cpu_set_t cores;
@@ -215,7 +216,7 @@ void resources(sinew::Pool& pool, sinew::World& world) {
         check(all == std::set<std::string>{"gpu-a cores:1", "gpu-b cores:1"},
               text("a node whose workers have ", *all.begin(), " and ", *all.rbegin()));
 }
-/// Rank 0 is told, and nobody waits for it.
+/// Rank 0 gets the error, and no rank waits for it.
 void too_much(sinew::World& world, sinew::PoolOptions options) {
     options.meta = {.gpu = 2};
     try {
@@ -226,7 +227,7 @@ void too_much(sinew::World& world, sinew::PoolOptions options) {
     }
 }
 
-/// Stops in the midst of large results, until somebody lets it go on.
+/// Stops during large results, until the test continues it.
 void backlog(sinew::Pool& pool, std::string const& ledger) {
     pool.wait_until_workers_up();
     std::vector<std::pair<int, std::string>> tasks;
@@ -241,7 +242,7 @@ void backlog(sinew::Pool& pool, std::string const& ledger) {
     check(next == 24, "all results");
 }
 
-/// Something dies, or is cut off, while this goes on.
+/// Runs while processes are killed or disconnected.
 void lasting(sinew::Pool& pool, std::string const& ledger, int count, bool at_most_once) {
     pool.wait_until_workers_up();
     std::vector<std::pair<int, std::string>> tasks;

@@ -8,7 +8,7 @@ namespace sinew::testing_library {
 
 /// Defined in the library.
 int cube(int x);
-/// The library's own task, which nobody else mentions.
+/// A task that only the library mentions.
 std::vector<int> fourth_powers(Pool& pool, std::vector<int> const& values);
 
 }  // namespace sinew::testing_library

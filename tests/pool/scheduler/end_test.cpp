@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How jobs and pools are ended before their time, and at it.
+// The end of jobs and pools, early or regular.
 #include "tests/pool/scheduler/scheduler_fixture.hpp"
 
 namespace sinew::pool {
@@ -71,7 +71,7 @@ TEST_F(CoreTest, WhatIsGivenBackUnaskedIsSentAgain) {
     EXPECT_TRUE(none<KillWorker>());
 }
 
-// Both ways at once: what was given back is the answer.
+// If both cross, the tasks that were given back are the answer.
 TEST_F(CoreTest, GivingBackUnaskedMayCrossTheQuestion) {
     make(2, 2);
     teach(10ms);

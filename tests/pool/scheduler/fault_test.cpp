@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Deaths of workers: who is blamed, what is run again, and what is not.
+// Deaths of workers: which tasks are blamed, which are executed again, and which are not.
 #include <set>
 
 #include "tests/pool/scheduler/scheduler_fixture.hpp"
@@ -100,7 +100,7 @@ TEST_F(CoreTest, ALostHostMakesSuspectsThatRunOneByOne) {
     vanish(one<SendBatch>().worker);
     EXPECT_TRUE(none<Fail>());
     ready(one<StartWorker>().worker);
-    auto const first = one<SendBatch>();  // in spite of the credit of two
+    auto const first = one<SendBatch>();  // although two batches are allowed
     EXPECT_EQ(tasks(first), "1:0+1");
     finish(first);
     auto const second = one<SendBatch>();
@@ -124,7 +124,7 @@ TEST_F(CoreTest, AtMostOnceIsNotRunAgainIfItMayHaveBegun) {
         EXPECT_EQ(failure.reason, Fail::Reason::maybe_executed);
         failed.push_back(failure.index);
     }
-    EXPECT_THAT(failed, ElementsAre(1, 2));  // executed but not heard of; running
+    EXPECT_THAT(failed, ElementsAre(1, 2));  // executed but not reported; running
     ready(one<StartWorker>().worker);
     EXPECT_EQ(tasks(all<SendBatch>().front()), "1:3+4");
 }
@@ -148,7 +148,7 @@ TEST_F(CoreTest, ASuspectGetsNoWorkUntilItIsHeardOfAgain) {
     EXPECT_EQ(all<SendBatch>().size(), 1U);
 }
 
-// G5 (Fiber): no two lives of workers are taken for one another, however many there are.
+// G5 (Fiber): workers of a slot are never confused, however many there were.
 TEST_F(CoreTest, NoTwoWorkersEverHaveOneId) {
     constexpr std::uint32_t count = 500;
     make(count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How many workers there are, and how they are replaced.
+// The number of workers, and how they are replaced.
 #include "tests/pool/scheduler/scheduler_fixture.hpp"
 
 namespace sinew::pool {
@@ -31,7 +31,7 @@ TEST_F(CoreScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
     EXPECT_EQ(all<SendBatch>().size(), 2U);
     EXPECT_TRUE(none<ReleaseWorker>());
     tell(WorkerReady{successor.worker});
-    EXPECT_TRUE(none<ReleaseWorker>());  // it finishes what it has
+    EXPECT_TRUE(none<ReleaseWorker>());  // it finishes its tasks
     EXPECT_EQ(core_.stats().ready, 3U);
 }
 
@@ -73,7 +73,7 @@ TEST_F(CoreScaling, NoWorkerGetsMoreTasksThanItMay) {
 TEST_F(CoreScaling, WorkIsWorthWorkers) {
     make_elastic(1, 8);
     teach(500ms);
-    submit(1, 6);  // three seconds of work, and a second is worth a worker
+    submit(1, 6);  // three seconds of work; one worker per second of work
     EXPECT_EQ(ready_all(), 2U);
 }
 
@@ -110,7 +110,7 @@ TEST_F(CoreScaling, AResizeTakesTheIdleFirst) {
     ASSERT_EQ(released.size(), 2U);
     for (auto const& one : released) EXPECT_FALSE(one.worker == busy);
     tell(Resize{4, 4});
-    EXPECT_EQ(all<StartWorker>().size(), 2U);  // those that leave still take up room
+    EXPECT_EQ(all<StartWorker>().size(), 2U);  // workers that are ending still take up room
     for (auto const& one : released) die(one.worker, Cause::planned);
     EXPECT_EQ(all<StartWorker>().size(), 1U);
 }

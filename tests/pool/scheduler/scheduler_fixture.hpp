@@ -15,11 +15,11 @@ namespace sinew::pool {
 using namespace std::chrono_literals;
 using Cause = WorkerDied::Cause;
 
-/// A core, its clock, and what it has asked for since the last look.
+/// A scheduler core with its clock, and the actions that it has requested.
 class CoreTest : public testing::Test {
 protected:
     void make(CoreSettings settings) { core_ = Scheduler(settings); }
-    /// `count` workers, ready, and so many batches each.
+    /// Makes `count` ready workers with `in_flight` batches each.
     void make(std::uint32_t count, std::uint32_t in_flight = 2, CoreSettings settings = {}) {
         settings.min_workers = settings.max_workers = count;
         settings.in_flight = in_flight;
@@ -50,7 +50,7 @@ protected:
         tell(WorkerDied{worker, cause, true, running, "killed by signal 9"});
     }
     void vanish(WorkerId worker) { tell(WorkerDied{worker, Cause::lost, false, {}, "host lost"}); }
-    /// Makes the time of this function known.
+    /// Lets the core learn how long this function takes.
     void teach(Duration each, JobOptions options = {}) {
         options.chunk = 1;
         submit(1000, 1, options);
@@ -58,7 +58,7 @@ protected:
         forget();
     }
 
-    /// Takes out all actions of a kind.
+    /// Removes and returns all actions of a kind.
     template <class A>
     std::vector<A> all() {
         std::vector<A> found;
@@ -85,7 +85,7 @@ protected:
     std::vector<WorkerId> workers_;
 };
 
-/// "job:first+count", to be compared.
+/// "job:first+count", for comparison.
 inline std::string tasks(SendBatch const& b) {
     return std::to_string(b.job) + ":" + std::to_string(b.first) + "+" + std::to_string(b.count);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Jobs, batches, results: what happens when nothing goes wrong.
+// Jobs, batches and results without failures.
 #include "tests/pool/scheduler/scheduler_fixture.hpp"
 
 namespace sinew::pool {

@@ -25,7 +25,7 @@ CoreSettings settings(std::mt19937_64& dice) {
     return made;
 }
 
-// What kind of task it is, is written in its index.
+// The index determines the kind of task.
 bool throws(std::uint64_t index) { return index % 23 == 5; }
 bool is_poison(std::uint64_t index) { return index % 61 == 17; }
 bool is_stubborn(std::uint64_t index) { return index % 31 == 11; }
@@ -72,7 +72,7 @@ void World::obey(Action const& action) {
     }
 }
 
-/// Into the void, if it has died and the core has not been told.
+/// Dropped if the worker has died and the core does not know yet.
 void World::post(WorkerId id, Command const& command) {
     if (auto* const one = worker(id)) one->inbox.push_back(command);
 }
@@ -139,7 +139,7 @@ void World::calm() {
     throw std::logic_error("it does not come to an end");
 }
 
-/// Everybody does one thing; false if nobody had anything to do.
+/// Lets every participant make one step; returns false if there was nothing to do.
 bool World::sweep() {
     bool moved = false;
     for (std::size_t i = 0; i < workers_.size() && !ledger_.over(); ++i) {
@@ -161,7 +161,7 @@ bool throws_now(SendBatch const& sent, std::uint64_t index, bool& again) {
 
 }  // namespace
 
-/// False if it goes on.
+/// Returns false if the task continues.
 bool World::finish_task(WorldWorker& one, WorldBatch& batch) {
     auto const index = batch.sent.first + batch.next;
     auto& truth = ledger_.task(batch.sent.job, index);

@@ -13,11 +13,11 @@
 
 namespace sinew::pool {
 
-/// A batch as the worker has it. Tasks `done` .. `next`-1 are executed and not reported; `next` is
+/// A batch on the worker's side. Tasks `done` .. `next`-1 are executed and not reported; `next` is
 /// running if the worker says so.
 struct WorldBatch {
     SendBatch sent;
-    std::uint32_t limit = 0;  ///< its tasks, less those given back
+    std::uint32_t limit = 0;  ///< number of its tasks, less those given back
     std::uint32_t reported = 0, next = 0;
     bool asked_to_stop = false;
     std::vector<Thrown> thrown;
@@ -25,8 +25,8 @@ struct WorldBatch {
 
 using Command = std::variant<SendBatch, Revoke, AskToStop, ReleaseWorker>;
 
-/// A worker with both directions of its connection. Frames keep their order; between workers, and
-/// against the news of a death, there is none.
+/// A worker with both directions of its connection. Frames of a worker keep their order; there is
+/// no order between workers, or relative to the report of a death.
 struct WorldWorker {
     WorkerId id;
     bool up = false, frozen = false, doomed = false, running = false;
@@ -35,14 +35,14 @@ struct WorldWorker {
     std::deque<WorldBatch> batches;
 };
 
-/// A pool's core in a world of workers, links and users that do whatever the dice say. What
-/// happens depends on the seed alone.
+/// A pool's core with simulated workers, links and users that act at random. The events depend on
+/// the seed alone.
 class World {
 public:
     explicit World(std::uint64_t seed);
-    /// Things happen and go wrong.
+    /// Random events, including failures.
     void chaos(int moves);
-    /// Nothing goes wrong any more: everything must come to its end. Throws if it does not.
+    /// No further failures: everything must end. Throws if it does not.
     void calm();
     bool broken() const { return ledger_.broken(); }
     CoreStats const& stats() const { return core_.stats(); }
@@ -60,7 +60,7 @@ private:
     void submit();
     void grow();
 
-    // A worker's life, each one step; false: nothing to do.
+    // One step of a worker; false: nothing to do.
     bool live(WorldWorker& worker);
     bool receive(WorldWorker& worker);
     bool execute(WorldWorker& worker);
@@ -80,7 +80,7 @@ private:
     Scheduler core_;
     Ledger ledger_;
     std::deque<WorldWorker> workers_;
-    std::deque<WorldWorker> ghosts_;  ///< dead ones whose frames are still under way
+    std::deque<WorldWorker> ghosts_;  ///< dead workers whose frames are still in transit
     std::vector<Action> actions_;
     JobId next_job_ = 1;
 };

@@ -36,13 +36,13 @@ bool World::live(WorldWorker& one) {
     return false;
 }
 
-/// The master gets one frame.
+/// Delivers one frame to the master.
 bool World::deliver(WorldWorker& one) {
     if (one.outbox.empty() || (!calm_ && chance(0.5))) return false;
     auto const event = one.outbox.front();
     one.outbox.pop_front();
-    // One of results that the master does not understand: it kills the worker, but what is behind it
-    // may still come.
+    // A result that the master does not understand: it kills the worker, but later frames may still
+    // arrive.
     if (!calm_ && std::holds_alternative<Results>(event) && chance(0.01)) one.doomed = true;
     else tell(event);
     return true;
@@ -68,7 +68,7 @@ bool World::receive(WorldWorker& one) {
     auto const found = std::find_if(one.batches.begin(), one.batches.end(),
                                     [&](WorldBatch const& b) { return b.sent.batch == id; });
     if (found == one.batches.end()) {
-        // Ended before the question came. Answering is allowed, and so is silence.
+        // The batch ended before the request arrived. The worker may answer or not.
         if (revoke != nullptr && chance(0.5)) one.outbox.emplace_back(Revoked{one.id, id, 0});
         return true;
     }
@@ -79,7 +79,7 @@ bool World::receive(WorldWorker& one) {
     return give_back(one, found);
 }
 
-/// What has not begun, asked or not.
+/// Gives back the tasks that have not begun, whether requested or not.
 bool World::give_back(WorldWorker& one, std::deque<WorldBatch>::iterator batch) {
     bool const first = batch == one.batches.begin();
     batch->limit = batch->next + (first && one.running ? 1 : 0);
@@ -88,7 +88,7 @@ bool World::give_back(WorldWorker& one, std::deque<WorldBatch>::iterator batch) 
     return true;
 }
 
-/// Begins a task, or ends the one it is at. A batch is left when all of it is reported.
+/// Begins a task, or ends the current one. A batch is removed when all of it is reported.
 bool World::execute(WorldWorker& one) {
     auto const found = std::find_if(one.batches.begin(), one.batches.end(),
                                     [](WorldBatch const& b) { return b.next < b.limit; });
@@ -120,8 +120,8 @@ bool World::report(WorldWorker& one) {
     return true;
 }
 
-/// The process is gone for certain; what it has sent may arrive later, and no longer counts. Its
-/// last frames may also have come before the news.
+/// The process has certainly ended. Frames that it has sent may arrive later, and no longer count;
+/// its last frames may also have arrived before the report.
 void World::die(WorldWorker& one, WorkerDied::Cause cause) {
     WorkerDied news{one.id, cause, chance(0.75), {}, "killed by signal 9"};
     if (one.running && news.status_known)
@@ -138,7 +138,7 @@ void World::die(WorldWorker& one, WorkerDied::Cause cause) {
     if (ghosts_.size() > 8) ghosts_.pop_front();
 }
 
-/// A frame of a former life comes, or comes once more.
+/// Delivers a frame of an earlier worker, or a frame twice.
 void World::resurrect() {
     if (ghosts_.empty()) return;
     auto& outbox = ghosts_[below(ghosts_.size())].outbox;

@@ -10,7 +10,7 @@
 namespace sinew::pool {
 namespace {
 
-/// Why the world of this seed went wrong; empty if it did not.
+/// Describes the failure of the simulation with this seed; empty if there was none.
 std::string trouble_of(std::uint64_t seed, bool& broken) {
     try {
         World world(seed);
@@ -34,7 +34,7 @@ TEST(CoreSimulation, WhateverHappensEveryTaskComesToOneEnd) {
             << "seed " << seed << "; SINEW_TEST_SEED=" << seed << " runs it alone";
         pools_broken += broken ? 1 : 0;
     }
-    // Broken pools hide what would have happened in them: there must be few.
+    // Broken pools hide other failures: there must be few.
     EXPECT_LE(pools_broken, given != nullptr ? 1 : count / 10);
 }
 

@@ -53,7 +53,7 @@ void Ledger::happens(Event const& event) {
     }
 }
 
-/// Results of a cancelled job are dropped rather than accepted, and its worker is rid of the tasks.
+/// Results of a cancelled job are dropped; the worker no longer has the tasks.
 void Ledger::note_cancelled(Results const& e) {
     if (!knows(e.worker)) return;
     auto& batches = views_.at(key(e.worker)).batches;
@@ -82,7 +82,7 @@ void Ledger::note_death(WorkerDied const& e) {
     blame(task(batch->second.job, batch->second.first + e.running->offset), e);
 }
 
-/// Whether these are results behind others that have been lost on their way.
+/// Whether these results follow others that were lost in transit.
 bool Ledger::leaves_a_gap(Event const& event) const {
     auto const* const results = std::get_if<Results>(&event);
     if (results == nullptr || !knows(results->worker)) return false;

@@ -12,10 +12,10 @@ namespace sinew::pool {
 
 using Cause = WorkerDied::Cause;
 
-/// The truth about one task, and what the core has said of it.
+/// What really happened to one task, and what the core has reported of it.
 struct TaskTruth {
     std::uint32_t begun = 0, threw = 0;
-    std::uint32_t crashes = 0, memory_deaths = 0;  ///< deaths that it can be blamed for
+    std::uint32_t crashes = 0, memory_deaths = 0;  ///< deaths that it may be blamed for
     bool timed_out = false, was_lost = false;
     std::uint32_t ends = 0;
 };
@@ -27,13 +27,13 @@ struct JobTruth {
     std::uint64_t lowest_failed = ~std::uint64_t{0};
 };
 
-/// Judges what the core does, by what has really happened. Throws std::logic_error with the first
-/// thing that is wrong.
+/// Compares the core's decisions with what really happened. Throws std::logic_error for the first
+/// mistake.
 class Ledger {
 public:
     void happens(Event const& event);
     void judge(Event const& event, std::vector<Action> const& actions);
-    /// A worker that is what it said: alive to the core.
+    /// Whether this worker is alive as far as the core knows.
     bool knows(WorkerId worker) const { return views_.count(key(worker)) != 0; }
     bool broken() const { return broken_; }
     bool over() const { return over_; }
@@ -75,7 +75,7 @@ private:
     void judge_one(Event const&, Ended const&) { over_ = true; }
 
     std::map<JobId, JobTruth> jobs_;
-    std::map<Key, WorkerView> views_;  ///< workers that live, as far as the core can know
+    std::map<Key, WorkerView> views_;  ///< living workers, as far as the core can know
     std::uint32_t last_epoch_ = 0;
     bool dropping_ = false, broken_ = false, over_ = false;
 };

@@ -18,14 +18,14 @@
 namespace sinew::pool {
 namespace {
 
-/// A worker that the test plays. With the master's guard held. The runtime's thread ends it, when it
-/// comes to that: perhaps after the test.
+/// A worker whose messages the test supplies; guard held. The runtime's thread ends it, possibly
+/// after the test.
 class PlayedPort final : public WorkerHandle {
 public:
     struct Stage {
         PlayedPort* port = nullptr;
         std::deque<TasksHead> batches;
-        int failing_starts = 0, failing_sends = 0;  ///< that throw what nobody expects
+        int failing_starts = 0, failing_sends = 0;  ///< that throw unexpected exceptions
         std::condition_variable changed;
     };
     explicit PlayedPort(std::shared_ptr<Stage> stage) : stage_(std::move(stage)) {}
@@ -81,8 +81,8 @@ void say_results(PlayedPort& port, TasksHead const& tasks, std::uint64_t busy_ns
     port.callbacks.message(Kind::results, body.bytes());
 }
 
-// Of the tasks `from` .. `done`-1, of which the value is the index. `thrown` without the errors that it
-// promises is no message that can be understood.
+// Results of tasks `from` .. `done`-1, whose values are their indices. A message with `thrown` but
+// without the errors it announces is invalid.
 void say_part(PlayedPort& port, TasksHead const& tasks, std::uint32_t from, std::uint32_t done,
               std::uint32_t thrown = 0) {
     ResultsHead head{};
@@ -104,7 +104,7 @@ protected:
         options.progress = Progress::off;
         master = std::make_shared<Master>(options, std::make_unique<PlayedPlaces>(stage));
     }
-    // The next life of the worker, ready.
+    // Waits for the slot's next worker, which is ready.
     PlayedPort& worker(std::unique_lock<std::mutex>& lock) {
         bool const came = stage->changed.wait_for(lock, std::chrono::seconds(60),
                                                   [&] { return stage->port != nullptr; });
@@ -134,7 +134,7 @@ protected:
     std::shared_ptr<Master> master;
 };
 
-// Both found by master_fuzz.
+// This and the next case were found by master_fuzz.
 TEST_F(MasterWorkers, TheTimeThatTheyClaimDoesNotOverflow) {
     auto const result = submit();
     std::unique_lock lock(master->guard());
@@ -151,7 +151,7 @@ TEST_F(MasterWorkers, ResultsThatWereRefusedDoNotCountWhenTheyComeAgain) {
     std::unique_lock lock(master->guard());
     auto& wild = worker(lock);
     auto const batch = stage->batches.front();
-    say_results(wild, batch, std::numeric_limits<std::uint64_t>::max());  // less than no time
+    say_results(wild, batch, std::numeric_limits<std::uint64_t>::max());  // a negative duration
     say_results(wild, batch, 1);
     stage->batches.clear();
     stage->port = nullptr;
@@ -164,7 +164,7 @@ TEST_F(MasterWorkers, ResultsThatWereRefusedDoNotCountWhenTheyComeAgain) {
 }
 
 TEST_F(MasterWorkers, WhatFollowsAMessageThatIsMissingIsNotTakenForIt) {
-    for (std::uint32_t const thrown : {1U, 0U}) {  // not understood, never came
+    for (std::uint32_t const thrown : {1U, 0U}) {  // invalid; never arrived
         TaskOptions all_in_one;
         all_in_one.chunk = 4;
         auto const result = PoolCalls(master, all_in_one)
@@ -192,7 +192,7 @@ TEST_F(MasterWorkers, WhatFollowsAMessageThatIsMissingIsNotTakenForIt) {
     finish(last);
 }
 
-// As std::thread does where there are too many threads.
+// Like std::thread if there are too many threads.
 TEST_F(MasterWorkers, StartsThatFailByWhateverIsThrownAreTriedAgain) {
     stage->failing_starts = 2;
     auto const result = submit();

@@ -98,7 +98,7 @@ void Master::deliver_waiting() {
         waiting_.pop_front();
 }
 
-// False: it has to wait for a transfer.
+// Returns false if it must wait for a transfer.
 bool Master::deliver(std::uint8_t kind, std::span<std::byte const> payload) {
     switch (static_cast<Kind>(kind)) {
         case Kind::ready:

@@ -22,7 +22,7 @@
 
 namespace sinew::pool::test {
 
-/// What a worker has said about one batch.
+/// What a worker has reported of one batch.
 struct Heard {
     struct Thrown {
         std::uint32_t offset;
@@ -32,12 +32,12 @@ struct Heard {
     int reports = 0;
     std::uint64_t busy_ns = 0;
     std::vector<Thrown> thrown;
-    std::vector<std::byte> results;  ///< of all that did not throw, in a row
+    std::vector<std::byte> results;  ///< consecutive values of all tasks that did not throw
     std::optional<std::uint32_t> kept;
     bool through_transfer = false;
 };
 
-/// A shared page, as a worker's parent maps it.
+/// A shared page, mapped as a worker's parent does.
 class Page {
 public:
     Page();
@@ -50,7 +50,7 @@ private:
     process::StatusPage* page_;
 };
 
-/// As a master says it: of this program, short limits of silence for tests.
+/// A start message of this program, with short limits of silence.
 WorkerStart usual_start();
 
 /// A real worker in a forked process, and its master in this one.
@@ -59,24 +59,24 @@ public:
     explicit Master(WorkerStart const& start = usual_start());
     ~Master();
 
-    /// Runs the loop until it holds; false when it does not within a generous time.
+    /// Runs the loop until the condition is true; returns false at a generous limit.
     bool wait(std::function<bool()> const& condition) {
         return wire::test::run_until(loop, condition);
     }
     bool wait_ready() {
         return wait([this] { return ready || gone(); }) && ready;
     }
-    /// The status of waitpid(2), once both links have ended.
+    /// Returns the status of waitpid(2), once both links have ended.
     int wait_end();
     bool gone() const { return control_end && bulk_end; }
 
-    /// A job that calls F; `A` are the types passed.
+    /// Submits a job that calls F; `A` are the types of the arguments.
     template <auto F, class... A>
     void job(std::uint64_t id, std::uint64_t soft_ns = 0, std::uint64_t hard_ns = 0) {
         auto const task = detail::id_of(detail::Call<Task<F>, A...>::entry());
         send(Kind::function, FunctionHead{id, task.value, soft_ns, hard_ns});
     }
-    /// `arguments`: of all its tasks in a row.
+    /// `arguments`: of all its tasks, consecutively.
     void batch(TasksHead head, Writer const& arguments);
     template <class Head>
     void send(Kind kind, Head const& head, std::span<std::byte const> rest = {}) {
@@ -84,7 +84,7 @@ public:
                           {std::as_bytes(std::span(&head, 1)), rest});
     }
     void send(Kind kind) { control->send_now(static_cast<std::uint8_t>(kind), 0, {}); }
-    /// Whether all of the batch is known: executed, or given back.
+    /// Whether all tasks of the batch were executed or given back.
     bool settled(std::uint64_t batch, std::uint32_t count);
 
     Page page;
@@ -96,8 +96,8 @@ public:
     std::string refused;
     bool ready = false;
     int recycled = 0;
-    int files = 0;           ///< that results were offered in
-    bool maps_files = true;  ///< false: as one that cannot see the worker's descriptors
+    int files = 0;           ///< files offered with results
+    bool maps_files = true;  ///< false: cannot access the worker's descriptors
 
 private:
     void adopt(int control_fd, int bulk_fd);
@@ -108,12 +108,12 @@ private:
     void take_results(ResultsHead const& head, std::span<std::byte const> payload);
 
     Transfers transfers_;
-    /// Behind results that are still on their way over the bulk link.
+    /// Messages behind results that are still in transit over the bulk link.
     std::deque<std::pair<std::uint8_t, std::vector<std::byte>>> waiting_;
     std::uint64_t last_transfer_ = 0;
 };
 
-/// Arguments of tasks in a row, one each.
+/// Adds the arguments of several tasks, one each.
 template <auto F, class... A>
 void add_arguments(Writer& writer, A const&... arguments) {
     detail::Call<Task<F>, A...>::encode_arguments(writer, arguments...);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A payload beyond any buffer, both ways.
+// Payloads larger than any buffer, in both directions.
 #include <gtest/gtest.h>
 
 #include <cstdint>

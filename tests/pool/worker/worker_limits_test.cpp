@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What ends a task, or its worker: stop tokens, limits, a silent master, signals, forks.
+// What ends a task or its worker: stop tokens, limits, a silent master, signals, forks.
 #include <gmock/gmock.h>
 #include <unistd.h>
 
@@ -54,7 +54,7 @@ TEST(WorkerLimits, AsksATaskToStopOnRequest) {
     for (std::uint32_t offset = 0; offset < 2; ++offset) {
         ASSERT_TRUE(
             master.wait([&] { return master.page->running.load() == running_word(10, offset); }));
-        master.send(Kind::stop_task, BatchHead{9});  // another's: nothing
+        master.send(Kind::stop_task, BatchHead{9});  // of another batch: no effect
         master.send(Kind::stop_task, BatchHead{10});
         ASSERT_TRUE(master.wait([&] { return master.heard[10].done > offset; }));
     }
@@ -114,7 +114,7 @@ TEST(WorkerLimits, LeaveTheTaskBehindThatExits) {
     EXPECT_EQ(master.page->running.load(), running_word(77, 0));
 }
 
-// The master says nothing as long as nobody runs its loop.
+// The master is silent as long as its loop does not run.
 TEST(WorkerLimits, EndsWhenTheLeaseIsOver) {
     auto start = usual_start();
     start.lease_ms = 400;
@@ -163,7 +163,7 @@ TEST(WorkerLimits, EndTheForkedChildThatComesBackFromATask) {
     for (std::uint64_t i = 0; i < 5; ++i) add_arguments<&fork_and_return>(writer, i);
     master.batch({1, 10, 0, 5, 1, 0}, writer);
     ASSERT_TRUE(master.wait([&] { return master.settled(10, 5); }));
-    master.batch({1, 11, 0, 2, 1, 0}, writer);  // the last one forks
+    master.batch({1, 11, 0, 2, 1, 0}, writer);  // the last task forks
     ASSERT_TRUE(master.wait([&] { return master.settled(11, 2); }));
     EXPECT_THAT(results<std::uint64_t>(master.heard[10]), ElementsAre(0, 11, 22, 33, 44));
     master.send(Kind::release);

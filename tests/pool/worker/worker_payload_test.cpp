@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Payloads too large for a message, both ways.
+// Payloads too large for a message, in both directions.
 #include <gmock/gmock.h>
 
 #include <algorithm>
@@ -92,7 +92,7 @@ TEST(WorkerPayload, IsSplitAmongReportsWhenResultsAreMany) {
     EXPECT_TRUE(std::ranges::all_of(values, [&](auto const& v) { return v == expected; }));
 }
 
-// The message may overtake the pieces: they come by another link.
+// The message may overtake the pieces, which use another link.
 TEST(WorkerPayload, IsWaitedForWhileOtherBatchesRun) {
     Master master;
     master.job<&echo, std::string>(1);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each task is executed or given back, never both, never neither. Worth most with two processors.
+// Each task is either executed or given back. Most effective with two processors.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t count = 2000;
 
-// One thread begins tasks, another gives back at a random time: who has come how far must agree.
+// One thread begins tasks, another gives them back at a random time; both must agree on the border.
 void race(bool fenced, int rounds) {
     std::mt19937 random(7);
     std::mutex guard;
@@ -45,7 +45,7 @@ void race(bool fenced, int rounds) {
         {
             std::lock_guard const lock(guard);
             kept = progress.revoke();
-            ASSERT_LE(progress.revoke(), kept);  // asked twice: no more than before
+            ASSERT_LE(progress.revoke(), kept);  // a second request gives no more than the first
             kept = progress.revoke();
         }
         while (current.load(std::memory_order_acquire) != nullptr) std::this_thread::yield();
@@ -81,7 +81,7 @@ std::uint64_t busy(std::uint64_t spins) {
     return this_task::index();
 }
 
-// The same of a real worker, whatever thread of it reads the request.
+// The same with a real worker, in any of whose threads the request is read.
 TEST(WorkerRevoke, GivesBackExactlyWhatIsNotExecuted) {
     Master master;
     ASSERT_TRUE(master.wait_ready());
@@ -102,7 +102,7 @@ TEST(WorkerRevoke, GivesBackExactlyWhatIsNotExecuted) {
         ASSERT_EQ(values.size(), heard.done);
         for (std::uint32_t i = 0; i < heard.done; ++i) ASSERT_EQ(values[i], 1000 * b + i);
     }
-    // Nothing of what was given back comes later.
+    // Tasks that were given back are not executed later.
     master.batch({1, 5000, 0, 1, 1, 0}, [] {
         Writer writer;
         add_arguments<&busy>(writer, std::uint64_t{0});

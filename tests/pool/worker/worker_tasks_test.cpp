@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A worker executes what it is sent: results, exceptions, its beginning and its end.
+// A worker executes tasks: results, exceptions, start and end.
 #include <gmock/gmock.h>
 
 #include <chrono>
@@ -27,7 +27,7 @@ std::uint64_t even_only(std::uint64_t x) {
 std::vector<std::uint64_t> about_me() { return {this_task::index(), this_task::attempt()}; }
 void nap(std::uint64_t ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
-/// Its result cannot be encoded, after some of it has been.
+/// Encoding its result fails after some of it has been written.
 struct Unspeakable {
     void encode_to(Writer& writer) const {
         std::uint64_t const half = 7;
@@ -43,7 +43,7 @@ void prepare(std::uint64_t value) { prepared = value; }
 void prepare_badly() { throw std::invalid_argument("no such data set"); }
 std::uint64_t show_prepared() { return prepared; }
 
-/// A function object whose state cannot be read.
+/// A function object whose state cannot be decoded.
 struct Broken {
     std::uint64_t unread = 0;
     std::uint64_t operator()(std::uint64_t x) const { return x + unread; }
@@ -55,7 +55,7 @@ struct Add {
     std::uint64_t operator()(std::uint64_t x) const { return x + n; }
 };
 
-/// One that was saved as two cannot be loaded.
+/// A value of 2 cannot be decoded.
 struct Fragile {
     std::uint64_t value = 0;
     std::vector<std::uint64_t> more;
@@ -165,7 +165,8 @@ TEST(WorkerTasks, FailsTheTasksWhoseArgumentsAreCutShort) {
     EXPECT_EQ(master.heard[10].thrown[0].record.type, "sinew::DecodeError");
 }
 
-// The next task's arguments begin nobody knows where: the master, who does, sends those tasks again.
+// The start of the next task's arguments is unknown to the worker; the master knows it and sends
+// those tasks again.
 TEST(WorkerTasks, GivesBackWhatLiesBehindArgumentsThatCannotBeRead) {
     Master master;
     master.job<&count_of, Fragile>(1);
@@ -181,7 +182,7 @@ TEST(WorkerTasks, GivesBackWhatLiesBehindArgumentsThatCannotBeRead) {
     EXPECT_EQ(heard.thrown[0].offset, 2u);
     EXPECT_EQ(heard.thrown[0].record.type, "sinew::DecodeError");
     EXPECT_THAT(heard.thrown[0].record.what, HasSubstr("it is two"));
-    master.send(Kind::revoke, BatchHead{10});  // crosses it
+    master.send(Kind::revoke, BatchHead{10});  // crosses the result
     Writer rest;
     for (std::uint64_t i = 3; i < 6; ++i) add_arguments<&count_of>(rest, Fragile{i, {}});
     master.batch({1, 11, 13, 3, 1, 0}, rest);
@@ -271,7 +272,7 @@ TEST(WorkerTasks, RefusesATaskThatItDoesNotHave) {
     EXPECT_THAT(master.refused, HasSubstr("12345"));
 }
 
-// G22 (Fiber): that is no failure.
+// G22 (Fiber): this is not a failure.
 TEST(WorkerTasks, FinishesWhatItHasWhenReleased) {
     Master master;
     master.job<&nap, std::uint64_t>(1);

@@ -36,7 +36,7 @@ ChildSpec spec(std::string role, std::string_view words = "") {
 
 int number(ChildStart const& start) { return std::atoi(test::string(start.message).c_str()); }
 
-/// What the children of this program can do, by the name of the role.
+/// The roles of this program's child processes.
 ChildRole const roles[] = {
     {"exit", [](ChildStart& start) { return number(start); }},
     {"die",
@@ -92,7 +92,7 @@ ChildRole const roles[] = {
      }},
     {"leave a heir",
      [](ChildStart&) {
-         if (::fork() == 0) {  // with all descriptors
+         if (::fork() == 0) {  // inherits all descriptors
              ::sleep(4);
              ::_exit(0);
          }
@@ -152,7 +152,7 @@ TEST(ChildTable, MessagesGoBothWaysOnBothLinks) {
 
 TEST(ChildTable, TheEndComesAfterAllThatWasSaid) {
     Heard child(spec("say much and die"), false);
-    std::this_thread::sleep_for(200ms);  // it is dead before anybody listens
+    std::this_thread::sleep_for(200ms);  // it is dead before its messages are read
     child.listen();
     EXPECT_EQ(child.wait_for_end().signal, SIGKILL);
     EXPECT_EQ(child.control.size(), 100u);

@@ -187,7 +187,7 @@ TEST(Pipe, end_travels_with_half_a_message) {
     EXPECT_EQ(process::test::string(message), "halfen");
 }
 
-/// No more files than are open now, and so many.
+/// Limits open files to the current number plus a given one.
 class FileLimit {
 public:
     explicit FileLimit(rlim_t more) {

@@ -17,7 +17,7 @@ namespace {
 using namespace std::chrono_literals;
 using test::start;
 
-/// Passes items on, and acknowledges each when that is done.
+/// Passes items on, and acknowledges each one afterwards.
 int pass_on(ChildStart& start) {
     Reader reader(start.message);
     auto from = decode<Queue<int>>(reader), to = decode<Queue<int>>(reader);
@@ -28,7 +28,7 @@ int pass_on(ChildStart& start) {
     }
 }
 
-/// Reads some quickly, so that it is sent others ahead, and then no more.
+/// Reads some items quickly, so that others are sent ahead, and then stops reading.
 int read_some(ChildStart& start) {
     Reader reader(start.message);
     auto from = decode<Queue<int>>(reader), done = decode<Queue<int>>(reader);
@@ -91,7 +91,7 @@ TEST(QueueDeath, of_readers_loses_nothing) {
     }
     writer.join();
     EXPECT_GT(kills, 0);
-    // Each could have put one that it did not come to acknowledge.
+    // Each reader may have put one item that it did not acknowledge.
     EXPECT_LE(twice, kills);
     while (from.size() > 0) std::this_thread::sleep_for(1ms);
 }
@@ -155,7 +155,7 @@ TEST(QueueDeath, of_the_owner_ends_all_who_wait) {
     EXPECT_THROW(owned.full.close(), PeerLost);
 }
 
-// Nothing but its silence tells of that.
+// Only its silence shows that it is stopped.
 TEST(QueueDeath, an_owner_that_is_stopped_holds_nobody_longer_than_asked) {
     Queue<Owned> handles;
     auto const child = start("own", handles);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Items of 64 MiB to 1 GiB there and back, with SINEW_TEST_LARGE=1 of 4 GiB; arguments of 1.25 GiB.
+// Items of 64 MiB to 1 GiB there and back, of 4 GiB with SINEW_TEST_LARGE=1; arguments of 1.25 GiB.
 #include <gmock/gmock.h>
 
 #include <cstdlib>

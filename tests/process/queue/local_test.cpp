@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A queue in its own process.
+// A queue used within its own process.
 #include <gmock/gmock.h>
 
 #include <atomic>
@@ -29,7 +29,7 @@ TEST(QueueHere, of_nothing_gives_nothing) {
     EXPECT_EQ(queue.try_get(), std::nullopt);
     EXPECT_EQ(queue.get_for(5ms), std::nullopt);
     EXPECT_EQ(queue.reserve_for(5ms), std::nullopt);
-    queue.put(1);  // those who left wait no more
+    queue.put(1);  // readers that timed out no longer wait
     EXPECT_EQ(queue.try_get(), 1);
 }
 

@@ -27,14 +27,14 @@ std::unique_ptr<Heard> start(std::string role, Values const&... values) {
                                              .env = {}});
 }
 
-/// To be checked at the end of a child that was not killed.
+/// Called at the end of a child that was not killed.
 inline void expect_success(Heard& child) {
     auto const& end = child.wait_for_end();
     EXPECT_EQ(end.code, 0) << end.log;
     EXPECT_EQ(end.signal, 0) << end.log;
 }
 
-/// An item that says who put it.
+/// An item that identifies its writer.
 struct Record {
     int writer = 0, number = 0;
     friend bool operator==(Record const&, Record const&) = default;

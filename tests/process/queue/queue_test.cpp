@@ -21,10 +21,10 @@ using Records = std::vector<Record>;
 template <class... Values>
 std::tuple<Values...> values(ChildStart const& start) {
     Reader reader(start.message);
-    return std::tuple<Values...>{decode<Values>(reader)...};  // braces: in this order
+    return std::tuple<Values...>{decode<Values>(reader)...};  // braces: evaluation in this order
 }
 
-/// A queue within a class of the user's, as it travels.
+/// A user's class with a queue in it, as it is sent.
 struct Task {
     std::string name;
     Queue<std::string> answers;
@@ -74,7 +74,7 @@ int use_bounded(ChildStart& start) {
     auto [queue] = values<Queue<int>>(start);
     if (!queue.try_put(1) || queue.try_put(2) || queue.put_for(2, 5ms)) return 1;
     if (queue.size() != 1) return 2;
-    queue.put(3);  // when the test has taken 1
+    queue.put(3);  // after the test has taken 1
     return 0;
 }
 
@@ -125,7 +125,7 @@ bool const queue_roles_added = [] {
     return true;
 }();
 
-/// Every record of every writer once.
+/// Expects every record of every writer exactly once.
 void expect_all(Records got, int writers, int count) {
     std::sort(got.begin(), got.end());
     ASSERT_EQ(got.size(), static_cast<std::size_t>(writers * count));
@@ -204,7 +204,7 @@ TEST(Queue, takes_back_what_a_killed_reader_had_reserved) {
     child->signal(SIGKILL);
     child->wait_for_end();
     while (queue.size() != 3) std::this_thread::sleep_for(1ms);
-    // The connection may end after the process: until then 1 is the first.
+    // The connection may end after the process; until then 1 is not back.
     Records got;
     for (int i = 0; i < 3; ++i) got.push_back({0, queue.get()});
     std::sort(got.begin(), got.end());

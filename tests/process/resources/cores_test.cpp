@@ -24,7 +24,7 @@ TEST(Cores, OfOneChildAreCloseAndThoseOfSeveralFarApart) {
     EXPECT_THAT(take(1), ElementsAre(0));
     EXPECT_THAT(take(1), ElementsAre(2));     // the other package
     EXPECT_THAT(take(1), ElementsAre(1));     // the other cores
-    EXPECT_THAT(take(2), ElementsAre(3, 7));  // both threads of the only core that has nobody
+    EXPECT_THAT(take(2), ElementsAre(3, 7));  // both threads of the only core without a child
     EXPECT_THAT(take(3), ElementsAre(4, 5, 6));
     EXPECT_THAT(take(1), ElementsAre(0));  // shared from here on
     EXPECT_THAT(choose_cpus(machine, 20), testing::SizeIs(8));

@@ -27,7 +27,7 @@ using testing_support::message_of;
 
 struct MemoryLimits : test::Resources {};
 
-/// Writes it all, so that it is there.
+/// Writes all of the memory, so that it is resident.
 void take(int mebibytes) {
     std::vector<char> all(static_cast<std::size_t>(mebibytes) << 20, 'x');
     asm volatile("" : : "r"(all.data()) : "memory");
@@ -38,7 +38,7 @@ void take_and_stay(int mebibytes) {
     sleep_for_ever();
 }
 
-/// What the thread sanitizer needs itself is many times what a test takes.
+/// The thread sanitizer needs many times the memory of a test.
 constexpr bool plain_memory =
 #if defined(SINEW_TEST_TSAN)
     false;
@@ -138,7 +138,7 @@ TEST_F(MemoryLimits, AProcessSaysThatItWasOutOfMemory) {
         AllOf(HasSubstr("hungry (pid "), HasSubstr("may have 300"), HasSubstr("Meta::memory_mib")));
 }
 
-// A process that is killed itself leaves the cgroups of its children; the next one removes them.
+// A process that is killed leaves the cgroups of its children; the next one removes them.
 void have_a_limited_child(std::string const& report) {
     Process child({.meta = {.memory_mib = 1000}}, task<sleep_for_ever>);
     child.start();
@@ -158,7 +158,7 @@ TEST_F(MemoryLimits, NothingIsLeftAfterAKill) {
     parent.start();
     ASSERT_TRUE(eventually([&] { return std::filesystem::exists(report); }));
     EXPECT_EQ(groups_of(parent.pid()).size(), 1u);
-    // Held by a living process, it is nobody else's to remove.
+    // A cgroup held by a living process must not be removed by others.
     Process bystander(task<start_somebody>);
     bystander.start();
     bystander.join();
@@ -175,7 +175,7 @@ TEST_F(MemoryLimits, NothingIsLeftAfterAKill) {
     std::filesystem::remove(report);
 }
 
-// What a child has forked lives on in its cgroup.
+// A process forked by the child remains in its cgroup.
 void leave_an_heir(int milliseconds) {
     if (::fork() == 0) {
         ::usleep(static_cast<unsigned>(milliseconds) * 1000);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What children get of their host, as they see it themselves, and that it goes back. Memory:
+// The resources that children get, as they see them, and their return. Memory:
 // memory_group_test.cpp.
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -64,7 +64,7 @@ TEST_F(Resources, CoresThatWereGivenBackAreTheNext) {
         children[i].join();
         Process next({.daemon = true, .grace = 0s, .meta = {.cpu = 1}}, task<sleep_for_ever>);
         next.start();
-        // With one more child than cores, the first core has two: either of them is as good.
+        // The first and the last child share a core, so their successors may get any core.
         if (i != 0 && i != count - 1) {
             EXPECT_EQ(cpus_of(next.pid()), had[i]) << i;
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Letters in pieces, where there is no memory for them, or not so much for their sender.
+// Messages in pieces if allocation fails or the sender's memory limit is reached.
 #include <gtest/gtest.h>
 
 #include <atomic>
@@ -12,13 +12,13 @@
 
 namespace {
 
-// Other tests of the program have threads.
+// Atomic, since other tests of the program have threads.
 std::atomic<int> reallocs = 0;
 std::atomic<bool> realloc_fails = false;
 
 }  // namespace
 
-// The linker puts these in the place of realloc, see CMakeLists.txt.
+// The linker replaces realloc by these, see CMakeLists.txt.
 extern "C" void* __real_realloc(void* block, std::size_t size);
 extern "C" void* __wrap_realloc(void* block, std::size_t size) {
     ++reallocs;
@@ -50,7 +50,7 @@ TEST(LetterMemory, WhereThereIsNoneNothingIsWrittenAndTheLetterIsForgotten) {
     realloc_fails = true;
     EXPECT_THROW((void)assembler.piece(letter_piece(1, 8192, 2)), std::bad_alloc);
     realloc_fails = false;
-    // Before, these "fitted" into a block that had not grown.
+    // Regression: these "fitted" into a block that had not grown.
     for (int i = 0; i < 200; ++i)
         EXPECT_FALSE(assembler.piece(letter_piece(1, 4096, 3))) << "it is none any more";
     ASSERT_TRUE(assembler.begin(letter_begin(1, 10'000))) << "its number is free again";

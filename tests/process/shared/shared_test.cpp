@@ -28,10 +28,10 @@ using process::SharedRegistry;
 using process::test::start;
 using Numbers = std::vector<double>;
 
-/// Told apart by its size from what other programs have.
+/// An unusual size, to distinguish the file from those of other programs.
 constexpr std::size_t odd_count = 765'431;
 
-/// Of the file that lies at this address of this process; 0: it is none.
+/// The inode of the file mapped at this address; 0: none.
 std::uint64_t inode_of(void const* at) {
     std::ifstream maps("/proc/self/maps");
     auto const address = reinterpret_cast<std::uintptr_t>(at);
@@ -45,7 +45,7 @@ std::uint64_t inode_of(void const* at) {
     return 0;
 }
 
-/// Files of sinew's folders that have this size.
+/// The number of files in sinew's folders that have this size.
 int files_of_size(std::uintmax_t size) {
     int count = 0;
     namespace fs = std::filesystem;
@@ -111,7 +111,7 @@ int share_and_stay(ChildStart& start) {
     for (;;) ::pause();
 }
 
-// As a process of another host: it reports where it has found the bytes, and waits.
+// Acts as a process of another host: reports where it has found the bytes, and waits.
 int fetch_and_stay(ChildStart& start) {
     Reader reader(start.message);
     auto const handle = SharedHandle::decode_from(reader);
@@ -252,7 +252,8 @@ TEST(Shared, goes_to_another_host_once) {
     EXPECT_EQ(inodes.size(), 1U);
     EXPECT_FALSE(inodes.contains(0));
     EXPECT_FALSE(inodes.contains(handle.file.inode));
-    // Who has it for the others may end: the next to ask gets it from the owner again.
+    // The process that fetched it for its host may end: the next one fetches it from the owner
+    // again.
     for (auto const& each : children) each->signal(SIGKILL);
     for (auto const& each : children) (void)each->wait_for_end();
     auto const last = start("fetch and stay", handle, found, stay);
@@ -284,7 +285,7 @@ TEST(Shared, of_a_process_that_ended_is_lost) {
     EXPECT_THROW(shared->get(), PeerLost);
 }
 
-// The ledger of who has a copy, with processes that are only addresses.
+// The list of processes with a copy; the processes are addresses only.
 struct CopiesTest : testing::Test {
     using Copies = process::SharedCopies;
     static Copies::PeerPointer peer(std::uintptr_t number) {

@@ -20,7 +20,7 @@ constexpr auto limit = std::chrono::seconds(60);
 std::span<std::byte const> bytes(std::string_view text);
 std::string string(std::span<std::byte const> bytes);
 
-/// A child, and what is heard of it, for a test's own thread.
+/// A child and its messages, for use by the test's thread.
 class Heard {
 public:
     explicit Heard(ChildSpec const& spec, bool listen = true);
@@ -37,11 +37,11 @@ public:
     /// Destroys the handle.
     void drop();
 
-    /// Fails the test when it does not come within the limit.
+    /// Fails the test at the limit.
     ChildEnd const& wait_for_end();
     bool wait_for(std::function<bool(Heard const&)> const& holds);
 
-    // Under the runtime's guard, or after the end.
+    // Requires: the runtime's guard held, or the child has ended.
     std::vector<std::string> control, bulk;
     std::vector<wire::Liveness> liveness;
     std::optional<ChildEnd> end;
@@ -53,12 +53,12 @@ private:
     pid_t pid_ = 0;
 };
 
-/// For roles: the parent's end, until it goes. `answer` gets each message of the control link and
-/// may use the links.
+/// For roles: the child's links to its parent, until the parent ends. `answer` gets each message of
+/// the control link and may use the links.
 struct ParentLinks {
     explicit ParentLinks(ChildStart& start);
     ~ParentLinks();
-    /// Blocking.
+    /// Blocks until the link ends.
     void serve(std::function<void(ParentLinks&, wire::Message const&)> const& answer);
     void send(std::string_view words);
 

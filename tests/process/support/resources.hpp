@@ -30,7 +30,7 @@ inline std::vector<int> cpus_of(pid_t pid) {
     return numbers;
 }
 
-/// Folders of cgroups that this process has made to limit memory.
+/// Names of the cgroups that this process has made to limit memory.
 inline std::vector<std::string> groups_of(pid_t pid) {
     std::vector<std::string> found;
     auto const place = place_of_memory_groups();
@@ -63,7 +63,7 @@ private:
     std::optional<std::string> former_;
 };
 
-/// A made-up file system.
+/// A fake file system.
 class Root {
 public:
     Root() : path_(testing::TempDir() + text("sinew-root-", ::getpid())) {}
@@ -79,7 +79,7 @@ private:
     std::string path_;
 };
 
-/// Nothing is left when a test has ended.
+/// Expects that nothing remains when a test has ended.
 struct Resources : testing::Test {
     ~Resources() override {
         EXPECT_TRUE(testing_support::eventually([] { return groups_of(::getpid()).empty(); }));

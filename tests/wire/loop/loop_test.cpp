@@ -80,7 +80,7 @@ TEST(Loop, SkipsTurnsOfATimerThatItMissed) {
     });
     test::run_for(loop, 5ms);
     run_until(loop, [&] { return times >= 2; });
-    EXPECT_LE(times, 3);  // not the seven that were missed
+    EXPECT_LE(times, 3);  // not the seven missed ones
 }
 
 TEST(Loop, TellsHowLateItIs) {
@@ -94,7 +94,7 @@ TEST(Loop, TellsHowLateItIs) {
     loop.run();
     EXPECT_GE(within, 100ms);
     EXPECT_GE(loop.lag(), 100ms);
-    EXPECT_TRUE(run_until(loop, [&] { return loop.lag() < 50ms; }));  // it is forgotten
+    EXPECT_TRUE(run_until(loop, [&] { return loop.lag() < 50ms; }));  // the lag is reset
 }
 
 TEST(Loop, KeepsTheOrderOfWhatEachThreadPosts) {
@@ -145,7 +145,7 @@ TEST(Loop, WatchesOneDescriptorForSeveralHandles) {
     pipe.put();
     loop.run();
     EXPECT_EQ(first, 1);
-    EXPECT_EQ(second, 3);  // again and again until it is read
+    EXPECT_EQ(second, 3);  // repeatedly, until it is read
 }
 
 TEST(Loop, LeavesDescriptorsAsTheyAre) {
@@ -183,7 +183,7 @@ TEST(Loop, GoesOnWithTimersAndPostedWorkBesideWhatIsAlwaysReady) {
     auto const timer = loop.after(20ms, [&] { loop.stop(); });
     loop.run();
     EXPECT_GE(turns_at_post, 1);
-    EXPECT_LE(turns_at_post, 16);  // so many follow each other at most
+    EXPECT_LE(turns_at_post, 16);  // the maximum in a row
 }
 
 TEST(Loop, BeginsNoTurnAfterStop) {

@@ -17,7 +17,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-/// Two ends in one loop that answer each other, and other threads that want something of it.
+/// Two ends in one loop that answer each other, while other threads use the loop.
 struct BusyLoop : ::testing::Test {
     BusyLoop() {
         EXPECT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0, ends.data()),
@@ -51,7 +51,7 @@ TEST_F(BusyLoop, HearsWhatOthersPost) {
         std::promise<void> done;
         loop.post([&] { done.set_value(); });
         ASSERT_EQ(done.get_future().wait_for(20s), std::future_status::ready);
-        if (i == 1000) quiet = true;  // from here on it is at rest
+        if (i == 1000) quiet = true;  // idle from here on
     }
 }
 
@@ -78,7 +78,7 @@ TEST_F(BusyLoop, RunsWhatWasPostedBeforeWhatBecameReadyLater) {
     {
         std::lock_guard const lock(guard);
         watch = loop.readable(ends[0], [&, heard = 0]() mutable {
-            char byte = 0;  // the first one that made it ready
+            char byte = 0;  // the first byte that made it readable
             heard += static_cast<int>(::read(ends[0], &byte, 1));
             if (posted < heard) ++late;
             if (heard == count) done.set_value();

@@ -41,7 +41,7 @@ TEST(Poller, KeepsAnInterruptForTheNextWait) {
         EXPECT_FALSE(poller.wait(began + far_away));
         EXPECT_LT(Clock::now() - began, far_away / 2);
     }
-    EXPECT_FALSE(poller.wait(Clock::now() + 1ms));  // once each
+    EXPECT_FALSE(poller.wait(Clock::now() + 1ms));  // each event is reported once
 }
 
 TEST(Poller, IsInterruptedByAnotherThread) {

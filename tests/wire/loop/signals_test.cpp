@@ -39,7 +39,7 @@ TEST(Signals, AreDeliveredByNumber) {
         loop.run();
     }
     EXPECT_THAT(seen, ElementsAre(SIGUSR1, SIGUSR2));
-    EXPECT_EQ(disposition(SIGUSR1), SIG_DFL);  // given back
+    EXPECT_EQ(disposition(SIGUSR1), SIG_DFL);  // restored
 }
 
 TEST(Signals, ThatComeWhileOneIsDeliveredAreDelivered) {

@@ -102,7 +102,7 @@ TEST(Adopt, DeliversNothingBetweenPauseAndResume) {
     kin.parent.link->send(1, 0, {bytes("the other way")});
     ASSERT_TRUE(run_until(kin.loop, [&] { return !kin.child.messages.empty(); }));
     kin.parent.link->resume();
-    kin.parent.link->pause();  // in the same turn
+    kin.parent.link->pause();  // within the same turn of the loop
     kin.loop.post([&] { kin.loop.post([&] { kin.loop.stop(); }); });
     kin.loop.run();
     EXPECT_TRUE(kin.parent.messages.empty());
@@ -141,7 +141,7 @@ TEST(Adopt, GivesALinkThatMayGetOtherCallbacksWithinOne) {
                  link.on(
                      {[&](Message const& later) { second.push_back(test::string(later.payload)); },
                       [](LinkEnd const&) {}});
-                 seen = *kept;  // what is running has not been destroyed
+                 seen = *kept;  // the running callback has not been destroyed
              },
              [](LinkEnd const&) {}});
     EXPECT_EQ(kept.use_count(), 2);
@@ -149,7 +149,7 @@ TEST(Adopt, GivesALinkThatMayGetOtherCallbacksWithinOne) {
     ASSERT_TRUE(run_until(kin.loop, [&] { return second.size() == 2; }));
     EXPECT_EQ(first, std::vector<std::string>{"one"});
     EXPECT_EQ(seen, "alive");
-    EXPECT_EQ(kept.use_count(), 1);  // but now it has
+    EXPECT_EQ(kept.use_count(), 1);  // it has been destroyed since
 }
 
 TEST(Adopt, EndsInOrderWhenClosed) {

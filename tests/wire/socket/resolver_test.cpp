@@ -50,7 +50,7 @@ TEST(Resolver, CallsNobodyWhoIsGone) {
         bool const before = called;
         handle = {};
         if (i % 2 == 1) test::run_for(*loop, 2ms);
-        loop = nullptr;  // the thread may still be asking
+        loop = nullptr;  // the thread may still be resolving
         EXPECT_EQ(called, before);
     }
 }

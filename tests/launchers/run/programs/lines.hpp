@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What rank_program writes, so that the tests can tell what should have come.
+// The output of rank_program, so that the tests know what to expect.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline std::uint32_t mix(std::uint32_t value) {
     return value ^ value >> 16;
 }
 
-/// Mostly short, now and then longer than a pipe's page or, unless limited, its whole buffer.
+/// Mostly short lines; some are longer than a page or, unless limited, than a pipe's buffer.
 inline std::string line_of(int rank, char stream, int number, std::size_t longest = 60'000) {
     auto const random = mix(static_cast<std::uint32_t>(rank * 2 + (stream == 'e')) * 1000003U +
                             static_cast<std::uint32_t>(number));
@@ -27,7 +27,7 @@ inline std::string line_of(int rank, char stream, int number, std::size_t longes
     return line + "\n";
 }
 
-/// Bytes of every value, in no order.
+/// Pseudo-random bytes.
 inline std::string noise(std::size_t size) {
     std::string bytes(size, '\0');
     for (std::size_t i = 0; i < size; ++i)
@@ -35,7 +35,7 @@ inline std::string noise(std::size_t size) {
     return bytes;
 }
 
-/// Order matters; fed piece by piece.
+/// An order-dependent checksum; may be updated in pieces.
 struct Checksum {
     std::uint64_t value = 0xcbf29ce484222325U;
     template <class Bytes>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An ordinary MPI program, for every MPI there is: mpi_program VERB ARGUMENTS...
+// An ordinary MPI program for every MPI library: mpi_program VERB ARGUMENTS...
 #include <mpi.h>
 #include <unistd.h>
 
@@ -28,7 +28,7 @@ void wrong(int rank, char const* what, int is, int expected) {
     MPI_Abort(MPI_COMM_WORLD, 60);
 }
 
-// Everybody with everybody, in long messages too.
+// All ranks exchange messages with each other, also long ones.
 void exchange(int rank, int size) {
     for (int const count : {1, 100'000}) {
         std::vector<int> out(static_cast<std::size_t>(count), rank), in(out.size());
@@ -44,7 +44,7 @@ void exchange(int rank, int size) {
     if (sum != size * (size - 1) / 2) wrong(rank, "the sum", sum, size * (size - 1) / 2);
 }
 
-// layout: who is where, as MPI sees it and as the variables say.
+// layout: prints the layout as reported by MPI and by the variables.
 int layout() {
     MPI_Init(nullptr, nullptr);
     int rank = 0, size = 0, here = 0, here_size = 0;
@@ -73,18 +73,18 @@ int layout() {
     return 0;
 }
 
-// before WHO: that rank never comes to MPI_Init, the others wait there.
+// before RANK: that rank never calls MPI_Init, the others wait there.
 int before(int who) {
     say(number("SINEW_RANK") == who ? "away" : "in");
     if (number("SINEW_RANK") == who)
         for (;;) ::pause();
     MPI_Init(nullptr, nullptr);
-    MPI_Barrier(MPI_COMM_WORLD);  // not every MPI_Init waits for all
+    MPI_Barrier(MPI_COMM_WORLD);  // not every MPI_Init waits for all ranks
     MPI_Finalize();
     return 0;
 }
 
-// after: all in a barrier but rank 0, which sleeps.
+// after: all ranks but rank 0 wait in a barrier; rank 0 sleeps.
 int after() {
     MPI_Init(nullptr, nullptr);
     say("inside");
@@ -95,7 +95,7 @@ int after() {
     return 0;
 }
 
-// abort STATUS: rank 1 calls it, the others wait for rank 1.
+// abort STATUS: rank 1 calls MPI_Abort, the others wait for rank 1.
 int abort_with(int status) {
     MPI_Init(nullptr, nullptr);
     if (number("SINEW_RANK") == 1) MPI_Abort(MPI_COMM_WORLD, status);
@@ -113,7 +113,7 @@ int desert(int code) {
     return 0;
 }
 
-// window: everybody puts into its neighbour's window, and reads what has come into its own.
+// window: each rank puts into its neighbor's window and reads its own.
 int window() {
     MPI_Init(nullptr, nullptr);
     int rank = 0, size = 0, mine = -1;
@@ -131,7 +131,7 @@ int window() {
     return 0;
 }
 
-// restarts: rank 1 dies within the first epoch; the second ends well.
+// restarts: rank 1 dies in the first epoch; the second ends normally.
 int restarts() {
     MPI_Init(nullptr, nullptr);
     if (number("SINEW_RESTART") == 0 && number("SINEW_RANK") == 1) ::_exit(9);

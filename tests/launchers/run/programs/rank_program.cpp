@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program without MPI that does what a test asks: rank_program VERB ARGUMENTS...
+// A test program without MPI: rank_program VERB ARGUMENTS...
 #include <fcntl.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -42,25 +42,25 @@ void put(int fd, std::string_view bytes) {
     for (;;) ::pause();
 }
 
-// exit CODE RANK MILLISECONDS: that rank ends so, the others wait.
+// exit CODE RANK MILLISECONDS: that rank ends with CODE after a delay, the others wait.
 int exit_with(Arguments const& arguments) {
     if (rank() != std::stoi(arguments[1])) wait_for_the_end();
     std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(arguments[2])));
     return std::stoi(arguments[0]);
 }
 
-// die SIGNAL RANK: that rank dies so, the others wait.
+// die SIGNAL RANK: that rank dies by SIGNAL, the others wait.
 int die(Arguments const& arguments) {
     if (rank() != std::stoi(arguments[1])) wait_for_the_end();
     rlimit const none{0, 0};
     ::setrlimit(RLIMIT_CORE, &none);
     int const number = std::stoi(arguments[0]);
-    ::signal(number, SIG_DFL);  // a sanitizer would make an exit of it
+    ::signal(number, SIG_DFL);  // a sanitizer would turn it into an exit
     ::raise(number);
     return 0;
 }
 
-// signals: tells which it gets; ends on TERM, INT and HUP.
+// signals: prints the signals that it gets; ends on TERM, INT and HUP.
 int signals(Arguments const&) {
     sigset_t all;
     ::sigfillset(&all);
@@ -74,13 +74,13 @@ int signals(Arguments const&) {
     }
 }
 
-// ignore SIGNAL...: and waits.
+// ignore SIGNAL...: ignores the signals and waits.
 int ignore(Arguments const& arguments) {
     for (auto const& number : arguments) ::signal(std::stoi(number), SIG_IGN);
     wait_for_the_end();
 }
 
-// lines COUNT LONGEST: as many on each stream, in pieces that do not end with them.
+// lines COUNT LONGEST: writes that many lines on each stream, in pieces that do not match them.
 int lines(Arguments const& arguments) {
     std::map<char, std::string> waiting;
     auto const longest = std::stoul(arguments[1]);
@@ -97,7 +97,7 @@ int lines(Arguments const& arguments) {
     return 0;
 }
 
-// flood MIB: at least so much in lines on standard output.
+// flood MIB: writes at least that much on standard output, in lines.
 int flood(Arguments const& arguments) {
     auto left = std::stol(arguments[0]) << 20;
     std::string block;
@@ -114,13 +114,13 @@ int bytes(Arguments const& arguments) {
     return 0;
 }
 
-// prompt: a line without its end, and then nothing.
+// prompt: writes an incomplete line, and then nothing.
 int prompt(Arguments const&) {
     put(1, "your name? ");
     for (;;) ::pause();
 }
 
-// count: the bytes of standard input and their checksum.
+// count: prints the number of bytes of standard input and their checksum.
 int count(Arguments const&) {
     std::array<char, 65536> buffer;
     Checksum sum;
@@ -134,7 +134,7 @@ int count(Arguments const&) {
     return 0;
 }
 
-// print NAME...: "RANK NAME=VALUE" for variables, "RANK NAME?" for absent ones.
+// print NAME...: prints "RANK NAME=VALUE" for variables, "RANK NAME?" for missing ones.
 int print(Arguments const& arguments) {
     for (auto const& name : arguments) {
         char const* const value = std::getenv(name.c_str());
@@ -144,7 +144,8 @@ int print(Arguments const& arguments) {
     return 0;
 }
 
-// leave group|session|daemon: a process that holds our streams, and ignores all it can.
+// leave group|session|daemon: leaves a process that holds its streams and ignores all signals it
+// can.
 int leave(Arguments const& arguments) {
     std::string const how = arguments[0];
     if (::fork() != 0) return 0;
@@ -157,7 +158,7 @@ int leave(Arguments const& arguments) {
     for (;;) ::pause();
 }
 
-// restarts TIMES: fails in so many epochs, and then ends well.
+// restarts TIMES: fails in that many epochs, and then ends normally.
 int restarts(Arguments const& arguments) {
     int const restart = std::atoi(std::getenv("SINEW_RESTART"));
     put(1, std::to_string(rank()) + " restart " + std::to_string(restart) + "\n");
@@ -166,7 +167,7 @@ int restarts(Arguments const& arguments) {
     wait_for_the_end();
 }
 
-// until_restart: waits in the first epoch, ends well in the next.
+// until_restart: waits in the first epoch, ends normally in the next.
 int until_restart(Arguments const&) {
     if (std::string(std::getenv("SINEW_RESTART")) != "0") {
         put(1, "again " + std::string(std::getenv("SINEW_RESTART")) + "\n");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a World: world_program desert RANK. That rank ends with code 0 in the middle of it,
-// the others wait for each other.
+// A program with a World: world_program desert RANK. That rank exits with 0 without leaving the
+// World; the others wait for each other.
 #include <unistd.h>
 
 #include <cstdlib>
