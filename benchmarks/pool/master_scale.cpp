@@ -21,8 +21,8 @@ using namespace std::chrono_literals;
 
 constexpr int tasks = 50'000, rounds = 8;
 
-pool::CoreSettings settings(int workers) {
-    pool::CoreSettings made;
+pool::SchedulerSettings settings(int workers) {
+    pool::SchedulerSettings made;
     made.min_workers = made.max_workers = static_cast<std::uint32_t>(workers);
     return made;
 }
@@ -30,7 +30,7 @@ pool::CoreSettings settings(int workers) {
 /// Simulated workers, which execute batches in the order of their sending, in no time.
 class Drive {
 public:
-    explicit Drive(int workers) : core_(settings(workers)) {
+    explicit Drive(int workers) : scheduler_(settings(workers)) {
         tell(pool::Begin{});
         std::vector<pool::Action> starts;
         starts.swap(actions_);
@@ -38,7 +38,7 @@ public:
             if (auto const* start = std::get_if<pool::StartWorker>(&action))
                 tell(pool::WorkerReady{start->worker});
     }
-    void tell(pool::Event const& event) { core_.step(event, now_ += 1us, actions_); }
+    void tell(pool::Event const& event) { scheduler_.step(event, now_ += 1us, actions_); }
     /// Answers batches until there are none. Returns the seconds spent in the scheduler.
     double run() {
         double spent = 0;
@@ -62,7 +62,7 @@ private:
         actions_.clear();
     }
 
-    pool::Scheduler core_;
+    pool::Scheduler scheduler_;
     pool::Time now_{};
     std::vector<pool::Action> actions_;
     std::deque<pool::SendBatch> waiting_;

@@ -13,7 +13,6 @@
 #include <utility>
 #include <vector>
 
-#include <sinew/auth_key.hpp>
 #include <sinew/error.hpp>
 #include <sinew/managed/array.hpp>
 #include <sinew/managed/barrier.hpp>
@@ -27,6 +26,7 @@
 #include <sinew/managed/semaphore.hpp>
 #include <sinew/managed/space.hpp>
 #include <sinew/managed/value.hpp>
+#include <sinew/manager/auth_key.hpp>
 #include <sinew/manager/object.hpp>
 #include <sinew/manager/persistence.hpp>
 #include <sinew/meta.hpp>

@@ -37,7 +37,7 @@ void Master::show_progress() {
     }
     if (progress_timer_) return;
     began_ = std::chrono::steady_clock::now();
-    before_ = core_.stats();
+    before_ = scheduler_.stats();
     progress_timer_ = runtime_.loop().every(period, [this] {
         if (!jobs_.empty() && std::chrono::steady_clock::now() - began_ > patience) show_line();
     });
@@ -45,7 +45,7 @@ void Master::show_progress() {
 
 // One write, so that it is not torn by what workers print.
 void Master::show_line() {
-    auto const& now = core_.stats();
+    auto const& now = scheduler_.stats();
     auto const done =
         now.done + now.failed + now.dropped - (before_.done + before_.failed + before_.dropped);
     auto const total = now.submitted - (before_.done + before_.failed + before_.dropped);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <sinew/auth_key.hpp>
+#include <sinew/manager/auth_key.hpp>
 
 #include "src/wire/tls/secret.hpp"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users ask of a pool. What the core answers is carried out in master_actions.cpp; what workers
-// say is heard in master_workers.cpp.
+// The calls of users. The actions that follow are carried out in master_actions.cpp; messages from
+// workers are handled in master_workers.cpp.
 #include "src/pool/master/master.hpp"
 
 #include <algorithm>
@@ -16,8 +16,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-CoreSettings settings_of(PoolOptions const& options, Workers workers) {
-    CoreSettings settings;
+SchedulerSettings settings_of(PoolOptions const& options, Workers workers) {
+    SchedulerSettings settings;
     settings.min_workers = static_cast<std::uint32_t>(workers.min);
     settings.max_workers = static_cast<std::uint32_t>(workers.max);
     settings.in_flight = 1 + static_cast<std::uint32_t>(options.prefetch);
@@ -95,7 +95,7 @@ std::string words_of(Meta const& meta) {
     return words;
 }
 
-JobOptions core_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
+JobOptions job_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
     JobOptions options;
     options.function = detail::id_of(*spec.function).value;
     options.retries = static_cast<std::uint32_t>(spec.options.retries);
@@ -110,7 +110,7 @@ JobOptions core_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
 
 Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> places)
     : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(places)),
-      core_(settings_of(options, checked(options, *placement_))), events_(options.events) {}
+      scheduler_(settings_of(options, checked(options, *placement_))), events_(options.events) {}
 
 Master::~Master() = default;
 
@@ -150,7 +150,7 @@ void Master::submit(detail::JobSpec spec) {
     auto const job = spec.job;
     bool const complete = spec.complete;
     JobRecord record(std::move(spec));
-    auto const options = core_options(record.spec(), record.bytes_each());
+    auto const options = job_options(record.spec(), record.bytes_each());
     auto const count = record.count();
     jobs_.emplace(job, std::move(record));
     step(JobSubmitted{job, count, options, complete});
@@ -228,7 +228,7 @@ bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
     start_workers();
     std::unique_lock lock(guard());
     auto const up = [this] {
-        auto const& stats = core_.stats();
+        auto const& stats = scheduler_.stats();
         return !broken_.empty() || ended_ || stats.ready >= stats.workers;
     };
     bool const in_time = wait(lock, changed_, Clock::now() + limit, up);
@@ -272,19 +272,19 @@ void Master::join() {
 
 PoolStats Master::stats() {
     std::lock_guard const lock(guard());
-    auto const& core = core_.stats();
-    return {.submitted = core.submitted,
-            .done = core.done,
-            .failed = core.failed,
-            .dropped = core.dropped,
-            .retried = core.retried,
-            .queued = core.queued,
-            .held = core.held,
-            .deaths = core.deaths,
-            .started = core.started,
-            .stale_messages = core.stale,
-            .workers = static_cast<int>(core.workers),
-            .ready = static_cast<int>(core.ready),
+    auto const& counts = scheduler_.stats();
+    return {.submitted = counts.submitted,
+            .done = counts.done,
+            .failed = counts.failed,
+            .dropped = counts.dropped,
+            .retried = counts.retried,
+            .queued = counts.queued,
+            .held = counts.held,
+            .deaths = counts.deaths,
+            .started = counts.started,
+            .stale_messages = counts.stale,
+            .workers = static_cast<int>(counts.workers),
+            .ready = static_cast<int>(counts.ready),
             .busy = busy_};
 }
 
@@ -304,7 +304,7 @@ void Master::step_in_turn(Event const& event, Arrived* arrived) {
         pending_.pop_front();
         actions_.clear();
         try {
-            core_.step(next.event, Clock::now(), actions_);
+            scheduler_.step(next.event, Clock::now(), actions_);
         } catch (std::exception const& problem) {  // for want of memory
             break_down(problem.what());
         }
@@ -328,7 +328,7 @@ bool Master::wakes_before_it_starts() {
     return std::ranges::any_of(actions_, [this](Action const& action) {
         auto const* batch = std::get_if<SendBatch>(&action);
         return batch != nullptr && find(batch->worker) != nullptr &&
-               core_.batches(batch->worker).front().id == batch->batch;
+               scheduler_.batches(batch->worker).front().id == batch->batch;
     });
 }
 
@@ -346,7 +346,7 @@ void Master::perform(Action const& action, Arrived* arrived) {
     }
 }
 
-// What was to be done for a task or a worker is not: the core is told to end the rest, and whoever
+// What was to be done for a task or a worker is not: the scheduler is told to end the rest, and whoever
 // waits gets the reason.
 void Master::break_down(std::string const& why) {
     if (!broken_.empty()) return;
@@ -378,7 +378,7 @@ void Master::program_ends() {
     if (ended_) return;
     if (!jobs_.empty())
         log_warning(text("the program ends while a pool has ",
-                         core_.stats().queued + core_.stats().held,
+                         scheduler_.stats().queued + scheduler_.stats().held,
                          " tasks under way, which are dropped. Wait for their results, or call "
                          "close() and join(), before main returns"));
     step_in_turn(Terminate{});
@@ -386,7 +386,7 @@ void Master::program_ends() {
 
 // One that comes too early finds that nothing is due, and is set again.
 void Master::arm_timer() {
-    auto const due = core_.due();
+    auto const due = scheduler_.due();
     if (due >= due_) return;
     due_ = due;
     timer_ = runtime_.loop().after(std::max(due - Clock::now(), Duration::zero()), [this] {

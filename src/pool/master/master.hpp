@@ -135,7 +135,7 @@ private:
     PoolOptions options_;
     std::optional<Meta> meta_;  ///< of each worker; settled before the first starts
     std::unique_ptr<WorkerPlacement> placement_;
-    Scheduler core_;
+    Scheduler scheduler_;
     EventLog events_;
     std::unordered_map<JobId, JobRecord> jobs_;
     std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
@@ -154,7 +154,7 @@ private:
          line_shown_ = false;
     Duration busy_{};
     Time began_{};                     ///< of the work whose progress is shown
-    CoreStats before_;                 ///< at that time
+    SchedulerStats before_;            ///< at that time
     std::condition_variable changed_;  ///< workers came up or went, or the pool broke
     CallbackThread callbacks_;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the core has decided, carried out.
+// Carries out the actions of the scheduler.
 #include <algorithm>
 #include <array>
 #include <sinew/remote_error.hpp>

@@ -91,7 +91,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
                   .done = head.done,
                   .busy = Duration(head.busy_ns),
                   .thrown = {}};
-    auto const batch = core_.batch(worker.id, head.batch);
+    auto const batch = scheduler_.batch(worker.id, head.batch);
     if (!batch) {
         event.from = event.done = 0;  // nothing can be accepted
         return step_in_turn(event);
@@ -114,7 +114,8 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
 void Master::on_revoked(Worker& worker, std::span<std::byte const> body) {
     Reader reader(body);
     auto const head = take_head<RevokedHead>(reader);
-    if (auto const batch = core_.batch(worker.id, head.batch); batch && head.kept > batch->count)
+    if (auto const batch = scheduler_.batch(worker.id, head.batch);
+        batch && head.kept > batch->count)
         throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
     step_in_turn(Revoked{worker.id, head.batch, head.kept});
 }
@@ -142,7 +143,7 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
         died.why += text("; its last words:\n", end.process.log);
     if (end.running == nothing_running) return died;
     // The status word has the lower half of the batch's number.
-    for (auto const& batch : core_.batches(worker.id))
+    for (auto const& batch : scheduler_.batches(worker.id))
         if (static_cast<std::uint32_t>(batch.id) == end.running >> 32)
             died.running = Running{batch.id, static_cast<std::uint32_t>(end.running)};
     return died;

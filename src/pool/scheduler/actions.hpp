@@ -96,7 +96,7 @@ using Action = std::variant<StartWorker, SendBatch, Revoke, AskToStop, Accept, F
                             KillWorker, ReleaseWorker, Fenced, Broken, Retried, Ended>;
 
 /// Counts since the beginning, except for the present state.
-struct CoreStats {
+struct SchedulerStats {
     std::uint64_t submitted = 0, done = 0, failed = 0, dropped = 0;
     std::uint64_t retried = 0;  ///< executions begun again, blamed or not
     std::uint64_t stale = 0;    ///< messages of former epochs

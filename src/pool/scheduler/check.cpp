@@ -12,7 +12,7 @@ namespace {
 
 template <class... Words>
 void require(bool holds, Words const&... what) {
-    if (!holds) throw std::logic_error(text("the pool's core contradicts itself: ", what...));
+    if (!holds) throw std::logic_error(text("the pool's scheduler contradicts itself: ", what...));
 }
 
 using Where = Record::Where;
@@ -58,7 +58,7 @@ std::uint64_t check_job(Job const& job) {
     return queued;
 }
 
-void check_worker(Worker const& worker, CoreSettings const& settings) {
+void check_worker(Worker const& worker, SchedulerSettings const& settings) {
     using enum Worker::Phase;
     auto const most = settings.in_flight == 1 ? 1 : std::max(settings.in_flight, most_in_flight);
     require(worker.batches.size() <= most, "more than its credit", " (worker ", worker.slot, "/",

@@ -27,7 +27,7 @@ struct WorkerId {
 /// Most batches of a worker, if they are small by the user's choice.
 constexpr std::uint32_t most_in_flight = 16;
 
-struct CoreSettings {
+struct SchedulerSettings {
     std::uint32_t min_workers = 1, max_workers = 1;        ///< equal: not elastic
     Duration batch_time = std::chrono::microseconds(500);  ///< of work in one message
     std::uint32_t largest_batch = 4096, first_batch = 8;

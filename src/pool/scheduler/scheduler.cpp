@@ -7,7 +7,8 @@
 
 namespace sinew::pool {
 
-Scheduler::Scheduler(CoreSettings const& settings) : state_(std::make_unique<State>(settings)) {}
+Scheduler::Scheduler(SchedulerSettings const& settings)
+    : state_(std::make_unique<State>(settings)) {}
 Scheduler::Scheduler(Scheduler&&) noexcept = default;
 Scheduler& Scheduler::operator=(Scheduler&&) noexcept = default;
 Scheduler::~Scheduler() = default;
@@ -18,10 +19,10 @@ void Scheduler::step(Event const& event, Time now, std::vector<Action>& actions)
 Time Scheduler::due() const {
     return state_->timers.empty() ? Time::max() : state_->timers.top().when;
 }
-CoreStats const& Scheduler::stats() const { return state_->stats; }
+SchedulerStats const& Scheduler::stats() const { return state_->stats; }
 void Scheduler::check_invariants() const { state_->check(); }
 
-Scheduler::State::State(CoreSettings const& given) : settings(given) {
+Scheduler::State::State(SchedulerSettings const& given) : settings(given) {
     settings.max_workers = std::max(settings.max_workers, 1U);
     settings.min_workers = std::min(settings.min_workers, settings.max_workers);
     settings.first_batch = std::max(settings.first_batch, 1U);

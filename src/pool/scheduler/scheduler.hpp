@@ -21,7 +21,7 @@ namespace sinew::pool {
 /// Every index of a job ends by exactly one of Accept, Fail, Drop.
 class Scheduler {
 public:
-    explicit Scheduler(CoreSettings const& settings);
+    explicit Scheduler(SchedulerSettings const& settings);
     Scheduler(Scheduler&&) noexcept;
     Scheduler& operator=(Scheduler&&) noexcept;
     ~Scheduler();
@@ -42,7 +42,7 @@ public:
 
     /// When the next Tick is needed at the latest; Time::max(): not needed.
     Time due() const;
-    CoreStats const& stats() const;
+    SchedulerStats const& stats() const;
     /// For tests: throws std::logic_error naming the first invariant that does not hold.
     void check_invariants() const;
 

@@ -17,7 +17,7 @@ namespace sinew::pool {
 /// Ordinary events do not look at all workers or all jobs, so that an event costs the same in a
 /// pool of ten and of a thousand.
 struct Scheduler::State {
-    explicit State(CoreSettings const& given);
+    explicit State(SchedulerSettings const& given);
     void step(Event const& event, Time time, std::vector<Action>& actions);
 
     // jobs.cpp
@@ -120,8 +120,8 @@ struct Scheduler::State {
     void sum(Worker const& worker, int sign);
     void check() const;
 
-    CoreSettings settings;
-    CoreStats stats;
+    SchedulerSettings settings;
+    SchedulerStats stats;
     Time now{};
     std::vector<Action>* out = nullptr;
     std::unordered_map<JobId, Job> jobs;

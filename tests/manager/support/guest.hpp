@@ -2,7 +2,7 @@
 #pragma once
 
 #include <memory>
-#include <sinew/auth_key.hpp>
+#include <sinew/manager/auth_key.hpp>
 #include <string>
 
 #include "src/base/system/spawn.hpp"

@@ -44,7 +44,7 @@ TEST_F(CoreTest, CloseFinishesWhatThereIs) {
 TEST_F(CoreTest, TerminateDropsEverything) {
     make(2, 1);
     submit(1, 100);
-    auto const held = core_.stats().held;
+    auto const held = scheduler_.stats().held;
     tell(Terminate{});
     std::uint64_t dropped = 0;
     for (auto const& drop : all<Drop>()) dropped += drop.count;
@@ -83,7 +83,7 @@ TEST_F(CoreTest, GivingBackUnaskedMayCrossTheQuestion) {
     tell(Revoked{revoke.worker, revoke.batch, 1});
     tell(Revoked{revoke.worker, revoke.batch, 1});
     EXPECT_TRUE(none<KillWorker>());
-    EXPECT_EQ(core_.stats().held, 2U);
+    EXPECT_EQ(scheduler_.stats().held, 2U);
 }
 
 }  // namespace

@@ -29,7 +29,7 @@ TEST_F(CoreTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
     EXPECT_THAT(tasks(again), ElementsAre("1:5+1", "1:2+3", "1:6+10", "1:16+4"));
     EXPECT_EQ(again[0].attempt, 2U);
     EXPECT_EQ(again[1].attempt, 1U);
-    EXPECT_EQ(core_.stats().done, 2U);
+    EXPECT_EQ(scheduler_.stats().done, 2U);
 }
 
 TEST_F(CoreTest, ATaskFailsWhenItHasCostMoreWorkersThanItMay) {
@@ -179,7 +179,7 @@ TEST_F(CoreTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
 
 // G11, G19 (Fiber)
 TEST_F(CoreTest, StartsThatFailArePausedAndThenBreakThePool) {
-    CoreSettings settings;
+    SchedulerSettings settings;
     make(settings);
     submit(1, 5);
     tell(StartFailed{one<StartWorker>().worker, "no"});
@@ -199,7 +199,7 @@ TEST_F(CoreTest, StartsThatFailArePausedAndThenBreakThePool) {
 }
 
 TEST_F(CoreTest, AStartThatTakesTooLongIsKilledAndCounts) {
-    CoreSettings settings;
+    SchedulerSettings settings;
     settings.failing_starts = 1;
     make(settings);
     tell(Begin{});

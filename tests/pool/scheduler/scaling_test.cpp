@@ -9,7 +9,7 @@ namespace {
 class CoreScaling : public CoreTest {
 protected:
     void make_elastic(std::uint32_t least, std::uint32_t most) {
-        CoreSettings settings;
+        SchedulerSettings settings;
         settings.min_workers = least;
         settings.max_workers = most;
         make(settings);
@@ -32,7 +32,7 @@ TEST_F(CoreScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
     EXPECT_TRUE(none<ReleaseWorker>());
     tell(WorkerReady{successor.worker});
     EXPECT_TRUE(none<ReleaseWorker>());  // it finishes its tasks
-    EXPECT_EQ(core_.stats().ready, 3U);
+    EXPECT_EQ(scheduler_.stats().ready, 3U);
 }
 
 TEST_F(CoreScaling, AWornWorkerThatIsIdleLeavesAsSoonAsItsSuccessorIsThere) {
@@ -56,7 +56,7 @@ TEST_F(CoreScaling, TheWornAreReplacedOneAtATime) {
 }
 
 TEST_F(CoreScaling, NoWorkerGetsMoreTasksThanItMay) {
-    CoreSettings settings;
+    SchedulerSettings settings;
     settings.max_tasks_per_worker = 10;
     make(1, 1, settings);
     submit(1, 100);

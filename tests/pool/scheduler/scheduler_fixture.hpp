@@ -15,12 +15,12 @@ namespace sinew::pool {
 using namespace std::chrono_literals;
 using Cause = WorkerDied::Cause;
 
-/// A scheduler core with its clock, and the actions that it has requested.
+/// A scheduler with its clock, and the actions that it has requested.
 class CoreTest : public testing::Test {
 protected:
-    void make(CoreSettings settings) { core_ = Scheduler(settings); }
+    void make(SchedulerSettings settings) { scheduler_ = Scheduler(settings); }
     /// Makes `count` ready workers with `in_flight` batches each.
-    void make(std::uint32_t count, std::uint32_t in_flight = 2, CoreSettings settings = {}) {
+    void make(std::uint32_t count, std::uint32_t in_flight = 2, SchedulerSettings settings = {}) {
         settings.min_workers = settings.max_workers = count;
         settings.in_flight = in_flight;
         make(settings);
@@ -33,8 +33,8 @@ protected:
     }
 
     void tell(Event const& event) {
-        core_.step(event, now_, actions_);
-        core_.check_invariants();
+        scheduler_.step(event, now_, actions_);
+        scheduler_.check_invariants();
     }
     void wait(Duration time) {
         now_ += time;
@@ -50,7 +50,7 @@ protected:
         tell(WorkerDied{worker, cause, true, running, "killed by signal 9"});
     }
     void vanish(WorkerId worker) { tell(WorkerDied{worker, Cause::lost, false, {}, "host lost"}); }
-    /// Lets the core learn how long this function takes.
+    /// Lets the scheduler learn how long this function takes.
     void teach(Duration each, JobOptions options = {}) {
         options.chunk = 1;
         submit(1000, 1, options);
@@ -79,7 +79,7 @@ protected:
     }
     void forget() { actions_.clear(); }
 
-    Scheduler core_{CoreSettings{}};
+    Scheduler scheduler_{SchedulerSettings{}};
     Time now_{};
     std::vector<Action> actions_;
     std::vector<WorkerId> workers_;

@@ -9,7 +9,7 @@ namespace {
 using testing::ElementsAre;
 
 TEST_F(CoreTest, WorkersAreStartedAtTheFirstJobOnly) {
-    CoreSettings settings;
+    SchedulerSettings settings;
     settings.min_workers = settings.max_workers = 3;
     make(settings);
     wait(1s);
@@ -27,7 +27,7 @@ TEST_F(CoreTest, ATaskIsSentAcceptedAndEndsItsJob) {
     finish(batch);
     EXPECT_EQ(tasks(one<Accept>()), "7:0+1");
     EXPECT_EQ(one<JobEnded>().job, 7U);
-    EXPECT_EQ(core_.stats().done, 1U);
+    EXPECT_EQ(scheduler_.stats().done, 1U);
 }
 
 TEST_F(CoreTest, AnEmptyJobEndsAtOnce) {
@@ -147,7 +147,7 @@ TEST_F(CoreTest, AThrownTaskHasFailed) {
     auto const failure = one<Fail>();
     EXPECT_EQ(failure.index, 1U);
     EXPECT_EQ(failure.reason, Fail::Reason::thrown);
-    EXPECT_EQ(core_.stats().done, 2U);
+    EXPECT_EQ(scheduler_.stats().done, 2U);
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
@@ -157,7 +157,7 @@ TEST_F(CoreTest, AThrownTaskIsTriedAgainAfterItsPause) {
     auto const batch = one<SendBatch>();
     tell(Results{batch.worker, batch.batch, 0, 1, 1us, {{0, true, 50ms}}});
     EXPECT_TRUE(none<SendBatch>());
-    EXPECT_EQ(core_.due(), now_ + 50ms);
+    EXPECT_EQ(scheduler_.due(), now_ + 50ms);
     wait(50ms);
     auto const second = one<SendBatch>();
     EXPECT_EQ(second.attempt, 2U);
@@ -223,7 +223,7 @@ TEST_F(CoreTest, TheTailOfALongBatchIsTakenOnceOnly) {
     for (auto next = all<SendBatch>(); next.size() > 0; next = all<SendBatch>())
         finish(next.back());
     EXPECT_TRUE(none<Revoke>());
-    EXPECT_EQ(core_.stats().held, 1U);
+    EXPECT_EQ(scheduler_.stats().held, 1U);
 }
 
 TEST_F(CoreTest, AChunkOfTheUsersIsNotCut) {
@@ -256,7 +256,7 @@ TEST_F(CoreTest, ResultsCountOnceAndOfTheLivingOnly) {
     finish(batch);
     EXPECT_EQ(one<Fenced>().worker, batch.worker);
     EXPECT_TRUE(none<Accept>());
-    EXPECT_EQ(core_.stats().stale, 1U);
+    EXPECT_EQ(scheduler_.stats().stale, 1U);
 }
 
 TEST_F(CoreTest, TheSameResultsTwiceAreFenced) {

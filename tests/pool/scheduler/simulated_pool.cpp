@@ -12,8 +12,8 @@ namespace {
 
 using namespace std::chrono_literals;
 
-CoreSettings settings(std::mt19937_64& dice) {
-    CoreSettings made;
+SchedulerSettings settings(std::mt19937_64& dice) {
+    SchedulerSettings made;
     made.max_workers = 1 + static_cast<std::uint32_t>(dice() % 5);
     made.min_workers = dice() % 2 == 0 ? made.max_workers : 0;
     made.in_flight = 1 + static_cast<std::uint32_t>(dice() % 3);
@@ -33,7 +33,7 @@ bool works_at_second_try(std::uint64_t index) { return index % 46 == 5; }
 
 }  // namespace
 
-World::World(std::uint64_t seed) : dice_(seed), core_(settings(dice_)) {}
+World::World(std::uint64_t seed) : dice_(seed), scheduler_(settings(dice_)) {}
 
 bool World::chance(double probability) {
     return static_cast<double>(dice_() >> 11) * 0x1p-53 < probability;
@@ -43,8 +43,8 @@ std::uint64_t World::below(std::uint64_t limit) { return dice_() % limit; }
 void World::tell(Event const& event) {
     ledger_.happens(event);
     actions_.clear();
-    core_.step(event, now_, actions_);
-    core_.check_invariants();
+    scheduler_.step(event, now_, actions_);
+    scheduler_.check_invariants();
     ledger_.judge(event, actions_);
     auto const actions = actions_;
     for (auto const& action : actions) obey(action);
@@ -72,7 +72,7 @@ void World::obey(Action const& action) {
     }
 }
 
-/// Dropped if the worker has died and the core does not know yet.
+/// Dropped if the worker has died and the scheduler does not know yet.
 void World::post(WorkerId id, Command const& command) {
     if (auto* const one = worker(id)) one->inbox.push_back(command);
 }
@@ -113,7 +113,8 @@ void World::chaos(int moves) {
     submit();
     while (moves-- > 0) {
         now_ += std::chrono::nanoseconds(below(200'000));
-        if (chance(0.01) && core_.due() != Time::max()) now_ = std::max(now_, core_.due());
+        if (chance(0.01) && scheduler_.due() != Time::max())
+            now_ = std::max(now_, scheduler_.due());
         if (chance(0.02)) tell(Tick{});
         if (chance(0.03)) use();
         if (chance(0.02)) resurrect();
@@ -132,8 +133,8 @@ void World::calm() {
     for (int round = 0; round < 100'000; ++round) {
         if (ledger_.over()) return;
         if (sweep()) continue;
-        if (core_.due() == Time::max()) throw std::logic_error("nothing happens any more");
-        now_ = std::max(now_ + 1us, core_.due());
+        if (scheduler_.due() == Time::max()) throw std::logic_error("nothing happens any more");
+        now_ = std::max(now_ + 1us, scheduler_.due());
         tell(Tick{});
     }
     throw std::logic_error("it does not come to an end");

@@ -35,7 +35,7 @@ struct WorldWorker {
     std::deque<WorldBatch> batches;
 };
 
-/// A pool's core with simulated workers, links and users that act at random. The events depend on
+/// A pool's scheduler with simulated workers, links and users that act at random. The events depend on
 /// the seed alone.
 class World {
 public:
@@ -45,7 +45,7 @@ public:
     /// No further failures: everything must end. Throws if it does not.
     void calm();
     bool broken() const { return ledger_.broken(); }
-    CoreStats const& stats() const { return core_.stats(); }
+    SchedulerStats const& stats() const { return scheduler_.stats(); }
 
 private:
     bool chance(double probability);
@@ -77,7 +77,7 @@ private:
     std::mt19937_64 dice_;
     bool calm_ = false;
     Time now_{};
-    Scheduler core_;
+    Scheduler scheduler_;
     Ledger ledger_;
     std::deque<WorldWorker> workers_;
     std::deque<WorldWorker> ghosts_;  ///< dead workers whose frames are still in transit

@@ -144,9 +144,9 @@ void World::resurrect() {
     auto& outbox = ghosts_[below(ghosts_.size())].outbox;
     auto const event = outbox.front();
     if (outbox.size() > 1 && chance(0.5)) outbox.pop_front();
-    auto const stale = core_.stats().stale;
+    auto const stale = scheduler_.stats().stale;
     tell(event);
-    if (core_.stats().stale != stale + 1) throw std::logic_error("a dead worker was heard");
+    if (scheduler_.stats().stale != stale + 1) throw std::logic_error("a dead worker was heard");
     auto const fenced = std::count_if(actions_.begin(), actions_.end(), [](Action const& a) {
         return std::holds_alternative<Fenced>(a);
     });

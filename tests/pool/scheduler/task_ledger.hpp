@@ -12,7 +12,7 @@ namespace sinew::pool {
 
 using Cause = WorkerDied::Cause;
 
-/// What really happened to one task, and what the core has reported of it.
+/// What really happened to one task, and what the scheduler has reported of it.
 struct TaskTruth {
     std::uint32_t begun = 0, threw = 0;
     std::uint32_t crashes = 0, memory_deaths = 0;  ///< deaths that it may be blamed for
@@ -27,13 +27,13 @@ struct JobTruth {
     std::uint64_t lowest_failed = ~std::uint64_t{0};
 };
 
-/// Compares the core's decisions with what really happened. Throws std::logic_error for the first
+/// Compares the scheduler's decisions with what really happened. Throws std::logic_error for the first
 /// mistake.
 class Ledger {
 public:
     void happens(Event const& event);
     void judge(Event const& event, std::vector<Action> const& actions);
-    /// Whether this worker is alive as far as the core knows.
+    /// Whether this worker is alive as far as the scheduler knows.
     bool knows(WorkerId worker) const { return views_.count(key(worker)) != 0; }
     bool broken() const { return broken_; }
     bool over() const { return over_; }
@@ -75,7 +75,7 @@ private:
     void judge_one(Event const&, Ended const&) { over_ = true; }
 
     std::map<JobId, JobTruth> jobs_;
-    std::map<Key, WorkerView> views_;  ///< living workers, as far as the core can know
+    std::map<Key, WorkerView> views_;  ///< living workers, as far as the scheduler can know
     std::uint32_t last_epoch_ = 0;
     bool dropping_ = false, broken_ = false, over_ = false;
 };
