@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent's life: what it does with orders, how it ends.
+// How an agent handles the root's orders, and how it ends.
 #include "launchers/agent/agent.hpp"
 
 #include <cerrno>
@@ -17,7 +17,7 @@
 namespace sinew::launch {
 namespace {
 
-// The root has several addresses; the one that ssh came from is known to work.
+// Picks the root's address from which ssh connected, since that is known to work; else the first.
 std::size_t best_root(std::vector<std::string> const& roots) {
     char const* const connection = ::getenv("SSH_CONNECTION");  // "10.0.0.1 51234 10.0.0.2 22"
     if (connection == nullptr) return 0;
@@ -41,7 +41,7 @@ Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder)
     try {
         place_ = place_of_this_node();
     } catch (UsageError const& problem) {
-        // The order of the ranks is not worth a job.
+        // A wrong place affects only the order of the ranks, and must not fail the job.
         log_warning(text(config_.name, ": its place is not known: ", problem.what()));
     }
 }
@@ -63,7 +63,7 @@ int Agent::run() {
     return code_;
 }
 
-// The closing words of `sinew run` are to give the cause, and not that a connection was lost.
+// Sends the cause to the root, so that `sinew run` reports it instead of a lost connection.
 void Agent::tell_failure(std::string const& why) {
     if (!parent_) return;
     up(Kind::failing, {bytes_of(why)});
@@ -112,7 +112,7 @@ void Agent::handle_mpi(Kind kind, std::span<std::byte const> body) {
 }
 
 void Agent::launch(Launch launch) {
-    if (job_) {  // of the epoch before: its ranks have ended, what they left behind has not
+    if (job_) {  // the ranks of its epoch have ended, but not all their descendants
         job_.reset();
         kill_descendants();
     }
@@ -127,14 +127,14 @@ void Agent::launch(Launch launch) {
 void Agent::finish() {
     finishing_now_ = true;
     if (job_) job_->stop({.signal = 0, .grace_ms = 0});
-    // Whoever is left, in whatever group: with them the last writers of our pipes go.
+    // Kills all remaining processes, in any group: they may hold the pipes' write ends.
     if (auto const left = kill_descendants())
         up(Kind::notice, {bytes_of(text(left, " processes on ", config_.name,
                                         " could not be killed (uninterruptible sleep?)\n"))});
     finish_step();
 }
 
-// Output first, then the farewells of those below, then ours.
+// Waits until all output is delivered and all children have left, then sends `bye` to the parent.
 void Agent::finish_step() {
     if (job_) job_->wind_up();
     if ((job_ && job_->has_output()) || !children_.empty() || !parent_) return;
@@ -146,9 +146,9 @@ void Agent::finish_step() {
 void Agent::leave() {
     if (finishing_now_ || leaving_) return;
     leaving_ = true;
-    if (!parent_ && !job_) return end(128 + SIGTERM);  // there is nobody to tell, nothing to end
+    if (!parent_ && !job_) return end(128 + SIGTERM);  // no root to notify and no ranks to end
     up(Kind::leaving, {});
-    // The root orders the rest; should it not, we end all the same.
+    // The root orders the rest. If it does not, the timer ends this agent.
     if (job_) job_->signal(SIGTERM);
     leave_timer_ = loop_.after(std::chrono::seconds(15), [this] { end(128 + SIGTERM); });
 }
@@ -157,7 +157,7 @@ void Agent::give_up(std::string const& why) {
     log_warning(text("agent on ", config_.name, ": ", why));
     tell_failure(why);
     end(exit_launcher_failed);
-    // The root's, on this host: should it have been killed, nobody else is left to do it.
+    // Removes the root's folders on this host; if the root was killed, no other process does it.
     for (auto const& folder : config_.folders) remove_if_stale(folder);
 }
 

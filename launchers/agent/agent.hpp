@@ -18,31 +18,31 @@
 
 namespace sinew::launch {
 
-/// One node's agent: reaches the root, takes its place in the tree, runs this node's part of the job
-/// and passes on what is for the nodes below. Ends its ranks whatever happens to the root.
+/// The agent of one node: connects to the root, takes its place in the tree, runs this node's part
+/// of the job and forwards messages for the nodes below. Ends its ranks however the root ends.
 class Agent : public Uplink {
 public:
     Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder);
     ~Agent() override;
 
-    /// Until the job is over or lost; the exit code.
+    /// Runs until the job is over or lost; returns the exit code.
     int run();
-    /// SIGTERM: this node is wanted elsewhere. Tells the root, which ends or restarts the job.
+    /// Handles SIGTERM, a planned leave: notifies the root, which ends or restarts the job.
     void leave();
-    /// Ends the ranks at once, for the reason given.
+    /// Ends the ranks at once; logs `why` and sends it to the root.
     void give_up(std::string const& why);
 
 private:
     struct Child {
         std::unique_ptr<wire::Link> link;
-        NodeSet nodes;  ///< itself and all below it
+        NodeSet nodes;  ///< the child and all nodes below it
     };
     struct Pending {
         Kind kind;
         std::string bytes;
     };
 
-    // The way up.
+    // Messages to the parent and to the root.
     void dial_root(std::size_t which);
     void welcome(std::unique_ptr<wire::Link> link);
     void say_hello(int unreachable);
@@ -56,7 +56,7 @@ private:
                  std::initializer_list<std::span<std::byte const>> parts);
     Hello hello(wire::Link const& link);
 
-    // The way down.
+    // Messages to and from the children.
     void listen();
     void on_child(std::unique_ptr<wire::Link> link);
     void on_child_message(int child, wire::Message const& message);
@@ -83,14 +83,14 @@ private:
     AgentConfig config_;
     JobFolder const& folder_;
     wire::Credentials credentials_;
-    Place place_;            ///< of this node, as far as it knows
-    std::string interface_;  ///< of the network by which the root is reached
+    Place place_;            ///< labels of this node; empty where they are not known
+    std::string interface_;  ///< network interface through which the root is reached
     std::unique_ptr<wire::Listener> listener_;
-    std::unique_ptr<wire::Link> first_link_;  ///< to the root, until placed
+    std::unique_ptr<wire::Link> first_link_;  ///< to the root, until this agent has a parent
     std::unique_ptr<wire::Link> parent_;
     int parent_node_ = 0;
     std::map<int, Child> children_;
-    std::vector<Pending> waiting_;  ///< for a parent
+    std::vector<Pending> waiting_;  ///< messages queued until there is a parent
     FenceNode fences_;
     std::unique_ptr<NodeJob> job_;
     wire::Loop::Handle dialling_, orphans_, leave_timer_;

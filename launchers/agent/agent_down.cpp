@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent's way down: the agents below it, and what it passes on to them.
+// The agents below an agent, and the messages that it forwards to them.
 #include <sinew/error.hpp>
 
 #include "launchers/agent/agent.hpp"
@@ -20,7 +20,7 @@ void Agent::listen() {
 
 void Agent::on_child(std::unique_ptr<wire::Link> link) {
     int const child = static_cast<int>(link->peer().node);
-    if (children_.contains(child))  // it is back before we knew that it was gone
+    if (children_.contains(child))  // it reconnected before its loss was noticed
         child_lost(child, text(link->peer().name, " has connected again"));
     link->on({.message = [this, child](auto const& message) { on_child_message(child, message); },
               .end = [this, child](auto const& end) { on_child_end(child, end); }});
@@ -56,7 +56,7 @@ void Agent::on_attach(int child, std::int32_t node, std::span<std::byte const> b
     if (attach.again) send_up(Kind::attach, node, {body});
 }
 
-// What has come back by another way since is not below there any more, and not gone.
+// Nodes no longer recorded below this child have reattached elsewhere and are not gone.
 void Agent::on_detached(int child, Detached detached) {
     auto& below = children_.at(child);
     auto const gone = NodeSet(detached.nodes) & below.nodes;
@@ -81,7 +81,7 @@ void Agent::child_lost(int child, std::string const& why) {
     up(Kind::detached, {bytes_of(encode(Detached{.child = child, .nodes = nodes, .why = why}))});
 }
 
-// Who is below which of our children, as the root has built the tree.
+// Computes which nodes are below which child, from the root's list of parents.
 void Agent::learn_tree(std::vector<int> const& parents) {
     std::map<int, std::vector<int>> below;
     for (auto const& [child, link] : children_) below[child] = {};

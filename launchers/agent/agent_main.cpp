@@ -32,7 +32,7 @@ constexpr char help[] =
     "to,\n"
     "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n";
 
-// A line: the writer may keep the pipe open.
+// Reads up to the end of a line, not of the file: the writer may keep the pipe open.
 std::string read_line(int fd) {
     std::string line;
     std::array<char, 4096> buffer;
@@ -98,7 +98,7 @@ int agent_main(std::vector<std::string> const& arguments) {
         return 0;
     }
     auto const config = configuration(arguments);
-    // Standard input is of no use from here on, and the next to read it must not find the secret.
+    // The agent needs no further input, and no later reader of standard input may find the secret.
     UniqueFd const null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
     ::dup2(null.get(), STDIN_FILENO);
     remove_stale_folders();

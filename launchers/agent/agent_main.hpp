@@ -6,8 +6,8 @@
 
 namespace sinew::launch {
 
-/// `sinew agent [--config FILE]`: serves one node of one job. The configuration, a line of JSON that
-/// holds the job's secret, comes from standard input or from a file of mode 0600, never by argument.
+/// Runs `sinew agent [--config FILE]`, which serves one node of a job. Its configuration, a line of
+/// JSON with the secret, is read from stdin or a file of mode 0600, never from an argument.
 int agent_main(std::vector<std::string> const& arguments);
 
 }  // namespace sinew::launch

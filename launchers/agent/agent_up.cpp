@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An agent's way up: reaching the root, taking its place, another one when the parent is lost.
+// How an agent reaches the root, attaches to a parent, and finds another when that is lost.
 #include <unistd.h>
 
 #include <algorithm>
@@ -15,8 +15,8 @@
 namespace sinew::launch {
 namespace {
 
-// The root may be stopped by Ctrl-Z, and must not be called dead for that. Whether its host is
-// there is the kernel's business (keepalive); whether its process is, the connection tells.
+// Heartbeat timeouts are off, since the root may be stopped by Ctrl-Z, which must not count as
+// dead. TCP keepalive detects a dead host, and the end of the connection a dead process.
 wire::LinkOptions upward_options() {
     wire::LinkOptions options;
     options.suspect_after = options.dead_after = wire::Clock::duration::zero();
@@ -28,14 +28,14 @@ wire::LinkOptions upward_options() {
 void Agent::dial_root(std::size_t which) {
     auto const address = wire::Address::parse(config_.roots.at(which));
     auto patience = dial_until_ - wire::Clock::now();
-    // One that is not for us may swallow what we send: the next ones get their turn.
+    // A host that is not the root may never answer; the limit leaves time for the other addresses.
     if (config_.roots.size() > 1)
         patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
     auto const next = (which + 1) % config_.roots.size();
     dialling_ = wire::dial(
         loop_, address, credentials_, upward_options(), patience, [this, next](auto dialled) {
             if (dialled.link) return welcome(std::move(dialled.link));
-            // Not at once: it may have been refused within a millisecond.
+            // Waits first, since the connection may have been refused within a millisecond.
             auto const again = wire::Clock::now() + std::chrono::milliseconds(100);
             if (again < dial_until_ && config_.roots.size() > 1) {
                 dialling_ =
@@ -60,7 +60,7 @@ Hello Agent::hello(wire::Link const& link) {
                 .free_port = free_port(),
                 .unreachable = everyone,
                 .place = place_};
-    if (hello.address.empty()) hello.address = "127.0.0.1";  // all on this host
+    if (hello.address.empty()) hello.address = "127.0.0.1";  // all agents are on this host
     hello.interface = interface_ = wire::interface_of(hello.address).name;
     if (listener_)
         hello.listen = link.local_host().empty()
@@ -76,7 +76,7 @@ void Agent::welcome(std::unique_ptr<wire::Link> link) {
                              auto body = message.payload;
                              take_head<std::int32_t>(body);
                              if (static_cast<Kind>(message.kind) != Kind::place) return;
-                             // Later: the link may be another's then, and these calls not be there.
+                             // Deferred: on_placement may replace this link's callbacks.
                              loop_.post([this, placement = decode<Placement>(text_of(body))] {
                                  on_placement(placement);
                              });
@@ -103,7 +103,7 @@ void Agent::on_placement(Placement const& placement) {
     dialling_ = wire::dial(loop_, wire::Address::parse(placement.address), credentials_,
                            upward_options(), std::chrono::seconds(3), [this](auto dialled) {
                                if (dialled.link) return attach(std::move(dialled.link));
-                               if (first_link_) say_hello(parent_node_);  // another, then
+                               if (first_link_) say_hello(parent_node_);  // asks for another parent
                            });
 }
 
@@ -123,7 +123,7 @@ void Agent::attach(std::unique_ptr<wire::Link> link) {
         parent_->send(static_cast<std::uint8_t>(message.kind), 0, {bytes_of(message.bytes)});
 }
 
-// Only now may the root count on us: what it sends down comes this far.
+// Reports to the root only after the parent's answer: from then on its messages arrive here.
 void Agent::on_attached() {
     if (!first_link_) return;
     std::int32_t const node = config_.node;
@@ -135,9 +135,9 @@ void Agent::on_parent_lost(wire::LinkEnd const& end) {
     parent_.reset();
     if (finishing_now_) return loop_.stop();
     if (parent_node_ == root_node) return give_up(end.text);
-    // The parent's death is not ours: the root will give us another, or has ended the job.
+    // The loss of the parent does not end this agent: the root assigns another or ends the job.
     fences_.parent_gone(end.text);
-    // It has listened all the time: if nobody does now, it is gone too.
+    // The root has been listening all the time, so if it does not answer soon, it is gone too.
     dial_until_ = wire::Clock::now() + std::chrono::seconds(2);
     dial_root(0);
 }

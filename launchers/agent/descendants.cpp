@@ -28,9 +28,9 @@ struct Process {
     std::uint64_t start = 0;
 };
 
-constexpr int fields_before_start = 17;  // between the parent and the start time, proc(5)
+constexpr int fields_before_start = 17;  // between the parent and the start time, see proc(5)
 
-// pid (name that may hold anything) state parent ...
+// Parses /proc/PID/stat: pid (name that may hold anything) state parent ...
 Process about(std::string const& pid) {
     std::string line;
     std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
@@ -61,7 +61,7 @@ std::multimap<pid_t, ProcessLife> living_children() {
     return found;
 }
 
-// As /proc has them now: who forks while it is read may be missing with its child.
+// Lists the descendants in /proc; may miss a process that forks during the scan, and its child.
 std::vector<ProcessLife> descendants() {
     auto const children = living_children();
     std::vector<ProcessLife> found{{.pid = ::getpid(), .start = 0}};
@@ -73,8 +73,8 @@ std::vector<ProcessLife> descendants() {
     return found;
 }
 
-// False: there is no child, not even a dead one. That none is living cannot be read off /proc, which
-// is no snapshot; but orphans below us are our children from their parents' end on.
+// Reaps children that have ended; false if no child is left, living or dead. A scan of /proc cannot
+// prove that, since it is not a snapshot; but orphans become children of this subreaper.
 bool reap_children() {
     for (;;) {
         pid_t const pid = ::waitpid(-1, nullptr, WNOHANG);
@@ -93,9 +93,9 @@ std::optional<ProcessLife> process_life(pid_t pid) {
 
 bool kill_life(ProcessLife const& life) {
     UniqueFd const process(static_cast<int>(::syscall(SYS_pidfd_open, life.pid, 0)));
-    bool const without = !process && errno == ENOSYS;  // Linux 5.2 or older: as well as can be
+    bool const without = !process && errno == ENOSYS;  // Linux 5.2 or older: kill by id instead
     if (!process && !without) return false;
-    // Whoever has the number now is whom the descriptor is of, or that one has ended.
+    // The descriptor refers to the process that has the id at present, or to one that has ended.
     auto const now = process_life(life.pid);
     if (!now || now->start != life.start) return false;
     if (without) return ::kill(life.pid, SIGKILL) == 0;

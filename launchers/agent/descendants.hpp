@@ -9,23 +9,23 @@
 
 namespace sinew::launch {
 
-/// One life of a process number: the kernel may give the number to another when it has ended.
+/// One use of a process id, which the kernel may reuse after the process has ended.
 struct ProcessLife {
     pid_t pid = 0;
-    std::uint64_t start = 0;  ///< when it began, in ticks since boot
+    std::uint64_t start = 0;  ///< start time, in clock ticks since boot
 };
 
-/// As /proc shows it now; nothing when there is none.
+/// The process as /proc shows it at present; nullopt if there is none.
 std::optional<ProcessLife> process_life(pid_t pid);
-/// Sends SIGKILL to this very process; false when it has ended, whoever has its number since.
+/// Sends SIGKILL to this very process; false if it has ended, even if its id is in use again.
 bool kill_life(ProcessLife const& life);
 
-/// Kills all descendants of this process, and those that turn up meanwhile, until it has no child,
-/// living or dead: all are reaped. It is to be a subreaper, or they escape. Gives up after some
-/// seconds, when one cannot be killed (uninterruptible sleep), and returns how many are left.
+/// Kills all descendants of this process, also those that appear meanwhile, and reaps them until no
+/// child is left. Requires: this process is a subreaper, or orphans escape. Gives up after some
+/// seconds if a process cannot be killed (uninterruptible sleep); returns how many are left.
 std::size_t kill_descendants();
 
-/// Reaps children that have ended, other than these: adopted ones, whose parents ended before them.
+/// Reaps adopted children that have ended, whose own parents ended first; leaves `ours` alone.
 void reap_adopted(std::vector<pid_t> const& ours);
 
 }  // namespace sinew::launch

@@ -20,18 +20,18 @@ namespace {
 
 pid_t init_process = 0;
 
-// Until the child has ended; its status.
+// Waits until `child` has ended and returns its wait status; forwards signals to it.
 int watch(pid_t child, sigset_t const& all) {
     for (;;) {
         siginfo_t info{};
         if (::sigwaitinfo(&all, &info) < 0) continue;
         if (info.si_signo != SIGCHLD) {
             ::kill(child, info.si_signo);
-            // One that is stopped could neither leave nor clean up.
+            // A stopped child could not clean up.
             if (info.si_signo == SIGTERM) ::kill(child, SIGCONT);
             continue;
         }
-        // One SIGCHLD may stand for several: orphans of the job among them.
+        // One SIGCHLD may stand for several children, including orphans of the job.
         int status = 0;
         pid_t pid = 0;
         while ((pid = ::waitpid(-1, &status, WNOHANG)) > 0)
@@ -59,7 +59,7 @@ int guarded(JobFolder& folder, std::string const& name, std::function<int()> con
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
         ::sigprocmask(SIG_SETMASK, &before, nullptr);
         if (init_process_is_gone()) ::_exit(exit_launcher_failed);
-        // No destructors: the folder and the lock are the init_process's.
+        // _exit runs no destructors: the folder and its lock belong to the init process.
         ::_exit(work());
     }
     int const status = watch(child, all);

@@ -8,17 +8,16 @@
 
 namespace sinew::launch {
 
-/// Runs `work` in a child process and watches over it: the half of an agent that does nothing else,
-/// so that it is there when the other half is killed. Good as process 1: reaps what is orphaned,
-/// hands signals on. When the child ends, however that comes about, everything below it is killed
-/// and the folder removed. Should the init_process be killed itself, the child gets SIGHUP (and finds
-/// that it has another parent).
+/// Runs `work` in a child process and supervises it. The parent, the init process, does nothing
+/// else, so that it survives when the child is killed. It can be process 1 of a container: it reaps
+/// orphans and forwards signals. When the child ends for any reason, everything below it is killed
+/// and the folder is removed. If the init process itself is killed, the child gets SIGHUP.
 ///
-/// Returns what `work` returned, in the init_process; never returns in the child. A child that was killed
-/// gives 125 and a line on standard error. To be called before there are threads.
+/// Returns the result of `work` in the init process; never returns in the child. If the child was
+/// killed, logs that and returns 125. Throws SystemError if fork fails. Requires: no other threads.
 int guarded(JobFolder& folder, std::string const& name, std::function<int()> const& work);
 
-/// Whether the init_process above this child is gone.
+/// Whether the init process above this child is gone, that is, the child has another parent.
 bool init_process_is_gone();
 
 }  // namespace sinew::launch

@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::size_t read_size = 256 * 1024;
 
-// Only our end: the flag belongs to the open file, and a program's stdout must block.
+// For the agent's ends only: the flag belongs to the open file, and a rank's stdout must block.
 void make_nonblocking(int fd) { ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK); }
 
 }  // namespace
@@ -48,7 +48,7 @@ bool LocalRank::start(SpawnRequest request, bool with_stdin, Spawned& failure) {
     ended_ = std::move(spawned.ended);
     running_ = true;
     ended_watch_ = loop_.readable(ended_.get(), [this] {
-        // What others have posted before comes first: that it has finalized, above all.
+        // Deferred by a turn, so that work already posted (the rank has finalized) runs first.
         ended_watch_ = loop_.after({}, [this] { on_ended(); });
     });
     streams_[0].from = std::move(out);
@@ -67,7 +67,7 @@ void LocalRank::reading(bool on) {
     reading_ = on;
     for (int index = 0; index < 2; ++index) {
         auto& stream = streams_[index];
-        // In the midst of a line it may have waited for us, at its other stream.
+        // While reading was off, the rank may have been blocked in the middle of a line.
         if (again) stream.lines.wait_anew(LineAssembler::Clock::now());
         stream.watch = {};
         if (on && stream.from)
@@ -81,10 +81,10 @@ void LocalRank::on_readable(int index) {
     schedule_flush();
 }
 
-// 0: nothing there now, or the end.
+// Returns the number of bytes read; 0 if nothing is available or the stream has ended.
 std::size_t LocalRank::read_some(int index) {
     auto& stream = streams_[index];
-    static std::vector<char> buffer(read_size);  // one loop, one thread
+    static std::vector<char> buffer(read_size);  // shared: all ranks are read on the loop's thread
     ssize_t const count = ::read(stream.from.get(), buffer.data(), buffer.size());
     if (count < 0 && (errno == EAGAIN || errno == EINTR)) return 0;
     auto const give = [&](LineAssembler::Piece piece) { callbacks_.output(index + 1, piece); };
@@ -113,8 +113,8 @@ void LocalRank::schedule_flush() {
     if (flush_) return;
     flush_ = loop_.after(due - LineAssembler::Clock::now(), [this] {
         flush_ = {};
-        // Stale is what the program has left unfinished, not what we have not read: the rest may
-        // be in the pipe, of which nothing is taken while the reader is slow.
+        // Reads first: a line is stale only if the program has left it unfinished, not if its rest
+        // waits in the pipe. While reading is off that is not known, and nothing is flushed.
         if (!reading_) return;
         for (int index = 0; index < 2; ++index)
             if (streams_[index].from) read_some(index);
@@ -126,7 +126,7 @@ void LocalRank::schedule_flush() {
     });
 }
 
-// What there is now, which is no more than the pipes hold: another process may go on writing.
+// Reads what is available, but no more than the pipes hold: another process may keep writing.
 void LocalRank::read_all() {
     for (int index = 0; index < 2; ++index)
         for (auto left = pipe_size(streams_[index].from.get());
@@ -148,8 +148,8 @@ void LocalRank::wind_up() {
         if (reading_ && streams_[index].from) close_stream(index);
 }
 
-// Left unreaped until the end: as long as the zombie holds the number, no other process group can
-// get it, and signals to the group reach whom the rank has left behind, or nobody.
+// The process is not reaped here: as a zombie it reserves the id of its process group, so that
+// signals to the group reach only processes that the rank has left behind.
 void LocalRank::on_ended() {
     siginfo_t info{};
     if (::waitid(P_PID, static_cast<id_t>(pid_), &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
@@ -171,7 +171,7 @@ LocalRank::~LocalRank() {
 
 void LocalRank::input(std::string bytes) {
     if (!input_) {
-        if (!bytes.empty()) callbacks_.consumed(bytes.size());  // nobody wants it
+        if (!bytes.empty()) callbacks_.consumed(bytes.size());  // the rank has no standard input
         return;
     }
     input_queue_.push_back(std::move(bytes));
@@ -190,7 +190,7 @@ void LocalRank::write_input() {
                 input_watch_ = loop_.writable(input_.get(), [this] { write_input(); });
             return;
         }
-        if (count < 0) return end_input();  // EPIPE: it has closed its standard input
+        if (count < 0) return end_input();  // EPIPE: the rank has closed its standard input
         input_offset_ += static_cast<std::size_t>(count);
         if (input_offset_ == bytes.size()) {
             callbacks_.consumed(bytes.size());

@@ -16,41 +16,41 @@ namespace sinew::launch {
 
 /// One rank on this node: its process and its three standard streams.
 ///
-/// Output is read only while `reading` is on: a slow reader at the far end stops the rank's writes,
-/// nothing is kept here. The process must be ended before this goes (kill, then the exit call).
+/// Output is read only while `reading` is on and is not queued here, so that a slow reader at the
+/// far end blocks the rank's writes. The process must be killed before this object is destroyed.
 class LocalRank {
 public:
     struct End {
         int code = 0;
-        int signal = 0;  ///< 0: by exit
+        int signal = 0;  ///< 0: it exited with `code`
     };
     struct Callbacks {
-        /// stream is 1 or 2.
+        /// Called for each piece of output; `stream` is 1 (stdout) or 2 (stderr).
         std::function<void(int stream, LineAssembler::Piece)> output;
-        /// The process has ended. What it had written comes first, as far as reading is on.
+        /// Called when the process has ended, after its output if reading is on.
         std::function<void(End const&)> ended;
-        /// That many bytes of standard input have been taken.
+        /// Called when that many bytes of input have been written to the rank or discarded.
         std::function<void(std::size_t)> consumed;
     };
 
     LocalRank(wire::Loop& loop, int rank, Callbacks callbacks);
     LocalRank(LocalRank const&) = delete;
     ~LocalRank();
-    /// The request's streams and process group are ours to set. False: `failure` has the reason.
+    /// Sets the streams of `request` and starts it. Returns false with the reason in `failure`.
     bool start(SpawnRequest request, bool with_stdin, Spawned& failure);
 
     int rank() const { return rank_; }
     pid_t pid() const { return pid_; }
     bool running() const { return running_; }
-    /// To the whole process group, also after the process itself has ended.
+    /// Sends a signal to the whole process group, also after the process itself has ended.
     void signal(int number) const;
     void reading(bool on);
     bool has_output() const { return streams_[0].from || streams_[1].from; }
-    /// For the end, when all it had started has been killed and reaped: takes what is left in the
-    /// pipes and closes them, whoever outside the job may hold the other ends; later, where reading
-    /// is off now. Its number is not used any more.
+    /// Reads what is left in the pipes and closes them, even if processes outside the job hold the
+    /// other ends. If reading is off, closing is left to a later call. Requires: all descendants
+    /// have been killed and reaped; the process id is not used afterwards.
     void wind_up();
-    /// Empty: the end.
+    /// Queues bytes for standard input; an empty string closes it.
     void input(std::string bytes);
 
 private:

@@ -24,7 +24,7 @@
 namespace sinew::launch {
 namespace {
 
-// libpmix's shared memory takes some megabytes for each job, and more with its size.
+// Bytes that libpmix's shared memory may need: some megabytes per job, more for larger jobs.
 constexpr std::uintmax_t room_for_pmix = std::uintmax_t(32) << 20;
 
 bool has_little_room(std::string const& folder) {
@@ -35,7 +35,7 @@ bool has_little_room(std::string const& folder) {
 
 }  // namespace
 
-/// For a thread of its own: what it needs, and what it finds.
+/// The inspection of the programs, which runs in another thread: its inputs and its results.
 struct NodeJob::Search {
     std::map<int, App> apps;
     std::string folder;
@@ -60,7 +60,7 @@ NodeJob::NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Sett
 NodeJob::~NodeJob() {
     gate_.close();
     kill_now();
-    mpi_.reset();  // before its folder goes
+    mpi_.reset();  // before its folder is removed
     if (!epoch_folder_.empty()) {
         std::error_code ignored;
         std::filesystem::remove_all(epoch_folder_, ignored);
@@ -76,7 +76,7 @@ void NodeJob::start() {
         for (int const rank : mine_)
             listeners_.push_back(
                 bind_rank(epoch_folder_, rank, many ? launch_.addresses[node_] : std::string()));
-        // Others wait for our addresses: first, so that they do not wait for the servers below too.
+        // Addresses first: the other nodes wait for them, and need not wait for the servers below.
         if (many) exchange_addresses();
         else addresses_.emplace();
         find_programs();
@@ -95,7 +95,7 @@ void NodeJob::attempt(std::function<void()> const& step) {
     }
 }
 
-// In a thread: the files may be on a file system that is slow, and loaders are asked.
+// Runs in another thread: the file system may be slow, and dynamic loaders are executed.
 void NodeJob::find_programs() {
     auto const search = std::make_shared<Search>();
     for (int const rank : mine_) {
@@ -117,24 +117,25 @@ void NodeJob::find_programs() {
 }
 
 void NodeJob::Search::run() {
+    bool unknown = false;
     for (auto const& [index, app] : apps) {
         auto const kind = inspect(app.argv, app.folder.empty() ? folder : app.folder,
                                   variables["PATH"], as_list(variables));
         programs[index] = {
             .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
-        needs.pmix = needs.pmix || kind.open_mpi || kind.unknown;
+        needs.pmix = needs.pmix || kind.open_mpi;
         needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
-        if (kind.unknown && mpi == MpiSupport::automatic) {
-            bool usable = false;
-            PmixServer::describe(usable);
-            needs.pmix = needs.pmix && usable;  // it may not be needed after all
-        }
+        unknown = unknown || kind.unknown;
     }
-    if (mpi == MpiSupport::automatic) return;
+    if (mpi == MpiSupport::automatic) {
+        // An unknown program may not need PMIx, so that it runs without if libpmix is unusable.
+        if (unknown && !needs.pmix) PmixServer::describe(needs.pmix);
+        return;
+    }
     needs = {.pmix = mpi == MpiSupport::pmix, .pmi1 = mpi == MpiSupport::pmi1};
 }
 
-// libpmix, too, is started in a thread: it looks at the whole machine first.
+// libpmix is started in another thread too, since it examines the whole machine first.
 void NodeJob::on_programs(Search& search) {
     programs_ = std::move(search.programs);
     bind_ranks();
@@ -252,7 +253,7 @@ void NodeJob::write_world(FenceParts const& parts) {
     world.write(world_file_);
 }
 
-// Once for each program, not for each rank: it looks into files and for devices.
+// Computed once per program, not per rank, since it reads files and looks for devices.
 Variables NodeJob::common_variables(App const& app) const {
     Variables environment = own_variables();
     scrub(environment);
@@ -300,7 +301,7 @@ SpawnRequest NodeJob::request_for(int rank) {
     request.env = as_list(environment_for(rank, request.keep));
     request.folder = app.folder;
     if (request.folder.empty() && std::filesystem::is_directory(launch_.folder))
-        request.folder = launch_.folder;  // on another host it need not exist
+        request.folder = launch_.folder;  // it may not exist on another host
     if (auto const& cpus = cpusets_[place.local_rank]; !cpus.empty())
         request.cpus = to_cpu_set(cpus);
     return request;
@@ -312,7 +313,7 @@ void NodeJob::start_ranks() {
     for (int const rank : mine_)
         if (!start_rank(rank, report)) break;
     report_started(report);
-    listeners_.clear();  // the ranks have them now
+    listeners_.clear();  // the ranks have inherited them
     for (auto const& bytes : std::exchange(early_input_, {})) input(bytes);
 }
 

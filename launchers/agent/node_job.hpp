@@ -23,7 +23,7 @@
 
 namespace sinew::launch {
 
-/// What a node's part of a job asks of its agent.
+/// The messages that a NodeJob sends through its agent.
 class Uplink {
 public:
     virtual ~Uplink() = default;
@@ -31,13 +31,13 @@ public:
     virtual void fence(FenceKey const& key, Bytes bytes) = 0;
 };
 
-/// One epoch of a job on one node: starts its ranks, carries their output, serves them, tells of
-/// their ends, ends them. On the loop's thread.
+/// One epoch of a job on one node: starts its ranks, forwards their output, runs their MPI servers,
+/// reports how they end, and ends them. For the loop's thread only.
 class NodeJob {
 public:
     struct Setting {
         std::string node_name;
-        std::string interface;  ///< the network's; empty: leave the choice to the libraries
+        std::string interface;  ///< network interface; empty: the libraries choose
     };
     NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Setting setting,
             Launch launch);
@@ -52,11 +52,11 @@ public:
     void fence_failed(FenceKey const& key, std::string const& why);
     MpiService* mpi() { return mpi_.get(); }
 
-    /// Of the ranks.
+    /// The process ids of the ranks.
     std::vector<pid_t> pids() const;
-    /// Whether output may still come that nobody has taken yet.
+    /// Whether output may still come, or has been sent and not yet been written by the root.
     bool has_output() const;
-    /// All ranks have been reaped, and whoever they left behind: takes what is left in the pipes.
+    /// Reads what is left in the pipes. Requires: all ranks and their descendants have been reaped.
     void wind_up();
 
 private:
@@ -64,16 +64,16 @@ private:
         std::string path;
         int error = 0;
         std::string why;
-        Variables variables;  ///< what its ranks have in common
+        Variables variables;  ///< common to all its ranks
     };
     struct Search;
-    // The steps of `start`, each by the one before, some in threads.
+    // The steps of `start`. Each starts the next one, some by way of another thread.
     void find_programs();
     void on_programs(Search& search);
     void serve_mpi(MpiNeeds needs);
     void start_if_ready();
 
-    /// What goes wrong is reported in place of the ranks' start.
+    /// Runs `step`; an exception is reported in place of the ranks' start.
     void attempt(std::function<void()> const& step);
     void bind_ranks();
     void exchange_addresses();
@@ -96,23 +96,23 @@ private:
     JobFolder const& folder_;
     Setting setting_;
     Launch launch_;
-    int node_ = -1;  ///< ours in the map; -1: no ranks here
+    int node_ = -1;  ///< this node's index in the map; -1: no ranks here
     std::vector<int> mine_;
     std::vector<std::string> cpusets_;
     std::map<int, Program> programs_;  ///< by app
     std::string epoch_folder_, world_file_;
     std::vector<RankListeners> listeners_;  ///< by local rank
-    std::unique_ptr<MpiService> mpi_;       ///< none until the servers are there
-    std::optional<FenceParts> addresses_;   ///< of all ranks, when they have come
+    std::unique_ptr<MpiService> mpi_;       ///< null until the servers are started
+    std::optional<FenceParts> addresses_;   ///< of all ranks; none until exchanged
     LoopGate gate_;                         ///< for the threads that prepare the start
     std::vector<std::unique_ptr<LocalRank>> ranks_;
     std::int64_t under_way_ = 0;  ///< bytes of output sent and not yet written by the root
     bool crowded_ = false;        ///< more ranks than cores
     bool reading_ = true, stopping_ = false, reported_ = false;
-    std::uint64_t oom_kills_ = oom_kills();    ///< before this job
+    std::uint64_t oom_kills_ = oom_kills();    ///< count before this job
     std::map<int, std::int64_t> input_taken_;  ///< bytes of standard input, by rank
     std::int64_t input_credited_ = 0;
-    std::vector<std::string> early_input_;  ///< what came before there were ranks
+    std::vector<std::string> early_input_;  ///< input that arrived before the ranks started
     wire::Loop::Handle kill_timer_, term_timer_;
 };
 

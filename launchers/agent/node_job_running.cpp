@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node's part of a job while its ranks run: what they write and read, how they end.
+// The output, the input and the end of a node's ranks while they run.
 #include <unistd.h>
 
 #include <algorithm>
@@ -53,8 +53,8 @@ void NodeJob::on_ended(int rank, LocalRank::End const& end) {
     uplink_.up(Kind::exited, {bytes_of(encode(exited))});
 }
 
-// A rank that ends well, but never met the others, ran as a world of its own: N times the same
-// result, and nobody the wiser.
+// Detects a rank that succeeded without joining the others: as an MPI world of size one it would
+// have repeated the whole computation unnoticed. Returns the text to report, or nothing.
 std::string NodeJob::guard(Exited const& exited) const {
     if (exited.code != 0 || exited.signal != 0 || exited.stopped || !mpi_->serves()) return {};
     if (!exited.joined && mpi_->anyone_joined())
@@ -63,7 +63,7 @@ std::string NodeJob::guard(Exited const& exited) const {
 }
 
 void NodeJob::on_consumed(int rank, std::size_t bytes) {
-    // With several readers the slowest counts.
+    // With several readers the slowest one limits the credit.
     input_taken_[rank] += static_cast<std::int64_t>(bytes);
     std::int64_t slowest = input_taken_[rank];
     for (auto const& local : ranks_)
@@ -97,15 +97,15 @@ void NodeJob::signal(int number) {
 
 void NodeJob::stop(Stop const& how) {
     stopping_ = true;
-    report_started({});  // if the others' addresses have not come yet, nobody starts
+    report_started({});  // reports that no ranks start, unless their start is reported already
     if (how.signal != 0) {
-        signal(SIGCONT);  // a stopped process takes no other signal but KILL
+        signal(SIGCONT);  // a stopped process handles only SIGKILL
         signal(how.signal);
     }
     auto const grace = std::chrono::milliseconds(how.grace_ms);
     if (grace.count() <= 0) return kill_now();
-    // A hang-up is often caught for other purposes (UCX: to stop for a debugger), and nobody is
-    // there any more to say it again.
+    // SIGHUP is often caught for other purposes (by UCX to wait for a debugger), and its sender may
+    // be gone and cannot repeat it: SIGTERM follows.
     if (how.signal == SIGHUP) term_timer_ = loop_.after(grace / 2, [this] { signal(SIGTERM); });
     kill_timer_ = loop_.after(grace, [this] { kill_now(); });
 }

@@ -17,7 +17,7 @@ namespace sinew::launch {
 namespace {
 
 constexpr std::size_t longest_label = 64;
-// Four labels, what stands between them, and blanks.
+// Room for four labels, the slashes between them, and blanks.
 constexpr std::size_t longest_line = 1024;
 
 bool is_blank(char c) { return c == ' ' || c == '\t' || c == '\r' || c == '\n'; }

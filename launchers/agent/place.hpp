@@ -8,14 +8,15 @@
 
 namespace sinew::launch {
 
-/// "region/zone/block/rack". Of fewer parts the last is the rack: "rack7", "block2/rack7". Parts may be
-/// empty, blanks around the whole do not count. Throws UsageError naming `origin` for more than four
-/// parts, for one of more than 64 characters, and for characters other than letters, digits and ._-
+/// Parses "region/zone/block/rack". The last of fewer parts is the rack: "rack7", "block2/rack7".
+/// Parts may be empty; blanks around all are ignored. Throws UsageError naming `origin` for more
+/// than four parts, a part of more than 64 characters, or characters other than letters, digits and
+/// ._-
 Place parse_place(std::string_view words, std::string const& origin);
 
-/// Where this node stands, for --rank-order topology: SINEW_PLACE, else the first line of the file
-/// /etc/sinew/place; neither: nothing is known. Throws UsageError as parse_place, and for a file that is
-/// there and cannot be read.
+/// The place of this node, for --rank-order topology: SINEW_PLACE, else the first line of `file`;
+/// empty if neither exists. Throws UsageError as parse_place does, and if `file` exists but cannot
+/// be read.
 Place place_of_this_node(std::string const& file = "/etc/sinew/place");
 
 }  // namespace sinew::launch

@@ -81,7 +81,7 @@ std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const
 }
 
 bool is_forwarded(std::string const& name) {
-    // The launcher's own settings, and facts about this node, are for here; identities are made anew for each rank.
+    // Launcher settings and facts about this node stay here; identities are set for each rank.
     if (name.starts_with("SINEW_RUN_") || name == "SINEW_TMPDIR" || name == "SINEW_PLACE")
         return false;
     static constexpr std::array<std::string_view, 11> families{

@@ -17,7 +17,7 @@ namespace {
 
 constexpr int backlog = 1024;
 
-// Either family, big enough for both.
+// A socket address of any family.
 struct SocketAddress {
     sockaddr_storage storage{};
     socklen_t size = 0;
@@ -53,7 +53,7 @@ std::uint16_t port_of(int fd) {
     SocketAddress bound;
     bound.size = sizeof bound.storage;
     if (::getsockname(fd, bound.get(), &bound.size) != 0) return 0;
-    // The port is at the same place in both families.
+    // The port has the same offset in both families.
     return ntohs(reinterpret_cast<sockaddr_in*>(&bound.storage)->sin_port);
 }
 
@@ -71,7 +71,7 @@ RankListeners bind_rank(std::string const& folder, int rank, std::string const& 
     local->sun_family = AF_UNIX;
     path.copy(local->sun_path, path.size());
     address.size = sizeof *local;
-    ::unlink(path.c_str());  // of the epoch before
+    ::unlink(path.c_str());  // a stale file would make bind fail
     listeners.local = listen_on(address, path);
     listeners.local_address = wire::Address::unix_socket(path);
     if (!host.empty()) {

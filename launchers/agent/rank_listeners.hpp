@@ -9,18 +9,19 @@
 
 namespace sinew::launch {
 
-/// Where one rank will be reached by the others, bound and listening before it starts: so the
-/// addresses come with its start, and nobody has to wait for anybody.
+/// The listening sockets of one rank, bound before it starts: all addresses are then known at the
+/// start, and no rank has to wait for another.
 struct RankListeners {
     UniqueFd local, remote;  ///< Unix socket; TCP if there are other nodes
     wire::Address local_address;
     std::optional<wire::Address> remote_address;
 };
 
-/// `host`: this node's address for other nodes; empty: there are none. Throws SystemError.
+/// Binds the sockets of `rank`. `host` is this node's address for other nodes; empty: there are
+/// none. Throws SystemError, or UsageError if the Unix socket's path would be too long.
 RankListeners bind_rank(std::string const& folder, int rank, std::string const& host);
 
-/// A TCP port that is free just now, for a service that a rank starts itself (MASTER_PORT); 0 if
+/// A TCP port that is free at present, for a service that a rank starts itself (MASTER_PORT); 0 if
 /// there is none.
 int free_port();
 

@@ -20,7 +20,7 @@ void run_aside(LoopGate gate, std::function<void()> work,
     };
     try {
         std::thread(whole).detach();
-    } catch (std::system_error const&) {  // ulimit -u
+    } catch (std::system_error const&) {  // the limit of threads is reached (ulimit -u)
         whole();
     }
 }

@@ -8,10 +8,10 @@
 
 namespace sinew::launch {
 
-/// Runs `work` in a thread of its own, and `then` on the loop when it has ended, with what it threw or
-/// null: for what may take longer than others wait for a sign of life. Once the gate is closed `then` is
-/// not called, and nobody waits for the thread, so `work` may use only what it owns. Where there can be
-/// no thread, `work` runs within the call.
+/// Runs `work` in a new detached thread, then posts `then` to the loop with the exception that
+/// `work` threw, or null. For work that may block longer than the heartbeat timeouts of the loop's
+/// peers. `then` is not called once the gate is closed. The thread is never joined, so `work` must
+/// own everything that it uses. If no thread can be created, `work` runs within the call.
 void run_aside(LoopGate gate, std::function<void()> work,
                std::function<void(std::exception_ptr)> then);
 

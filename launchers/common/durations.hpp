@@ -8,7 +8,7 @@
 
 namespace sinew::launch {
 
-/// "1.5 s", "300 s".
+/// Formats a duration in seconds: "1.5 s", "300 s".
 inline std::string in_words(std::chrono::nanoseconds time) {
     return text(std::chrono::duration<double>(time).count(), " s");
 }

@@ -8,7 +8,7 @@ namespace sinew::launch {
 
 namespace {
 
-/// How many bytes the sequence that begins here has; 0 if there is none.
+/// Returns the length in bytes of the sequence at the front of `bytes`; 0 if it is not valid.
 std::size_t sequence(std::string_view bytes) {
     auto const at = [&](std::size_t i) { return static_cast<unsigned char>(bytes[i]); };
     auto const lead = at(0);
@@ -21,7 +21,7 @@ std::size_t sequence(std::string_view bytes) {
     if (length == 0 || bytes.size() < length) return 0;
     for (std::size_t i = 1; i < length; ++i)
         if ((at(i) & 0xc0) != 0x80) return 0;
-    // The second byte rules out overlong forms, surrogates, and what is above U+10FFFF.
+    // The second byte rules out overlong forms, surrogates, and code points above U+10FFFF.
     if (lead == 0xe0 && at(1) < 0xa0) return 0;
     if (lead == 0xed && at(1) > 0x9f) return 0;
     if (lead == 0xf0 && at(1) < 0x90) return 0;

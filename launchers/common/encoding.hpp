@@ -6,9 +6,9 @@
 
 namespace sinew::launch {
 
-/// Whether these bytes are UTF-8 as RFC 3629 has it: no overlong forms, no surrogates.
+/// Whether the bytes are valid UTF-8 (RFC 3629); overlong forms and surrogates are not.
 bool is_utf8(std::string_view bytes);
-/// RFC 4648, with padding.
+/// Encodes as base64 with padding (RFC 4648).
 std::string base64(std::string_view bytes);
 
 }  // namespace sinew::launch

@@ -8,7 +8,7 @@
 
 namespace sinew::launch {
 
-/// Whether these are names of one host: alike, or one is the other without its domain.
+/// Whether both names denote one host: they are equal, or one is the other without its domain.
 inline bool is_same_host(std::string_view a, std::string_view b) {
     if (a == b) return true;
     auto const& shorter = a.size() < b.size() ? a : b;
@@ -19,7 +19,7 @@ inline bool is_same_host(std::string_view a, std::string_view b) {
            longer.substr(0, shorter.size()) == shorter && longer[shorter.size()] == '.';
 }
 
-/// Whether a host that was named is the one on which we run.
+/// Whether `host` names the host on which this process runs.
 inline bool is_this_host(std::string_view host) {
     return host == "localhost" || host == "127.0.0.1" || host == "::1" ||
            is_same_host(host, host_name());

@@ -8,47 +8,47 @@
 
 namespace sinew::launch {
 
-/// One program of the job: `prog1 args : -n 2 prog2 args` has two.
+/// One program of the job; `prog1 args : -n 2 prog2 args` has two.
 struct App {
     std::vector<std::string> argv;  ///< argv[0] is looked up in PATH on each node
     int ranks = 0;                  ///< 0: as many as there are slots
-    std::string folder;  ///< working directory; empty: that of `sinew run`, if it is there
-    std::map<std::string, std::string> env;  ///< on top of the job's
+    std::string folder;             ///< working directory; empty: that of `sinew run` if it exists
+    std::map<std::string, std::string> env;  ///< added to the job's variables
 };
 
-/// One host as asked for (hostfile, -H); `host` is what ssh or the launch agent is told.
+/// One host that the user requested (hostfile, -H); `host` is passed on to ssh or the launch agent.
 struct HostRequest {
     std::string host;
-    int slots = 0;      ///< 0: not said; the number of its cores then
+    int slots = 0;      ///< 0: not given; the number of its cores is used
     int max_slots = 0;  ///< 0: no limit
     friend bool operator==(HostRequest const&, HostRequest const&) = default;
 };
 
-/// Labels to sort by, nearest last; natural order within each. Empty ones sort alike.
+/// Labels by which nodes are sorted, in natural order, the region first. Empty labels are equal.
 struct Place {
     std::string region, zone, block, rack;
 };
 
-/// One node of the job: one agent.
+/// One node of the job, served by one agent.
 struct Node {
     std::string name;  ///< unique; for messages, NODE_MAP, SINEW_NODE_NAME
-    std::string host;  ///< what the backend is told
-    int slots = 0;     ///< ranks it may take without oversubscription
+    std::string host;  ///< passed on to the backend
+    int slots = 0;     ///< ranks it takes without oversubscription
     int max_slots = 0;
-    int cores = 0;  ///< that its agent may use; 0: not known yet
+    int cores = 0;  ///< cores that its agent may use; 0: not known yet
     Place place;
 };
 
 /// Where one rank runs.
 struct RankPlace {
     int node = 0;        ///< index into JobMap::nodes
-    int local_rank = 0;  ///< among the ranks of its node
+    int local_rank = 0;  ///< index among the ranks of its node
     int app = 0;         ///< index into the apps
     friend bool operator==(RankPlace const&, RankPlace const&) = default;
 };
 
-/// Who runs where. Ranks are numbered as they stand here; those of a node are consecutive unless
-/// --map-by says otherwise.
+/// The placement of all ranks. A rank's number is its index in `ranks`; the ranks of a node are
+/// consecutive unless --map-by node is given.
 struct JobMap {
     std::vector<Node> nodes;  ///< in ring order
     std::vector<RankPlace> ranks;

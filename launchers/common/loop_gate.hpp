@@ -10,9 +10,9 @@
 
 namespace sinew::launch {
 
-/// The way from other threads to what lives on a loop. Copies are of one gate: once any of them is
-/// closed, nothing that came through it runs any more, and the loop, which may be gone then, is not
-/// touched. Any thread may call `post`, also during `close`; `close` is for the loop's thread.
+/// Posts work from other threads to an object on a loop. Copies share one gate: once any is closed,
+/// posted work does not run, and the loop, which may be destroyed by then, is not touched. `post`
+/// is thread-safe, also during `close`; `close` must be called on the loop's thread.
 class LoopGate {
 public:
     explicit LoopGate(wire::Loop& loop) : state_(std::make_shared<State>()) {
@@ -23,7 +23,7 @@ public:
         std::lock_guard const lock(state_->mutex);
         if (state_->loop == nullptr) return;
         state_->loop->post([state = state_, work = std::move(work)] {
-            // On the loop's thread, as `close` is: it cannot change during the call.
+            // No lock is needed: `close` is called on this same thread, the loop's.
             if (state->loop != nullptr) work();
         });
     }

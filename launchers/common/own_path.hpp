@@ -5,7 +5,7 @@
 
 namespace sinew::launch {
 
-/// The file of this program, absolute.
+/// The absolute path of this program's executable; "sinew" if it is not known.
 std::string own_path();
 
 }  // namespace sinew::launch

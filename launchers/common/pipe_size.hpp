@@ -7,7 +7,7 @@
 
 namespace sinew::launch {
 
-/// How many bytes a pipe holds at most; 0 for what is no pipe.
+/// The capacity of a pipe in bytes; 0 if `fd` is not a pipe.
 inline std::size_t pipe_size(int fd) {
     int const size = fd < 0 ? -1 : ::fcntl(fd, F_GETPIPE_SZ);
     return size < 0 ? 0 : static_cast<std::size_t>(size);

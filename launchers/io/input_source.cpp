@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t piece = 64 * 1024;
 
-// Files and directories cannot be polled, and never block for long.
+// Regular files and directories cannot be polled, and do not block for long.
 bool is_pollable(int fd) {
     struct ::stat about {};
     return ::fstat(fd, &about) == 0 &&
@@ -32,7 +32,7 @@ void InputSource::want() {
 void InputSource::look() {
     if (!wanted_) return;
     if (terminal_ && ::tcgetpgrp(fd_) != ::getpgrp()) {
-        // In the background a read would stop us. Brought forward, we go on.
+        // A read in the background would stop this process; waits until it is in the foreground.
         later_ = loop_.after(std::chrono::milliseconds(500), [this] { look(); });
         return;
     }

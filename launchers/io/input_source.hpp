@@ -9,15 +9,15 @@
 
 namespace sinew::launch {
 
-/// Standard input of `sinew run`, read piece by piece as it is asked for. Leaves the flags of the
-/// file alone, and a terminal too as long as this is not its foreground job.
+/// Reads standard input of `sinew run`, one piece per call of `want`. Does not change the file's
+/// flags, and does not read from a terminal while this process is in its background.
 class InputSource {
 public:
-    /// An empty piece: the end.
+    /// Called with each piece; an empty piece marks the end.
     using Give = std::function<void(std::string)>;
 
     InputSource(wire::Loop& loop, int fd, Give give);
-    /// One piece, when there is one.
+    /// Requests one piece, which is given when there is input.
     void want();
 
 private:

@@ -16,7 +16,7 @@ void LineAssembler::feed(std::string_view bytes, Clock::time_point now, Sink con
         return;
     }
     auto whole = bytes.substr(0, end + 1);
-    // The line that had begun before is completed by itself; the others need no copy.
+    // Completes the part kept from before; the other whole lines are passed on without a copy.
     if (!part_.empty()) {
         auto const first = whole.substr(0, whole.find('\n') + 1);
         part_ += first;
@@ -54,7 +54,7 @@ void LineAssembler::give_part(Sink const& sink) {
     part.swap(part_);  // empty before the sink is called, in case it throws
     give(part, sink);
     part.clear();
-    if (part_.empty()) part_.swap(part);  // its memory serves the next part
+    if (part_.empty()) part_.swap(part);  // reuses its memory for the next part
 }
 
 void LineAssembler::give(std::string_view bytes, Sink const& sink) {

@@ -9,7 +9,7 @@
 
 namespace sinew::launch {
 
-/// Makes whole lines of the bytes of one stream of one rank. Pure: the caller brings the time.
+/// Assembles one output stream of one rank into lines. Pure: the caller passes the time.
 class LineAssembler {
 public:
     using Clock = std::chrono::steady_clock;
@@ -23,16 +23,16 @@ public:
 
     explicit LineAssembler(Clock::duration patience = std::chrono::milliseconds(100),
                            std::size_t longest = 64 * 1024);
-    /// Gives whole lines to `sink` at once and keeps the rest. A part longer than `longest` goes too.
+    /// Gives whole lines to `sink` at once; keeps the rest unless it has `longest` bytes or more.
     void feed(std::string_view bytes, Clock::time_point now, Sink const& sink);
-    /// The stream was not read for a while: only from now on is a part unfinished because its
-    /// program leaves it so.
+    /// Restarts the patience for the unfinished part. For use after the stream was not read for a
+    /// while, since the rest of the line may have been waiting in the pipe.
     void wait_anew(Clock::time_point now);
-    /// Gives a part that has waited for `patience`.
+    /// Gives a part that has waited for `patience` to `sink`.
     void flush_stale(Clock::time_point now, Sink const& sink);
-    /// Gives whatever is left; the stream has ended.
+    /// Gives what is left to `sink` at the end of the stream.
     void finish(Sink const& sink);
-    /// When flush_stale is next due; time_point::max() if nothing waits.
+    /// The time at which flush_stale is due; time_point::max() if nothing waits.
     Clock::time_point due() const;
 
 private:
@@ -44,7 +44,7 @@ private:
     std::size_t longest_;
     std::string part_;
     Clock::time_point since_{};
-    bool continued_ = false;  ///< what was given last did not end its line
+    bool continued_ = false;  ///< the last piece given did not end its line
 };
 
 }  // namespace sinew::launch

@@ -28,7 +28,7 @@ void each_line(std::string_view bytes, With with) {
 
 }  // namespace
 
-// Consecutive output for one place is one write.
+// Consecutive output for one target is merged into one write.
 std::string& OutputPrinter::buffer(Target target, std::string const& path) {
     if (writes_.empty() || writes_.back().target != target || writes_.back().path != path)
         writes_.push_back({target, path, {}});
@@ -107,7 +107,7 @@ void OutputPrinter::end_line(OutputStream stream) {
         buffer(speaker->stream == OutputStream::out ? Target::out : Target::err) += '\n';
 }
 
-// RFC 3339 with milliseconds, UTC.
+// Formats as RFC 3339 in UTC, with milliseconds.
 std::string const& OutputPrinter::date(Time when) {
     using namespace std::chrono;
     auto const since = floor<milliseconds>(when.time_since_epoch());

@@ -15,7 +15,7 @@ namespace sinew::launch {
 
 enum class OutputStream : std::uint8_t { out = 1, err = 2 };
 
-/// What to write where. `path` is only for `file`, to be appended to.
+/// Bytes to write to one target. `path` is used for `file` only, which is appended to.
 struct OutputWrite {
     enum class Target : std::uint8_t { out, err, file };
     Target target;
@@ -23,15 +23,15 @@ struct OutputWrite {
     std::string bytes;
 };
 
-/// Makes what ranks say into what is shown: plain (bytes unchanged), tagged and dated, JSON lines,
-/// and a file for each rank and stream. Pure: the caller brings the time and writes the result.
+/// Formats the ranks' output: plain (bytes unchanged), tagged and dated, as JSON lines, and in a
+/// file for each rank and stream. Pure: the caller passes the time and performs the writes.
 ///
-/// Tagged lines never mix: when another rank speaks in the middle of a line, that line is ended
-/// here, and what comes of it later is tagged `[3]<stdout>+: ` to say that it continues.
+/// Tagged lines never mix: if another rank writes in the middle of a line, that line is ended, and
+/// its rest is later tagged `[3]<stdout>+: `.
 ///
-/// JSON: one object per line of output, with rank, node, stream, time and text, without its '\n'.
-/// `"partial": true` says that there was none yet, `"continues": true` that it began before. Bytes
-/// that are not UTF-8 stand as U+FFFD in the text, and as they were, in base64, in `bytes`.
+/// JSON: one object per line of output, with rank, node, stream, time, and text without its '\n'.
+/// `"partial": true` means no '\n' yet, `"continues": true` that the line began in an earlier
+/// object. A line that is not UTF-8 has U+FFFD in `text` and its original, in base64, in `bytes`.
 class OutputPrinter {
 public:
     using Time = std::chrono::system_clock::time_point;
@@ -41,18 +41,18 @@ public:
         bool json = false;
         std::string folder = {};  ///< for folder/rank.3.stdout; empty: no files
         bool screen = true;       ///< false: only the files
-        /// Both streams of `sinew run` end in one place, a terminal say: lines of the one do not
-        /// mix with those of the other either.
+        /// Both streams of `sinew run` end in one place, for example a terminal: lines of one do
+        /// not mix with lines of the other either.
         bool one_place = false;
     };
 
     explicit OutputPrinter(Options options) : options_(std::move(options)) {}
     void print(int rank, std::string_view node, OutputStream stream,
                LineAssembler::Piece const& piece, Time when);
-    /// Ends the line that was left open where `stream` goes, so that what we say there ourselves
-    /// begins a new one. The other stream's bytes stay as they are, unless both end in one place.
+    /// Ends the line that is open at the destination of `stream`, so that the launcher's own
+    /// message there begins a new one. The other stream is left alone unless both end in one place.
     void end_line(OutputStream stream);
-    /// What is to be written since the last call, in order.
+    /// Returns the writes due since the last call, in order.
     std::vector<OutputWrite> take();
 
 private:
@@ -71,8 +71,8 @@ private:
 
     Options options_;
     std::vector<OutputWrite> writes_;
-    std::optional<Speaker> open_[2];  ///< who has begun a line that is not ended, on our streams
-    std::string date_;                ///< of `dated_`: made once for each second
+    std::optional<Speaker> open_[2];  ///< the writer of the unfinished line, by stream
+    std::string date_;                ///< formatted `dated_`; made once per second
     std::time_t dated_ = -1;
 };
 

@@ -12,7 +12,7 @@
 namespace sinew::launch {
 namespace {
 
-// All of it, also to a file that somebody else made non-blocking. The error, or 0.
+// Writes all bytes, also to a file that another process made non-blocking. Returns errno, or 0.
 int write_all(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
         ssize_t const count = ::write(fd, bytes.data(), bytes.size());
@@ -32,7 +32,7 @@ int write_all(int fd, std::string_view bytes) {
 
 OutputWriter::OutputWriter(wire::Loop& loop, std::function<void()> on_idle)
     : loop_(loop), on_idle_(std::move(on_idle)) {
-    // Signals are the loop's.
+    // The loop's thread handles the signals: the new thread inherits a mask that blocks all.
     sigset_t all, before;
     ::sigfillset(&all);
     ::pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -70,7 +70,7 @@ int OutputWriter::perform(Piece const& piece) {
     if (piece.fd >= 0) return write_all(piece.fd, piece.bytes);
     bool const first = begun_.insert(piece.path).second;
     if (first) {
-        std::error_code ignored;  // open tells better
+        std::error_code ignored;  // open reports the error
         std::filesystem::create_directories(std::filesystem::path(piece.path).parent_path(),
                                             ignored);
     }
@@ -78,7 +78,7 @@ int OutputWriter::perform(Piece const& piece) {
                             O_WRONLY | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : O_APPEND), 0666);
     if (file < 0) return errno;
     int const error = write_all(file, piece.bytes);
-    // File systems with quotas or servers tell only now that there was no room.
+    // File systems with quotas or servers may report only on close that there was no room.
     return ::close(file) != 0 && error == 0 ? errno : error;
 }
 

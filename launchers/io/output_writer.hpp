@@ -13,27 +13,28 @@
 
 namespace sinew::launch {
 
-/// Writes to files that may be slow (a pipe nobody reads, a terminal held by Ctrl-S), on a thread of
-/// its own, so that the launcher goes on. What waits here is bounded by whoever gives credit.
+/// Writes to files that may block (a pipe that is not read, a terminal held by Ctrl-S) on a
+/// separate thread, so that the launcher keeps running. The agents' credit bounds the queue.
 class OutputWriter {
 public:
-    /// Runs on the loop after a piece has been written (`error` 0) or could not be.
+    /// Called on the loop after a piece was written (`error` is 0) or failed (`error` is an errno).
     using Written = std::function<void(int error)>;
 
-    /// `on_idle` runs on the loop each time the last piece that waited is done with, after that
-    /// piece's own callback.
+    /// `on_idle` is called on the loop each time the last queued piece is done, after that piece's
+    /// own callback.
     OutputWriter(wire::Loop& loop, std::function<void()> on_idle);
     OutputWriter(OutputWriter const&) = delete;
-    /// Writes what is left first; see `idle`.
+    /// Writes what is queued first, and blocks meanwhile; see `idle`.
     ~OutputWriter();
 
-    /// In the order of the calls. `written` may be empty.
+    /// Queues bytes, which are written in the order of the calls. `written` may be empty. For the
+    /// loop's thread, as is write_file.
     void write(int fd, std::string bytes, Written written);
-    /// Appends to a file, which is made, with its folder, or emptied the first time.
+    /// Appends to a file. The first time it is created, with its folder, or emptied.
     void write_file(std::string path, std::string bytes, Written written);
-    /// Nothing waits. For the loop's thread.
+    /// Whether nothing is queued or being written. For the loop's thread.
     bool idle() const { return waiting_ == 0; }
-    /// How many pieces have been, so far. For the loop's thread.
+    /// The number of pieces that are done so far. For the loop's thread.
     std::size_t written() const { return written_; }
 
 private:
@@ -49,12 +50,12 @@ private:
 
     wire::Loop& loop_;
     std::function<void()> on_idle_;
-    std::size_t waiting_ = 0, written_ = 0;  ///< on the loop's thread
+    std::size_t waiting_ = 0, written_ = 0;  ///< used on the loop's thread only
     std::mutex mutex_;
     std::condition_variable changed_;
     std::deque<Piece> pieces_;
     bool ending_ = false;
-    std::set<std::string> begun_;  ///< the thread's: files that were emptied
+    std::set<std::string> begun_;  ///< files that were emptied; used by the thread only
     std::thread thread_;
 };
 

@@ -25,13 +25,19 @@ namespace {
 
 constexpr std::string_view own_words = "sinew: agent on ";
 
+// A stopped process could not handle the signal, nor clean up.
+void signal_group(pid_t group, int number) {
+    ::kill(-group, number);
+    ::kill(-group, SIGCONT);
+}
+
 }  // namespace
 
 AgentProcesses::AgentProcesses(wire::Loop& loop, Backend const& backend, Callbacks callbacks)
     : loop_(loop), backend_(backend), callbacks_(std::move(callbacks)) {}
 
 AgentProcesses::~AgentProcesses() {
-    // Only what did not end when told to is still here.
+    // The processes still running are those that did not end when told to.
     for (auto const& [pid, process] : running_) {
         ::kill(-pid, SIGKILL);
         ::waitpid(pid, nullptr, 0);
@@ -69,7 +75,7 @@ void AgentProcesses::run(AgentStart const& start) {
     request.in = in.get();
     request.out = words_end.get();
     request.err = words_end.get();
-    request.death_signal = SIGTERM;  // one that hangs on its way would never learn of our end
+    request.death_signal = SIGTERM;  // a process that hangs would not notice the end of this one
     auto spawned = program.error == 0 ? spawn(request) : Spawned{};
     int const error = program.error != 0 ? program.error : spawned.error;
     if (error != 0) {
@@ -82,7 +88,7 @@ void AgentProcesses::run(AgentStart const& start) {
         });
         return;
     }
-    // A line fits into a pipe's buffer: it is read as soon as the agent is there.
+    // The line fits into the pipe's buffer, so writing it does not block; the agent reads it later.
     auto const line = start.configuration + "\n";
     ::fcntl(in_end.get(), F_SETPIPE_SZ, static_cast<int>(line.size()));
     [[maybe_unused]] auto const written = ::write(in_end.get(), line.data(), line.size());
@@ -104,14 +110,14 @@ std::size_t AgentProcesses::on_words(pid_t pid) {
     ssize_t const count = ::read(process.words_from.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) return 0;
     auto const give = [&](LineAssembler::Piece piece) {
-        std::istringstream lines{std::string(piece.bytes)};  // one or more in a piece
+        std::istringstream lines{std::string(piece.bytes)};  // a piece has one or more lines
         for (std::string line; std::getline(lines, line);) {
             while (!line.empty() && line.back() == '\r') line.pop_back();
             if (line.empty()) continue;
             process.last = line;
             auto const way = on_the_way_.find(process.node);
             bool const on_its_way = way != on_the_way_.end() && way->second == pid;
-            // Why an agent does not come it says last, and the closing line says it then.
+            // The agent's last line says why it failed, and becomes part of the closing message.
             if (on_its_way && line.starts_with(own_words)) process.held.push_back(line);
             else callbacks_.said(process.node, line);
         }
@@ -131,14 +137,14 @@ void AgentProcesses::on_ended(pid_t pid) {
     auto& process = running_.at(pid);
     int status = 0;
     if (!reap(pid, status)) return;
-    // What it left in the pipe, which is no more than a pipe holds: somebody else may have the other
-    // end, and go on writing.
+    // Reads what the process left in the pipe, but no more than a pipe holds: another process may
+    // have the other end and keep writing.
     pollfd ready{.fd = process.words_from.get(), .events = POLLIN, .revents = 0};
     for (auto left = pipe_size(ready.fd);
          left > 0 && process.words_from && ::poll(&ready, 1, 0) > 0;)
         left -= std::min(left, std::max<std::size_t>(on_words(pid), 1));
     int const node = process.node;
-    // A later incarnation may be on its way already.
+    // A later incarnation may have been started already.
     auto const way = on_the_way_.find(node);
     End const end{.code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
                   .signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0,
@@ -157,19 +163,16 @@ void AgentProcesses::on_ended(pid_t pid) {
 void AgentProcesses::give_up_on_absent() {
     waiting_.clear();
     for (auto const& [node, pid] : on_the_way_)
-        if (pid != 0) ::kill(-pid, SIGTERM);
+        if (pid != 0) signal_group(pid, SIGTERM);
 }
 
 void AgentProcesses::end(int node) {
     for (auto const& [pid, process] : running_)
-        if (process.node == node) ::kill(-pid, SIGTERM);
+        if (process.node == node) signal_group(pid, SIGTERM);
 }
 
 void AgentProcesses::signal(int number) {
-    for (auto const& [pid, process] : running_) {
-        ::kill(-pid, number);
-        ::kill(-pid, SIGCONT);  // one that is stopped would not hear it, nor clean up
-    }
+    for (auto const& [pid, process] : running_) signal_group(pid, number);
 }
 
 }  // namespace sinew::launch

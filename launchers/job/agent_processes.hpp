@@ -15,19 +15,19 @@
 
 namespace sinew::launch {
 
-/// The processes by which a backend starts agents: `sinew agent` itself, or ssh and its like. Starts
-/// them, a window at a time, hands each its configuration on standard input, shows what they say.
+/// The processes that start agents: `sinew agent` itself, or ssh and the like. Starts a limited
+/// number at a time, passes each its configuration on standard input, and reports what they print.
 class AgentProcesses {
 public:
     struct End {
         int code = 0;
-        int signal = 0;        ///< 0: by exit
-        bool awaited = false;  ///< its agent had not arrived
-        std::string words;     ///< the last it said
+        int signal = 0;        ///< 0: it exited with `code`
+        bool awaited = false;  ///< the agent had not connected yet
+        std::string words;     ///< the last line it printed
     };
     struct Callbacks {
         std::function<void(int node, End const& end)> ended;
-        /// A line an agent (or ssh) has written, for the user; no newline.
+        /// Called for each line that an agent (or ssh) prints for the user; without newline.
         std::function<void(int node, std::string const& line)> said;
     };
 
@@ -35,14 +35,14 @@ public:
     ~AgentProcesses();
 
     void start(AgentStart start);
-    /// This one is on its way no more: the next may start.
+    /// Reports that the agent of `node` has connected: the next one may be started.
     void arrived(int node);
     bool running() const { return !running_.empty(); }
-    /// To those that are still there.
+    /// Sends a signal, and SIGCONT, to all processes that are running.
     void signal(int number);
-    /// To those of one node, whose agent is lost: what is stopped or cut off has to end, too.
+    /// Sends SIGTERM to the processes of a lost node, which may be stopped or cut off.
     void end(int node);
-    /// No more are started, and those that have not arrived are told to end.
+    /// Starts no further agents, and sends SIGTERM to those that have not connected.
     void give_up_on_absent();
 
 private:
@@ -52,7 +52,7 @@ private:
         wire::Loop::Handle ended_watch, words_watch;
         LineAssembler lines;
         std::string last;
-        std::vector<std::string> held;  ///< said by the agent itself before it has arrived
+        std::vector<std::string> held;  ///< printed by the agent before it connected
     };
     void start_next();
     void run(AgentStart const& start);
@@ -63,8 +63,8 @@ private:
     Backend const& backend_;
     Callbacks callbacks_;
     std::deque<AgentStart> waiting_;
-    std::map<int, pid_t> on_the_way_;   ///< by node; 0: cannot be started
-    std::map<pid_t, Running> running_;  ///< of a node that was lost, two for a while
+    std::map<int, pid_t> on_the_way_;   ///< by node; 0: could not be started
+    std::map<pid_t, Running> running_;  ///< a lost node may have two for a while
 };
 
 }  // namespace sinew::launch

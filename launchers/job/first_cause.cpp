@@ -21,7 +21,7 @@ std::string signal_text(int signal) {
     return text("signal ", signal, " (", known != nullptr ? known : "unknown", ")");
 }
 
-/// What a shell answers for the same error of exec.
+/// The exit code of a shell for the same error of exec.
 int code_of_start(int error) {
     switch (error) {
         case ENOENT:
@@ -40,7 +40,7 @@ int code_of_start(int error) {
     }
 }
 
-/// A failure must not end in 0, whatever a program says.
+/// A failure must not become exit code 0, whatever code a program reports.
 int nonzero(int code) {
     int const low = code & 0xff;
     return low == 0 ? 1 : low;
@@ -48,7 +48,7 @@ int nonzero(int code) {
 
 }  // namespace
 
-// What follows the failure of a rank is its echo: the first word about it counts.
+// Only the first failure reported for a rank counts; later ones are its consequences.
 void FirstCause::add(Event event) {
     if (event.who.rank >= 0) {
         auto const [known, is_new] = of_rank_.try_emplace(event.who.rank, events_.size());
@@ -99,7 +99,7 @@ void FirstCause::rank_not_started(Who const& who, int error, std::string const& 
     add({Kind::not_started, Part::failure, who, error, false, step});
 }
 
-// A node is lost once: that its connection ends, too, is the echo of what its agent has said.
+// Records the loss of a node once: after its agent's report the end of its connection adds nothing.
 void FirstCause::node_lost(std::string const& node, std::string const& why) {
     for (auto const& event : events_)
         if (event.kind == Kind::lost && event.who.node == node && event.who.rank < 0) return;
@@ -112,11 +112,11 @@ void FirstCause::timed_out(std::string const& limit) { add_own(Kind::timeout, 0,
 
 void FirstCause::interrupted(int signal) {
     for (auto const& event : events_)
-        if (event.kind == Kind::interrupt) return;  // said twice, it is the same wish
+        if (event.kind == Kind::interrupt) return;  // repeated signals count once
     add_own(Kind::interrupt, signal, {});
 }
 
-// A failure that is no rank's.
+// Adds a failure that does not belong to a rank.
 void FirstCause::add_own(Kind kind, int number, std::string const& detail,
                          std::string const& node) {
     Event event;
@@ -212,7 +212,7 @@ std::string FirstCause::summary() const {
     return text(where(first), ": ", what(first), of);
 }
 
-// Those of the ranks in order, then the others as they came.
+// Indices of events_: the ranks' events by rank, then the others in the order of arrival.
 std::vector<std::size_t> FirstCause::by_rank() const {
     std::vector<std::size_t> order;
     for (auto const& [rank, at] : of_rank_) order.push_back(at);
@@ -265,7 +265,7 @@ std::string FirstCause::json() const {
                                      {"failures", failures_},
                                      {"summary", summary()},
                                      {"ends", std::move(ends)}};
-    // A program's words need not be UTF-8.
+    // The text of a program need not be UTF-8.
     return all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 

@@ -10,56 +10,56 @@
 
 namespace sinew::launch {
 
-/// Why a job ended as it did: collects what is reported, in the order of arrival, and tells the
-/// first cause from its consequences. One for each epoch. Pure.
+/// Determines why a job ended: collects the reported events in the order of arrival, and separates
+/// the first cause from its consequences. There is one per epoch. Pure.
 ///
-/// The first cause is the first failure to arrive of something we had not told to end. Whoever
-/// fails after it was told to (`stopped`) is a victim, and no failure. Who exits with code 0 in the
-/// middle of its World, where nobody had told it to, is well as long as all others are; when one of
-/// them then stops by an error of its own (a code, SIGABRT), which is what losing a peer looks like,
-/// it is the first cause. Of two nodes the later word may come first.
+/// The first cause is the first failure to arrive of something that was not told to end. A rank
+/// that fails after it was told to (`stopped`) is a consequence, not a failure. A rank that exits
+/// with code 0 in the middle of its World, without being told to, is a success as long as all
+/// others are; if another rank then stops by an error (a code, SIGABRT), as after losing a peer,
+/// the rank that left is the first cause. Events of two nodes may arrive out of order.
 class FirstCause {
 public:
     struct Who {
         int rank = -1;
         std::string node;
-        pid_t pid = 0;  ///< 0: there was none
+        pid_t pid = 0;  ///< 0: not known, or it was not started
     };
-    /// How a rank came to its end.
+    /// How a rank ended.
     struct End {
         int code = 0;
         int signal = 0;           ///< 0: it exited with `code`
         bool stopped = false;     ///< its agent had told it to end
         bool unfinished = false;  ///< had called MPI_Init, and not MPI_Finalize
-        bool in_world = false;    ///< without MPI: had not ended its World
+        bool in_world = false;    ///< non-MPI: it had not left its World
         std::string detail = {};  ///< "the kernel ran out of memory"
     };
 
     void rank_ended(Who const& who, End const& end);
-    /// MPI_Abort. The end of the rank itself, which follows, adds nothing to it.
+    /// Reports MPI_Abort. The end of the rank itself, which follows, adds nothing.
     void rank_aborted(Who const& who, int status, std::string const& message);
-    /// `step` is what failed, "exec ./prog"; `error` its errno.
+    /// `step` is what failed, such as "exec ./prog"; `error` is its errno.
     void rank_not_started(Who const& who, int error, std::string const& step);
     void node_lost(std::string const& node, std::string const& why);
-    /// Anything else of ours: no agent on a host, refused ssh.
+    /// Reports any other failure of the launcher: no agent on a host, a refused ssh.
     void launcher_failed(std::string const& why);
     void timed_out(std::string const& limit);
-    /// The user told `sinew run` to end.
+    /// Reports that the user told `sinew run` to end.
     void interrupted(int signal);
 
     bool failed() const { return first_ != nothing; }
-    /// The first cause is that a rank's program could not be started.
+    /// Whether the first cause is that a rank's program could not be started.
     bool not_started() const { return failed() && events_[first_].kind == Kind::not_started; }
     std::size_t failures() const { return failures_; }
-    /// What `sinew run` ends with: 0, the code of the first cause or 128 + its signal; 124 timeout,
-    /// 125 launcher, 126 not executable, 127 not found.
+    /// The exit code of `sinew run`: 0, the code of the first cause or 128 + its signal; 124
+    /// timeout, 125 launcher, 126 not executable, 127 not found.
     int exit_code() const;
-    /// "rank 3 on node-b (pid 4711): killed by signal 9 (Killed), first of 2 failures". Empty when
-    /// nothing failed.
+    /// A line such as "rank 3 on node-b (pid 4711): killed by signal 9 (Killed), first of 2
+    /// failures". Empty if nothing failed.
     std::string summary() const;
-    /// Everything known, for people: by rank, then what belongs to none.
+    /// A table of all events for people: by rank, then the events without a rank.
     std::string table() const;
-    /// The same as one JSON object on one line.
+    /// The same as one JSON object on one line, with the exit code and the summary.
     std::string json() const;
 
 private:
@@ -85,7 +85,7 @@ private:
     std::vector<std::size_t> by_rank() const;
 
     std::vector<Event> events_;           ///< in the order of arrival
-    std::map<int, std::size_t> of_rank_;  ///< into events_
+    std::map<int, std::size_t> of_rank_;  ///< indices of events_
     std::size_t first_ = nothing;
     std::size_t failures_ = 0;
 };

@@ -23,10 +23,10 @@
 namespace sinew::launch {
 namespace {
 
-// Bytes of output on their way to the root, from all agents together.
+// Bytes of output in flight from all agents together; each gets an equal share.
 constexpr std::int64_t window_of_all = 64 << 20;
 
-// Short, since it is part of socket paths; random, since a shared file system may see it.
+// Short, since it is part of socket paths; random, since hosts may share a file system.
 std::string make_job_name() { return wire::Secret::random().hex().substr(0, 12); }
 
 bool same_file(int a, int b) {
@@ -81,7 +81,7 @@ JobRun::JobRun(RunOptions options)
 JobRun::~JobRun() = default;
 
 int JobRun::run() {
-    // The agents remove their own folders; this one is for the root's socket.
+    // This folder is for the root's socket; agents make their own.
     remove_stale_folders();
     if (backend_->on_this_host()) folder_.emplace(job_ + "-run");
     open_root();
@@ -106,7 +106,7 @@ int JobRun::run() {
     timeline_.mark("agents started");
     run_loop();
     if (agents_->running()) {
-        agents_.reset();  // kills them, both halves at once
+        agents_.reset();  // kills both processes of each agent
         remove_stale_folders();
     }
     if (output_.unread()) leave_output_behind();

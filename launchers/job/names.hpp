@@ -8,7 +8,7 @@
 
 namespace sinew::launch {
 
-/// What ranks have published by name (MPI_Publish_name), for one epoch of a job.
+/// The names that ranks have published (MPI_Publish_name) in one epoch of a job.
 class Names {
 public:
     NameReply answer(NameRequest const& request);

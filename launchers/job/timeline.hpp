@@ -8,12 +8,12 @@
 
 namespace sinew::launch {
 
-/// Where the time went, for --timing.
+/// Records when the steps of a job were reached, for --timing.
 class Timeline {
 public:
     using Clock = std::chrono::steady_clock;
     void mark(std::string what) { marks_.emplace_back(std::move(what), Clock::now()); }
-    /// "agents started 12.3 ms, all there 31.0 ms (+18.7), ..."
+    /// Formats the steps: "agents started 12.3 ms, all there 31.0 ms (+18.7), ..."
     std::string text() const;
 
 private:

@@ -41,7 +41,7 @@ std::vector<std::string> to_cores(int local_ranks, Processors const& machine) {
 }
 
 std::vector<std::string> to_packages(int local_ranks, Processors const& machine) {
-    // Cores stand package by package: equal steps along them are blocks in proportion.
+    // Cores are ordered by package: equal steps give each package ranks in proportion to its cores.
     std::vector<std::string> cpus;
     for (std::size_t rank = 0; rank < static_cast<std::size_t>(local_ranks); ++rank) {
         std::size_t const core = rank * machine.cores.size() / local_ranks;
@@ -59,7 +59,7 @@ Use use(Core const& core, std::set<int> const& cpus) {
     return used == static_cast<std::ptrdiff_t>(core.cpus.size()) ? Use::whole : Use::some;
 }
 
-/// Looked at once: that takes some milliseconds, and an agent asks several times.
+/// Read once, since that takes some milliseconds, and an agent asks several times.
 Processors const& this_machines() {
     static Processors const once = processors();
     return once;

@@ -9,9 +9,9 @@
 
 namespace sinew::launch {
 
-/// Owns a hwloc_topology_t, not loaded yet. It will ask the operating system only: hwloc's parts
-/// for X displays and GPU libraries may wait for them, the one for x86 runs on each processor in
-/// turn to find nothing that Linux does not say.
+/// Owns a hwloc_topology_t, not loaded yet, that queries the operating system only. hwloc's
+/// components for X displays and GPU libraries may block, and the x86 component runs on each
+/// processor in turn only to find what Linux reports anyway.
 class HwlocTopology {
 public:
     HwlocTopology() {
@@ -27,8 +27,8 @@ public:
     ~HwlocTopology() { hwloc_topology_destroy(topology_); }
 
     hwloc_topology_t get() const { return topology_; }
-    /// Processors and NUMA nodes are always there; groups tell which cores a NUMA node has when
-    /// that is less than a package.
+    /// Keeps objects of these types, of processors and NUMA nodes (always kept), and of groups,
+    /// which show the cores of a NUMA node that is less than a package.
     void keep_only(std::initializer_list<hwloc_obj_type_t> types) const {
         hwloc_topology_set_all_types_filter(topology_, HWLOC_TYPE_FILTER_KEEP_NONE);
         hwloc_topology_set_type_filter(topology_, HWLOC_OBJ_GROUP,

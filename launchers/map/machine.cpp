@@ -21,7 +21,7 @@ namespace {
 
 constexpr int most_cpus = 1 << 16;
 
-/// The mask is as large as the kernel's, which may be more than a cpu_set_t.
+/// The cpus in this process's affinity mask, which in the kernel may be larger than a cpu_set_t.
 std::set<int> allowed_cpus() {
     for (int room = CPU_SETSIZE; room <= most_cpus; room *= 2) {
         cpu_set_t* const mask = CPU_ALLOC(room);
@@ -61,10 +61,10 @@ int numa_of(hwloc_topology_t topology, hwloc_obj_t object) {
     return node != nullptr ? static_cast<int>(node->logical_index) : 0;
 }
 
-/// All cores of a loaded topology; with `allowed`, only what of them is in there.
+/// All cores of a loaded topology; with `allowed`, only those cpus of them.
 std::vector<Core> cores_of(hwloc_topology_t topology, std::set<int> const* allowed) {
     std::vector<Core> cores;
-    // Some virtual machines tell of no cores: then each hardware thread is one.
+    // Some virtual machines report no cores: then each hardware thread counts as a core.
     auto const type =
         hwloc_get_nbobjs_by_type(topology, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
     hwloc_obj_t object = nullptr;

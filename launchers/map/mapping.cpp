@@ -42,7 +42,7 @@ void check_names(std::vector<Node> const& nodes) {
     if (nodes.empty()) throw UsageError("no nodes to run on. Name hosts with -H or --hostfile");
 }
 
-/// Regions, zones, blocks, racks, then names in natural order; the first node given stays first.
+/// Sorts by region, zone, block, rack, name (natural order); rotates the first given to the front.
 void sort_into_ring(std::vector<Node>& nodes) {
     std::string const first = nodes.front().name;
     auto const less = [](Node const& a, Node const& b) {
@@ -62,7 +62,7 @@ void sort_into_ring(std::vector<Node>& nodes) {
                 nodes.end());
 }
 
-/// Slots nobody has said: the cores of the host, shared out among the nodes on it.
+/// Sets slots that were not given to the cores of the host, shared out among the nodes on it.
 void fill_in_slots(std::vector<Node>& nodes, int per_node) {
     std::map<std::string, int> on_host;
     for (Node const& node : nodes) ++on_host[node.host];
@@ -127,7 +127,7 @@ long sum(std::vector<Room> const& rooms, int Room::*part) {
              options.oversubscribe.has_value() ? " instead of --nooversubscribe" : ""));
 }
 
-/// The number of ranks in all.
+/// The total number of ranks.
 long total_ranks(RunOptions const& options, std::vector<Room> const& rooms) {
     long total = 0;
     if (options.apps.empty()) throw UsageError("no program to run. Name it after the flags");
@@ -142,7 +142,7 @@ long total_ranks(RunOptions const& options, std::vector<Room> const& rooms) {
     return total == 0 ? sum(rooms, &Room::slots) : total;
 }
 
-/// Deals ranks out to all nodes in turn, one each, as far as `part` of their room goes.
+/// Deals ranks out to all nodes in turn, one each, up to `part` of each node's room.
 void deal(std::vector<int>& counts, long& left, std::vector<Room> const& rooms, int Room::*part) {
     for (bool dealt = true; dealt && left > 0;) {
         dealt = false;
@@ -194,7 +194,7 @@ void hand_out_programs(std::vector<RankPlace>& ranks, std::vector<App> const& ap
     }
 }
 
-/// Nodes of one host share its cores.
+/// Whether a host has more ranks than cores; nodes of one host share its cores.
 bool is_oversubscribed(std::vector<Node> const& nodes, std::vector<int> const& counts) {
     std::map<std::string, int> on_host;
     for (std::size_t i = 0; i < nodes.size(); ++i) on_host[nodes[i].host] += counts[i];

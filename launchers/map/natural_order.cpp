@@ -10,7 +10,7 @@ bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 int sign(int difference) { return (difference > 0) - (difference < 0); }
 
-/// Takes the digits at the front of `text`, without leading zeros: any length, so never a number.
+/// Takes the digits at the front of `text`, without leading zeros. They may exceed any integer.
 std::string_view take_number(std::string_view& text) {
     auto const end = std::find_if_not(text.begin(), text.end(), is_digit);
     auto const length = static_cast<std::size_t>(end - text.begin());
@@ -44,7 +44,7 @@ int compare_natural(std::string_view a, std::string_view b) {
         right.remove_prefix(1);
     }
     if (left.empty() != right.empty()) return left.empty() ? -1 : 1;
-    // Alike but for leading zeros: node007 before node07 before node7.
+    // Equal but for leading zeros: node007 sorts before node07, and that before node7.
     return sign(a.compare(b));
 }
 

@@ -5,8 +5,8 @@
 
 namespace sinew::launch {
 
-/// Less, equal, greater as -1, 0, 1, with runs of digits compared as numbers: node2 < node10.
-/// A total order: 0 only for equal texts; of numbers alike, more leading zeros come first.
+/// Compares texts with runs of digits as numbers (node2 < node10), and returns -1, 0 or 1. A total
+/// order: 0 only for equal texts; of equal numbers, those with more leading zeros come first.
 int compare_natural(std::string_view a, std::string_view b);
 
 struct NaturalLess {

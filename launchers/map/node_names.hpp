@@ -9,7 +9,7 @@
 
 namespace sinew::launch {
 
-/// "a, b, c, ...": the first few, for messages.
+/// The names of the first few nodes, for messages: "a, b, c, ...".
 inline std::string node_names(std::vector<Node> const& nodes) {
     constexpr std::size_t enough = 8;
     std::string list;

@@ -17,8 +17,8 @@ std::string name_of(std::string const& host) {
     return at == std::string::npos ? host : host.substr(at + 1);
 }
 
-/// A host named again is the same node with more slots; one without a number counts as one then,
-/// as in the node files of batch systems, which name a host once for each slot.
+/// Adds the slots of a host that is named again. An entry without a number counts as one slot, as
+/// in the node files of batch systems, which name a host once for each slot.
 void add_slots(Node& node, HostRequest const& again) {
     if (node.host != again.host)
         throw UsageError(text("hosts ", node.host, " and ", again.host, " have the same name (",

@@ -10,8 +10,8 @@ namespace {
 
 using Environment = std::map<std::string, std::string>;
 
-// Names the defaults below as "NAME=value;...", so that a launcher inside a rank can tell them from
-// the user's own.
+// Lists the defaults below as "NAME=value;...", so that a launcher inside a rank can tell them from
+// the user's own settings.
 constexpr std::string_view record = "SINEW_MPI_DEFAULTS";
 
 template <std::size_t size>
@@ -25,7 +25,7 @@ bool begins(std::array<std::string_view, size> const& prefixes, std::string_view
                        [name](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-// Facts about the outer process: never the user's wish.
+// Facts about the outer process, never a choice of the user.
 constexpr std::array<std::string_view, 16> identities{"PMI_",
                                                       "PMI2_",
                                                       "OMPI_COMM_WORLD_",
@@ -60,7 +60,7 @@ constexpr std::array<std::string_view, 17> identity{"OMPI_COMMAND",
                                                     "OMPI_MCA_orte_precondition_transports",
                                                     "OMPI_MCA_orte_top_session_dir"};
 
-// Set by mpirun for its ranks, but also by users. Inside an mpirun they are taken for its own.
+// Set by mpirun for its ranks, but also by users. Inside an mpirun they count as mpirun's.
 constexpr std::array<std::string_view, 8> ambiguous{"OMPI_MCA_ess",
                                                     "OMPI_MCA_pmix",
                                                     "OMPI_MCA_schizo",
@@ -70,7 +70,7 @@ constexpr std::array<std::string_view, 8> ambiguous{"OMPI_MCA_ess",
                                                     "MPIR_CVAR_CH3_INTERFACE_HOSTNAME",
                                                     "MPIR_CVAR_PMI_VERSION"};
 
-// Of the allocation, not of the step: programs name their files after these.
+// Variables of the allocation, not of the job step: programs name their files after these.
 constexpr std::array<std::string_view, 8> kept_of_slurm{
     "SLURM_JOB_ID",        "SLURM_JOB_NAME", "SLURM_JOB_USER",     "SLURM_JOB_ACCOUNT",
     "SLURM_JOB_PARTITION", "SLURM_TMPDIR",   "SLURM_CLUSTER_NAME", "SLURM_SUBMIT_DIR"};
@@ -98,7 +98,7 @@ void drop_recorded(Environment& environment) {
     environment.erase(std::string(record));
 }
 
-// The user has Open MPI fetch each rank's data when it is needed, rather than all in MPI_Init.
+// Whether the user has Open MPI fetch each rank's data on demand, rather than all in MPI_Init.
 bool asks_one_by_one(Environment const& user) {
     auto const is = [&](char const* name, std::string_view value) {
         auto const found = user.find(name);
@@ -127,36 +127,36 @@ std::vector<std::string> mpi_environment(MpiSettings const& settings, Environmen
         words.push_back(name + "=" + value);
         all += words.back() + ";";
     };
-    // From its shared memory, libpmix 4.2 now and then does not find what a rank of the same node
-    // publishes while it is asked for: 1 job in 20 on a busy machine.
-    // And where that memory cannot grow, it leaves a fence unanswered: MPI_Init never returns.
+    // libpmix 4.2 sometimes does not find in its shared memory what a rank of the same node
+    // publishes while it is requested (1 job in 20 on a busy machine). If that memory cannot grow,
+    // it leaves a fence unanswered, and MPI_Init never returns.
     if (asks_one_by_one(user) || settings.little_room) set("PMIX_MCA_gds", "hash");
-    // Open MPI 4 looks for launchers that it knows before it looks for PMIx, and finding none (or a
-    // Slurm allocation without a step) starts every rank as a world of its own.
+    // Open MPI 4 looks for known launchers before it looks for PMIx. If it finds none (or a Slurm
+    // allocation without a step), it starts every rank as a world of size one.
     set("OMPI_MCA_schizo", "^orte,slurm,flux,jsm");
-    // We bind; it must neither bind itself nor look for who did.
+    // The agent binds the ranks: Open MPI must neither bind them nor look for what did.
     set("OMPI_MCA_hwloc_base_binding_policy", "none");
     set("OMPI_MCA_orte_externally_bound", "1");
     if (settings.oversubscribed) set("OMPI_MCA_mpi_yield_when_idle", "1");
-    // Names in /dev/shm are made of the job's and the local rank: two agents on one host would
-    // share them, and nobody removes them after a kill.
+    // Names in /dev/shm consist of the job's and the local rank: two agents on one host would share
+    // them, and no process removes them after a kill.
     for (auto const* component : {"btl_vader", "btl_sm", "osc_sm", "osc_rdma"})
         set(std::string("OMPI_MCA_") + component + "_backing_directory", settings.folder);
     set("OMPI_MCA_orte_tmpdir_base", settings.folder);
     set("UCX_POSIX_DIR", settings.folder);
     for (auto const* component : {"btl", "oob"}) {
         auto const prefix = std::string("OMPI_MCA_") + component + "_tcp_if_";
-        // Open MPI refuses to be given both.
+        // Open MPI rejects the two together.
         if (!settings.interface.empty() && !user.contains(prefix + "exclude"))
             set(prefix + "include", settings.interface);
     }
-    // UCX, below MPICH, catches SIGHUP to wait for a debugger: the rank would not end of it.
+    // UCX, below MPICH, catches SIGHUP to wait for a debugger, and the rank would not end.
     set("UCX_DEBUG_SIGNO", "0");
-    // hwloc's GL plugin connects to X displays; where loopback is down, for minutes.
+    // hwloc's GL plugin connects to X displays, which takes minutes if loopback is down.
     set("HWLOC_COMPONENTS", "-gl");
-    // The others need a daemon on both sides, or find one on one side only.
+    // The other components need a daemon on both sides, or find one on one side only.
     set("PMIX_MCA_psec", "native");
-    // MPICH 5 stops when it is offered both and told nothing.
+    // MPICH 5 stops if both are offered and none is chosen.
     if (settings.both_pmis) set("MPIR_CVAR_PMI_VERSION", "1");
     words.push_back(all);
     return words;

@@ -15,18 +15,18 @@
 namespace sinew::launch {
 namespace {
 
-// FNV-1a: all nodes must find the same number for the same group of ranks.
+// FNV-1a hash: all nodes must compute the same number for the same group of ranks.
 std::uint64_t group_of(std::vector<int> const& ranks) {
     std::uint64_t hash = 14695981039346656037U;
     for (int const rank : ranks) hash = (hash ^ static_cast<std::uint64_t>(rank)) * 1099511628211U;
     return ranks.empty() ? 0 : hash;
 }
 
-/// The job's name for PMIx, the same on all nodes. libpmix believes over TCP which user a client says
-/// it is, so that whoever knows this name is let in as a rank: it is made of the epoch's key, and
-/// stands in no argument, nor in the name of any file.
+/// The job's namespace for PMIx, the same on all nodes. Over TCP libpmix trusts a client's claim of
+/// its user, so a process that knows this name is accepted as a rank. It is therefore derived from
+/// the epoch's key, and appears in no argument and in no file name.
 std::string pmix_namespace(Launch const& launch) {
-    constexpr std::size_t digits_of_it = 32;  // 128 bits: not to be found by trying
+    constexpr std::size_t digits_of_it = 32;  // 128 bits: cannot be guessed
     auto const key = wire::Secret::from_hex(launch.data_key).derive("pmix namespace");
     return text("sinew-", key.hex().substr(0, digits_of_it));
 }
@@ -130,7 +130,7 @@ FenceKey MpiService::next_key(FenceKey::Kind kind, std::vector<int> const& ranks
     FenceKey key{
         .epoch = launch_.epoch, .kind = kind, .nodes = {}, .group = group_of(ranks), .sequence = 0};
     key.sequence = sequences_[{kind, key.group}]++;
-    std::set<int> nodes;  // none: all that take part in the job
+    std::set<int> nodes;  // empty: all nodes of the job
     for (int const rank : ranks) nodes.insert(launch_.agents[launch_.map.ranks[rank].node]);
     key.nodes.assign(nodes.begin(), nodes.end());
     return key;
@@ -161,7 +161,7 @@ void MpiService::start_pmi1() {
 Pmi1Server::Hooks MpiService::pmi1_hooks() {
     Pmi1Server::Hooks hooks;
     hooks.reply = [this](int local_rank, std::string_view line) {
-        // Replies are short and asked for: they fit. One who does not read them is on its own.
+        // Replies are short, one per request: they fit, unless the rank does not read them.
         [[maybe_unused]] auto const sent = ::send(pmi1_sockets_[local_rank].ours.get(), line.data(),
                                                   line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     };
@@ -188,7 +188,7 @@ Pmi1Server::Hooks MpiService::pmi1_hooks() {
     };
     hooks.lookup = [ask](auto const& name, auto answer) { ask("lookup", name, {}, answer); };
     hooks.unpublish = [ask](auto const& name, auto answer) { ask("unpublish", name, {}, answer); };
-    // Later, since it is within a call about this very socket.
+    // Deferred, since this is called while the same socket is being handled.
     hooks.violation = [this](int local_rank, std::string const&) {
         gate_.post([this, local_rank] { pmi1_sockets_[local_rank] = {}; });
     };

@@ -18,16 +18,16 @@
 
 namespace sinew::launch {
 
-/// Which servers the programs of a job need.
+/// The servers that the programs of a job need.
 struct MpiNeeds {
     bool pmix = false, pmi1 = false;
 };
 
-/// What this node's ranks are told by PMIx (Open MPI) and PMI-1 (MPICH): between these servers and
-/// the job's fences, modex and names. On the loop's thread; one per epoch.
+/// Connects the PMIx (Open MPI) and PMI-1 (MPICH) servers of this node's ranks to the job's fences,
+/// modex and names. For the loop's thread; one per epoch.
 class MpiService {
 public:
-    /// The way out, towards the root.
+    /// Functions that send messages toward the root.
     struct Outward {
         std::function<void(FenceKey const&, Bytes)> fence;
         std::function<void(ModexHead const&, Bytes const&)> modex;
@@ -40,25 +40,26 @@ public:
         int node = 0;  ///< index in the map
         std::vector<int> ranks;
         std::vector<std::string> cpusets;  ///< by local rank
-        std::string folder;                ///< of this epoch
-        std::string server_folder;         ///< of all epochs: libpmix is started once
+        std::string folder;                ///< this epoch's
+        std::string server_folder;         ///< shared by all epochs: libpmix is started once
     };
 
-    /// Of the PMIx server that the service starts when it needs one.
+    /// The options of the PMIx server that the service starts if it needs one.
     static PmixServer::Options pmix_options(Launch const& launch, int node,
                                             std::string const& server_folder);
-    /// Throws Unavailable when a server is needed that cannot be had here.
+    /// Throws Unavailable if a needed server is not available here.
     MpiService(wire::Loop& loop, Launch const& launch, Here here, MpiNeeds needs, Outward outward);
     ~MpiService();
 
-    /// Variables of one rank, before it is started; `keep` are descriptors it has to inherit.
+    /// The variables of one rank, before it is started; adds to `keep` the descriptors that it must
+    /// inherit. Throws SystemError if there is no socket.
     std::vector<std::string> environment(int rank, std::vector<int>& keep);
-    /// The rank's end of its sockets can be closed here.
+    /// Closes this process's copy of the rank's end of its socket.
     void started(int rank);
 
     void fence_done(FenceKey const& key, FenceParts const& parts);
     void fence_failed(FenceKey const& key, std::string const& why);
-    /// Somebody elsewhere asks for what a rank of ours has put.
+    /// A rank of another node requests the data that a rank of this node has put.
     void modex_wanted(ModexHead const& head);
     void modex_arrived(ModexHead const& head, std::span<std::byte const> bytes);
     void name_arrived(NameReply const& reply);
@@ -87,7 +88,7 @@ private:
     Launch const& launch_;
     Here here_;
     Outward outward_;
-    LoopGate gate_;  ///< for libpmix's thread, which may answer when this is gone
+    LoopGate gate_;  ///< for libpmix's thread, which may reply after the destruction of this object
     std::set<int> joined_, left_;
     std::map<std::pair<FenceKey::Kind, std::uint64_t>, std::uint64_t> sequences_;
     std::map<FenceKey, PmixServer::Reply> fences_;

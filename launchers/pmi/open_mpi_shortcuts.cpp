@@ -20,7 +20,7 @@ bool has_device(fs::path const& folder, std::string_view prefix) {
     });
 }
 
-// The value a parameter file gives to `name`, empty if none.
+// The value that a parameter file gives to `name`; empty if there is none.
 std::string parameter(fs::path const& file, std::string_view name) {
     std::ifstream lines(file);
     std::string found;
@@ -36,13 +36,13 @@ std::string parameter(fs::path const& file, std::string_view name) {
     return found;
 }
 
-/// One-sided communication between nodes without an RDMA network is what Open MPI's component pt2pt
-/// does. Debian's file leaves it out, and then MPI_Win_create fails there, under mpirun, too. The
-/// others have priority over it wherever they work.
+/// Enables Open MPI's component pt2pt, which does one-sided communication between nodes without an
+/// RDMA network. Debian's file excludes it, so that MPI_Win_create fails there, also under mpirun.
+/// Other components have priority over it wherever they work.
 std::vector<std::string> one_sided(std::string const& root, std::string const& home) {
     if (has_device(root + "/sys/class/infiniband", "")) return {};
     if (!parameter(home + "/.openmpi/mca-params.conf", "osc").empty())
-        return {};  // the user's wish
+        return {};  // the user has chosen
     auto const said = parameter(root + "/etc/openmpi/openmpi-mca-params.conf", "osc");
     if (!said.empty() && said.front() != '^') return {};
     std::string out = "^ucx";
@@ -57,7 +57,7 @@ std::vector<std::string> one_sided(std::string const& root, std::string const& h
 
 std::vector<std::string> drivers(std::string const& root, std::string const& home) {
     if (has_device(root + "/dev", "hfi1") || has_device(root + "/dev", "ipath")) return {};
-    // A variable replaces what the files say (Debian's: "^ofi"): it has to be said again.
+    // A variable replaces the value of the files (Debian's: "^ofi"), so that is repeated.
     auto chosen = parameter(home + "/.openmpi/mca-params.conf", "mtl");
     if (chosen.empty()) chosen = parameter(root + "/etc/openmpi/openmpi-mca-params.conf", "mtl");
     if (!chosen.empty() && chosen.front() != '^') return {};

@@ -6,12 +6,12 @@
 
 namespace sinew::launch {
 
-/// "NAME=value" words that spare Open MPI's ranks to look for hardware this node does not have; empty
-/// where they might change a choice. Of 250 ms of MPI_Init on two ranks, 200 are the waits of two
-/// libraries (psm, psm2) for devices of Omni-Path and TrueScale networks to appear. Where there is no
-/// RDMA network, one-sided communication is given the component that needs none.
+/// "NAME=value" words that keep Open MPI's ranks from looking for hardware that this node lacks;
+/// empty where they might change a choice. Of 250 ms of MPI_Init on two ranks, 200 are spent by two
+/// libraries (psm, psm2) waiting for devices of Omni-Path and TrueScale networks. Without an RDMA
+/// network, one-sided communication gets the component that needs none.
 ///
-/// `root` is where the file systems are, "" but in tests; `home` the user's.
+/// `root` is the prefix of file system paths, "" except in tests; `home` is the user's home folder.
 std::vector<std::string> open_mpi_shortcuts(std::string const& root, std::string const& home);
 
 }  // namespace sinew::launch

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The dialect of MPICH's simple PMI client, which splits replies at spaces: so no value of ours has
-// one. It wants `info=ok` where names are published, and `rc` elsewhere: replies have both.
+// The dialect is that of MPICH's simple PMI client. It splits replies at spaces, so no value made
+// here has one, and expects `info=ok` where names are published, else `rc`: replies have both.
 #include "launchers/pmi/pmi1.hpp"
 
 #include <algorithm>
@@ -15,9 +15,9 @@ namespace sinew::launch {
 
 namespace {
 
-// What Hydra tells them, so what they are tested with.
+// Hydra's limits, with which the clients are tested.
 constexpr std::size_t longest_name = 256, longest_key = 64, longest_value = 1024;
-// MPICH cuts a reply at 1024 bytes. Without this key it compares host names instead, which works.
+// MPICH truncates a reply at 1024 bytes. Without this key it compares host names, which works.
 constexpr std::size_t longest_mapping = 960;
 
 /// The value of `name` in "cmd=x name=value ...", up to the next space.
@@ -32,7 +32,7 @@ std::optional<std::string_view> field(std::string_view line, std::string_view na
     return std::nullopt;
 }
 
-/// The last field: its value is the rest of the line. Cuts it off the line.
+/// Returns the last field, whose value is the rest of the line, and cuts it off the line.
 std::optional<std::string_view> last_field(std::string_view& line, std::string_view name) {
     auto const start = line.find(text(' ', name, '='));
     if (start == std::string_view::npos) return std::nullopt;
@@ -85,7 +85,7 @@ void Pmi1Server::receive(int local_rank, std::string_view bytes) {
         from.partial += part;
         if (end == std::string_view::npos) return;
         bytes.remove_prefix(end + 1);
-        // Taken out first: a hook may call receive() again.
+        // Moved out first, since a hook may call receive() again.
         std::string const whole = std::exchange(from.partial, {});
         line(local_rank, whole);
     }
@@ -118,7 +118,7 @@ void Pmi1Server::line(int local_rank, std::string_view line) {
     reply(local_rank, text("cmd=", asked, "_result rc=-1 msg=unknown_request_", asked));
 }
 
-// One block of lines for each program, and one answer after the last block.
+// A request has one block of lines for each program; one reply follows the last block.
 void Pmi1Server::spawn_line(int local_rank, std::string_view line) {
     auto& from = client(local_rank);
     if (line.starts_with("mcmd=")) {
@@ -188,7 +188,7 @@ void Pmi1Server::get(int local_rank, std::string_view line) {
     auto const key = field(line, "key");
     if (field(line, "kvsname") != job_.name)
         return reply(local_rank, "cmd=get_result rc=-1 msg=no_such_kvsname value=unknown");
-    // Those put on this node are there at once, as they are with one server for all.
+    // Keys put on this node are visible at once, as with a single server for all nodes.
     for (auto const* keys : {&new_keys_, &keys_})
         if (auto const found = keys->find(key.value_or("")); found != keys->end())
             return reply(local_rank, "cmd=get_result rc=0 msg=success value=" + found->second);
@@ -220,7 +220,7 @@ void Pmi1Server::barrier_failed(std::string const& why) {
 }
 
 void Pmi1Server::release_barrier(std::string const& line) {
-    if (in_barrier_ < clients_.size()) return;  // nobody has asked
+    if (in_barrier_ < clients_.size()) return;  // no exchange was requested
     in_barrier_ = 0;
     for (auto& each : clients_) each.in_barrier = false;
     for (std::size_t rank = 0; rank < clients_.size(); ++rank)
@@ -234,7 +234,7 @@ void Pmi1Server::finalize(int local_rank, std::string_view) {
 }
 
 void Pmi1Server::abort(int local_rank, std::string_view line) {
-    // Not MPICH's: some send a text with it, as the last field.
+    // Some clients other than MPICH's send a text in the last field.
     auto message = last_field(line, "message");
     if (!message) message = last_field(line, "error_msg");
     int const status = number(field(line, "exitcode"), 1);

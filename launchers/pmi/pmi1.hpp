@@ -11,33 +11,33 @@
 
 namespace sinew::launch {
 
-/// The PMI-1 wire protocol of MPICH, Intel MPI and others, for the ranks of one node. Request in,
-/// reply out: no sockets, no clocks (as flux-core's simple_server). Lines end in '\n'; requests
-/// that belong to no version we know get rc=-1 and a message.
+/// Serves the PMI-1 wire protocol of MPICH, Intel MPI and others to the ranks of one node. Turns
+/// requests into replies, without sockets or clocks (as flux-core's simple_server). Lines end in
+/// '\n'; unknown requests get rc=-1 and a message.
 ///
-/// Ranks are named by their place on this node, 0 .. local_ranks.size() - 1. Hooks may call back
-/// into the server.
+/// Ranks are identified by their index on this node, 0 .. local_ranks.size() - 1. Hooks may call
+/// back into the server.
 class Pmi1Server {
 public:
-    /// The port that was asked for, or anything for done; nothing: not found, not done.
+    /// Gets the port that was looked up, or any text on success; nullopt: not found or not done.
     using NameAnswer = std::function<void(std::optional<std::string> const& port)>;
     struct Hooks {
-        /// `line` ends in '\n'.
+        /// Sends a reply to the rank; `line` ends in '\n'.
         std::function<void(int local_rank, std::string_view line)> reply;
-        /// All local ranks are in the barrier: exchange what they put since the last one. Answer by
-        /// `barrier_done` or `barrier_failed`.
+        /// All local ranks are in the barrier: exchanges what they put since the last one. Must be
+        /// answered by `barrier_done` or `barrier_failed`.
         std::function<void(std::string puts)> barrier;
         std::function<void(int local_rank, int status, std::string message)> abort;
         std::function<void(int local_rank)> connected;  ///< at `init`
         std::function<void(int local_rank)> finalized;
-        /// Names for ports, which all nodes share: the answer may come later, once.
+        /// Publishes and looks up port names, which all nodes share. Answered once, possibly later.
         std::function<void(std::string name, std::string port, NameAnswer)> publish;
         std::function<void(std::string name, NameAnswer)> lookup, unpublish;
-        /// This rank does not speak PMI-1: close its socket. Nothing it sends is heard any more.
+        /// This rank violated the protocol: closes its socket. Further input from it is ignored.
         std::function<void(int local_rank, std::string why)> violation;
     };
     struct Job {
-        std::string name;              ///< of the key-value space; no spaces
+        std::string name;              ///< name of the key-value space; no spaces
         std::vector<int> local_ranks;  ///< their ranks in the job
         int size = 0;
         int universe = 0;
@@ -48,13 +48,13 @@ public:
 
     /// Hooks that are not set are not called; names are then neither published nor found.
     Pmi1Server(Job job, Hooks hooks);
-    /// What came from this rank's socket: whole or partial lines.
+    /// Handles bytes from this rank's socket: whole or partial lines.
     void receive(int local_rank, std::string_view bytes);
-    /// The puts of all nodes, as their `barrier` hooks gave them. What cannot be read is left out.
+    /// Ends the barrier with all nodes' puts, as given to `barrier`; malformed ones are skipped.
     void barrier_done(std::vector<std::string> const& puts);
-    /// The exchange failed: the ranks get rc=-1, and go on or abort as they like.
+    /// Ends the barrier after a failed exchange: the ranks get rc=-1, and continue or abort.
     void barrier_failed(std::string const& why);
-    /// How many local ranks wait in the barrier.
+    /// The number of local ranks that wait in the barrier.
     std::size_t waiting() const { return in_barrier_; }
 
 private:
@@ -63,7 +63,7 @@ private:
         bool in_barrier = false;
         bool in_spawn = false;  ///< between mcmd=spawn and endcmd
         int spawns = 0, spawns_so_far = 0;
-        bool ended = false;  ///< finalized, or ended by us
+        bool ended = false;  ///< finalized, or ended by the server
     };
     struct Command;
 
@@ -96,13 +96,13 @@ private:
     std::size_t in_barrier_ = 0;
 };
 
-/// "(vector,(first node, nodes, ranks on each)...)" for this map: ranks in order, by node. Nodes
-/// are numbered anew, in the order in which they appear: it says no more than who shares one.
+/// The value of PMI_process_mapping, "(vector,(first node, nodes, ranks on each)...)", for ranks in
+/// order. Nodes are renumbered in the order of appearance: only which ranks share a node matters.
 std::string process_mapping(std::vector<int> const& node_of_rank);
 
-/// Keys and values as one text, and back. Values may hold anything.
+/// Packs keys and values into one text. Values may hold any bytes.
 std::string pack_puts(std::map<std::string, std::string, std::less<>> const& puts);
-/// Nothing if it is not such a text.
+/// Unpacks such a text; nullopt if it is malformed.
 std::optional<std::vector<std::pair<std::string, std::string>>> unpack_puts(std::string_view text);
 
 }  // namespace sinew::launch

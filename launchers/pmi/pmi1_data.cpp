@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What PMI-1 servers of different nodes tell each other, and their ranks about the nodes.
+// Encodes what the PMI-1 servers of different nodes exchange, and the mapping of ranks to nodes.
 #include <charconv>
 #include <utility>
 
@@ -16,7 +16,7 @@ void pack(std::string& out, std::string const& word) {
     out += word;
 }
 
-/// "3:abc" at the front of `rest`, which it is cut off of.
+/// Cuts "3:abc" off the front of `rest` and returns "abc"; nullopt if it is malformed.
 std::optional<std::string> unpack(std::string_view& rest) {
     std::size_t length = 0;
     auto const [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), length);
@@ -56,7 +56,7 @@ std::string process_mapping(std::vector<int> const& node_of_rank) {
         int first, nodes, ranks;
     };
     std::vector<Block> blocks;
-    std::map<int, int> number;  // of each node, in the order in which they appear
+    std::map<int, int> number;  // of each node, in the order of appearance
     for (std::size_t rank = 0; rank < node_of_rank.size();) {
         int const node = node_of_rank[rank];
         std::size_t end = rank;

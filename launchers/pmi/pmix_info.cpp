@@ -31,7 +31,7 @@ int app_of(PmixJob const& job, std::size_t rank) {
     return job.app_of_rank.empty() ? 0 : job.app_of_rank[rank];
 }
 
-// How many ranks each node and each application has had so far, walking through the ranks.
+// The ranks of each node and of each application counted so far, while walking through the ranks.
 struct Counts {
     std::vector<std::uint32_t> of_node, of_app;
     explicit Counts(PmixJob const& job)
@@ -128,7 +128,7 @@ void check_job(PmixJob const& job) {
         refuse(text("its name has ", job.name.size(), " letters, 1 to 255 are allowed"));
     std::set<std::string> names;
     for (auto const& name : job.nodes)
-        // The library finds its own node by name: ranks would share memory that they do not have.
+        // The library finds its node by name: ranks could assume shared memory they do not have.
         if (name.empty() || !names.insert(name).second)
             refuse(text("node name '", name, "' is empty or there twice; names must differ"));
     int const nodes = static_cast<int>(job.nodes.size());
@@ -142,7 +142,7 @@ void check_job(PmixJob const& job) {
             text(job.app_of_rank.size(), " applications for ", job.node_of_rank.size(), " ranks"));
     for (int const app : job.app_of_rank)
         if (app < 0 || app >= apps) refuse(text("a rank of application ", app, " of ", apps));
-    // Nodes without ranks cannot be told in the library's rank map.
+    // The library's rank map cannot express nodes without ranks.
     std::set<int> const used(job.node_of_rank.begin(), job.node_of_rank.end());
     if (static_cast<int>(used.size()) != nodes) refuse("a node without ranks");
 }
@@ -155,7 +155,7 @@ PmixItems job_info(PmixJob const& job, PmixDerived const& derived) {
     add_sizes(job, items);
     items.push_back({PMIX_TMPDIR, job.folder + "/ompi"});
     items.push_back({PMIX_NSDIR, session_folder(job)});
-    items.push_back({PMIX_TDIR_RMCLEAN, true});  // we remove them, not each rank its own
+    items.push_back({PMIX_TDIR_RMCLEAN, true});  // the agent removes them, not the ranks
     items.push_back({PMIX_NODE_OVERSUBSCRIBED, job.oversubscribed});
     items.push_back({PMIX_USERID, number(::geteuid())});
     items.push_back({PMIX_GRPID, number(::getegid())});

@@ -14,12 +14,12 @@
 
 namespace sinew::launch {
 
-/// A rank is no number, to PMIx.
+/// A rank number, which for PMIx is not an integer.
 struct PmixRank {
     std::uint32_t value = 0;
     bool operator==(PmixRank const&) const = default;
 };
-/// A list, packed by the library: not always text.
+/// A list packed by the library, which may hold any bytes.
 struct PmixPacked {
     std::string bytes;
     bool operator==(PmixPacked const&) const = default;
@@ -34,30 +34,30 @@ struct PmixItem {
         value;
 };
 
-/// What only the library can work out.
+/// Values that only the library can compute.
 struct PmixDerived {
-    PmixPacked nodes, ranks;              ///< the maps
+    PmixPacked nodes, ranks;              ///< the packed maps
     std::vector<std::string> localities;  ///< by local rank; empty: unbound
 };
 
 /// Global ranks on a node, ascending.
 std::vector<int> ranks_on_node(PmixJob const& job, int node);
-/// "name,name": what the library packs into PmixDerived::nodes.
+/// "name,name": the list that the library packs into PmixDerived::nodes.
 std::string node_list(PmixJob const& job);
-/// Whether libpmix packs the list right: version 4.2 has 50 bytes for the letters a name begins with
-/// (then it overwrites its stack) and an int for the number that follows.
+/// Whether libpmix packs the list correctly. Version 4.2 has 50 bytes for the letters at the start
+/// of a name (and overwrites its stack beyond) and an int for the number that follows.
 bool packs_well(PmixJob const& job);
-/// "0,1;2,3": what the library packs into PmixDerived::ranks.
+/// "0,1;2,3": the list that the library packs into PmixDerived::ranks.
 std::string rank_list(PmixJob const& job);
-/// Where the ranks of this job may put files.
+/// The folder in which the ranks of this job may create files.
 std::string session_folder(PmixJob const& job);
-/// Throws UsageError for a map with duplicate or missing names, or indices out of range.
+/// Throws UsageError for missing or duplicate names, indices out of range, or a node without ranks.
 void check_job(PmixJob const& job);
-/// Everything that a client may ask about its job. All of it or nothing: a rank's entry without its
-/// local rank makes MPI_Init fail where the library would have derived it.
+/// Everything that a client may request about its job. Must be complete: with a rank's entry that
+/// lacks its local rank MPI_Init fails, while without any entry the library would derive it.
 PmixItems job_info(PmixJob const& job, PmixDerived const& derived);
 
-/// The same in the library's form. Points into itself: neither copied nor moved.
+/// The same in the library's format. Points into itself, so it can be neither copied nor moved.
 class PmixInfos {
 public:
     explicit PmixInfos(PmixItems items);
@@ -70,7 +70,7 @@ public:
 private:
     void fill(pmix_value_t& to, PmixItem& from);
 
-    PmixItems items_;  // the strings pointed to
+    PmixItems items_;  // owns the strings that infos_ points to
     std::vector<pmix_info_t> infos_;
     std::vector<std::unique_ptr<PmixInfos>> nested_;
     std::deque<pmix_data_array_t> arrays_;

@@ -60,7 +60,7 @@ std::shared_ptr<PmixLibrary const> find_all() {
     find(library, "PMIx_Value_destruct", table->destruct_value);
     find(library, "PMIx_Error_string", table->error_string);
     find(library, "PMIx_Get_version", table->version);
-    // Before 4 the structures differ that we fill in.
+    // Before version 4 the structures that are filled in here have another layout.
     if (major_version(table->version()) < 4) unusable(text(table->version(), " is older than 4.0"));
     return table;
 }
@@ -97,7 +97,7 @@ std::shared_ptr<PmixLibrary const> PmixLibrary::load() {
 }
 
 void PmixLibrary::check(pmix_status_t status, std::string const& what) const {
-    // What completes at once says so by a status of its own.
+    // A call that completes at once returns a status for that.
     if (status == PMIX_SUCCESS || status == PMIX_OPERATION_SUCCEEDED) return;
     throw BackendError(text(what, " failed (", error_string(status), ", PMIx status ", status,
                             "). Run with PMIX_MCA_pmix_base_verbose=5 for details"),
@@ -119,7 +119,7 @@ void PmixLibrary::wait_for(
 }
 
 void PmixLibrary::on_its_thread(std::function<void()> work) const {
-    // A handler of this number does not exist: all this does is to call back from that thread.
+    // No handler has this number: the call's only effect is the callback from that thread.
     auto* const data = new std::function<void()>(std::move(work));
     if (deregister_event_handler(SIZE_MAX, run_work, data) != PMIX_SUCCESS) delete data;
 }

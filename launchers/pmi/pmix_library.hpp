@@ -11,7 +11,7 @@
 
 namespace sinew::launch {
 
-/// libpmix's functions, found at run time: programs that need no PMIx start without it.
+/// The functions of libpmix, found at run time, so that programs without PMIx start without it.
 ///
 /// Loaded once and never unloaded, since its threads and exit handlers may outlive its last user.
 struct PmixLibrary {
@@ -39,20 +39,20 @@ struct PmixLibrary {
     decltype(&::PMIx_Error_string) error_string = nullptr;
     decltype(&::PMIx_Get_version) version = nullptr;
 
-    /// Throws BackendError "what failed (the library's words)" unless `status` is a success.
+    /// Throws BackendError "what failed (the library's text)" unless `status` is a success.
     void check(pmix_status_t status, std::string const& what) const;
-    /// Starts something that ends in a callback, and waits for it. Throws Timeout after `limit`;
-    /// `keep` lives until the callback came, however late.
+    /// Calls `start`, which ends in a callback, and waits for that. Throws Timeout after
+    /// pmix_patience, BackendError on failure; `keep` lives until the callback, however late.
     void wait_for(std::string const& what, std::shared_ptr<void> keep,
                   std::function<pmix_status_t(pmix_op_cbfunc_t, void*)> const& start) const;
-    /// Runs `work` on the library's own thread, where alone some of its replies are safe.
+    /// Runs `work` on the library's own thread, the only one on which some of its replies are safe.
     void on_its_thread(std::function<void()> work) const;
 };
 
-/// How long a call of the library's may take that has nothing to wait for but itself.
+/// Time limit for a library call that waits only for the library itself.
 constexpr std::chrono::seconds pmix_patience{30};
 
-/// Calls `work` on a thread of its own and waits. Throws Timeout "`what` has not returned ...".
+/// Calls `work` on another thread and waits. Throws Timeout "`what` has not returned ...".
 pmix_status_t within_patience(std::string const& what, std::function<pmix_status_t()> work);
 
 }  // namespace sinew::launch

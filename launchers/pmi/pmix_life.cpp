@@ -27,13 +27,13 @@ struct Running {
     bool ended = false, client_vanished = false;
 };
 
-// Never destroyed: the library's threads may outlive main().
+// This object is never destroyed, since the library's threads may outlive main().
 Running& running() {
     static auto* const only = new Running;
     return *only;
 }
 
-// Clients come and go; we hear of it from the kernel. Without a handler the library speaks up.
+// The kernel reports the ends of clients. Without a handler the library prints these events.
 void ignore_event(std::size_t, pmix_status_t, pmix_proc_t const*, pmix_info_t*, std::size_t,
                   pmix_info_t*, std::size_t, pmix_event_notification_cbfunc_fn_t done, void* data) {
     if (done != nullptr) done(PMIX_EVENT_ACTION_COMPLETE, nullptr, 0, nullptr, nullptr, data);
@@ -41,7 +41,7 @@ void ignore_event(std::size_t, pmix_status_t, pmix_proc_t const*, pmix_info_t*, 
 
 void ignore_events(PmixLibrary const& library) {
     library.wait_for("PMIx_Register_event_handler", nullptr, [&](auto callback, void* data) {
-        // Its callback has one argument more, which nobody needs.
+        // Its callback has one more argument, which is not needed.
         struct Forward {
             pmix_op_cbfunc_t callback;
             void* data;
@@ -65,8 +65,8 @@ void start(PmixLibrary const& library, std::string const& node, std::string cons
         {PMIX_SYSTEM_TMPDIR, folder},
         {PMIX_SERVER_NSPACE, "sinew-agent-" + node},
         {PMIX_SERVER_RANK, PmixRank{0}},
-        // The library finds its node in the job's map by this name; a guess makes ranks of two
-        // agents on one host believe that they share memory.
+        // The library finds its node in the job's map by this name. If it guessed, ranks of two
+        // agents on one host would assume that they share memory.
         {PMIX_HOSTNAME, node},
         {PMIX_SERVER_SHARE_TOPOLOGY, true},
         {PMIX_IOF_LOCAL_OUTPUT, false}});
@@ -81,8 +81,8 @@ void start(PmixLibrary const& library, std::string const& node, std::string cons
 
 }  // namespace
 
-// An outer launcher's variables would lead our server to the outer server; ours make it choose
-// what works without a daemon. Before the library's threads exist.
+// Removes an outer launcher's variables, which would lead this server to the outer one, and makes
+// libpmix choose components without a daemon. Requires: the library has no threads yet.
 void prepare_pmix_environment(std::string const& security) {
     static std::atomic_flag done;
     if (done.test_and_set()) return;
@@ -109,7 +109,7 @@ std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::st
                               " in ", now.folder, " until this process ends)"));
     if (now.library) return now.library;
     auto library = PmixLibrary::load();
-    now.ended = true;  // what fails half-way cannot be tried again
+    now.ended = true;  // a start that fails halfway cannot be repeated
     start(*library, node, folder, security);
     now.ended = false;
     now.node = node;
@@ -127,7 +127,7 @@ void end_pmix() noexcept try {
     std::lock_guard const lock(now.mutex);
     if (!now.library || now.ended) return;
     now.ended = true;
-    ::unlink((now.folder + "/hwloc.sm").c_str());  // it forgets this one
+    ::unlink((now.folder + "/hwloc.sm").c_str());  // the library leaves this file behind
     if (!now.client_vanished) {
         within_patience("PMIx_server_finalize", now.library->server_finalize);
         return;

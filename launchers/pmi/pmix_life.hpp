@@ -8,20 +8,20 @@
 
 namespace sinew::launch {
 
-/// The library as a server, started by the first call. It lives on between our servers, in the one
-/// folder, since libpmix 4.2 cannot be started again: it aborts the process.
+/// The library as a server, started by the first call. It stays up between PmixServer objects, in
+/// the one folder, since libpmix 4.2 cannot be started again: it aborts the process.
 ///
-/// `security` is PmixServer::Options::security, of the first call. Throws Unavailable without libpmix, UsageError when it runs for another node or folder or has
-/// been ended.
+/// `security` is PmixServer::Options::security; that of the first call holds. Throws Unavailable
+/// without libpmix, UsageError if it runs for another node or folder or has been ended.
 std::shared_ptr<PmixLibrary const> running_pmix(std::string const& node, std::string const& folder,
                                                 std::string const& security);
-/// What that does to this process's variables, if it has not been done yet.
+/// Sets the variables of this process that the library reads; only the first call has an effect.
 void prepare_pmix_environment(std::string const& security);
-/// A rank of a job ended without having taken its leave. From then on neither that job may be
-/// deregistered nor the library ended: where a client dies during its connecting, libpmix 4.2 gives up
-/// one hold too many on what it knows of that rank, and either call, freeing that again, hangs.
+/// Records that a rank has ended without finalizing. From then on neither its job may be
+/// deregistered nor the library ended: if a client dies while it connects, libpmix 4.2 drops one
+/// reference too many to that rank's data, and either call, which frees the data again, hangs.
 void pmix_client_vanished() noexcept;
-/// Ends it for good, or only removes its files where it cannot be ended. Logs what goes wrong.
+/// Ends the library for good, or only removes its files if it cannot be ended. Logs errors.
 void end_pmix() noexcept;
 
 }  // namespace sinew::launch

@@ -12,7 +12,7 @@ namespace {
 using Blob = PmixServer::Blob;
 using State = std::shared_ptr<PmixUpcallState>;
 
-// PMIx's own buffer: base_ptr is malloc'ed.
+// PMIx's own buffer type, whose base_ptr is malloc'ed.
 class Buffer {
 public:
     Buffer() = default;
@@ -37,7 +37,7 @@ private:
     pmix_data_buffer_t buffer_{};
 };
 
-// Who published, and what: as the library packs it, whatever type the value has.
+// Packs the publisher and the value, of whatever type, in the library's format.
 bool pack(PmixLibrary const& library, pmix_proc_t process, pmix_info_t const& info, Blob& bytes) {
     Buffer buffer;
     auto* const value = const_cast<pmix_value_t*>(&info.value);
@@ -56,14 +56,15 @@ bool unpack(PmixLibrary const& library, Blob const& bytes, pmix_pdata_t& found) 
     return library.unpack(nullptr, buffer.get(), &found.value, &one, PMIX_VALUE) == PMIX_SUCCESS;
 }
 
-// One answer to the client when all of several requests have been answered.
+// Collects the answers to several requests, and answers the client once when all have come.
 struct Gathering {
     State state;
     std::mutex mutex;
     std::size_t missing = 0;
     bool all_ok = true;
     std::vector<std::pair<std::string, Blob>> found;
-    std::function<void(Gathering&)> finish;  // the library can be called then
+    std::function<void(Gathering&)>
+        finish;  // called with `state->mutex` held, if the server is alive
 };
 
 PmixServer::Reply part_of(std::shared_ptr<Gathering> const& whole, std::string key) {
@@ -118,8 +119,8 @@ pmix_status_t publish_names(PmixNameCall const& call, pmix_info_t const infos[],
                             std::size_t count) {
     std::vector<std::pair<std::string, Blob>> published;
     for (std::size_t i = 0; i < count; ++i) {
-        // Keys that begin so are orders (range, persistence), not data. A name lives as long as its
-        // job and is seen by all of it, whatever they say.
+        // Keys with this prefix are directives (range, persistence), not data. They are ignored: a
+        // name lives as long as its job and is visible to all of it.
         if (std::string_view(infos[i].key).starts_with("pmix.")) continue;
         Blob bytes;
         if (!pack(*call.state->library, *call.process, infos[i], bytes))
@@ -148,8 +149,7 @@ pmix_status_t look_up_names(State const& state, char** keys, pmix_lookup_cbfunc_
     auto const whole = std::make_shared<Gathering>();
     whole->state = state;
     whole->missing = names.size();
-    // The library does not hand this callback to its thread, though it touches what is that
-    // thread's.
+    // The library does not hand this callback to its own thread, though it uses that thread's data.
     whole->finish = [callback, callback_data](Gathering& all) {
         auto copy = std::make_shared<Gathering>();
         copy->state = all.state;

@@ -5,10 +5,10 @@
 
 namespace sinew::launch {
 
-/// Names that ranks publish and look up (MPI_Publish_name): called on the library's thread.
+/// A request to publish or look up names (MPI_Publish_name), made on the library's thread.
 struct PmixNameCall {
     std::shared_ptr<PmixUpcallState> state;
-    pmix_proc_t const* process;  ///< who asks
+    pmix_proc_t const* process;  ///< the requesting rank
     pmix_op_cbfunc_t callback;
     void* callback_data;
 };

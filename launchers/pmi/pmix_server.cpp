@@ -54,7 +54,7 @@ private:
     std::shared_ptr<PmixUpcallState> state_ = std::make_shared<PmixUpcallState>();
     PmixJob job_;
     std::set<int> local_ranks_;
-    std::atomic<std::size_t> finalized_{0};  ///< of them; counted on the library's thread
+    std::atomic<std::size_t> finalized_{0};  ///< of local_ranks_; counted on the library's thread
     bool registered_ = false;
 };
 
@@ -83,7 +83,7 @@ PmixPacked LibraryServer::packed(decltype(&::PMIx_generate_regex) pack,
                                  std::string const& list) const {
     char* words = nullptr;
     library().check(pack(list.c_str(), &words), "packing of a list of nodes or ranks");
-    pmix_value_t value{};  // only the library knows how long it is
+    pmix_value_t value{};  // only the library knows the length of `words`
     auto const status = library().load_value(&value, words, PMIX_REGEX);
     PmixPacked found;
     if (status == PMIX_SUCCESS) found.bytes.assign(value.data.bo.bytes, value.data.bo.size);
@@ -93,7 +93,7 @@ PmixPacked LibraryServer::packed(decltype(&::PMIx_generate_regex) pack,
     return found;
 }
 
-// Which caches and packages a rank shares with others; empty when it is not bound.
+// The caches and packages that a rank shares with others; empty if it is not bound.
 std::string LibraryServer::locality(std::string const& cpuset) const {
     if (cpuset.empty()) return {};
     pmix_cpuset_t parsed{};
@@ -118,7 +118,7 @@ void LibraryServer::register_job(PmixJob const& job) {
     make_private_folder(job.folder + "/ompi");
     make_private_folder(session_folder(job));
     PmixDerived derived;
-    // The library's other form is the list as it is, with its zero.
+    // The library's raw format is the list itself, with its terminating zero.
     derived.nodes = packs_well(job) ? packed(library().generate_regex, node_list(job))
                                     : PmixPacked{"raw:" + node_list(job) + '\0'};
     derived.ranks = packed(library().generate_ppn, rank_list(job));
@@ -174,8 +174,8 @@ void LibraryServer::modex_request(int rank, Reply reply) {
 void LibraryServer::deregister_job() {
     if (!registered_) return;
     registered_ = false;
-    // After an orderly end only: see pmix_client_vanished. What the library keeps of other jobs is
-    // little, and they are the last that an agent serves, or nearly.
+    // Only after an orderly end, see pmix_client_vanished. Otherwise the library keeps the job's
+    // data, which is small, and few jobs follow on the same agent.
     if (finalized_ < local_ranks_.size()) {
         pmix_client_vanished();
     } else {
@@ -185,7 +185,7 @@ void LibraryServer::deregister_job() {
                                return PMIX_SUCCESS;
                            });
     }
-    std::error_code ignored;  // whoever owns the folder removes what is left
+    std::error_code ignored;  // the folder's owner removes what is left
     std::filesystem::remove_all(session_folder(job_), ignored);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// In place of pmix_server.cpp where PMIx's headers were not there at build time.
+// Replaces pmix_server.cpp if PMIx's headers were not found at build time.
 #include <sinew/error.hpp>
 
 #include "launchers/pmi/pmix_server.hpp"

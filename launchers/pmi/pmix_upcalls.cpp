@@ -8,7 +8,7 @@
 
 #include "launchers/pmi/pmix_names.hpp"
 
-// Called by libpmix on its own thread, which serves all ranks: copy, hand over, return.
+// libpmix calls these on its own thread, which serves all ranks: they hand over copies and return.
 
 namespace sinew::launch {
 namespace {
@@ -17,7 +17,7 @@ using Blob = PmixServer::Blob;
 using Reply = PmixServer::Reply;
 using State = std::shared_ptr<PmixUpcallState>;
 
-// Never destroyed: the library's thread may outlive main().
+// This object is never destroyed, since the library's thread may outlive main().
 struct Current {
     std::mutex mutex;
     State state;
@@ -27,7 +27,7 @@ Current& current() {
     return *only;
 }
 
-// The server that is called, held for the length of a call: its end waits for that.
+// The server that gets the upcalls, locked during a call; end_pmix_upcalls waits for that.
 class Serving {
 public:
     explicit operator bool() const { return current().state != nullptr; }
@@ -38,7 +38,7 @@ private:
     std::lock_guard<std::mutex> lock_{current().mutex};
 };
 
-// Runs `answer` once, and only while the library can take it.
+// Runs `answer` at most once, and only while the library can take it.
 Reply once(State state, std::function<void(bool, Blob const&)> answer) {
     auto const done = std::make_shared<std::atomic_flag>();
     return [state = std::move(state), done, answer = std::move(answer)](bool ok, Blob const& data) {
@@ -64,7 +64,7 @@ Blob blob_of(char const* data, std::size_t size) {
     return blob;
 }
 
-// The ranks of a fence; empty for the whole job. False if not all are of one job.
+// Sets `ranks` to those of a fence; empty for the whole job. False if not all are of one job.
 bool ranks_of(pmix_proc_t const processes[], std::size_t count, std::vector<int>& ranks) {
     for (std::size_t i = 0; i < count; ++i) {
         if (std::strcmp(processes[i].nspace, processes[0].nspace) != 0) return false;
@@ -82,7 +82,7 @@ pmix_status_t fence(pmix_proc_t const processes[], std::size_t count, pmix_info_
                     std::size_t, char* data, std::size_t size, pmix_modex_cbfunc_t callback,
                     void* callback_data) {
     Blob blob = blob_of(data, size);
-    std::free(data);  // given to us, whatever the header says: nobody else frees it
+    std::free(data);  // owned by this function, despite the header: the library does not free it
     std::vector<int> ranks;
     Serving const server;
     if (!server || !ranks_of(processes, count, ranks)) return PMIX_ERR_NOT_SUPPORTED;
@@ -94,7 +94,7 @@ pmix_status_t fence(pmix_proc_t const processes[], std::size_t count, pmix_info_
 pmix_status_t direct_modex(pmix_proc_t const* process, pmix_info_t const*, std::size_t,
                            pmix_modex_cbfunc_t callback, void* callback_data) {
     Serving const server;
-    // Questions about the job as a whole have been answered at registration, or have no answer.
+    // Requests about the job as a whole were answered at registration, or have no answer.
     if (!server || process->rank > PMIX_RANK_VALID) return PMIX_ERR_NOT_FOUND;
     server.upcalls().modex(static_cast<int>(process->rank),
                            modex_reply(server.state(), callback, callback_data));
@@ -106,7 +106,7 @@ pmix_status_t abort_job(pmix_proc_t const* process, void*, int status, char cons
     if (Serving const server; server)
         server.upcalls().abort(static_cast<int>(process->rank), status,
                                message == nullptr ? "" : message);
-    // The rank waits for this before it exits; that the others end is the job's affair.
+    // The rank waits for this before it exits; the job ends the other ranks.
     if (callback != nullptr) callback(PMIX_SUCCESS, callback_data);
     return PMIX_SUCCESS;
 }
@@ -143,8 +143,8 @@ pmix_status_t lookup(pmix_proc_t const*, char** keys, pmix_info_t const*, std::s
     return look_up_names(server.state(), keys, callback, callback_data);
 }
 
-// Starting programs, and joining with those of other jobs, is not offered: MPI says so to its
-// caller. An absent entry would do as well for spawn, but not be clean for the other two.
+// Spawning programs and connecting to other jobs are not supported, and MPI reports that. A null
+// entry would do for spawn, but not cleanly for the other two.
 pmix_status_t spawn(pmix_proc_t const*, pmix_info_t const*, std::size_t, pmix_app_t const*,
                     std::size_t, pmix_spawn_cbfunc_t, void*) {
     return PMIX_ERR_NOT_SUPPORTED;
@@ -155,7 +155,7 @@ pmix_status_t connect(pmix_proc_t const*, std::size_t, pmix_info_t const*, std::
     return PMIX_ERR_NOT_SUPPORTED;
 }
 
-// Nothing happens here that clients are told of by events, but that they ask is no error.
+// Clients are sent no events, but registering for some is not an error.
 pmix_status_t register_events(pmix_status_t*, std::size_t, pmix_info_t const*, std::size_t,
                               pmix_op_cbfunc_t, void*) {
     return PMIX_OPERATION_SUCCEEDED;

@@ -9,29 +9,29 @@
 
 namespace sinew::launch {
 
-/// What libpmix's calls into this process need, and what is left of a server when a reply comes
-/// after its end: shared by the server and by every reply it has handed out.
+/// The state that libpmix's calls into this process need. The server and all replies it has handed
+/// out share it, so that a reply finds it even after the server's end.
 struct PmixUpcallState {
     std::shared_ptr<PmixLibrary const> library;
     PmixServer::Upcalls upcalls;
     std::mutex mutex;
-    bool alive = true;  ///< guarded by `mutex`: the library may be called with a reply
+    bool alive = true;  ///< guarded by `mutex`; false: replies must not call the library
 };
 
-/// The table libpmix wants. Newer versions than that of our header read beyond its end: zeros.
+/// The function table for libpmix. Versions newer than the header read zeros beyond its end.
 struct PmixModule {
     pmix_server_module_t table{};
     void* later[32] = {};
 };
 PmixModule make_pmix_module();
 
-/// From now on the functions of the module make the upcalls of this state: they get no pointer of
-/// ours. False if another one has not ended.
+/// From this call on, the module's functions make the upcalls of `state`, since libpmix passes them
+/// no pointer to it. Returns false if another state has not been ended.
 bool serve_pmix_upcalls(std::shared_ptr<PmixUpcallState> state);
-/// No upcall comes after this, and replies to earlier ones go nowhere.
+/// No upcall is made after this call, and replies to earlier ones are dropped.
 void end_pmix_upcalls(PmixUpcallState& state);
 
-/// For PMIx_server_dmodex_request: hands the data to `reply`.
+/// Calls PMIx_server_dmodex_request, which hands the data to `reply` unless this fails.
 pmix_status_t request_modex(std::shared_ptr<PmixLibrary const> const& library,
                             pmix_proc_t const& process, PmixServer::Reply reply);
 

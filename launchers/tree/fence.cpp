@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node gathers until all participants of its subtree are in, sends them up as one message, and
-// passes on what comes after that as it comes. So what it believes to be below may be out of date:
-// too little costs a message more, and only the root, which knows the job's members, ends a fence.
+// A node waits for all participants of its subtree, sends their entries up as one message, and
+// forwards later entries as they arrive. Its record of the subtree may be out of date: a missing
+// node costs one more message, and only the root, which knows all members, ends a fence.
 #include "launchers/tree/fence.hpp"
 
 #include <algorithm>
@@ -13,12 +13,12 @@
 namespace sinew::launch {
 
 struct FenceNode::Entry {
-    NodeSet seen;             ///< who has entered, as far as known here
-    NodeSet unsent;           ///< those of them that the parent has not been told
-    std::vector<Part> parts;  ///< of the unsent
+    NodeSet seen;             ///< nodes that have entered, as far as known here
+    NodeSet unsent;           ///< those of `seen` not yet sent to the parent
+    std::vector<Part> parts;  ///< parts of the unsent nodes
     bool entered = false;     ///< the ranks of this node wait for the end
-    bool sent = false;        ///< the parent knows of this fence
-    std::string broken;       ///< why it cannot end; the root is told, or will be
+    bool sent = false;        ///< something was sent to the parent
+    std::string broken;       ///< why it cannot end; the root is notified once attached
 };
 
 FenceNode::FenceNode(int self) : self_(self) {}
@@ -45,7 +45,7 @@ NodeSet const& FenceNode::participants(FenceKey const& key, NodeSet& made) const
 bool FenceNode::makes_sense(FenceKey const& key, NodeSet const& who) const {
     if (key.epoch != epoch_ || who.empty()) return false;
     if (key.nodes.empty()) return true;
-    // Strictly ascending, or one fence would have several keys.
+    // Requires a strictly ascending list, or one fence would have several keys.
     return who.size() == key.nodes.size() && common(who, members_) == who.size() &&
            std::is_sorted(key.nodes.begin(), key.nodes.end());
 }
@@ -105,7 +105,7 @@ FenceNode::Actions FenceNode::add_below(int child, NodeSet const& more, NodeSet 
     mine->second = mine->second | more;
     stale_ = true;
     Actions actions;
-    // Who comes from elsewhere may have missed some, or all.
+    // A new child may have missed some of the losses, or all.
     if (is_new)
         for (auto const& loss : losses_)
             actions.push_back(
@@ -124,8 +124,8 @@ FenceNode::Actions FenceNode::child_gone(int child) {
     return forget(gone);
 }
 
-// What had been entered from there will not be entered again, nor will the result find its way;
-// whoever had not entered yet may come by another way, so that fence goes on.
+// Fails the fences that nodes of `gone` had entered: they do not enter again, and the result cannot
+// reach them. Nodes that had not entered yet may do so by another path, so other fences continue.
 FenceNode::Actions FenceNode::forget(NodeSet const& gone) {
     Actions actions;
     if (gone.empty()) return actions;
@@ -134,7 +134,7 @@ FenceNode::Actions FenceNode::forget(NodeSet const& gone) {
     for (auto const& key : keys) {
         if (meet(entries_.at(key).seen, gone))
             give_up(key, "a node lost its way to the root during this fence", actions);
-        else advance(key, actions);  // it may be that only those were missing here
+        else advance(key, actions);  // maybe only the gone nodes had not entered
     }
     return actions;
 }
@@ -151,12 +151,12 @@ FenceNode::Actions FenceNode::parent_found() {
     std::vector<FenceKey> keys;
     for (auto const& [key, entry] : entries_) keys.push_back(key);
     for (auto const& key : keys) {
-        // Also when it was said before: the word may have been lost with the link.
+        // Repeated if it was sent before, since the message may have been lost with the link.
         if (auto const& why = entries_.at(key).broken; !why.empty())
             actions.push_back(Up{key, {}, {}, why});
         else advance(key, actions);
     }
-    // Those below here have heard that these failed and will not enter: others must not wait.
+    // Nodes below know that these failed and will not enter them, so others must not wait for them.
     for (auto const& [key, why] : failed_) actions.push_back(Up{key, {}, {}, why});
     return actions;
 }
@@ -202,7 +202,7 @@ FenceNode::Actions FenceNode::from_child(int child, Up up) {
         actions.push_back(Down{up.key, {}, {child}, failed->second, {}});
         return actions;
     }
-    if (why_lost(who) != nullptr) return actions;  // it has been told
+    if (why_lost(who) != nullptr) return actions;  // the child was notified of the loss
     if (!up.error.empty()) {
         give_up(up.key, up.error, actions);
         return actions;
@@ -217,7 +217,7 @@ FenceNode::Actions FenceNode::from_child(int child, Up up) {
     return actions;
 }
 
-// The parts of nodes that may speak now, once each.
+// Takes the parts of the nodes in `fresh`, one per node, and ignores all others.
 void FenceNode::take(Entry& entry, Up& up, NodeSet const& fresh) {
     entry.seen = entry.seen | fresh;
     entry.unsent = entry.unsent | fresh;
@@ -248,7 +248,7 @@ void FenceNode::advance(FenceKey const& key, Actions& actions) {
     entry.sent = true;
 }
 
-// The root's: all are in.
+// For the root: ends a fence that all participants have entered.
 void FenceNode::finish(FenceKey const& key, Actions& actions) {
     auto entry = entries_.extract(key);
     auto& parts = entry.mapped().parts;
@@ -259,7 +259,7 @@ void FenceNode::finish(FenceKey const& key, Actions& actions) {
     actions.push_back(Down{key, std::move(parts), std::move(children), {}, {}});
 }
 
-// This fence cannot end: the root says so to all, any other to the root.
+// Gives up a fence that cannot end: the root notifies all nodes, any other node notifies the root.
 void FenceNode::give_up(FenceKey const& key, std::string const& why, Actions& actions) {
     if (is_root()) {
         end_failed(key, why, actions);
@@ -271,8 +271,8 @@ void FenceNode::give_up(FenceKey const& key, std::string const& why, Actions& ac
     if (attached_) actions.push_back(Up{key, {}, {}, why});
 }
 
-// The root's word, at the root and below: remembered for those who come later. It goes to all, for
-// who is below whom may be changing just then, and nobody may miss it.
+// Applies the root's decision that a fence failed, and keeps it for ranks that enter later. It is
+// sent to all children, since the tree may be changing and every node must receive it.
 void FenceNode::end_failed(FenceKey const& key, std::string const& why, Actions& actions) {
     failed_.emplace(key, why);
     if (!below_.empty()) actions.push_back(Down{key, {}, children(), why, {}});
@@ -305,7 +305,7 @@ FenceNode::Actions FenceNode::from_parent(Down down) {
         return actions;
     }
     bool const mine = std::exchange(found->second.entered, false);
-    // What broke it may also keep this word from some below: they wait for the root's next.
+    // A broken fence is kept: nodes below may miss this result, and wait for the root to fail it.
     if (found->second.broken.empty()) entries_.erase(found);
     auto children = children_of(who);
     if (!children.empty())

@@ -15,29 +15,29 @@
 
 namespace sinew::launch {
 
-/// Which fence: ranks may have several under way. `sequence` counts those of the same kind and
-/// group on each node, so that all nodes number them alike.
+/// Identifies a fence, since ranks may have several in progress. `sequence` counts those of the
+/// same kind and group on each node, so that all nodes number them alike.
 struct FenceKey {
     enum class Kind : std::uint8_t { pmix, pmi1, addresses };
     std::uint32_t epoch = 0;
     Kind kind = Kind::pmix;
-    std::vector<std::int32_t> nodes = {};  ///< who takes part, sorted; empty: every node of the job
-    std::uint64_t group = 0;               ///< tells apart groups of ranks on the same nodes
+    std::vector<std::int32_t> nodes = {};  ///< participants, sorted; empty: every node of the job
+    std::uint64_t group = 0;               ///< distinguishes groups of ranks on the same nodes
     std::uint64_t sequence = 0;
     auto operator<=>(FenceKey const&) const = default;
 };
 
 using Bytes = std::vector<std::byte>;
 
-/// What one node brings to a fence.
+/// The data that one node contributes to a fence.
 struct FencePart {
     std::int32_t node;
     Bytes bytes;
     friend bool operator==(FencePart const&, FencePart const&) = default;
 };
 
-/// The result of a fence, by node; nodes that brought no bytes are left out. Copies share it, since
-/// it goes to all children and to the ranks.
+/// The result of a fence, by node; nodes that contributed no bytes are left out. Copies share the
+/// data, since all children and the ranks get it.
 class FenceParts {
 public:
     FenceParts() : parts_(std::make_shared<std::vector<FencePart> const>()) {}
@@ -53,26 +53,26 @@ private:
     std::shared_ptr<std::vector<FencePart> const> parts_;
 };
 
-/// One node's part in all fences: gather what the subtree says, hand it up; hand the whole down.
+/// One node's part in all fences: collects its subtree's data, sends it up, passes the result down.
 ///
-/// Pure state machine: calls return what to do, in order. The root is one of these too. Only the
-/// root decides: it has seen all parts, or knows of a death; whoever else finds that a fence cannot
-/// end says so upwards and waits for the root's word. Links must keep their order.
+/// Pure state machine: calls return the actions to perform, in order. The root has one too, and
+/// only it ends a fence: when it has all parts, or knows that a node is lost. Other nodes report a
+/// fence that cannot end to the root and wait. Links must keep messages in order.
 class FenceNode {
 public:
     using Part = FencePart;
     struct Up {  ///< to the parent
         FenceKey key;
-        NodeSet nodes;            ///< have entered, since the last of these
-        std::vector<Part> parts;  ///< of those of them that brought bytes, by node
-        std::string error;        ///< not empty: this fence cannot end, and why
+        NodeSet nodes;            ///< nodes that have entered since the last Up
+        std::vector<Part> parts;  ///< those of `nodes` that contributed bytes, by node
+        std::string error;        ///< not empty: why this fence cannot end
     };
-    struct Down {      ///< to these children
+    struct Down {      ///< to `children`
         FenceKey key;  ///< only its epoch counts when `lost` is not empty
         FenceParts parts;
         std::vector<int> children;
-        std::string error;  ///< not empty: failed, and why
-        NodeSet lost;       ///< not empty: these died, because of `error`
+        std::string error;  ///< not empty: why the fence failed
+        NodeSet lost;       ///< not empty: lost nodes, for the reason in `error`
     };
     struct Done {  ///< for the ranks of this node
         FenceKey key;
@@ -85,36 +85,36 @@ public:
     using Action = std::variant<Up, Down, Done, Failed>;
     using Actions = std::vector<Action>;
 
-    /// `self` is root_node for the root, which has no ranks of its own.
+    /// `self` is root_node for the root, which has no ranks.
     explicit FenceNode(int self);
     ~FenceNode();
     FenceNode(FenceNode&&) noexcept;
     FenceNode& operator=(FenceNode&&) noexcept;
 
-    /// A new epoch, also the first: `members` are the nodes that have ranks in the job. Forgets all
-    /// of the epochs before, late messages included; who is below stays.
+    /// Starts an epoch, also the first: `members` are the nodes that have ranks in the job. Drops
+    /// the fences of earlier epochs and their late messages; the nodes below stay.
     void restart(std::uint32_t epoch, NodeSet members);
-    /// Who is below which child, itself included; again whenever that changes. It costs as much as
-    /// the set is long. A node that was below another child is not any more. Fences that somebody
-    /// who went away had already entered fail.
+    /// Sets the nodes below `child`, itself included. Must be called whenever they change. Linear
+    /// in the size of the set. Nodes that were below another child are moved. Fences that a removed
+    /// node had already entered fail.
     Actions below(int child, NodeSet const& nodes);
-    /// These as well; that costs less.
+    /// Adds nodes below `child`; costs less than `below`.
     Actions more_below(int child, NodeSet const& more);
     Actions child_gone(int child);
-    /// The link to the parent is gone: nothing goes up until there is a new one. What had gone up
-    /// may be lost; such fences fail as soon as the root can be told.
+    /// The link to the parent is lost: nothing is sent up until parent_found. What was sent up may
+    /// be lost; such fences fail as soon as the root can be notified.
     void parent_gone(std::string const& why);
     Actions parent_found();
 
-    /// All ranks here have entered.
+    /// All ranks of this node have entered.
     Actions local(FenceKey const& key, Bytes bytes);
     Actions from_child(int child, Up up);
     Actions from_parent(Down down);
-    /// The root's: participants have died. What waits for them, now or later, fails everywhere.
+    /// For the root: these nodes are lost. Fences that wait for them, also later ones, fail.
     Actions fail(NodeSet const& nodes, std::string const& why);
 
     std::size_t pending() const { return entries_.size(); }
-    /// Messages, or parts of them, that made no sense: never harmful, but somebody's defect.
+    /// Invalid (parts of) messages, which were ignored; they indicate a defect of another node.
     std::uint64_t ignored() const { return ignored_; }
 
 private:
@@ -144,10 +144,10 @@ private:
     bool attached_ = true;
     NodeSet members_;
     std::map<int, NodeSet> below_;
-    mutable NodeSet subtree_;  ///< this node and all below; made again when `stale_`
+    mutable NodeSet subtree_;  ///< this node and all below; recomputed when `stale_`
     mutable bool stale_ = true;
     std::map<FenceKey, Entry> entries_;
-    /// Late comers must hear of it, so these stay until the epoch ends; a death needs none.
+    /// Kept for ranks that enter later in the epoch. Fences failed by a loss are not listed here.
     std::map<FenceKey, std::string> failed_;
     std::vector<Loss> losses_;
     std::uint64_t ignored_ = 0;

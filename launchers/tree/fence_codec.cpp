@@ -22,7 +22,7 @@ public:
         for (; value >= 0x80; value >>= 7) out_.push_back(std::byte(value | 0x80));
         out_.push_back(std::byte(value));
     }
-    /// Any order can be told: distances wrap around.
+    /// Writes the distance from `before`, which wraps around, so that any order can be encoded.
     void node(std::int32_t node, std::int32_t& before) {
         number(static_cast<std::uint32_t>(node) - static_cast<std::uint32_t>(before));
         before = node;
@@ -67,7 +67,7 @@ private:
     Bytes out_;
 };
 
-/// After the first thing that cannot be read everything reads as nothing, and `ended` is false.
+/// Decodes a message. After the first invalid field all reads return nothing, and `ended` is false.
 class FenceReader {
 public:
     explicit FenceReader(std::span<std::byte const> bytes) : rest_(bytes) {}

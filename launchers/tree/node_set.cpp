@@ -13,12 +13,12 @@ std::size_t length(Range range) {
     return static_cast<std::size_t>(static_cast<long>(range.last) - range.first) + 1;
 }
 
-/// Calls `with` for each overlap of a range of `a` with one of `b`, in order, until it says no.
+/// Calls `with` for each overlap of ranges of `a` and `b`, in order, while it returns true.
 template <class With>
 void overlaps(std::vector<Range> const& a, std::vector<Range> const& b, With with) {
     auto of_a = a.begin();
     auto of_b = b.begin();
-    // Whole parts of a job are often far apart: begin where the first of `b` may be.
+    // Parts of a job are often far apart: skips the ranges of `a` that end before `b` begins.
     if (of_b != b.end())
         of_a = std::lower_bound(a.begin(), a.end(), of_b->first,
                                 [](Range const& range, int node) { return range.last < node; });
@@ -51,7 +51,7 @@ bool NodeSet::append(Range range) {
     return true;
 }
 
-// The next range: it begins no earlier than the last one does.
+// Appends or merges a range. Requires: it begins no earlier than the last range.
 void NodeSet::push(Range range) {
     if (!ranges_.empty() && range.first <= ranges_.back().last + 1L) {
         if (range.last <= ranges_.back().last) return;
@@ -105,7 +105,7 @@ NodeSet operator-(NodeSet const& a, NodeSet const& b) {
     auto of_b = b.ranges_.begin();
     for (auto range : a.ranges_) {
         while (of_b != b.ranges_.end() && of_b->last < range.first) ++of_b;
-        // What is cut out of this range; the last of them may reach into the next one.
+        // Cuts the ranges of `b` out of this one; the last of them may reach into the next.
         bool left = true;
         for (auto cut = of_b; left && cut != b.ranges_.end() && cut->first <= range.last; ++cut) {
             if (cut->first > range.first) rest.push({range.first, cut->first - 1});

@@ -6,20 +6,20 @@
 
 namespace sinew::launch {
 
-/// A set of node numbers as sorted ranges: all of a job is one range however large it is, and what
-/// is below an agent costs what it is ragged.
+/// A set of node numbers as sorted ranges: a whole job is one range however large it is, and a
+/// subtree takes as many ranges as it has gaps.
 class NodeSet {
 public:
     struct Range {
-        int first, last;  ///< both inside
+        int first, last;  ///< inclusive
         friend bool operator==(Range const&, Range const&) = default;
     };
 
     NodeSet() = default;
-    /// In any order; not explicit, so that a list of nodes can stand where a set is wanted.
+    /// Takes nodes in any order. Implicit, so that a list of nodes can be passed as a set.
     NodeSet(std::vector<int> nodes);
     static NodeSet range(int first, int last);
-    /// Ranges that are not in order, or touch each other, make no set: nothing is added then.
+    /// Adds a range; false, adding nothing, if it is empty, out of order or touches the last.
     bool append(Range range);
 
     bool contains(int node) const;
@@ -31,9 +31,9 @@ public:
     friend NodeSet operator|(NodeSet const& a, NodeSet const& b);
     friend NodeSet operator&(NodeSet const& a, NodeSet const& b);
     friend NodeSet operator-(NodeSet const& a, NodeSet const& b);
-    /// How many are in both.
+    /// The number of nodes in both.
     friend std::size_t common(NodeSet const& a, NodeSet const& b);
-    /// Whether any is in both: stops at the first.
+    /// Whether any node is in both; stops at the first.
     friend bool meet(NodeSet const& a, NodeSet const& b);
     friend bool operator==(NodeSet const& a, NodeSet const& b) { return a.ranges_ == b.ranges_; }
 

@@ -45,15 +45,14 @@ template <>
 constexpr char const* message_name<Launch> = "launch order";
 
 [[noreturn]] void refuse(char const* kind, std::size_t bytes, int reason) {
-    // The text itself may hold the job's secret: not repeated.
+    // The text is not quoted, since it may hold the job's secret.
     throw UsageError(text("not a valid ", kind, " of ", bytes, " bytes (reason ", reason,
                           "). Are all agents of the same version of sinew?"));
 }
 
 }  // namespace
 
-// CBOR, because it carries strings as the bytes they are: arguments, folders and variables need not
-// be UTF-8.
+// CBOR carries strings as raw bytes: arguments, folders and variables need not be UTF-8.
 template <class T>
 std::string encode(T const& value) {
     std::string bytes;

@@ -15,33 +15,33 @@
 #include "src/base/bytes.hpp"
 #include "src/wire/tls/secret.hpp"
 
-// What `sinew run` (the root) and the agents say to each other, over wire links. Every message
-// begins with a node: upwards the one it comes from, downwards the one it is for, or `everyone`.
-// Agents pass on what is not for them. Cold messages are CBOR; fences and output are plain bytes.
+// The messages between `sinew run` (the root) and the agents, over wire links. Every message begins
+// with a node: upward the sender, downward the receiver or `everyone`. Agents forward messages for
+// others. Messages are CBOR, except for fences and output, which are plain bytes.
 namespace sinew::launch {
 
 inline constexpr int everyone = -2;
 
 enum class Kind : std::uint8_t {
-    hello = 1,  ///< agent to root, first: Hello
+    hello = 1,  ///< agent to the root, first message: Hello
     place,      ///< root's answer: Placement
     attach,     ///< agent to its parent: Attach
     attached,   ///< the parent's answer
-    here,       ///< agent to the root, by its first link: it has a parent
+    here,       ///< agent to the root, over its first link: it has a parent
     detached,   ///< a parent to the root: Detached
     launch,     ///< root: start these ranks: Launch
-    started,    ///< agent: Started
+    started,    ///< agent: list of StartedRank
     exited,     ///< agent: Exited
     output,     ///< agent: OutputHead and bytes
     credit,     ///< root: that many bytes of output have been written
-    input,      ///< root: bytes for standard input; InputHead and bytes (none: the end)
+    input,      ///< root: bytes for standard input; none: the end
     input_credit,
-    signal,  ///< root: a number, for the ranks' process groups
-    stop,    ///< root: TERM, after the grace period KILL: Stop
+    signal,  ///< root: a signal number, for the ranks' process groups
+    stop,    ///< root: end the ranks, by SIGKILL after the grace period: Stop
     abort,   ///< agent: a rank called MPI_Abort: Aborted
     fence_up,
     fence_down,
-    modex,        ///< agent: what has that rank put? ModexHead
+    modex,        ///< agent: asks for the data that a rank has put: ModexHead
     modex_reply,  ///< the answer: ModexHead and bytes
     name,         ///< agent: publish, look up, unpublish: NameRequest
     name_reply,   ///< root: NameReply
@@ -49,20 +49,20 @@ enum class Kind : std::uint8_t {
     leaving,      ///< agent: was asked to end (SIGTERM): a planned leave
     finish,       ///< root: clean up and end
     bye,          ///< agent: cleaned up
-    failing,      ///< agent: ends its ranks and itself, for the reason that follows
+    failing,      ///< agent: ends its ranks and itself; text of the reason
 };
 
-/// What an agent reads from its standard input: one line of JSON. Holds the secret.
+/// The configuration that an agent reads from standard input: one line of JSON. Holds the secret.
 struct AgentConfig {
     std::string job;     ///< its name: letters and digits, unique on each host
     std::string secret;  ///< hex
     int node = 0;
-    std::string name;  ///< of the node
+    std::string name;  ///< name of the node
     std::uint32_t incarnation = 0;
-    std::vector<std::string> roots;    ///< addresses, to be tried in this order
-    bool listen = false;               ///< may get children of its own
-    std::vector<std::string> folders;  ///< of the root's, to be removed should it be killed
-    std::int64_t patience_ms = 30000;  ///< for reaching the root
+    std::vector<std::string> roots;    ///< addresses, tried in this order
+    bool listen = false;               ///< the agent may get children
+    std::vector<std::string> folders;  ///< the root's, for agents to remove if it was killed
+    std::int64_t patience_ms = 30000;  ///< time limit for reaching the root
 };
 
 struct Hello {
@@ -71,31 +71,31 @@ struct Hello {
     std::string name, version;
     pid_t pid = 0;
     int cores = 0;
-    std::string host;            ///< the operating system's name of it
-    std::string address;         ///< of the interface the root is reached by
-    std::string interface;       ///< its name; empty when that is loopback
-    std::string listen;          ///< where its children may dial it; empty: nowhere
+    std::string host;            ///< host name of the operating system
+    std::string address;         ///< of the interface that leads to the root
+    std::string interface;       ///< name of that interface; empty: loopback
+    std::string listen;          ///< address for its children; empty: it takes none
     int free_port = 0;           ///< for MASTER_PORT
-    int unreachable = everyone;  ///< the parent it was given, and could not reach; everyone: none
+    int unreachable = everyone;  ///< assigned parent that it could not reach; everyone: none
     Place place;
 };
 
 struct Placement {
     int parent = 0;       ///< root_node: stay on this link
-    std::string address;  ///< else where it listens
-    std::string refused;  ///< not empty: not wanted, and why
+    std::string address;  ///< the parent's, unless that is the root
+    std::string refused;  ///< not empty: why the agent is refused
 };
 
-/// Who is where in the tree comes with the job, from the root. Only what changes later is passed on
-/// link by link: so an agent hears a bounded number of messages while a large job gathers.
+/// The root sends the tree with the job. Only later changes are passed on link by link, so that an
+/// agent handles a bounded number of messages while a large job gathers.
 struct Attach {
-    std::vector<int> nodes;  ///< the sender's and all below it
-    bool again = false;      ///< it had another parent before: to be passed on to the root
+    std::vector<int> nodes;  ///< the sender and all nodes below it
+    bool again = false;      ///< it had another parent before: forwarded to the root
 };
 
 struct Detached {
     int child = 0;
-    std::vector<int> nodes;  ///< its own and all below it
+    std::vector<int> nodes;  ///< the child and all nodes below it
     std::string why;
 };
 
@@ -103,11 +103,11 @@ struct Launch {
     std::uint32_t epoch = 0;
     int restart = 0;
     std::string job;
-    std::string data_key;  ///< of the ranks among themselves, this epoch; hex
+    std::string data_key;  ///< key of the ranks' connections in this epoch; hex
     JobMap map;
-    std::vector<int> agents;             ///< which agent serves each node of the map
-    std::vector<int> parents;            ///< of each agent in the tree
-    std::vector<std::string> addresses;  ///< of the nodes of the map
+    std::vector<int> agents;             ///< agent that serves each node of the map
+    std::vector<int> parents;            ///< parent of each agent in the tree
+    std::vector<std::string> addresses;  ///< address of each node of the map
     std::vector<App> apps;
     std::map<std::string, std::string> env;
     std::string folder;  ///< working directory of `sinew run`
@@ -116,7 +116,7 @@ struct Launch {
     std::string stdin_to;
     std::string master_address;
     int master_port = 0;
-    std::int64_t window = 0;  ///< bytes of output that may be under way from one agent
+    std::int64_t window = 0;  ///< bytes of output in flight from one agent, at most
     bool report_bindings = false;
 };
 
@@ -131,13 +131,13 @@ struct Exited {
     int rank = 0;
     pid_t pid = 0;
     int code = 0;
-    int signal = 0;         ///< 0: by exit
-    bool stopped = false;   ///< after we had told it to end
+    int signal = 0;         ///< 0: it exited with `code`
+    bool stopped = false;   ///< it ended after it was told to
     bool joined = false;    ///< had called MPI_Init (PMIx, PMI-1)
-    bool left = false;      ///< and MPI_Finalize
-    bool in_world = false;  ///< without MPI: had made a World, and has not ended it
-    bool oom = false;       ///< the kernel had to find memory
-    std::string cause;      ///< what more is known, for the user
+    bool left = false;      ///< had called MPI_Finalize too
+    bool in_world = false;  ///< non-MPI: it had made a World and not left it
+    bool oom = false;       ///< probably killed by the kernel for lack of memory
+    std::string cause;      ///< more about the cause, for the user
 };
 
 struct Aborted {
@@ -178,7 +178,7 @@ struct ModexHead {
     std::uint64_t ok = 0;   ///< 1: the bytes are the answer
 };
 
-/// A cold message as bytes, and back. `decode` throws UsageError naming the kind of message.
+/// Encodes a CBOR message, and decodes it. `decode` throws UsageError naming the kind of message.
 template <class T>
 std::string encode(T const& value);
 template <class T>
@@ -188,8 +188,8 @@ T decode(std::string_view bytes);
 std::string config_line(AgentConfig const& config);
 AgentConfig parse_config(std::string_view line);
 
-/// Takes a head off the front, as it lies in memory: agents of one job are of one architecture, which
-/// the hello's version checks. Throws UsageError if there are too few bytes.
+/// Takes a head off the front of `bytes`, as it lies in memory. Requires: all agents of a job have the
+/// same architecture. Throws UsageError if there are too few bytes.
 template <class T>
 T take_head(std::span<std::byte const>& bytes);
 

@@ -11,7 +11,7 @@
 namespace sinew::launch {
 namespace {
 
-// What an agent that has lost its parent needs to be back by way of another.
+// Time for an agent that has lost its parent to reattach to another one.
 constexpr auto orphan_patience = std::chrono::seconds(8);
 
 }  // namespace
@@ -26,7 +26,7 @@ Root::~Root() = default;
 
 void Root::expect(int node, std::uint32_t incarnation) { expected_[node] = incarnation; }
 
-// The child of ours that leads to it.
+// The root's child that leads to `node`; nullopt if `node` is not connected.
 std::optional<int> Root::way(int node) const {
     auto above = tree_.parent(node);
     while (above && *above != root_node) {
@@ -53,7 +53,7 @@ void Root::on_link(std::unique_ptr<wire::Link> link) {
                       if (children_.contains(node)) return on_end(node, end.text);
                       joining_.erase(node);
                   }});
-    // A second link of one that is here already has no business.
+    // A second link of an agent that is a child already is dropped.
     if (!children_.contains(node)) joining_[node] = std::move(link);
 }
 
@@ -93,7 +93,7 @@ void Root::on_hello(int node, std::span<std::byte const> body) {
     link->send(static_cast<std::uint8_t>(Kind::place), 0,
                {bytes_of(to), bytes_of(encode(placement))});
     if (!placement.refused.empty()) return link->close();
-    if (placement.parent != root_node) return;  // until it is there
+    if (placement.parent != root_node) return;  // the link stays until the agent has attached
     children_[node] = std::move(link);
     joining_.erase(node);
 }
@@ -132,7 +132,7 @@ void Root::on_attach(int child, Attach const& attach) {
 
 void Root::on_detached(int child, Detached const& detached) {
     auto const top = way(detached.child);
-    if (top != child) return;  // it is back by another way already
+    if (top != child) return;  // it has already reattached elsewhere
     on_gone(detached.child, detached.why);
 }
 
@@ -143,7 +143,7 @@ void Root::on_end(int child, std::string const& why) {
     callbacks_.left();
 }
 
-// The node itself is lost; those it led to will come back by another way, or be lost as well.
+// Removes a lost node. The nodes below it reattach elsewhere, or are lost as well.
 void Root::on_gone(int node, std::string const& why) {
     auto const top = way(node);
     auto const below = tree_.subtree(node);
@@ -167,7 +167,7 @@ void Root::send(int to, Kind kind, std::initializer_list<std::span<std::byte con
     std::string whole(text_of(bytes_of(head)));
     for (auto const part : parts) whole += text_of(part);
     auto const number = static_cast<std::uint8_t>(kind);
-    // Those on their way to another parent hear it when they are back.
+    // Orphans get the message when they have reattached.
     for (auto& [orphan, state] : orphans_)
         if (std::int32_t const node = orphan; to == everyone || to == node)
             state.waiting.emplace_back(

@@ -21,15 +21,15 @@
 
 namespace sinew::launch {
 
-/// The top of the tree of agents: takes them in, gives each its place, brings messages to any of
-/// them and theirs to the job, and knows who is there.
+/// The root of the tree of agents: accepts them, assigns each a parent, sends messages to any of
+/// them, passes their messages to the job, and tracks which are present.
 class Root {
 public:
     struct Callbacks {
         std::function<void(int node)> joined;
-        /// For good: its process or its host is gone, or it does not answer.
+        /// The node is lost for good: its process or its host is gone, or it does not respond.
         std::function<void(int node, std::string const& why)> lost;
-        /// After farewell(): its link ended, as it should.
+        /// A link ended after farewell(), as it should.
         std::function<void()> left;
         std::function<void(int node, Kind kind, std::span<std::byte const> body)> message;
     };
@@ -39,21 +39,21 @@ public:
     ~Root();
 
     wire::Address const& address() const { return listener_.address(); }
-    /// This node may join from now on, in this incarnation only.
+    /// Allows this node to join, in this incarnation only.
     void expect(int node, std::uint32_t incarnation);
     bool present(int node) const { return present_.contains(node); }
     Hello const& hello(int node) const { return hellos_.at(node); }
     std::set<int> const& present_nodes() const { return present_; }
-    /// Of each node in the tree, root_node for our own children.
+    /// The parent of each node in the tree, root_node for the root's own children.
     std::vector<int> parents() const;
 
-    /// To one node, or to `everyone` that is there.
+    /// Sends to one node, or to all that are present if `to` is `everyone`.
     void send(int to, Kind kind, std::initializer_list<std::span<std::byte const>> parts);
-    /// A new epoch begins: these have ranks in it.
+    /// Begins an epoch in which `members` have ranks.
     void restart_fences(std::uint32_t epoch, std::vector<int> const& members);
-    /// Ends the fences that wait for these.
+    /// Fails the fences that wait for these nodes.
     void fail_fences(std::vector<int> const& nodes, std::string const& why);
-    /// From here on links end as they should.
+    /// From this call on, links are expected to end.
     void farewell() { farewell_ = true; }
 
 private:
@@ -76,14 +76,14 @@ private:
     FenceNode fences_;
     std::map<int, std::uint32_t> expected_;
     std::map<int, Hello> hellos_;
-    std::map<int, std::unique_ptr<wire::Link>> joining_;  ///< connected, not placed here
+    std::map<int, std::unique_ptr<wire::Link>> joining_;  ///< connected, but not children
     std::map<int, std::unique_ptr<wire::Link>> children_;
-    std::set<int> present_;  ///< have a way to us, or had one a moment ago
+    std::set<int> present_;  ///< attached, or orphaned and not yet lost
     struct Orphan {
         wire::Loop::Handle patience;
-        std::vector<std::pair<std::uint8_t, std::string>> waiting;  ///< messages for it
+        std::vector<std::pair<std::uint8_t, std::string>> waiting;  ///< messages queued for it
     };
-    std::map<int, Orphan> orphans_;  ///< without a parent, until lost themselves
+    std::map<int, Orphan> orphans_;  ///< lost their parent; until reattached or lost
     bool farewell_ = false;
     wire::Listener listener_;
 };

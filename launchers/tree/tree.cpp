@@ -21,8 +21,8 @@ int TreeBuilder::place(int node, std::optional<int> unreachable) {
                               " is the root of the tree (it has no parent). "
                               "Number the agents from 0"));
     if (arrival_.try_emplace(node, arrivals_).second) ++arrivals_;
-    // Without a parent it has no way to the root, and neither has anybody below it: so they are no
-    // candidates, and there will be no cycle.
+    // Without a parent this node and all below it have no path to the root: they are not
+    // candidates, and no cycle can arise.
     detach(node);
     int const parent = find_room(unreachable);
     parent_[node] = parent;
@@ -32,8 +32,8 @@ int TreeBuilder::place(int node, std::optional<int> unreachable) {
     return parent;
 }
 
-// The first to have arrived, of those that are connected. There always is one: the last of any way
-// down from the root has no children.
+// Returns the earliest arrival with room among the connected nodes. There always is one, since the
+// last node of any path down from the root has no children.
 int TreeBuilder::find_room(std::optional<int> unreachable) const {
     for (auto const& [arrival, candidate] : with_room_)
         if (depth(candidate) >= 0 && candidate != unreachable) return candidate;

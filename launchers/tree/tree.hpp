@@ -11,28 +11,28 @@ namespace sinew::launch {
 
 inline constexpr int root_node = -1;  ///< `sinew run` itself, the tree's root
 
-/// The k-ary tree of the agents, as the root builds it: in the order of arrival. The first k become
-/// the root's children; each later one is sent to the first that has room, which has arrived before
-/// it, so that nobody waits for a parent. Depth is at most log_k N + 1. Pure.
+/// The k-ary tree of the agents, which the root builds in the order of arrival. The first k become
+/// the root's children; each later one is placed below the first with room, which has arrived
+/// before it, so that no agent waits for a parent. Depth is at most log_k N + 1. Pure.
 ///
-/// Who comes back keeps its children. It may then hang below one that arrived later, never below
-/// one of its own or one without a way to the root. Losses can make the tree deeper than that.
+/// An agent that returns keeps its children. It may be placed below a later arrival, but never
+/// below its own descendants or a node without a path to the root. Losses can make the tree deeper.
 class TreeBuilder {
 public:
     /// Throws UsageError unless fanout >= 1.
     explicit TreeBuilder(int fanout);
-    /// The parent of `node`, new here or come back after having lost its parent. `unreachable` is
-    /// one that it could not reach: chosen again only if there is no other.
+    /// Returns the parent for `node`, new or returning. `unreachable` is a parent that it could not
+    /// reach, chosen again only if no other has room. Throws UsageError for the root.
     int place(int node, std::optional<int> unreachable = std::nullopt);
-    /// A node that is gone for good; its children will come back for a new parent.
+    /// Removes a node for good; its children will ask for a new parent.
     void remove(int node);
     int fanout() const { return fanout_; }
-    /// Nothing for a node that is not there, or waits for a new parent.
+    /// The parent; nullopt if the node is not in the tree or waits for a new parent.
     std::optional<int> parent(int node) const;
     std::vector<int> children(int node) const;
-    /// Links to the root: 1 for its children. -1 for a node that has no way to it.
+    /// The number of links to the root: 1 for its children; -1 if there is no path to it.
     int depth(int node) const;
-    /// This node, unless it is the root, and all below, in no order. For FenceNode::below.
+    /// This node, unless it is the root, and all below, unordered. For FenceNode::below.
     std::vector<int> subtree(int node) const;
 
 private:

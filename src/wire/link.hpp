@@ -74,8 +74,7 @@ enum class Flow : std::uint8_t { go, full };
 /// within a call of the user. Set them right after the link was received: nothing is delivered
 /// before the loop's next turn. The destructor, also within a callback, closes the connection at
 /// once (queued bytes may be lost), and no callback is called any more, not even for frames that
-/// were received. So a user that must not hear of its link any more destroys it.
-/// its link any more destroys it, and does not put that off.
+/// were received. A user that must not be called any more destroys its link at once.
 class Link {
 public:
     struct Callbacks {
