@@ -12,6 +12,7 @@
 #include "benchmarks/collectives/sweep.hpp"
 #include "benchmarks/collectives/table.hpp"
 #include "benchmarks/peers/mpi_peer.hpp"
+#include "benchmarks/support/gnuplot.hpp"
 #include "benchmarks/support/machine/autogroup.hpp"
 #include "benchmarks/support/text.hpp"
 
@@ -63,7 +64,7 @@ public:
         rows_.push_back(row);
     }
     void finish() {
-        if (!options_.plot.empty()) plot(rows_, options_.plot);
+        if (!options_.plot.empty()) draw(plot_script(rows_, options_.plot), options_.plot);
         if (json_.is_open() && !json_)
             throw SystemError(text(options_.json, " could not be written"), EIO);
     }

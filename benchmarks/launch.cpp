@@ -7,29 +7,17 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/launch/options.hpp"
+#include "benchmarks/launch/plot.hpp"
 #include "benchmarks/launch/trial.hpp"
-#include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/gnuplot.hpp"
 #include "benchmarks/support/program.hpp"
 #include "benchmarks/support/progress.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
 
-namespace po = boost::program_options;
-
 namespace sinew::bench {
 namespace {
-
-constexpr char const* usage =
-    R"(launch [flags]: starts an MPI program of N ranks by `sinew run` and by mpirun, in turns.
-
-  --ranks LIST   how many ranks                                       (2,16,64)
-  --rounds N     starts by each, one after the other                  (9)
-  --json FILE    the medians as JSON
-
-init: from the launcher's start to the last rank past MPI_Init. total: to the launcher's end. cpu: of
-the launcher and all it started. In ms, medians; `ratio` compares the two starts of one round, median
-of the rounds: above 1 sinew run takes less.
-)";
 
 struct Row {
     int ranks = 0;
@@ -71,6 +59,12 @@ nlohmann::json json(Row const& row) {
     return entry;
 }
 
+StartTimes start_times(Row const& row) {
+    return {.ranks = row.ranks,
+            .init = {{"sinew run", median(column(row.ours, &Trial::init))},
+                     {"mpirun", median(column(row.peers, &Trial::init))}}};
+}
+
 Row measure(int ranks, int rounds, std::filesystem::path const& build) {
     auto const program = (build / "bench/mpi_init_rank").string();
     auto const count = std::to_string(ranks);
@@ -91,32 +85,31 @@ Row measure(int ranks, int rounds, std::filesystem::path const& build) {
 }
 
 int run(int argc, char** argv) {
-    std::string list, file;
-    int rounds = 0;
-    po::options_description flags;
-    flags.add_options()("help,h", "")("ranks", po::value(&list)->default_value("2,16,64"))(
-        "rounds", po::value(&rounds)->default_value(9))("json", po::value(&file));
-    if (parse_flags(argc, argv, flags).count("help")) {
-        std::cout << usage;
+    auto const options = parse_launch_options(argc, argv);
+    if (options.help) {
+        std::cout << launch_help();
         return 0;
     }
-    require_rounds(rounds);
-    auto const counts = parse_counts("ranks", list, 4096);
+    if (!options.plot.empty()) require_gnuplot();
     // Use the launcher of this build; allow mpirun to run as root.
     auto const build = std::filesystem::read_symlink("/proc/self/exe").parent_path().parent_path();
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT", "1", 0);
     ::setenv("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1", 0);
     std::cout
-        << "# medians of " << rounds << " rounds in turns; ratio > 1: ours is better\n"
+        << "# medians of " << options.rounds << " rounds in turns; ratio > 1: ours is better\n"
         << "              init, ms                total, ms                  cpu, ms\n"
            "ranks    sinew   mpirun  ratio    sinew   mpirun  ratio    sinew   mpirun  ratio\n";
     nlohmann::json rows = nlohmann::json::array();
-    for (int const ranks : counts) {
-        auto const row = measure(ranks, rounds, build);
+    std::vector<StartTimes> times;
+    for (int const ranks : options.ranks) {
+        auto const row = measure(ranks, options.rounds, build);
         print(row);
         rows.push_back(json(row));
+        times.push_back(start_times(row));
     }
-    if (!file.empty()) write_file(file, rows.dump(2) + '\n');
+    if (!options.json.empty()) write_file(options.json, rows.dump(2) + '\n');
+    if (!options.plot.empty())
+        draw(start_plot_script(times, options.rounds, options.plot), options.plot);
     return 0;
 }
 

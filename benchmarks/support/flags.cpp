@@ -13,8 +13,11 @@ namespace sinew::bench {
 po::variables_map parse_flags(int argc, char** argv, po::options_description const& flags) {
     po::variables_map given;
     try {
-        po::store(po::parse_command_line(argc, argv, flags), given);
+        po::positional_options_description const none;
+        po::store(po::command_line_parser(argc, argv).options(flags).positional(none).run(), given);
         po::notify(given);
+    } catch (po::too_many_positional_options_error const&) {
+        throw UsageError("an argument without a flag before it. --help lists all flags");
     } catch (po::error const& problem) {
         throw UsageError(text(problem.what(), ". --help lists all flags"));
     }
