@@ -117,8 +117,8 @@ int run_ranks(Communicator& comm, Options const& options) {
     bool const first = comm.rank() == 0;
     if (comm.size() == 1)
         complain(
-            "one rank alone communicates with nobody. Start several by mpiexec -n N, or give "
-            "--threads N",
+            "one rank has no other rank to communicate with. Start several by mpiexec -n N, or "
+            "give --threads N",
             0);
     if (first) print_head(comm, std::string(comm.transport().name()));
     Sweep sweep(comm, options,
@@ -133,7 +133,7 @@ int run_ranks(Communicator& comm, Options const& options) {
     sweep.run();
     if (first) output->finish();
     if (sweep.rows() == 0)
-        throw UsageError("nothing was measured: all that was asked for was left out, see above");
+        throw UsageError("nothing was measured: everything requested was left out, see above");
     if (sweep.wrong() > 0 && first)
         complain(text(sweep.wrong(), " elements of our results were wrong; see #wrong"), failed);
     return sweep.wrong() > 0 ? failed : 0;
@@ -179,7 +179,7 @@ int run_merge(Options const& options) {
     shown.link_rate = link ? 1 : 0;
     Output output(shown);
     std::cout << "# merged from " << join(options.merge) << '\n'
-              << "# each file is a launch of its own: compare with more care than within one\n";
+              << "# each file is a separate launch: compare with more care than within one\n";
     bool wrong = false;
     for (Row const& row : rows) {
         output.row(row);

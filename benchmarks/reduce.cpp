@@ -28,7 +28,7 @@ constexpr char const* usage = R"(reduce [flags]: throughput of the reduction ker
   --target LIST   instruction sets of our kernels, or all          (the best)
   --offset N      bytes by which all buffers miss a cache line     (16, as malloc's large ones do)
   --in-place      the result goes into the first input
-  --rounds N      ours and the loop are timed in turns, so often   (31)
+  --rounds N      how often ours and the loop are timed, in turns  (31)
 
 GB/s counts what is read and written. `ratio` is the time of the plain loop (-O3 -march=native,
 input after input) over ours, median of the rounds; above 1 ours is faster.

@@ -29,7 +29,7 @@ constexpr char const* usage =
   --seconds S   length of one turn                                   (0.1)
   --via WORD    unix, tcp or all                                     (all)
   --json FILE   the medians as JSON
-  --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
+  --autogroup-nice N   weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 round trip: one message there and back, in us. pipelined: messages there and back per second, 64 in
 flight. `ratio` compares the two of one round, median of the rounds: above 1 ours is better, whether it is

@@ -253,7 +253,7 @@ Algorithm const& find_algorithm(Collective collective, std::string_view name) {
     std::string names;
     for (std::string_view const known : algorithm_names(collective))
         names += text(names.empty() ? "" : ", ", known);
-    throw UsageError(text("\"", name, "\" (is no algorithm of ", sinew::name(collective),
+    throw UsageError(text("\"", name, "\" (is not an algorithm of ", sinew::name(collective),
                           "). Choose one of: ", names));
 }
 

@@ -108,7 +108,7 @@ void require(char const* flag, int value, int least) {
 void demonstrate(Options const& options) {
     auto const sync = one_after_the_other(options), async = all_at_once(options);
     if (sync.reward != async.reward || sync.episodes != async.episodes)
-        throw std::logic_error("the simulators did not do the same again");
+        throw std::logic_error("the simulators did not repeat the same steps");
     std::cout << options.managers << " simulators, " << options.steps << " steps of "
               << options.step_us + options.wait_us << " us each: " << sync.episodes
               << " episodes ended, rewards " << sync.reward << "\nsync   " << sync.seconds
@@ -132,7 +132,7 @@ int main(int argc, char** argv) {
     add_flag("step-us", po::value(&options.step_us)->default_value(options.step_us),
              "processor time that a step takes, in microseconds");
     add_flag("wait-us", po::value(&options.wait_us)->default_value(options.wait_us),
-             "time that it takes besides, as on a device of its own");
+             "time that a step waits besides, as for a device of its own");
     add_flag("help", "print this");
     try {
         po::variables_map given;

@@ -71,7 +71,7 @@ Step CartPole::reset() {
 }
 
 Step CartPole::step(Action action) {
-    if (done_) throw std::logic_error("CartPole: no episode is going on. Call reset() first");
+    if (done_) throw std::logic_error("CartPole: no episode is under way. Call reset() first");
     be_busy(busy_);
     if (waits_.count() > 0) std::this_thread::sleep_for(waits_);
     state_ = after(state_, action);

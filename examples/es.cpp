@@ -226,7 +226,7 @@ bool compare(sinew::Communicator& comm, Setting const& setting) {
 /// Returns false if only help was asked for.
 bool parse(int argc, char** argv, Setting& setting) {
     namespace po = boost::program_options;
-    po::options_description flags("Evolution strategies: a Pool beside ranks with allreduce");
+    po::options_description flags("Evolution strategies: a Pool compared with ranks and allreduce");
     auto add = flags.add_options();
     add("population", po::value(&setting.population)->default_value(setting.population), "members");
     add("weights", po::value(&setting.weights)->default_value(setting.weights), "to be learnt");

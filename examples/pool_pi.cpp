@@ -49,7 +49,7 @@ int main(int argc, char** argv) {
     namespace po = boost::program_options;
     int workers = 4;
     std::uint64_t samples = 1'000'000;
-    po::options_description flags("Pi by throwing darts, a task for each dart");
+    po::options_description flags("Pi by random samples (darts), a task for each");
     flags.add_options()("workers", po::value(&workers)->default_value(workers), "processes")(
         "samples", po::value(&samples)->default_value(samples), "darts")("help", "print this");
     try {

@@ -9,7 +9,7 @@ std::string help_text() {
 Start it under mpiexec, or with --threads N for ranks as threads of one process:
 
   mpiexec -n 2 collectives                                    allreduce of f32 sums, 8 B to 16 MiB
-  mpiexec -n 2 collectives --peer openmpi                     beside the MPI library underneath
+  mpiexec -n 2 collectives --peer openmpi                     and the MPI library underneath
   mpiexec -n 4 collectives --op all --sizes 8-1M              every collective, powers of two
   mpiexec -n 4 collectives --algorithm ring,recursive_doubling --sizes 64K,1M,16M
   mpiexec -n 2 collectives --peer openmpi --peer gloo --json run.json --plot run.svg
@@ -39,9 +39,9 @@ How long
   --rounds N            rounds at most; a round times a block of calls of each in turn (default 100)
   --budget SECONDS      of timing for each size and variant (default 1); at least 3 rounds are done
   --check, --no-check   verify results before and after timing (default) or not
-  --no-pin              leave it to the system where ranks run; else each rank's calling thread stays
+  --no-pin              let the system decide where ranks run; else each rank's calling thread stays
                         on a core of its own, if there are enough and the launcher bound none
-  --autogroup-nice N    weight of this session beside others on the machine, e.g. -15; 0 afterwards
+  --autogroup-nice N    weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 What to print
   --json FILE           one JSON object per row
@@ -60,7 +60,7 @@ near the cores of ranks 0 and 1 were (round trip of one cache line): near below 
 mixed when that changed during a row; oversubscribed with more ranks than processors. Compare
 figures of one state only.
 
-Exit status: 0, or 1 when a result was wrong or the run failed, or 2 when the command line was.
+Exit status: 0; 1 when a result was wrong or the run failed; 2 when the command line was wrong.
 )";
 }
 

@@ -27,16 +27,16 @@ LaunchBenchOptions parse_launch_options(int argc, char** argv) {
 
 std::string launch_help() {
     return
-        R"(launch [flags]: starts an MPI program of N ranks by `sinew run` and by mpirun, in turns.
+        R"(launch [flags]: starts an MPI program of N ranks with `sinew run` and with mpirun, in turns.
 
-  --ranks LIST      how many ranks                                    (2,16,64)
+  --ranks LIST      numbers of ranks                                  (2,16,64)
   --rounds N        starts by each, one after the other               (9)
   --json FILE       the medians as JSON
   --plot FILE.svg   init over ranks, drawn by gnuplot
 
 init: from the launcher's start to the last rank past MPI_Init. total: to the launcher's end. cpu: of
 the launcher and all it started. In ms, medians; `ratio` compares the two starts of one round, median
-of the rounds: above 1 sinew run takes less.
+of the rounds: above 1 sinew run takes less time.
 )";
 }
 

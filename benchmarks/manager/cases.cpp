@@ -10,7 +10,7 @@ std::vector<Case> const& manager_cases() {
     static std::vector<Case> const cases{
         {"sync", "a call of a method that adds, there and back", "us",
          time, 1e6, {{mp, 1 / 0.7}, {grpc, 1 / 0.2}}, 0, 1, 100},
-        {"async", "the same calls, many on their way at a time", "calls/s",
+        {"async", "the same calls, many under way at a time", "calls/s",
          rate, 1, {{mp, 10}, {grpc, 20}}, 0, 1, 1000},
         {"demo", "simulators step by step, all of them at once", "s",
          time, 5000, {{"sync", 2.2}, {mp}}, 5000, 4},

@@ -13,9 +13,9 @@ namespace sinew::bench {
 namespace {
 
 constexpr char const* usage =
-    R"(manager [flags]: calls of objects in sinew's Manager beside others' calls, each in turns on this machine.
+    R"(manager [flags]: calls of objects in sinew's Manager and of other libraries, in turns.
 
-  --cases LIST   names out of the list below, or all                 (all)
+  --cases LIST   names from the list below, or all                   (all)
   --peers LIST   multiprocessing, grpc; all, or none                 (all)
   --rounds N     turns of each, one after the other                  (7)
   --seconds S    length of a turn of sync and async                  (0.5)
@@ -23,25 +23,25 @@ constexpr char const* usage =
   --steps N      of each simulator                                   (5000)
   --step-us N    how long a step takes                               (100)
   --json FILE    a line of JSON for each row of the table
-  --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
+  --autogroup-nice N   weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 Examples:  manager --cases sync,async --peers multiprocessing
            manager --rounds 15 --json manager.json
 
 Values are medians of the rounds. `ratio` is the median over the rounds of ours to theirs in the same
-round; above 1 we are better, be it a rate or a time. All managers and servers are up before the clock
-starts; peers do as much as fills their turn. All are on this machine and meet on Unix sockets.
+round; above 1 ours is better, for rates and times alike. All managers and servers are up before the
+clock starts; peers do as much as fills their turn. All are on this machine and use Unix sockets.
 
 sync: a method that adds a number and returns the sum. multiprocessing is a registered class behind its
 proxy, grpc (C++) a unary call of its synchronous stub.
-async: ours with up to 1,000 calls on their way, each result looked at; grpc with 32, over a completion
+async: ours with up to 1,000 calls under way, each result read; grpc with 32, over a completion
 queue; multiprocessing has no such calls, and makes those of sync.
 demo: 4 simulators of a cart with a pole, each in a manager of its own. A step of all, then the next;
-which way is decided by what was seen. Ours makes the 4 calls at once; `sync` is ours, one call after the
-other; multiprocessing makes them from 4 threads at once. A step uses processor time, so that there must
-be a processor for each manager, and one for the caller, for all steps to go on at a time.
-device: the same, but a step only waits, as where the simulators run on devices of their own: the steps
-go on at a time however few processors there are (and each takes longer by what it takes to wake up).
+the direction depends on the observation. Ours makes the 4 calls at once; `sync` is ours, one call
+after the other; multiprocessing makes them from 4 threads at once. A step uses processor time, so that
+there must be a processor for each manager, and one for the caller, for all steps to run at once.
+device: the same, but a step only waits, as when the simulators run on devices of their own: the
+steps run at once however few processors there are (and each takes longer by the time of a wake-up).
 
 Cases (managers):
 )";

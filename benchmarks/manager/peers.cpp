@@ -53,7 +53,7 @@ std::unique_ptr<Contestant> make_call_peer(std::string_view peer, Case const& wh
         return made;
     } catch (Error const& problem) {
         throw Unavailable(text(peer, " is left out (", problem.what(),
-                               "). To have it: apt-get install ", packages(peer),
+                               "). To add it: apt-get install ", packages(peer),
                                " and build again, or ./dev bench manager, which does both"));
     }
 }

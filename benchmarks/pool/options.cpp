@@ -13,26 +13,26 @@ namespace sinew::bench {
 namespace {
 
 constexpr char const* usage =
-    R"(pool [flags]: sinew's Pool, queues and pipes beside what Python has, each in turns on this machine.
+    R"(pool [flags]: sinew's Pool, queues and pipes and those of Python, in turns.
 
-  --cases LIST   names out of the list below, or all                 (all)
+  --cases LIST   names from the list below, or all                   (all)
   --workers LIST how many workers                                    (2,4)
   --peers LIST   multiprocessing, mpi4py, dask; all, or none         (all)
   --rounds N     turns of each, one after the other                  (7)
   --seconds S    length of a turn, where the case does not fix it    (0.5)
   --json FILE    a line of JSON for each row of the table
-  --autogroup-nice N   weight of this session beside others on the machine, e.g. -15; 0 afterwards
+  --autogroup-nice N   weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 Examples:  pool --cases noop-map,apply --workers 2 --peers multiprocessing
            pool --rounds 15 --json pool.json
 
 Values are medians of the rounds. `ratio` is the median over the rounds of ours to theirs in the same
-round; above 1 we are better, be it a rate or a time. Everybody has as many workers, ready before
+round; above 1 ours is better, for rates and times alike. All have as many workers, ready before
 the clock starts; peers do as much as fills their turn, so that a slow one need not do what a fast
 one does. multiprocessing maps in its default chunks, mpi4py in chunks of the same size (its default
 is slower by far). Floors: `nanosleep` and `ideal` (skew) are as many threads that take sleeps off a
 shared counter, with timers as exact as our workers'; `ideal` (fiber) is 1 s, as if a sleep of 1 ms
-took 1 ms; `no-kills` is the same pool left in peace; `10-workers` the same master with fewer; `goal` a
+took 1 ms; `no-kills` is the same pool without kills; `10-workers` the same master with fewer; `goal` a
 number of bytes. kill-redispatch and kill-replacement time each kill: a turn's value is the median of
 its kills, max is of all; the former needs 2 workers, so that another has nothing to do.
 

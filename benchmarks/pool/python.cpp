@@ -56,7 +56,7 @@ std::unique_ptr<Contestant> make_python(std::string_view peer, Case const& what,
         return made;
     } catch (Error const& problem) {
         throw Unavailable(text(peer, " is left out (", problem.what(),
-                               "). To have it: apt-get install ", package(peer),
+                               "). To add it: apt-get install ", package(peer),
                                ", or ./dev bench pool, which does"));
     }
 }

@@ -122,11 +122,11 @@ std::string HelperProcess::last_words() const {
     auto const count = ::pread(errors_, words.data(), words.size(), from);
     words.resize(static_cast<std::size_t>(std::max<ssize_t>(0, count)));
     // mpirun prints many lines after its program's last line.
-    std::string last = "no word";
+    std::string last = "no message";
     for (auto const& line : split(words, '\n')) {
         bool const tells =
             line.find("Error") != std::string::npos || line.find("No module") != std::string::npos;
-        if (tells || (last == "no word" && !line.empty())) last = line;
+        if (tells || (last == "no message" && !line.empty())) last = line;
     }
     return last;
 }

@@ -18,9 +18,9 @@ namespace sinew::bench {
 
 Server::Server(Serve const& serve) {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("a pipe cannot be created");
     pid_ = ::fork();
-    if (pid_ < 0) throw std::runtime_error("no process");
+    if (pid_ < 0) throw std::runtime_error("a process cannot be started");
     if (pid_ == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGKILL);
         ::close(ends[0]);
@@ -48,7 +48,8 @@ Server::~Server() {
 
 SocketFolder::SocketFolder() {
     path_ = (std::filesystem::temp_directory_path() / "sinew-bench-XXXXXX").string();
-    if (::mkdtemp(path_.data()) == nullptr) throw std::runtime_error("no folder " + path_);
+    if (::mkdtemp(path_.data()) == nullptr)
+        throw std::runtime_error("cannot create the folder " + path_);
 }
 
 SocketFolder::~SocketFolder() {

@@ -78,7 +78,7 @@ Model Model::from_text(std::string const& line) {
     for (std::size_t i = 0; i < sizes.size(); ++i)
         fits = fits && take(rest, std::to_string(sizes[i]), model.seconds[i]);
     if (!fits || !rest.empty())
-        throw UsageError(text("\"", line, "\" is no cost model (expected one line such as \"",
+        throw UsageError(text("\"", line, "\" is not a cost model (expected one line such as \"",
                               Model().to_text(), "\"). Remove it to have it measured again"));
     return model;
 }

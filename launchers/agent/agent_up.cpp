@@ -83,7 +83,8 @@ void Agent::welcome(std::unique_ptr<wire::Link> link) {
                          },
                      .end =
                          [this](auto const& end) {
-                             if (!parent_) give_up("sinew run did not take us: " + end.text);
+                             if (!parent_)
+                                 give_up("sinew run did not accept this agent: " + end.text);
                          }});
     say_hello(everyone);
 }

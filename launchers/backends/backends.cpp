@@ -25,7 +25,7 @@ bool is_only_here(RunOptions const& options) {
 std::string local_unusable(RunOptions const& options) {
     return options.hosts.empty() || is_only_here(options)
                ? ""
-               : "hosts are named; they need ssh or --launch-agent";
+               : "hosts are named, and they need ssh or --launch-agent";
 }
 
 std::string ssh_unusable(RunOptions const& options) {
@@ -42,7 +42,7 @@ std::string ssh_unusable(RunOptions const& options) {
 
 std::vector<BackendEntry> const& backends() {
     static std::vector<BackendEntry> const table{
-        {"local", "this host; --fake-nodes N plays several", local_unusable, make_local},
+        {"local", "this host; --fake-nodes N simulates several", local_unusable, make_local},
         {"ssh",
          "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
          "names",

@@ -15,7 +15,7 @@ public:
         return {.argv = {own_path(), "agent"}};
     }
     std::string explain(int, std::string_view) const override {
-        return "Its last words are above, if it had any";
+        return "The last lines of its standard error are above, if it wrote any";
     }
 };
 

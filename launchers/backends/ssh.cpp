@@ -84,7 +84,7 @@ public:
         auto const says = [&](char const* what) { return words.find(what) != words.npos; };
         if (says("cannot reach sinew run"))  // printed by the agent, so ssh has worked
             return "Name an address of this host that the other can reach by --root-address, and "
-                   "see that no firewall is between them";
+                   "check that no firewall is between them";
         if (template_.empty() && !found_.empty() && exit_code != 127)
             return "See squeue and scontrol show hostnames; --backend ssh uses ssh instead of srun";
         if (says("Permission denied"))

@@ -50,7 +50,7 @@ std::optional<Finding> names_of(HostFacts const& host) {
     if (forward.answers.empty())
         return Finding{Severity::error,
                        "the name has no address",
-                       "a slip, or it is not in DNS",
+                       "a typing error, or it is not in DNS",
                        "check the spelling, or put the host into /etc/hosts",
                        {}};
     std::string const found =
@@ -76,7 +76,7 @@ constexpr std::array advices{
     Advice{Outcome::no_ssh, "there is no ssh here", "the client is not installed",
            "apt-get install openssh-client, or name another way by --launch-agent"},
     Advice{Outcome::unresolved, "ssh does not know this host",
-           "a slip in the name, or it is not in DNS",
+           "a typing error in the name, or it is not in DNS",
            "check the spelling, or put the host into /etc/hosts or ssh's configuration"},
     Advice{Outcome::refused, "the connection was refused",
            "the host is up, but no sshd listens there",
@@ -89,12 +89,12 @@ constexpr std::array advices{
            "open port 22 from here to there, or raise --timeout"},
     Advice{
         Outcome::host_key, "its host key was not accepted",
-        "the host was never visited from here, or was installed anew",
+        "its key is not known here yet, or it was reinstalled",
         "ssh-keyscan it into ~/.ssh/known_hosts once you trust it (ssh-keygen -R removes the old)"},
-    Advice{Outcome::denied, "it refused to let us in",
+    Advice{Outcome::denied, "it refused the login",
            "no key of ours is accepted there without a password",
            "ssh-copy-id to it, or load the key into ssh-agent"},
-    Advice{Outcome::failed, "ssh failed", "see its words", "try `ssh -v` to it by hand"},
+    Advice{Outcome::failed, "ssh failed", "see its message", "try `ssh -v` to it by hand"},
 };
 
 std::optional<Finding> reach_of(HostFacts const& host) {

@@ -68,7 +68,7 @@ Findings open_files(Facts const& facts) {
                                    " (may be raised to ", value(limit.hard), ")");
     if (!limit.soft || *limit.soft >= 4096) return {fine(found)};
     if (*limit.soft < 256)
-        return {{Severity::error, found, "somebody has set it very low", "ulimit -n 4096", {}}};
+        return {{Severity::error, found, "it was set very low", "ulimit -n 4096", {}}};
     return {{*limit.soft < 1024 ? Severity::warning : Severity::note,
              found,
              "the default of most systems: enough for about 100 ranks on a node",
@@ -106,7 +106,7 @@ Findings clock_source(Facts const& facts) {
                  "the kernel did not trust the processor's counter; reading the time is slow now",
                  "see `dmesg | grep -i tsc`; boot with tsc=reliable if the machine is sound",
                  {}}};
-    return {fine(text("clock source: ", source.empty() ? "not told" : source))};
+    return {fine(text("clock source: ", source.empty() ? "unknown" : source))};
 }
 
 Findings core_files(Facts const& facts) {

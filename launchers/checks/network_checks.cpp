@@ -91,7 +91,7 @@ Findings own_name(Facts const& facts) {
 Findings congestion_control(Facts const& facts) {
     auto const& name = facts.congestion_control;
     if (name != "reno")
-        return {fine(text("TCP congestion control: ", name.empty() ? "not told" : name))};
+        return {fine(text("TCP congestion control: ", name.empty() ? "unknown" : name))};
     return {{Severity::note,
              "TCP congestion control: reno",
              "an old or minimal kernel: slow to recover on fast or long links",

@@ -64,9 +64,8 @@ int doctor_main(std::vector<std::string> const& arguments, std::ostream& out, st
     try {
         auto const values = parse_small(arguments, flags(), "doctor");
         if (values.count("help") != 0) {
-            out << "sinew doctor [flags]: looks for what makes jobs fail or slow, here and on "
-                   "other "
-                   "hosts\n"
+            out << "sinew doctor [flags]: looks for causes of failing or slow jobs, here and on "
+                   "other hosts\n"
                 << flags()
                 << "\nexit code: 0 without errors, 1 with some, 2 for a wrong command line\n";
             return 0;

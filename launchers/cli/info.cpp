@@ -46,7 +46,7 @@ int info_main(std::vector<std::string> const& arguments, std::ostream& out, std:
         flags.add_options()("help,h", "this text")("json", "machine-readable output");
         auto const values = parse_small(arguments, flags, "info");
         if (values.count("help") != 0) {
-            out << "sinew info [flags]: what this sinew is made of, and the machine it runs on\n"
+            out << "sinew info [flags]: what is built into this sinew, and the machine it runs on\n"
                 << flags;
             return 0;
         }

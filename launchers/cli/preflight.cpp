@@ -21,7 +21,7 @@ void check_folders(RunOptions const& options) {
     for (auto const& app : options.apps) {
         bool const elsewhere = app.folder.starts_with('/');
         if (options.folder.empty() && !elsewhere)
-            throw UsageError(text("the working folder has been deleted, so that ", app.argv.front(),
+            throw UsageError(text("the working folder has been deleted, so ", app.argv.front(),
                                   " cannot be started in it. Change to another, or name one by "
                                   "--wdir /PATH"));
     }
@@ -32,7 +32,7 @@ void check_folders(RunOptions const& options) {
     if (!error && ::access(output.c_str(), W_OK | X_OK) != 0)
         error = std::error_code(errno, std::generic_category());
     if (error)
-        throw UsageError(text("--output-filename ", output, " (no files can be made there: ",
+        throw UsageError(text("--output-filename ", output, " (no files can be created there: ",
                               error.message(), "). Name a folder that you may write to"));
 }
 

@@ -49,8 +49,8 @@ int show_plan(RunOptions const& options) {
     }
     std::cout << show_map(map, options.apps) << "backend: " << backend->name() << '\n';
     if (!options.hosts_from.empty())
-        std::cout << "hosts: of " << options.hosts_from << "; -H, --hostfile or --backend local "
-                  << "take others\n";
+        std::cout << "hosts: from " << options.hosts_from << "; -H, --hostfile or --backend local "
+                  << "select others\n";
     if (guessed)
         std::cout << "(some hosts have no slots= here: they will say how many cores they have when "
                      "their agents start; 1 is shown)\n";
@@ -66,7 +66,7 @@ int run_main(std::vector<std::string> const& arguments) {
     if (options.verbosity >= 0)
         for (auto const& note : options.notes) std::cerr << "sinew: " << note << '\n';
     if (options.verbosity >= 1 && !options.hosts_from.empty())
-        std::cerr << "sinew: hosts: of " << options.hosts_from << '\n';
+        std::cerr << "sinew: hosts: from " << options.hosts_from << '\n';
     if (options.dry_run) return show_plan(options);
     check_folders(options);
     check_root_address(options);

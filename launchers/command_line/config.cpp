@@ -62,7 +62,7 @@ void check_owner(struct stat const& file, std::string const& shown, unsigned use
     if ((file.st_mode & (S_IWOTH | S_IWGRP)) != 0)
         throw UsageError(text(shown, " can be written by ",
                               (file.st_mode & S_IWOTH) != 0 ? "everybody" : "its group",
-                              " (and it may say which commands are run). Say: chmod go-w ", shown));
+                              " (and it may say which commands are run). Run: chmod go-w ", shown));
 }
 
 std::string read_all(int fd, std::string const& shown) {

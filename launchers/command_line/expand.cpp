@@ -20,7 +20,9 @@ Settings expand_output(Setting const& setting) {
         else if (word == "json" || word == "plain") parts.push_back(with(setting, "output", word));
         else if (word.rfind("dir=", 0) == 0)
             parts.push_back(with(setting, "output-filename", part.substr(4)));
-        else bad_value(setting, "of tag, timestamp, json, plain, dir=DIR, by commas");
+        else
+            bad_value(setting,
+                      "one or more of tag, timestamp, json, plain, dir=DIR, separated by commas");
     }
     return parts;
 }
@@ -32,7 +34,7 @@ Settings expand_display(Setting const& setting) {
             parts.push_back(with(setting, "report-map", "yes"));
         else if (part == "bind" || part == "bindings")
             parts.push_back(with(setting, "report-bindings", "yes"));
-        else bad_value(setting, "map or bind, or both by a comma");
+        else bad_value(setting, "map or bind, or both separated by a comma");
     }
     return parts;
 }

@@ -64,10 +64,10 @@ std::string list_of_topics() {
 std::string help_text(std::string_view topic) {
     if (topic.empty())
         return text(
-            "sinew runs parallel programs: Open MPI's, MPICH's, its own, or any other.\n\n"
+            "sinew runs parallel programs: of Open MPI, of MPICH, of sinew, or any other.\n\n"
             "  sinew run -n 4 ./program    start it as 4 ranks\n"
             "  sinew info                  what is built in, and what this machine has\n"
-            "  sinew doctor                look for what makes jobs fail or slow\n"
+            "  sinew doctor                look for causes of failing or slow jobs\n"
             "  sinew help TOPIC            more, with examples\n\ntopics:\n",
             list_of_topics());
     for (HelpTopic const& known : help_topics()) {

@@ -15,18 +15,18 @@ and ends with the exit code of the rank that failed first. It needs no mpirun.
   sinew run --hostfile hosts ./program        as many as the file has slots
   sinew run -n 1 ./server : -n 3 ./client     two programs, one job
 
-Flags come first; everything after the program's name is the program's. Flags
+Flags come first; everything after the program's name goes to it. Flags
 of mpirun (Open MPI 4 and 5) and mpiexec (MPICH) mean what they mean there; one
-that sinew does not know is an error. One dash or two are alike: -np, --np.
-After a ':' there may be -n, -x, -env and --wdir, which are for that program.
+that sinew does not know is an error. One dash or two are the same: -np, --np.
+After a ':' there may be -n, -x, -env and --wdir, which apply to that program.
 )";
 
 constexpr std::string_view hosts =
     R"(Where to run: this host, or those of --hostfile and -H. Inside an
 allocation of Slurm, PBS, LSF or Grid Engine: its hosts, unless -H, --hostfile
-or --backend local say otherwise; --dry-run and -v tell.
+or --backend local say otherwise; --dry-run and -v show which.
 
-  # hosts: one on each line, in either dialect
+  # hosts: one on each line, in either format
   node1 slots=4 max_slots=8       # Open MPI's
   node2:4                         # MPICH's
   alice@node3                     # as many slots as it has cores
@@ -36,29 +36,29 @@ or --backend local say otherwise; --dry-run and -v tell.
   sinew run -H node1:4,node2 ./program        4 slots there, 1 here
 
 A host that is named again adds its slots to the first; without a number it
-counts as one then. -H together with --hostfile chooses hosts of the file, in
-the order of -H; a number given by -H replaces that of the file.
+then adds one. -H together with --hostfile chooses hosts of the file, in
+the order of -H; a number given by -H replaces the one in the file.
 
 Each host needs sinew and ssh without a password (ssh node1 true must work).
 Agents then dial back: no other daemon, no shared folder. Other ways to reach
-a host go by a command, in which {host} is the host, {node} its number, and
-{command} what to run there (else it is appended):
+a host use a command, in which {host} is the host, {node} its number, and
+{command} the command to run there (else it is appended):
 
   sinew run --launch-agent 'rsh {host}' -H node1,node2 ./program
   sinew run --launch-agent 'ip netns exec {host}' -H a,b ./program
 
-Several nodes can be played on one host, to test a program that tells them
+Several nodes can be simulated on one host, to test a program that tells them
 apart: --fake-nodes 2, or --fake-nodes 3,1,2 to give each its slots.
-'sinew doctor -H node1,node2' tells what is wrong with a host.
+'sinew doctor -H node1,node2' shows what is wrong with a host.
 )";
 
 constexpr std::string_view output =
     R"(What the ranks write is shown as it comes, line by line: lines of different
-ranks are never mixed, and nothing is dropped. A reader that is slow slows the
-ranks down.
+ranks are never mixed, and nothing is dropped. A slow reader slows the ranks
+down.
 
   sinew run -n 2 --tag-output ./program        [1]<stdout>: hello
-  sinew run -n 2 --timestamp-output ./program  with the time, too
+  sinew run -n 2 --timestamp-output ./program  also with the time
   sinew run -n 2 --output-filename out ./program
                         also to files: out/rank.0.stdout, out/rank.0.stderr...
   sinew run -n 2 --output json ./program       one JSON object for each line,
@@ -71,31 +71,31 @@ input; it is not read while sinew runs in the background.
 
 constexpr std::string_view failures =
     R"(When a rank fails, the others are stopped: SIGTERM, and SIGKILL after --grace.
-A line tells who was first: where, and why. sinew run ends with
+A line names the rank that failed first, where and why. sinew run ends with
 
-  0          all ranks ended well
+  0          all ranks ended normally
   1 to 123   the exit code of the rank that failed first
-  128+n      it was killed by signal n: 137 is SIGKILL, 139 a crash
+  128+n      that rank was killed by signal n: 137 is SIGKILL, 139 a crash
   124        --timeout has passed
   125        sinew itself failed: a host, an agent, the connection to one
-  126, 127   the program cannot be executed, or is not there
+  126, 127   the program cannot be executed, or does not exist
   2          the command line is wrong; nothing was started
 
 Ranks that failed only because they were told to stop are not the cause.
-TERM, INT, HUP, USR1, USR2, TSTP, CONT and WINCH go on to the ranks; a second
-INT (Ctrl-C) kills. Nothing stays behind, not even after kill -9.
+TERM, INT, HUP, USR1, USR2, TSTP, CONT and WINCH are sent to the ranks; a
+second INT (Ctrl-C) kills. Nothing is left behind, not even after kill -9.
 
   sinew run --timeout 2h -n 8 ./program
   sinew run --max-restarts 3 -n 8 ./train      the whole job again, up to 3
-                        times; SINEW_RESTART tells it which time this is
-  sinew run --no-kill -n 8 ./survivor          the other ranks go on
+                        times; SINEW_RESTART tells it which restart this is
+  sinew run --no-kill -n 8 ./survivor          the other ranks continue
 
-Times are such as 500ms, 30s, 5min, 2h; a bare number is seconds.
+Times are written as 500ms, 30s, 5min or 2h; a bare number is seconds.
 )";
 
 constexpr std::string_view mapping =
     R"(Ranks fill the slots of one node after the other; those of a node have numbers
-in a row. A slot is a core unless hosts say otherwise. See who would go where:
+in a row. A slot is a core unless hosts say otherwise. To see where ranks go:
 
   sinew run -n 8 -H node1:4,node2:4 --dry-run ./program
   sinew run -N 2 --hostfile hosts ./program    2 on each node
@@ -107,20 +107,20 @@ in a row. A slot is a core unless hosts say otherwise. See who would go where:
 Nodes are put in a ring that crosses each boundary once: by region, zone,
 block and rack where agents know them (SINEW_PLACE=region/zone/block/rack in
 their environment, or that in the node's file /etc/sinew/place; block/rack or
-rack will do), then by name, in which node2 comes before node10. The first host
-named stays first: rank 0 is there. --rank-order hostfile (or index) keeps the
-order in which hosts were named. Nodes that get no rank are left out.
+rack is enough), then by name, in which node2 comes before node10. The first
+host named stays first: rank 0 is there. --rank-order hostfile (or index) keeps
+the order in which hosts were named. Nodes that get no rank are left out.
 
-On one host there may be more ranks than slots; on several that takes
---oversubscribe, and max_slots of a hostfile hold even so. Ranks that share a
+On one host there may be more ranks than slots; on several hosts that needs
+--oversubscribe, and max_slots of a hostfile still apply. Ranks that share a
 core yield to each other while they wait.
 
-Within a node, --bind-to places ranks: core, socket (package is the same word)
+Within a node, --bind-to places ranks: core, socket (package means the same)
 or none. By default they are bound to sockets where there are several and
 ranks for each, else not at all. So --map-by core and socket mean slot.
 )";
 
-constexpr std::string_view environment_help = R"(Every rank gets, in several dialects:
+constexpr std::string_view environment_help = R"(Every rank gets, under several names:
 
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
   SINEW_NODE SINEW_NODES SINEW_NODE_NAME       number of its node, of all; name
@@ -130,7 +130,7 @@ constexpr std::string_view environment_help = R"(Every rank gets, in several dia
   OMPI_COMM_WORLD_RANK _SIZE _LOCAL_RANK _LOCAL_SIZE _NODE_RANK
 
 and what PMIx or PMI-1 need. Ranks on this host inherit all variables; those
-elsewhere PATH, LD_LIBRARY_PATH, PYTHONPATH, the families SINEW_ OMPI_MCA_
+elsewhere PATH, LD_LIBRARY_PATH, PYTHONPATH, all with prefix SINEW_ OMPI_MCA_
 PMIX_MCA_ MPIR_CVAR_ MPICH_ UCX_ FI_ NCCL_ OMP_ HWLOC_, CUDA_VISIBLE_DEVICES,
 and what -x names. On several hosts NCCL_SOCKET_IFNAME and GLOO_SOCKET_IFNAME
 name the network between them, unless they are set:
@@ -147,11 +147,11 @@ np, -N is npernode, -H is host, -x is x). It is taken from the first of
   ~/.config/sinew/config                       the same
 
 Switches are yes or no; # begins a comment. An unknown key is an error. So is a
-file that others may write, as it may say which commands are run. For the same
-reason .sinewrc has launch-agent, -x, --mca and the like only in folders that
-are lines of ~/.config/sinew/trusted. -x, --mca and --env-file add up over all
+file that others may write, as it may name commands to run. For the same
+reason .sinewrc may set launch-agent, -x, --mca and the like only in folders
+listed in ~/.config/sinew/trusted. -x, --mca and --env-file add up over all
 of these, variable by variable; where to run (-H, --hostfile, --fake-nodes)
-comes whole from the first that says any of it.
+is taken as a whole from the first that sets any of it.
 
 SINEW_TIMEOUT and others without RUN are read by the library in the ranks.
 )";
@@ -166,17 +166,17 @@ On others
   sinew run -N 1 --hostfile hosts hostname
   sinew run --hostfile hosts --dry-run ./program
 
-Looking closer
+More details
   sinew run -n 4 --tag-output --timestamp-output ./program
   sinew run -n 4 --report-map --report-bindings --bind-to core ./program
   sinew run -n 4 --timing ./program
   sinew run -n 4 -v gdb -batch -ex run -ex bt ./program
 
-Keeping it in bounds
+Limits
   sinew run --timeout 10min --grace 30s -n 4 ./program
   sinew run --max-restarts 2 -n 4 ./train
 
-Testing what several nodes do, on one
+Testing several nodes on one host
   sinew run --fake-nodes 2 -n 4 ./program      2 ranks on each of 2 nodes
   sinew run --fake-nodes 3,1,2,4 ./program     10 ranks on 4 uneven ones
 
@@ -195,7 +195,7 @@ std::vector<HelpTopic> const& help_topics() {
     static std::vector<HelpTopic> const topics{
         {"run", "the command, how many ranks, their variables", run},
         {"hosts", "hostfiles, ssh and other ways to start agents", hosts},
-        {"mapping", "which rank goes where, and binding", mapping},
+        {"mapping", "which rank goes where, and what it is bound to", mapping},
         {"output", "tags, times, files, JSON, standard input", output},
         {"failures", "exit codes, timeouts, signals, restarts", failures},
         {"environment", "variables the ranks get; configuration files", environment_help},

@@ -81,12 +81,12 @@ HostRequest parse_line(std::string_view line, std::string const& origin) {
         std::string const key = words[i].substr(0, equals);
         std::string const value = words[i].substr(std::min(equals + 1, words[i].size()));
         if (key == "slots" || key == "cpus" || key == "count") {
-            if (host.slots != 0) bad(origin, "its slots are said twice");
+            if (host.slots != 0) bad(origin, "its slots are given twice");
             host.slots = slots_of(value, key + "=", origin);
         } else if (key == "max_slots" || key == "max-slots") {
             host.max_slots = slots_of(value, key + "=", origin);
         } else if (key == "user" || key == "username") {
-            if (host.host.find('@') != std::string::npos) bad(origin, "its user is said twice");
+            if (host.host.find('@') != std::string::npos) bad(origin, "its user is given twice");
             host.host = value + "@" + host.host;
             check_host(host.host, origin);
         } else {
@@ -115,12 +115,12 @@ void check_host(std::string_view host, std::string const& origin) {
     if (auto const at = host.rfind('@'); at != std::string_view::npos) {
         user = host.substr(0, at);
         name = host.substr(at + 1);
-        if (user.empty()) bad(origin, "nobody before the @");
+        if (user.empty()) bad(origin, "no user before the @");
     }
     if (name.empty()) bad(origin, "no host");
     for (std::string_view const part : {user, name})
         if (!std::all_of(part.begin(), part.end(), good) || part.substr(0, 1) == "-")
-            bad(origin, text("no name of a host: ", host));
+            bad(origin, text("not a valid host name: ", host));
 }
 
 std::vector<HostRequest> parse_hostfile(std::string_view content, std::string const& name) {

@@ -77,7 +77,7 @@ void set_map_by(Draft& draft, Setting const& setting) {
 }
 
 void set_output_filename(Draft& draft, Setting const& setting) {
-    if (setting.value.empty()) bad_value(setting, "not empty: DIR");
+    if (setting.value.empty()) bad_value(setting, "the path of a folder");
     draft.options.output_folder = setting.value;
     if (setting.origin.find("output-filename") != std::string::npos)  // not the dir=DIR of --output
         note_difference(draft, setting, "the files are DIR/rank.N.stdout and DIR/rank.N.stderr",
@@ -85,7 +85,7 @@ void set_output_filename(Draft& draft, Setting const& setting) {
 }
 
 void set_launch_agent(Draft& draft, Setting const& setting) {
-    if (setting.value.empty()) bad_value(setting, "not empty: COMMAND");
+    if (setting.value.empty()) bad_value(setting, "a command");
     draft.options.launch_agent = setting.value;
     // A single word is what a user of mpirun would write.
     if (setting.value.find_first_of(" {") == std::string::npos)

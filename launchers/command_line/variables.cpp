@@ -79,7 +79,7 @@ void set_variable(Draft& draft, Setting const& setting) {
 void set_variable_list(Draft& draft, Setting const& setting) {
     for (std::string const& name : split(setting.value, ',')) {
         if (name.empty() || name.find('=') != std::string::npos)
-            bad_value(setting, "names of variables, by commas");
+            bad_value(setting, "names of variables, separated by commas");
         take_mine(draft, setting, name, draft.job_env);
     }
 }

@@ -53,7 +53,7 @@ void JobMachine::start_timed_out() {
     for (int node = 0; node < static_cast<int>(settings_.nodes.size()); ++node)
         if (!facts_.present_nodes().contains(node))
             absent += text(absent.empty() ? "" : ", ", name(node));
-    causes_.launcher_failed(text("no agent came from ", absent, " within ",
+    causes_.launcher_failed(text("no agent connected from ", absent, " within ",
                                  in_words(settings_.start_timeout),
                                  ". See --start-timeout, sinew doctor"));
     failed();
@@ -169,7 +169,7 @@ JobMachine::Actions JobMachine::rank_exited(int node, Exited const& exited) {
                         .in_world = exited.in_world,
                         .detail = exited.oom ? "the kernel ran out of memory" : exited.cause});
     if (!unfinished && exited.code == 0 && !exited.cause.empty())
-        emit(Report{text("sinew: rank ", exited.rank, " on ", name(node), " ended well, but ",
+        emit(Report{text("sinew: rank ", exited.rank, " on ", name(node), " ended normally, but ",
                          exited.cause)});
     if (!had_failed && causes_.failed() && settings_.kill_on_failure) failed();
     if (alive_.empty()) epoch_over();
@@ -227,7 +227,7 @@ JobMachine::Actions JobMachine::output_failed(int error, std::string const& wher
         causes_.interrupted(SIGPIPE);
     } else {
         causes_.launcher_failed(text("output of the ranks cannot be written to ", where, " (",
-                                     std::strerror(error), "). What came after it is lost"));
+                                     std::strerror(error), "). The output after that is lost"));
     }
     failed();
     return take();

@@ -265,8 +265,8 @@ std::string JobRun::closing_lines() const {
 // The writer's thread is in a write() that may never return: its destructor would wait for it.
 void JobRun::leave_output_behind() {
     auto const lines = closing_lines() +
-                       "sinew: nobody reads standard output or standard error; the rest of the "
-                       "ranks' output is lost\n";
+                       "sinew: standard output or standard error is not being read; the rest of "
+                       "the ranks' output is lost\n";
     pollfd ready{.fd = STDERR_FILENO, .events = POLLOUT, .revents = 0};
     // So much fits into a pipe that is ready, without waiting.
     for (std::string_view left = lines; !left.empty() && ::poll(&ready, 1, 100) == 1;) {

@@ -35,7 +35,7 @@ void check_names(std::vector<Node> const& nodes) {
     for (Node const& node : nodes) {
         auto const [at, is_new] = known.emplace(node.name, &node);
         if (!is_new)
-            throw UsageError(text("two nodes are called ", node.name, " (started as ",
+            throw UsageError(text("two nodes are named ", node.name, " (started as ",
                                   at->second->host, " and ", node.host,
                                   "), and each node needs its own name. Name each host once"));
     }
@@ -71,10 +71,10 @@ void fill_in_slots(std::vector<Node>& nodes, int per_node) {
             if (node.cores > 0) node.slots = std::max(1, node.cores / on_host[node.host]);
             else if (per_node > 0) node.slots = per_node;
             else
-                throw UsageError(text("the slots of ", node.name,
-                                      " are not known (nor how many cores it has). Say slots=N in "
-                                      "the hostfile, ",
-                                      node.name, ":N in -H, or -N"));
+                throw UsageError(text(
+                    "the slots of ", node.name,
+                    " are not known (nor how many cores it has). Set slots=N in the hostfile, ",
+                    node.name, ":N in -H, or -N"));
             if (node.max_slots > 0) node.slots = std::min(node.slots, node.max_slots);
         }
     }

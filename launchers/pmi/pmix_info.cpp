@@ -125,12 +125,12 @@ void check_job(PmixJob const& job) {
         throw UsageError(text("job ", job.name, " cannot be registered with PMIx (", why, ")"));
     };
     if (job.name.empty() || job.name.size() > PMIX_MAX_NSLEN)
-        refuse(text("its name has ", job.name.size(), " letters, 1 to 255 are allowed"));
+        refuse(text("its name has ", job.name.size(), " characters (1 to 255 are allowed)"));
     std::set<std::string> names;
     for (auto const& name : job.nodes)
         // The library finds its node by name: ranks could assume shared memory they do not have.
         if (name.empty() || !names.insert(name).second)
-            refuse(text("node name '", name, "' is empty or there twice; names must differ"));
+            refuse(text("node name '", name, "' is empty or occurs twice; names must differ"));
     int const nodes = static_cast<int>(job.nodes.size());
     int const apps = std::max(1, static_cast<int>(job.argv_of_app.size()));
     if (job.node < 0 || job.node >= nodes) refuse(text("node ", job.node, " of ", nodes));

@@ -23,8 +23,8 @@ namespace {
 
 void make_private_folder(std::string const& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-        throw SystemError(text("folder ", path, " cannot be made (", std::strerror(errno),
-                               "). Set SINEW_TMPDIR to a place with room"),
+        throw SystemError(text("folder ", path, " cannot be created (", std::strerror(errno),
+                               "). Set SINEW_TMPDIR to a folder with free space"),
                           errno);
 }
 
@@ -150,7 +150,7 @@ void LibraryServer::register_clients() {
 std::vector<std::string> LibraryServer::environment(int rank) {
     if (!registered_ || !local_ranks_.contains(rank))
         throw UsageError(text("rank ", rank, " has no PMIx variables on ", options_.node_name,
-                              " (it is no rank of a registered job here)"));
+                              " (it is not a rank of a registered job here)"));
     auto const who = process(job_.name, rank);
     char** words = nullptr;
     library().check(library().setup_fork(&who, &words),

@@ -109,7 +109,7 @@ ProgramKind of_elf(std::string const& path, Elf const& elf, Depth depth,
                    std::vector<std::string> const& environment) {
     if (elf.kind == Elf::Kind::fixed) return unknown(path, path + " is statically linked");
     if (elf.kind != Elf::Kind::dynamic)
-        return unknown(path, path + " is no program for this kind of machine, or damaged");
+        return unknown(path, path + " is not a program for this kind of machine, or is damaged");
     ProgramKind kind;
     kind.path = path;
     for (auto const& library : elf.needed) add_library(kind, path, library);
@@ -119,7 +119,7 @@ ProgramKind of_elf(std::string const& path, Elf const& elf, Depth depth,
     if (elf.interpreter.empty()) return unknown(path, path + " names no dynamic loader");
     if (::access(elf.interpreter.c_str(), X_OK) != 0)
         return unusable(path, ENOENT,
-                        text(path, " wants the dynamic loader ", elf.interpreter,
+                        text(path, " needs the dynamic loader ", elf.interpreter,
                              ", which is not here. Is it built for another system?"));
     ask_loader(kind, path, elf, environment);
     if (tells(kind)) kind.unknown = false;  // an MPI library behind a neutral name

@@ -133,7 +133,7 @@ FenceNode::Actions FenceNode::forget(NodeSet const& gone) {
     for (auto const& [key, entry] : entries_) keys.push_back(key);
     for (auto const& key : keys) {
         if (meet(entries_.at(key).seen, gone))
-            give_up(key, "a node lost its way to the root during this fence", actions);
+            give_up(key, "a node lost its connection to the root during this fence", actions);
         else advance(key, actions);  // maybe only the gone nodes had not entered
     }
     return actions;

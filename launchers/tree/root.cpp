@@ -156,7 +156,8 @@ void Root::on_gone(int node, std::string const& why) {
     for (int const orphan : below)
         if (orphan != node && present_.contains(orphan) && !orphans_.contains(orphan))
             orphans_[orphan].patience = loop_.after(orphan_patience, [this, orphan] {
-                on_gone(orphan, "its way to sinew run was lost, and it has not found another");
+                on_gone(orphan,
+                        "its connection to sinew run was lost, and it has not found another");
             });
     fail_fences({node}, why);
     callbacks_.lost(node, why);

@@ -10,7 +10,7 @@ namespace sinew::launch {
 TreeBuilder::TreeBuilder(int fanout) : fanout_(fanout) {
     if (fanout < 1)
         throw UsageError(
-            text("fanout of the agents' tree is ", fanout, " (must be at least 1). Use 32"));
+            text("the fanout of the agents' tree is ", fanout, " (must be at least 1). Use 32"));
     arrival_[root_node] = arrivals_++;
     set_room(root_node);
 }

@@ -111,10 +111,10 @@ JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
         }
         error = errno;
     }
-    throw SystemError(text(path_, " cannot be made (", std::strerror(error),
-                           "). Name a folder on this node for sockets and shared memory by "
-                           "SINEW_TMPDIR"),
-                      error);
+    throw SystemError(
+        text(path_, " cannot be created (", std::strerror(error),
+             "). Set SINEW_TMPDIR to a folder on this node for sockets and shared memory"),
+        error);
 }
 
 JobFolder::~JobFolder() {
@@ -124,7 +124,7 @@ JobFolder::~JobFolder() {
 std::string JobFolder::below(std::string const& name) const {
     std::string path = path_ + "/" + name;
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-        throw SystemError(text(path, " cannot be made (", std::strerror(errno), ")"), errno);
+        throw SystemError(text(path, " cannot be created (", std::strerror(errno), ")"), errno);
     return path;
 }
 

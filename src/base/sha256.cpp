@@ -9,7 +9,9 @@ namespace sinew {
 namespace {
 
 void require(bool done) {
-    if (!done) throw Unavailable("OpenSSL has no SHA-256 here (is it configured away?)");
+    if (!done)
+        throw Unavailable(
+            "OpenSSL does not provide SHA-256 here (is it disabled in its configuration?)");
 }
 
 }  // namespace

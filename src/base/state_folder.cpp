@@ -76,17 +76,16 @@ StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
     if (::fstat(folder_.get(), &info) != 0) fail(what, errno);
     if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         throw UsageError(
-            text(what, " (it is of user ", info.st_uid, ", mode 0", std::oct, info.st_mode & 07777,
-                 std::dec,
-                 "). States are read as this program's own: take a folder that only this "
-                 "user, ",
+            text(what, " (it belongs to user ", info.st_uid, ", mode 0", std::oct,
+                 info.st_mode & 07777, std::dec,
+                 "). States are read as this program's own: name a folder that only this user, ",
                  ::geteuid(), ", may write to (chmod go-w)"));
     lock_ = UniqueFd(::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
     if (!lock_) fail(what, errno);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
         if (errno != EWOULDBLOCK) fail(what, errno);
         throw UsageError(text(what,
-                              " (another process, or another ring or manager of this one, has "
+                              " (another process, or another ring or manager of this one, uses "
                               "it). Give each a folder of its own"));
     }
 }
@@ -99,21 +98,22 @@ std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) con
     struct stat info {};
     if (!file || ::fstat(file.get(), &info) != 0) fail(what, errno);
     auto const refuse = [&](std::string const& why) {
-        throw DecodeError(text((path_ / name).string(), " is damaged, or no state of sinew's (",
-                               why, "). Remove it to begin anew"));
+        throw DecodeError(text((path_ / name).string(),
+                               " is damaged, or is not a state that sinew wrote (", why,
+                               "). Remove it to start again without it"));
     };
-    if (!S_ISREG(info.st_mode)) refuse("it is no regular file");
+    if (!S_ISREG(info.st_mode)) refuse("it is not a regular file");
     Head head{};
     if (!read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), what) ||
         head.magic != magic)
-        refuse("it does not begin as one");
+        refuse("it does not begin like one");
     if (static_cast<std::uint64_t>(info.st_size) - sizeof head != head.size)
         refuse(text("it has ", static_cast<std::uint64_t>(info.st_size) - sizeof head, " bytes of ",
                     head.size));
     Bytes bytes(head.size);
     if (!read_all(file.get(), bytes, what)) refuse("it became shorter");
     std::array<std::span<std::byte const>, 1> const whole{bytes};
-    if (digest_of(whole) != head.sha256) refuse("its SHA-256 is another one");
+    if (digest_of(whole) != head.sha256) refuse("its SHA-256 differs");
     return bytes;
 }
 

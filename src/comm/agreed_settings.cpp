@@ -62,8 +62,8 @@ void warn_once(std::string const& self, std::string const& differing) {
     static std::atomic<bool> warned{false};
     if (warned.exchange(true)) return;
     log_warning(text(self, ": ", differing,
-                     ". Those of rank 0 hold for all ranks. Set them alike everywhere (mpirun -x "
-                     "NAME carries them to other hosts)"));
+                     ". The values of rank 0 apply to all ranks. Set them alike everywhere (mpirun "
+                     "-x NAME carries them to other hosts)"));
 }
 
 }  // namespace

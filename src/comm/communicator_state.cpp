@@ -83,8 +83,8 @@ void CommunicatorState::refuse(Refusal const& refusal, TellOthers const& tell_ot
     if (!refusal.only_here()) throw UsageError(refusal.what());
     // The other ranks know nothing of this. This rank's next call would match their current one.
     UsageError const error(
-        text(refusal.what(), ". The other ranks may be in this call already, so that this ",
-             "communicator is lost (with SINEW_CHECK=1 they would be told, and could go on)"));
+        text(refusal.what(), ". The other ranks may be in this call already, so this ",
+             "communicator is lost (with SINEW_CHECK=1 they would be told, and could continue)"));
     remember_loss(std::make_exception_ptr(error));
     throw error;
 }
@@ -179,8 +179,9 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     if (role == Role::refuses) return;  // refuse() throws this rank's error
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r].refused == 0) continue;
-        throw UsageError(text(watch_.self_text(), ": collective #", sequence, " takes no place: ",
-                              watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
+        throw UsageError(text(watch_.self_text(), ": collective #", sequence,
+                              " does not take place: ", watch_.rank_text(static_cast<int>(r)),
+                              " called ", prints[r].text(),
                               " with arguments that were refused there. Its own error says why"));
     }
     for (std::size_t r = 0; r < size; ++r) {

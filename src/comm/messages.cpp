@@ -65,7 +65,7 @@ void CommunicatorState::check_message(PointToPoint const& message) const {
                transport_->max_tag() - first_user_tag, ")");
     if ((message.out && message.out->type.size() == 0) ||
         (message.in && message.in->type.size() == 0))
-        refuse("elements of no bytes cannot travel");
+        refuse("elements of 0 bytes cannot be sent or received");
     if (message.out && message.out->data == nullptr && message.out->count > 0)
         refuse("the buffer to send is null");
     if (message.in && message.in->data == nullptr && message.in->count > 0)

@@ -133,8 +133,8 @@ bool is_predefined(MPI_Datatype type, TypeKind* kind) {
 Communicator communicator(MPI_Comm comm) {
     if (!MpiLibrary::usable())
         throw UsageError(
-            "sinew::mpi::communicator: MPI is not initialised, or finalised already. Call MPI_Init "
-            "first");
+            "sinew::mpi::communicator: MPI is not initialised, or is already finalised. Call "
+            "MPI_Init first");
     if (comm == MPI_COMM_NULL)
         throw UsageError("sinew::mpi::communicator: the communicator is MPI_COMM_NULL");
     int between_groups = 0;
@@ -182,7 +182,7 @@ ReduceOp reduce_op(MPI_Op op, MPI_Datatype type) {
     if (type == MPI_DATATYPE_NULL) throw UsageError("the MPI type is MPI_DATATYPE_NULL");
     int commutes = 0;
     if (PMPI_Op_commutative(op, &commutes) != MPI_SUCCESS)
-        throw UsageError("the MPI operation is not a valid one");
+        throw UsageError("the MPI operation is not valid");
     TypeKind kind{};
     auto const bytes = bytes_in_array(type);
     return {std::make_shared<MpiOperation>(op, type, bytes),

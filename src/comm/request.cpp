@@ -67,9 +67,11 @@ void Request::finish() noexcept try {
     if (operation_) operation_->disown();
     wait();
 } catch (std::exception const& error) {
-    log_warning(std::string("a request nobody waited for failed: ") + error.what());
+    log_warning(std::string("a request that was never waited for failed: ") + error.what());
 } catch (...) {
-    log_warning("a request nobody waited for failed by an exception that is no std::exception");
+    log_warning(
+        "a request that was never waited for failed with an exception that is not a "
+        "std::exception");
 }
 
 }  // namespace sinew

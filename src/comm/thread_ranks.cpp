@@ -54,7 +54,7 @@ void run_rank(ThreadHub& hub, int rank, ThreadRanksOptions const& options,
         hub.lose(rank);
     } catch (...) {
         failure.keep(std::current_exception());
-        if (state) state->abandon("an exception that is no std::exception");
+        if (state) state->abandon("an exception that is not a std::exception");
         hub.lose(rank);
     }
 }

@@ -34,7 +34,8 @@ World::~World() {
     using namespace std::chrono_literals;
     detail::CommunicatorState& last = state_->communicator.state();
     if (size() > 1 && std::uncaught_exceptions() > state_->exceptions)
-        last.abandon(text("rank ", rank(), " of ", size(), " left the world by an exception"));
+        last.abandon(
+            text("rank ", rank(), " of ", size(), " left the world because of an exception"));
     if (!last.lost()) {
         try {
             state_->communicator.barrier();

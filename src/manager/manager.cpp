@@ -210,8 +210,8 @@ Manager::~Manager() {
 void Manager::shutdown() {
     if (pid() == 0)
         throw UsageError(text(state_->options.name,
-                              " is not ended by who has connected to it (only by who has started "
-                              "it). Let go of its objects instead"));
+                              " cannot be shut down by a client that connected to it (only by the "
+                              "process that started it). Drop the handles of its objects instead"));
     state_->end();
 }
 

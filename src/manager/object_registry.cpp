@@ -76,8 +76,8 @@ std::shared_ptr<Connection> ObjectRegistry::known(process::ProcessAddress const&
     throw UsageError(text("a handle of an object in ", address.name,
                           ", a manager of another session at ",
                           address.addresses.empty() ? "?" : address.addresses.front(),
-                          ", has come to a process that does not know it. Let this process call "
-                          "Manager::connect with its address and key first"));
+                          ", has reached a process that is not connected to it. Call "
+                          "Manager::connect in this process, with its address and key, first"));
 }
 
 std::shared_ptr<Connection> ObjectRegistry::host(std::string const& address,
@@ -152,12 +152,12 @@ ManagerPlace ObjectRegistry::place_after(Lock& lock, Incarnation const& lost,
     bool const in_time = asked->wait_until(deadline);
     if (!in_time)
         throw Timeout(
-            text("the manager has not been started anew in time, as far as its supervisor (",
-                 supervisor->name(), ") has said. Wait longer: see Object::refresh"));
+            text("the manager has not been started again in time, as far as its supervisor (",
+                 supervisor->name(), ") has reported. Wait longer: see Object::refresh"));
     lock.lock();
     if (asked->failed() && supervisor->is_lost())
         throw ObjectLost(text("the manager is gone for good (its supervisor, ", supervisor->name(),
-                              ", is not to be reached any more)"),
+                              ", can no longer be reached)"),
                          false);
     auto reader = asked->result();
     return ManagerPlace::decode_from(reader);

@@ -11,8 +11,8 @@ std::shared_ptr<ObjectEnd> make_here(TaskEntry const& maker, Writer& arguments, 
         auto const lock = registry.messenger().lock();
         if (registry.server() == nullptr)
             throw UsageError(
-                "sinew::this_manager::create in a process that is no manager. Use it "
-                "in methods of objects that live in one, or Manager::create");
+                "sinew::this_manager::create in a process that is not a manager. Use it in methods "
+                "of objects that live in one, or Manager::create");
     }
     // What the constructor encodes in its turn would overwrite them.
     auto const encoded = arguments.bytes().subspan(sizeof(manager::CallHead));

@@ -57,7 +57,7 @@ void Agent::on_message(wire::Message const& message) {
     auto body = message.payload;
     auto const head = take_value<Head>(body);
     if (!head || kind < MessageKind::start || kind > MessageKind::over)
-        return on_link_end(text("a message of kind ", +message.kind, " that makes no sense"));
+        return on_link_end(text("a message of kind ", +message.kind, " that is not valid"));
     if (kind == MessageKind::granted) return grant(static_cast<std::int64_t>(head->number));
     if (kind == MessageKind::start) return start(head->child, body);
     if (kind == MessageKind::over) {
@@ -175,7 +175,7 @@ void Agent::on_link_end(std::string const& why) {
     if (!sender_.link()) return;
     if (!told_over_)
         log_warning(text("rank 0 is lost (", why, "); what rank ", setup_.rank,
-                         " has started for it is ended"));
+                         " has started for it is stopped"));
     children_.clear();  // kills them
     renewing_ = {};
     close_in_order(sender_.release());

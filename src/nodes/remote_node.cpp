@@ -72,7 +72,7 @@ void RemoteNode::on_message(wire::Message const& message) {
     if (lost()) return;
     if (!head || kind < MessageKind::started || kind > MessageKind::renew)
         return on_end(text(sender_.link()->peer().name, ": a message of kind ", +message.kind,
-                           " that makes no sense"));
+                           " that is not valid"));
     if (kind == MessageKind::renew) return grant(*head);
     // One that was dropped may have messages on their way.
     auto const found = children_.find(head->child);
@@ -112,7 +112,7 @@ void RemoteNode::on_end(std::string const& why) {
     why_lost_ = why;
     auto const link = sender_.release();
     log_warning(text(host_, " is lost (", why, ")",
-                     children_.empty() ? "" : "; what was started there ends, too"));
+                     children_.empty() ? "" : "; the processes that were started there end, too"));
     if (children_.empty()) return;
     on_liveness(true);
     auto const left = granted_ + lease + lease_margin - wire::Clock::now();

@@ -180,8 +180,8 @@ std::vector<std::string> Rendezvous::listen() {
     if (!one_host_) {
         if (hosts.empty())
             throw SystemError(
-                "other hosts cannot reach rank 0 (no network interface is up but "
-                "loopback). See ip address",
+                "other hosts cannot reach rank 0 (no network interface but loopback is up). See ip "
+                "address",
                 ENETUNREACH);
         bool const v6 = hosts.front().find(':') != std::string::npos;
         address = wire::Address::tcp(v6 ? "::" : "0.0.0.0", 0);
@@ -220,7 +220,7 @@ void Rendezvous::receive(Arrived const& arrived) {
         auto& here = *acceptor_;
         here.changed.wait_for(lock, patience + 5s, [&] { return here.missing == 0; });
         for (std::size_t rank = 1; rank < here.came.size() && problem.empty(); ++rank)
-            if (here.came[rank] == 0) problem = text("rank ", rank, " did not come");
+            if (here.came[rank] == 0) problem = text("rank ", rank, " did not connect");
         here.close();
         // For workers' handles of queues and the like.
         if (!one_host_ && problem.empty()) be_reachable(runtime_, here.own_address);

@@ -35,7 +35,8 @@ bool WaitableSink::wait_for(std::chrono::nanoseconds limit) {
 
 bool WaitableSink::successful() {
     std::lock_guard const lock(master_->guard());
-    if (!ready()) throw UsageError("successful() of tasks under way. Call wait() first");
+    if (!ready())
+        throw UsageError("successful() was called on tasks that are under way. Call wait() first");
     return !error_ && !dropped_;
 }
 
@@ -70,8 +71,8 @@ std::exception_ptr WaitableSink::error() {
 }
 
 void WaitableSink::throw_timeout(std::chrono::nanoseconds limit) const {
-    throw Timeout(
-        text("no result after ", seconds(limit), " s; the task goes on. Wait again, or cancel()"));
+    throw Timeout(text("no result after ", seconds(limit),
+                       " s; the task continues. Wait again, or cancel()"));
 }
 
 void throw_wait_limit(std::chrono::nanoseconds limit) {
@@ -84,7 +85,9 @@ void WaitableSink::throw_move_only() {
 }
 
 void WaitableSink::check_value() {
-    if (!ready()) throw UsageError("the value of tasks under way. Call wait() first");
+    if (!ready())
+        throw UsageError(
+            "the value of tasks that are under way is not available. Call wait() first");
     if (auto const problem = error()) std::rethrow_exception(problem);
 }
 

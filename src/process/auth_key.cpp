@@ -21,7 +21,7 @@ constexpr std::size_t shortest = 16, longest = 4096;
 [[noreturn]] void refuse(std::string const& path, std::string const& why) {
     throw UsageError(
         text("the key in ", path, " is not used (", why,
-             "). Let it be a file of your own of mode 0600, as AuthKey::save makes it"));
+             "). It must be a file of your own with mode 0600, as AuthKey::save makes it"));
 }
 
 [[noreturn]] void throw_failed(std::string const& path, char const* what) {
@@ -36,10 +36,10 @@ UniqueFd open_own(std::string const& path) {
     UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file) throw_failed(path, "opened");
     struct stat info {};
-    if (::fstat(file.get(), &info) != 0) throw_failed(path, "looked at");
-    if (!S_ISREG(info.st_mode)) refuse(path, "it is no file");
-    if (info.st_uid != ::geteuid()) refuse(path, text("it is user ", info.st_uid, "'s"));
-    if ((info.st_mode & 077) != 0) refuse(path, "others than its owner may use it");
+    if (::fstat(file.get(), &info) != 0) throw_failed(path, "examined");
+    if (!S_ISREG(info.st_mode)) refuse(path, "it is not a regular file");
+    if (info.st_uid != ::geteuid()) refuse(path, text("it belongs to user ", info.st_uid));
+    if ((info.st_mode & 077) != 0) refuse(path, "users other than its owner may access it");
     return file;
 }
 
@@ -69,7 +69,7 @@ AuthKey AuthKey::from_file(std::string const& path) {
     if (size > longest) refuse(path, text("it has more than ", longest, " bytes"));
     if (bytes.ends_with('\n')) bytes.remove_suffix(1);
     if (bytes.size() < shortest)
-        refuse(path, text("it has ", bytes.size(), " bytes, of at least ", shortest));
+        refuse(path, text("it has ", bytes.size(), " bytes, and must have at least ", shortest));
     AuthKey key{std::string(bytes)};
     ::explicit_bzero(buffer.data(), buffer.size());
     return key;

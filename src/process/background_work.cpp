@@ -80,9 +80,9 @@ void BackgroundWork::add(std::function<void()> work, Done done, std::chrono::nan
         try {
             std::thread([shared = shared_] { shared->run(); }).detach();
         } catch (std::system_error const& problem) {
-            throw SystemError(
-                text("no thread for what may block (", problem.what(), "). See ulimit -u"),
-                problem.code().value());
+            throw SystemError(text("the thread for calls that may block cannot be started (",
+                                   problem.what(), "). See ulimit -u"),
+                              problem.code().value());
         }
         shared_->begun = true;
     }

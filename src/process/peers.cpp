@@ -112,7 +112,7 @@ void Peers::LinkedPeer::dial(std::vector<wire::Address> addresses) {
     // Not at once: the caller is to have the peer before the services hear of its loss.
     dialling_ = peers_.loop_.after({}, [this] {
         auto const self = shared_from_this();
-        try_next(text(name_, " has ended, or is not to be reached from this host"));
+        try_next(text(name_, " has ended, or cannot be reached from this host"));
     });
 }
 
@@ -245,7 +245,7 @@ void Peers::deliver(std::shared_ptr<LinkedPeer> const& peer, wire::Message const
     }
     if (unknown_kinds_.insert(message.kind).second)
         log_warning(text(peer->name(), " sent a message of kind ", +message.kind,
-                         ", which nothing in this process takes"));
+                         ", which nothing in this process handles"));
 }
 
 void Peers::tell_drained(std::shared_ptr<LinkedPeer> const& peer) {

@@ -99,7 +99,7 @@ public:
         }
         path_ = text(session().folder, "/", name);
         if (::mkdir(path_.c_str(), 0700) != 0)
-            throw SystemError(text(path_, " cannot be made (", std::strerror(errno),
+            throw SystemError(text(path_, " cannot be created (", std::strerror(errno),
                                    "). Has the process that started this one ended?"),
                               errno);
     }

@@ -36,7 +36,8 @@ bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool othe
 }
 
 void refuse_empty_wait() {
-    throw UsageError("wait_any of no results (it would wait for ever). Look whether there are any");
+    throw UsageError(
+        "wait_any of no results (it would wait for ever). Check first that there are some");
 }
 
 }  // namespace sinew::detail

@@ -59,7 +59,7 @@ Table wait_for_table(int control) {
         read_all(control, payload);
         if (header.kind == kinds::go) return from_bytes<Table>(payload);
         if (header.kind < wire::frame_kind::first_reserved)  // heartbeats come between
-            throw DecodeError("the parent of a ring's member said something unknown first");
+            throw DecodeError("the first message from the parent of a ring's member is unknown");
     }
 }
 

@@ -84,7 +84,7 @@ Table Table::decode_from(Reader& reader) {
         sound = table.nodes[i] >= 0 && table.nodes[i] <= nodes;
         nodes = std::max(nodes, table.nodes[i] + 1);
     }
-    if (!sound) throw DecodeError("a table of a ring's members that does not hold together");
+    if (!sound) throw DecodeError("the table of a ring's members is inconsistent");
     return table;
 }
 

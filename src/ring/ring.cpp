@@ -122,8 +122,7 @@ struct Ring::State {
 void Ring::State::check() const {
     auto const& name = plan.options.name;
     if (plan.size < 0)
-        throw UsageError(
-            text(name, " of ", plan.size, " members (there cannot be fewer than none)"));
+        throw UsageError(text(name, " of ", plan.size, " members (must not be negative)"));
     if (plan.options.max_restarts < 0)
         throw UsageError(text(name, ": max_restarts is ", plan.options.max_restarts,
                               " (must not be negative). 0 means none"));
@@ -134,11 +133,10 @@ void Ring::State::check() const {
             text(name,
                  ": member 0 is the caller, but the first of the ring's nodes is another "
                  "one (",
-                 plan.options.nodes.front().host(), "). Let the nodes begin with this one"));
+                 plan.options.nodes.front().host(), "). Begin the nodes with this one"));
     if (process::Runtime::in_callback())
-        throw UsageError(text(name,
-                              " is run within a callback (which it would wait for). Run it in "
-                              "a thread of yours"));
+        throw UsageError(text(
+            name, " is run within a callback (which it would wait for). Run it in another thread"));
 }
 
 void Ring::State::prepare() {

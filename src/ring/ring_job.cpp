@@ -150,7 +150,7 @@ void RingJob::hear(int rank, wire::Message const& message) try {
         fail(rank);
     }
 } catch (DecodeError const& error) {
-    fail(rank, text("said something unreadable: ", error.what()));
+    fail(rank, text("sent something unreadable: ", error.what()));
 }
 
 void RingJob::hear_commit(int rank, wire::Message const& message) try {
@@ -168,7 +168,7 @@ void RingJob::hear_commit(int rank, wire::Message const& message) try {
     Reader state(whole);
     commit(rank, number, State::decode_from(state));
 } catch (DecodeError const& error) {
-    fail(rank, text("said something unreadable: ", error.what()));
+    fail(rank, text("sent something unreadable: ", error.what()));
 }
 
 void RingJob::take_in(int rank, Joined const& joined) {

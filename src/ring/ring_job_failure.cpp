@@ -96,7 +96,7 @@ void RingJob::attribute_uncommitted(bool time_is_over) {
 // Of one member, as a ring fails by one.
 void RingJob::attribute_folder() {
     fail(0, text("has made commit ", commits_.count() + 1, ", which ", plan_.options.folder,
-                 " has not taken within ", seconds(plan_.commit_timeout),
+                 " has not stored within ", seconds(plan_.commit_timeout),
                  " s. Does its disk answer? SINEW_TIMEOUT sets the deadline"));
 }
 

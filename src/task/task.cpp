@@ -119,7 +119,7 @@ void (*function_at(std::uint64_t place))() {
         auto const at = modules[index].base + (place & ((std::uint64_t{1} << offset_bits) - 1));
         if (modules[index].holds_code(at)) return reinterpret_cast<void (*)()>(at);
     }
-    throw DecodeError(text("no function lies at ", place, " in this program"));
+    throw DecodeError(text("there is no function at ", place, " in this program"));
 }
 
 void refuse_arguments() {
@@ -135,7 +135,7 @@ void refuse_arguments() {
     } catch (std::exception const& error) {
         refuse(error.what());
     } catch (...) {
-        refuse("a type's own function threw what is no std::exception");
+        refuse("a type's own function threw something that is not a std::exception");
     }
     std::abort();  // not reached
 }

@@ -80,7 +80,7 @@ struct Joining {
                 throw PeerLost(text(subject(), " stopped (rank ", ended.front(), " has died)."));
             throw Timeout(text(subject(), " stopped after ",
                                std::chrono::duration<double>(now - start).count(),
-                               " s: not all ranks have come to it. Are they alive, and do all make "
+                               " s: not all ranks have reached it. Are they alive, and do all make "
                                "this call? SINEW_TIMEOUT sets the deadline"));
         }
     }

@@ -66,7 +66,7 @@ SocketEngine::SocketEngine(std::unique_ptr<Connector> connector)
     event.events = EPOLLIN;
     event.data.u32 = connector_mark;
     if (!epoll_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connector_->descriptor(), &event) != 0)
-        throw_errno("no epoll for the connections of this rank");
+        throw_errno("epoll is not available for the connections of this rank");
 }
 
 SocketEngine::~SocketEngine() { say_farewell(); }
@@ -307,7 +307,7 @@ void SocketEngine::say_farewell() noexcept try {
         std::this_thread::sleep_for(std::chrono::milliseconds(1));
     }
 } catch (std::exception const& error) {
-    log_warning(text("rank ", me_, ": leaving without a word: ", error.what()));
+    log_warning(text("rank ", me_, ": leaving without telling the other ranks: ", error.what()));
 }
 
 }  // namespace sinew::detail

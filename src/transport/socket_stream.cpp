@@ -246,8 +246,8 @@ bool SocketStream::parse(Reader& reader) {
         std::memcpy(&frame, buffer_.data() + begin_, sizeof(Frame));
         begin_ += sizeof(Frame);
         if (!plausible(frame)) {
-            complaint_ = text("sent what is no frame (kind ", static_cast<unsigned>(frame.kind),
-                              ", ", frame.bytes, " bytes)");
+            complaint_ = text("sent something that is not a frame (kind ",
+                              static_cast<unsigned>(frame.kind), ", ", frame.bytes, " bytes)");
             return false;
         }
         sink_ = reader.arrived(*this, frame);

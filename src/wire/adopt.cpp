@@ -22,7 +22,7 @@ std::string problem_of(int fd) {
     if (::getpeername(fd, reinterpret_cast<sockaddr*>(&other), &length) != 0)
         return std::strerror(errno);
     if (other.ss_family != AF_UNIX)
-        return "not a Unix socket: others than our kin may be behind it";
+        return "not a Unix socket: an unrelated process may be behind it";
     int type = 0;
     length = sizeof type;
     if (::getsockopt(fd, SOL_SOCKET, SO_TYPE, &type, &length) != 0) return std::strerror(errno);

@@ -134,7 +134,7 @@ void Channel::read_some() {
     auto const self = shared_from_this();  // the user may let go of us
     do {
         auto const room = this->room();
-        if (room.empty()) return stop(ChannelUser::Stop::violation, "a frame beyond our memory");
+        if (room.empty()) return stop(ChannelUser::Stop::violation, "a frame too large for memory");
         Moved const moved = stream_->read(room);
         if (moved.bytes > 0) {
             heard_ = true;

@@ -177,7 +177,7 @@ void Dial::failed(std::string why) {
 void Dial::give_up() {
     auto const seconds = std::chrono::duration<double>(Clock::now() - began_).count();
     finish({nullptr, text(address_.text(), ": not reached within ", std::setprecision(3), seconds,
-                          " s (", last_failure_, "). Does the other end run?")});
+                          " s (", last_failure_, "). Is the other end running?")});
 }
 
 void Dial::stop() noexcept {

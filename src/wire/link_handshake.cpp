@@ -47,7 +47,7 @@ void LinkHandshake::frame(Frame const& frame) {
         return finish(Refusal{printable(text_of(frame.payload)), true});
     auto const theirs =
         frame.header.kind == frame_kind::hello ? Hello::decode(frame.payload) : std::nullopt;
-    if (!theirs) return refuse("the other end's first frame is no hello");
+    if (!theirs) return refuse("the other end's first frame is not a hello");
     if (theirs->version != protocol_version)
         return refuse(text("the versions of the protocol differ (", theirs->version, " and ",
                            protocol_version, "). Use the same sinew on all hosts"));
@@ -64,11 +64,10 @@ std::string LinkHandshake::objection(Hello const& theirs) const {
                     options_.least_peer_frame, " are needed). Use the same sinew on both sides");
     if (self.origin != 0 && self.origin == own_.self.origin)
         return text("the other end is this process itself, ", self.name,
-                    " (a process does not connect to itself; somebody may have passed its bytes "
-                    "back). Look at what forwards connections on the way");
+                    " (a process does not connect to itself; something may have passed its bytes "
+                    "back). Check what forwards connections on the way");
     if (expected_origin_ != 0 && self.origin != expected_origin_)
-        return text("another process answers there (", self.name,
-                    "): the one that is meant has ended");
+        return text("another process answers there (", self.name, "): the intended one has ended");
     return {};
 }
 

@@ -100,8 +100,8 @@ bool Listener::State::make_room() {
     if (found == unauthenticated.end()) return false;
     bool const silent = found->handshake->silent();
     unauthenticated.erase(found);
-    refuse(silent ? "said nothing while others waited"
-                  : "did not prove itself in time while others waited");
+    refuse(silent ? "sent nothing while others waited"
+                  : "did not authenticate in time while others waited");
     return true;
 }
 

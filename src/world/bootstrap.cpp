@@ -50,7 +50,7 @@ Medium wanted_medium() {
     if (*value == "socket") return Medium::socket;
     if (*value == "mpi") return Medium::mpi;
     throw UsageError(text("SINEW_TRANSPORT=", *value,
-                          " (must be socket or mpi). Unset it for the best that there is"));
+                          " (must be socket or mpi). Unset it for the best one available"));
 }
 
 bool started_by_pmix() { return env("PMIX_RANK") && env("PMIX_NAMESPACE"); }

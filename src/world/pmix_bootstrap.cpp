@@ -38,9 +38,9 @@ public:
         std::string pattern =
             std::filesystem::path(env("TMPDIR").value_or("/tmp")) / "sinew-XXXXXX";
         if (::mkdtemp(pattern.data()) == nullptr)
-            throw SystemError(text("no folder ", pattern,
-                                   " for this rank's socket. Set TMPDIR to "
-                                   "a folder that may be written to"),
+            throw SystemError(text("the folder ", pattern,
+                                   " for this rank's socket cannot be created. Set TMPDIR to a "
+                                   "folder that may be written to"),
                               errno);
         path = pattern;
     }

@@ -185,7 +185,7 @@ void SocketMesh::end_dial(std::uint64_t number, Handshake& handshake, Handshake:
     if (result == Handshake::Result::proven) return meet(number, handshake, rank);
     handshakes_.erase(number);
     if (result == Handshake::Result::foreign)
-        return lose(rank, "who answers at its address does not know this job's key");
+        return lose(rank, "the process that answers at its address does not know this job's key");
     // Yielded: the peer's own dial should arrive soon; if it fails, we dial again. Closed: we were
     // too slow for the peer, or it is gone, and the next dial is refused.
     bool const yielded = result == Handshake::Result::yielded;

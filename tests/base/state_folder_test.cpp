@@ -88,7 +88,7 @@ TEST_F(StateFolders, OfSomebodyElseAreRefused) {
     fs::create_directory(path());
     ASSERT_EQ(::chown(path().c_str(), 65534, 65534), 0);
     EXPECT_THAT(message_of<UsageError>([&] { StateFolder const folder(path()); }),
-                HasSubstr("of user 65534"));
+                HasSubstr("belongs to user 65534"));
 }
 
 TEST_F(StateFolders, AreForOneAtATime) {
@@ -119,7 +119,7 @@ TEST_F(StateFolders, TellWhatIsDamaged) {
     for (auto const size : {0, 1, 47}) {
         fs::resize_file(file, static_cast<std::uintmax_t>(size));
         EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
-                    HasSubstr("does not begin as one"));
+                    HasSubstr("does not begin like one"));
     }
     std::ofstream(file) << std::string(200, 'x');
     EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }), HasSubstr("Remove it"));
@@ -130,7 +130,7 @@ TEST_F(StateFolders, DoNotWaitForANamedPipe) {
     StateFolder const folder(path());
     ASSERT_EQ(::mkfifo((path() / "a").c_str(), 0600), 0);
     EXPECT_THAT(message_of<DecodeError>([&] { (void)folder.read("a"); }),
-                HasSubstr("no regular file"));
+                HasSubstr("not a regular file"));
 }
 
 TEST_F(StateFolders, KeepWhatTheyHadWhereThereIsNoRoom) {

@@ -67,7 +67,7 @@ TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
                       HasSubstr("SINEW_ALGORITHM is \"\" here and \"allreduce:ring\" on rank 0"),
                       HasSubstr("SINEW_TIMEOUT is 1.5s here and 20s on rank 0"),
                       testing::Not(HasSubstr("SINEW_CALIBRATE"))));
-    EXPECT_EQ(said.find("Those of rank 0"), said.rfind("Those of rank 0"));
+    EXPECT_EQ(said.find("The values of rank 0"), said.rfind("The values of rank 0"));
 }
 
 TEST(AgreedSettings, AreRank0s) {

@@ -205,7 +205,7 @@ TEST_F(RankOne, ThatExitsWithoutAnyDestructorIsNamedByAll) {
 TEST_F(RankOne, ThatLeavesByAnExceptionSaysSo) {
     expect_others_are_told("throws", long_deadline,
                            AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on "),
-                                 HasSubstr("left the world by an exception")));
+                                 HasSubstr("left the world because of an exception")));
 }
 
 TEST_F(RankOne, ThatNeverCallsIsNamedWithItsLastOperation) {

@@ -115,7 +115,8 @@ TEST_P(Guests, DoNotEndIt) {
         EXPECT_EQ(guest.pid(), 0);
         EXPECT_EQ(guest.address(), manager.address());
         EXPECT_EQ(guest.authkey(), manager.authkey());
-        EXPECT_THAT(message_of<UsageError>([&] { guest.shutdown(); }), HasSubstr("only by who"));
+        EXPECT_THAT(message_of<UsageError>([&] { guest.shutdown(); }),
+                    HasSubstr("only by the process"));
     }
     EXPECT_EQ(manager.create<Counter>().call<&Counter::add>(2), 2);
 }

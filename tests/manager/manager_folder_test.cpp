@@ -150,7 +150,7 @@ TEST_F(ManagerFolder, ThatTakesNothingFailsWhatWasToBeKept) {
     tally.publish("tally");
     fs::create_directory(folder() + "/state-1.new");
     auto const words = message_of<Error>([&] { tally.call<&CarefulTally::add>(1); });
-    EXPECT_THAT(words, HasSubstr("it was executed, but is not kept"));
+    EXPECT_THAT(words, HasSubstr("it was executed, but its effect could not be saved"));
     EXPECT_THAT(words, HasSubstr("Is a directory"));
     fs::remove(folder() + "/state-1.new");
     EXPECT_EQ(tally.call<&CarefulTally::add>(1), 3);
@@ -165,7 +165,7 @@ TEST_F(ManagerFolder, ThatDoesNotAnswerFailsWhatWasToBeKept) {
     auto const draft = folder() + "/state-1.new";
     ASSERT_EQ(::mkfifo(draft.c_str(), 0600), 0);  // opening it blocks until there is a reader
     EXPECT_THAT(message_of<Error>([&] { tally.call<&CarefulTally::add>(1); }),
-                HasSubstr("has not taken it within 1 s"));
+                HasSubstr("has not stored it within 1 s"));
     UniqueFd const reader(::open(draft.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));
     EXPECT_TRUE(eventually([&] { return !fs::exists(draft); }));
     EXPECT_EQ(tally.call<&CarefulTally::add>(1), 3);

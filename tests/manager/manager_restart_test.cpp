@@ -227,7 +227,7 @@ TEST_F(ManagerRestart, IdsAreOfOneLife) {
     for (int i = 0; i < 3; ++i) others.push_back(manager.create<Tally>(i));
     once.refresh();
     EXPECT_THAT(message_of<ObjectLost>([&] { once.call<&ThrowsWhenMadeAgain::count>(); }),
-                HasSubstr("no such object"));
+                HasSubstr("no longer exists"));
     std::filesystem::remove(file);
 }
 

@@ -98,7 +98,7 @@ TEST_P(NodesOfTheDead, KeepNothing) {
     EXPECT_TRUE(eventually([&] { return descendants_of(agent).empty(); }));
     auto const ended = launched.wait(Seconds(60));
     EXPECT_EQ(ended.code, 128 + SIGKILL);
-    EXPECT_THAT(ended.err, HasSubstr("what rank 1 has started for it is ended"));
+    EXPECT_THAT(ended.err, HasSubstr("what rank 1 has started for it is stopped"));
 }
 
 INSTANTIATE_TEST_SUITE_P(By, NodesOfTheDead,

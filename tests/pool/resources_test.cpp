@@ -93,10 +93,10 @@ TEST_F(PoolResources, FunctionsAreRefusedThatWantMoreThanTheWorkersHave) {
     Pool plain(2, quiet()), cores(2, wanting({.cpu = 1})), gpus(2, wanting({.cpu = 1, .gpu = 1}));
     EXPECT_EQ(plain.apply<square>(3), 9);
     EXPECT_THAT(message_of<UsageError>([&] { plain.apply<on_a_gpu>(0); }),
-                AllOf(HasSubstr("on_a_gpu wants 1 of its GPUs (meta_of)"),
+                AllOf(HasSubstr("on_a_gpu needs 1 of its GPUs (meta_of)"),
                       HasSubstr("has what this process has (by its first function)")));
     EXPECT_THAT(message_of<UsageError>([&] { plain.apply<on_one>(0); }),
-                HasSubstr("wants 1 of its cores"));
+                HasSubstr("needs 1 of its cores"));
     EXPECT_THAT(message_of<UsageError>([&] { cores.apply<on_a_gpu>(0); }),
                 HasSubstr("has 1 of its cores (by PoolOptions::meta)"));
     EXPECT_EQ(plain.apply<square>(4), 16);
@@ -133,14 +133,14 @@ TEST_F(PoolResources, AsManyWorkersAsThereIsRoomFor) {
 TEST_F(PoolResources, TooMuchIsRefusedWithNumbers) {
     Variable const two("CUDA_VISIBLE_DEVICES", "0,1");
     EXPECT_THAT(message_of<UsageError>([] { Pool(2, wanting({.cpu = 1000})); }),
-                HasSubstr("a pool of 2 workers wants 1000 cores, this host lets us have "));
+                HasSubstr("a pool of 2 workers needs 1000 cores, but this host provides "));
     EXPECT_THAT(message_of<UsageError>([] { Pool(3, wanting({.gpu = 1})); }),
-                HasSubstr("a pool of 3 workers wants 3 GPUs (1 each), this host lets us have 2"));
+                HasSubstr("a pool of 3 workers needs 3 GPUs (1 each), but this host provides 2"));
     Pool pool(2, wanting({.gpu = 1}));
-    EXPECT_THAT(message_of<UsageError>([&] { pool.resize(3); }), HasSubstr("wants 3 GPUs"));
+    EXPECT_THAT(message_of<UsageError>([&] { pool.resize(3); }), HasSubstr("needs 3 GPUs"));
     Pool of_function(2, quiet());
     EXPECT_THAT(message_of<UsageError>([&] { of_function.apply<too_much>(1); }),
-                HasSubstr("wants 1000 cores"));
+                HasSubstr("needs 1000 cores"));
     EXPECT_EQ(of_function.apply<square>(3), 9);
 }
 

@@ -200,7 +200,7 @@ TEST_F(RuntimeTest, WhoHasEndedIsLostAtOnce) {
     EXPECT_LT(wire::Clock::now() - since, 5s) << "not after the patience of dialling";
     auto const elsewhere = reached.peer("another host");
     ASSERT_TRUE(peers.wait_for([&] { return !peers.losses[elsewhere].empty(); }));
-    EXPECT_THAT(peers.losses[elsewhere][0], HasSubstr("not to be reached from this host"));
+    EXPECT_THAT(peers.losses[elsewhere][0], HasSubstr("cannot be reached from this host"));
 }
 
 TEST_F(RuntimeTest, AFullPeerSaysWhenItIsDrained) {

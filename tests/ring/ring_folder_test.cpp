@@ -133,7 +133,7 @@ TEST_F(RingFolder, ThatDoesNotAnswerFailsTheRing) {
             .run();
         ADD_FAILURE() << "it ended in order";
     } catch (RingFailed const& error) {
-        EXPECT_THAT(error.what(), HasSubstr("has not taken within 1 s"));
+        EXPECT_THAT(error.what(), HasSubstr("has not stored within 1 s"));
     }
     ::unsetenv("SINEW_TIMEOUT");
     UniqueFd const reader(::open(draft.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC));

@@ -46,7 +46,7 @@ TEST(Dial, GivesUpWhenItsPatienceIsOver) {
                              [&](Dialled result) { error = result.error; });
     EXPECT_TRUE(run_until(loop, [&] { return !error.empty(); }));
     EXPECT_THAT(error, HasSubstr(folder.socket().text() + ": not reached within "));
-    EXPECT_THAT(error, HasSubstr("(No such file or directory). Does the other end run?"));
+    EXPECT_THAT(error, HasSubstr("(No such file or directory). Is the other end running?"));
 }
 
 TEST(Dial, AsksForNames) {

@@ -79,7 +79,7 @@ private:
         if (what[0] == 'i' && !reads()) return;
         if (b.data == nullptr && b.count > 0)
             refuse_here(what, " is null but has ", b.count, " elements");
-        if (b.type.size() == 0) refuse_of_both(what, " has elements of no bytes");
+        if (b.type.size() == 0) refuse_of_both(what, " has elements of 0 bytes");
         if (b.count > PTRDIFF_MAX / b.type.size())
             refuse_of_both(what, " has ", b.count, " elements, more than can be addressed");
         if (is_device_memory(b.data, b.bytes()))

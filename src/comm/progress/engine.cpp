@@ -76,8 +76,8 @@ void Engine::check_room() {
     std::lock_guard const lock(mutex_);
     if (alive_ >= most_operations)
         throw UsageError(text(alive_,
-                              " non-blocking operations are under way in this process (no more can "
-                              "be). Wait for some of them first"));
+                              " non-blocking operations are under way in this process (no more are "
+                              "possible). Wait for some of them first"));
 }
 
 void Engine::submit(std::shared_ptr<Operation> operation, void const* chain) {

@@ -88,9 +88,9 @@ void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps
                  findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
     forgiven_ = waited_;
     if (findings.only_late && findings.speaks && !std::exchange(warned_, true))
-        log_warning(text(waits(now, " has waited for ", peer, step, steps), " (", findings.text,
-                         "). All ranks answer, so it goes on waiting; SINEW_LATE_TIMEOUT sets for "
-                         "how long"));
+        log_warning(
+            text(waits(now, " has waited for ", peer, step, steps), " (", findings.text,
+                 "). All ranks answer, so it continues to wait; SINEW_LATE_TIMEOUT sets how long"));
 }
 
 std::string ProgressPolicy::subject() const { return text(watch_.self_text(), ": ", what_()); }

@@ -40,10 +40,10 @@ Manager Manager::connect(std::string const& address, AuthKey const& authkey,
     bool const answered = asked->wait_until(deadline + std::chrono::milliseconds(250));
     lock.lock();
     if (!answered || connection->is_lost())
-        throw ConnectFailed(text("no manager to call at ", place, " (",
+        throw ConnectFailed(text("no manager can be reached at ", place, " (",
                                  answered ? connection->why_lost()
                                           : "no answer within " + manager::seconds(options.timeout),
-                                 "). Does it run, and is this its authkey()?"));
+                                 "). Is it running, and is this its authkey()?"));
     lock.unlock();
     auto reader = asked->result();  // throws UsageError where it is of another build
     lock.lock();

@@ -161,11 +161,11 @@ void Connection::answer(PendingReply& pending, process::Message const& message) 
                     text(pending.text(),
                          ": its manager has ended, and the object had not answered by then"),
                     true)));
-            return pending.fail(std::make_exception_ptr(ObjectLost(
-                text(pending.text(),
-                     ": there is no such object any more (its manager ends, or "
-                     "no process has had a handle of it). Keep a handle, or detach() it"),
-                false)));
+            return pending.fail(std::make_exception_ptr(
+                ObjectLost(text(pending.text(),
+                                ": the object no longer exists (its manager is ending, or no "
+                                "process had a handle of it). Keep a handle, or detach() it"),
+                           false)));
         case Op::elsewhere:  // a call that was passed on is not waited for here any more
             return pending.fail(std::make_exception_ptr(ObjectLost(
                 text(pending.text(), ": ", name(),
@@ -189,12 +189,12 @@ std::exception_ptr Connection::lost_error(PendingReply const& call, bool maybe_e
     if (line_ && !line_->is_last() && !is_last_)
         return std::make_exception_ptr(ObjectRestarted(
             text(call.text(), ": the manager's process is gone (", why_lost_,
-                 "), and is started anew", executed,
-                 ". refresh() the handle to go on with the object that is made again"),
+                 "), and is being started again", executed,
+                 ". refresh() the handle to continue with the object that is created again"),
             maybe_executed));
-    auto const restarts =
-        line_ && !is_last_ ? text(", after ", line_->incarnation, " restarts, as many as allowed")
-                           : std::string();
+    auto const restarts = line_ && !is_last_
+                              ? text(", after ", line_->incarnation, " restarts, the most allowed")
+                              : std::string();
     return std::make_exception_ptr(
         ObjectLost(text(call.text(), ": the manager is gone (", why_lost_, restarts, ")", executed),
                    maybe_executed));

@@ -69,7 +69,7 @@ std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseco
     if (!connection_->is_lost()) return nullptr;
     if (!connection_->line())
         throw ObjectLost(text("an object in ", connection_->name(),
-                              ": the manager is gone, and is not started anew. See "
+                              ": the manager is gone, and is not started again. See "
                               "ManagerOptions::max_restarts"),
                          false);
     if (!lock.owns_lock())

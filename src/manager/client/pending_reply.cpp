@@ -121,7 +121,7 @@ void PendingReply::withdraw() {
 void PendingReply::throw_timeout(std::chrono::nanoseconds limit) {
     throw Timeout(sinew::text(text(), " has not answered within ",
                               std::chrono::duration<double>(limit).count(),
-                              " s (the call goes on). Wait longer, or cancel() it"));
+                              " s (the call continues). Wait longer, or cancel() it"));
 }
 
 void PendingReply::succeed(process::Message const& message) {

@@ -34,7 +34,7 @@ public:
             return each.process == who && each.ticket == ticket;
         };
         if (std::any_of(there_.begin(), there_.end(), is_it))
-            break_it("one of them has waited for as long as it would");
+            break_it("one of them has reached its time limit");
     }
     void abort() { break_it("it was aborted"); }
     void reset() {
@@ -62,7 +62,7 @@ private:
         why_ = why;
         for (auto const& each : std::exchange(there_, {}))
             each.promise.fail(BrokenBarrier(
-                text("not all ", parties_, " of a barrier arrived: ", why, ". Reset it")));
+                text("not all ", parties_, " parties of a barrier arrived: ", why, ". Reset it")));
     }
 
     std::size_t const parties_;

@@ -10,12 +10,12 @@
 namespace sinew::detail {
 
 void refuse_index(char const* what, std::size_t index, std::size_t size) {
-    throw std::out_of_range(text("place ", index, " of ", what, " that has ", size));
+    throw std::out_of_range(text("index ", index, " of ", what, " of size ", size));
 }
 
 void refuse_slice(char const* what, std::size_t first, std::size_t count, std::size_t size) {
     throw std::out_of_range(
-        text(count, " places from ", first, " on of ", what, " that has ", size));
+        text(count, " elements from index ", first, " of ", what, " of size ", size));
 }
 
 void refuse_key(std::size_t size) {
@@ -24,8 +24,8 @@ void refuse_key(std::size_t size) {
 
 PeerLost lost_items(std::size_t count) {
     return PeerLost(text(count,
-                         " items of a queue were with processes that ended before they said "
-                         "that these were done. Put them again, into a new queue"));
+                         " items of a queue were held by processes that ended before they reported "
+                         "them done. Put them into a new queue"));
 }
 
 void refuse_name(std::string const& name) {

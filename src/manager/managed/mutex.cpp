@@ -36,8 +36,9 @@ bool Mutex::try_lock(std::uint64_t thread) {
 // Of one that is not recursive, processes are told apart, not threads: any may unlock it.
 void Mutex::require_holder(Holder const& who, char const* wish) const {
     if (recursive_ ? holds(who) : holder_ && holder_->process == who.process) return;
-    throw UsageError(text(wish, " a lock that ", holder_ ? "somebody else holds" : "is not locked",
-                          " (only who has locked it may). Lock it first"));
+    throw UsageError(text(wish, " a lock that ",
+                          holder_ ? "another process or thread holds" : "is not locked",
+                          " (only its holder may). Lock it first"));
 }
 
 void Mutex::unlock(std::uint64_t thread) {

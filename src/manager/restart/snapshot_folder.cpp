@@ -69,7 +69,7 @@ void SnapshotFolder::load() {
 
 SnapshotStore::Entry SnapshotFolder::read(std::uint64_t number) const {
     auto const bytes = folder_->read(object_file(number));
-    if (!bytes) throw DecodeError(text(path(), '/', object_file(number), " has gone"));
+    if (!bytes) throw DecodeError(text(path(), '/', object_file(number), " is no longer there"));
     Reader reader(*bytes);
     SnapshotStore::Entry entry;
     entry.file = number;
@@ -84,11 +84,12 @@ SnapshotStore::Entry SnapshotFolder::read(std::uint64_t number) const {
         std::make_shared<SnapshotStore::Bytes const>(arguments.begin(), arguments.end());
     entry.detached = true;
     if (detail::find_task({entry.supervisor}) == nullptr)
-        throw UsageError(text(path(), " has a ", detail::demangle(type.c_str()), ", published as ",
-                              *entry.names.begin(),
-                              ", which this program does not know how to make (its constructor's "
-                              "arguments are others, or its library is not loaded yet). Remove ",
-                              object_file(number), " there to begin without it"));
+        throw UsageError(
+            text(path(), " has a ", detail::demangle(type.c_str()), ", published as ",
+                 *entry.names.begin(),
+                 ", which this program does not know how to construct (its constructor takes other "
+                 "arguments, or its library is not loaded yet). Remove ",
+                 object_file(number), " there to start without it"));
     if (auto state = folder_->read(state_file(number)))
         entry.state = std::make_shared<SnapshotStore::Bytes const>(std::move(*state));
     return entry;

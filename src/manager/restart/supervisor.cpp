@@ -119,7 +119,7 @@ bool Supervisor::died(std::string const& how) {
         tell_those_who_ask(false);
         return false;
     }
-    log_warning(text(options_.name, ": ", last_death_, "; it is started anew (",
+    log_warning(text(options_.name, ": ", last_death_, "; it is started again (",
                      policy_.incarnation(), " of ", policy_.most_restarts(), " times)"));
     store_.restart();
     start_after(*pause);
@@ -137,7 +137,7 @@ void Supervisor::start() {
     try {
         callbacks_.start();
     } catch (std::exception const& error) {
-        died(text("not to be started (", error.what(), ")"));
+        died(text("not started (", error.what(), ")"));
         return;
     }
     constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
@@ -169,7 +169,7 @@ void Supervisor::message(std::shared_ptr<process::Peer> const& peer,
                     answer(peer, Op::kept, head);
                 } catch (Timeout const&) {
                     answer(peer, Op::unkept, head,
-                           text(folder_->path(), " has not taken it within ",
+                           text(folder_->path(), " has not stored it within ",
                                 std::chrono::duration<double>(write_timeout_).count(),
                                 " s. Does its disk answer? SINEW_TIMEOUT sets the deadline"));
                 } catch (std::exception const& problem) {
@@ -220,10 +220,10 @@ std::function<void()> Supervisor::to_be_written(process::Message const& message)
 // One with a name lives as long as its manager, unless it could not be made again.
 void Supervisor::destroyed(ObjectId id) {
     if (auto const* const entry = store_.find(id); entry != nullptr && entry->file != 0)
-        log_warning(
-            text(options_.name, ": the object published as ", *entry->names.begin(),
-                 " could not be made again. What it was made of, and its last state, stay in ",
-                 folder_->path(), " until another is published under that name"));
+        log_warning(text(
+            options_.name, ": the object published as ", *entry->names.begin(),
+            " could not be created again. Its constructor's arguments and its last state stay in ",
+            folder_->path(), " until another is published under that name"));
     store_.ended(id);
 }
 
@@ -287,7 +287,7 @@ std::string Supervisor::lost_text() const {
 }
 
 std::string Supervisor::why_late() const {
-    if (is_decided()) return "its supervisor has not heard yet that it is dead";
+    if (is_decided()) return "its supervisor has not yet been told that it is dead";
     return last_death_.empty() ? "it was not ready yet" : "it was " + last_death_;
 }
 
@@ -300,7 +300,7 @@ ManagerPlace Supervisor::wait_for_place(Lock& lock, std::optional<std::uint32_t>
                    deadline > doubted;
     in_time = in_time && messenger_.wait(lock, changed_, deadline, decided);
     if (!in_time)
-        throw Timeout(text(options_.name, " has not been started anew in time (", why_late(),
+        throw Timeout(text(options_.name, " has not been started again in time (", why_late(),
                            "). Wait longer: see Object::refresh"));
     if (policy_.state() == RestartPolicy::State::lost) throw ObjectLost(lost_text(), false);
     return {address_, line()};

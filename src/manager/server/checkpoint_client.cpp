@@ -125,7 +125,7 @@ void CheckpointClient::kept(OutputCommit::Record record) {
 void CheckpointClient::not_kept(OutputCommit::Record record, std::string const& why) {
     ErrorRecord error;
     error.type = "sinew::SystemError";
-    error.what = text("it was executed, but is not kept: ", why);
+    error.what = text("it was executed, but its effect could not be saved: ", why);
     log_warning(error.what);
     for (auto const& each : commit_.depending(record)) turn_into_failures(*each, error);
     kept(record);

@@ -20,8 +20,8 @@ CallContext& running_method(char const* wanted) {
     if (running != nullptr && !running->call().makes && running->call().notice == ObjectEvent::none)
         return *running;
     throw UsageError(text(wanted,
-                          " outside of a method that is called of an object in a manager "
-                          "(it belongs to that call). Use it within the method"));
+                          " outside a method that is called on an object in a manager (it belongs "
+                          "to that call). Use it within the method"));
 }
 
 }  // namespace
@@ -83,8 +83,8 @@ void DeferredReply::postpone() {
     auto& call = running_method("a Promise is returned");
     if (call.call().client != call_->client || call.call().number != call_->number)
         throw UsageError(
-            "a Promise is returned by another call than it was made in. Return "
-            "one that the same call has made");
+            "a Promise is returned by a different call than the one that made it. Return one that "
+            "the same call has made");
     postponed_ = true;
     call.postpone();
     ObjectRegistry::instance().serve().postpone(call.work(), call.index(), call_);

@@ -114,7 +114,8 @@ bool Executor::notify(std::shared_ptr<void> const& instance, Call const& call) {
         if (observer->withdrawn != nullptr) observer->withdrawn(instance.get());
     } catch (...) {
         auto const record = detail::describe(std::current_exception());
-        log_warning(text("an object that heard of its callers' end threw: ", record.text()));
+        log_warning(
+            text("an object threw when it was told that a caller had ended: ", record.text()));
     }
     return is_due();
 }
@@ -125,7 +126,8 @@ bool Executor::note_failure(Call const& call) {
     auto record = detail::describe(std::current_exception());
     record.function = detail::task_name(*call.method);
     if (call.oneway) log_warning(text("a one-way call failed: ", record.text()));
-    else if (call.client == 0) log_warning(text("an object cannot be made again: ", record.text()));
+    else if (call.client == 0)
+        log_warning(text("an object cannot be created again: ", record.text()));
     if (!call.oneway) record.encode_to(result_);
     return add(call, call.oneway ? Op::done : Op::failure);
 }

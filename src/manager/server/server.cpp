@@ -102,7 +102,7 @@ void Server::give_up(Caller const& from, Message const& message) {
         return;
     if (!from.refused) return answer(from, Op::gone, message.head.number);
     answer(from, Op::refused, message.head.number,
-           bytes_of(text("the manager runs another program than its caller (there: ",
+           bytes_of(text("the manager runs a different program than its caller (there: ",
                          detail::program_identity().text,
                          "). Both must run the same build, linked with the same libraries")));
 }
@@ -129,8 +129,8 @@ void Server::create(Caller& from, Message const& message) {
     auto const* const supervisor = head ? detail::find_task({head->method}) : nullptr;
     if (supervisor == nullptr || supervisor->make == nullptr)
         return answer(from, Op::refused, message.head.number,
-                      bytes_of("the manager's program does not know how to make this object. "
-                               "Link the library that says so into it"));
+                      bytes_of("the manager's program does not know how to construct this object. "
+                               "Link the library that creates it into that program"));
     auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
     auto const id = dispatcher_.add(parallel, supervisor->name,
                                     {.client = from.number,
@@ -152,8 +152,8 @@ void Server::call(Caller& from, Message const& message) {
             dispatcher_.skip(message.head.id, from.number, head->sequence,
                              reserve(from, each_entry));
         return answer(from, Op::refused, message.head.number,
-                      bytes_of("the manager's program does not know this method. Link the "
-                               "library that calls it into it"));
+                      bytes_of("the manager's program does not know this method. Link the library "
+                               "that calls it into that program"));
     }
     // Whoever calls: the handle may have come from a stranger, or mean an object of another process
     // that had this one's address. The arguments may be nonsense, but not the kind of object.
@@ -161,7 +161,7 @@ void Server::call(Caller& from, Message const& message) {
         dispatcher_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
         return answer(from, Op::refused, message.head.number,
                       bytes_of(text(detail::task_name(*method),
-                                    " is no method of the object it was called of")));
+                                    " is not a method of the object it was called on")));
     }
     bool const there = dispatcher_.arrive(message.head.id, head->sequence,
                                           {.client = from.number,
@@ -180,7 +180,7 @@ void Server::lookup(Caller& from, Message const& message) {
     if (!found)
         return answer(from, Op::refused, message.head.number,
                       bytes_of(text("there is no object published as ", text_of(message.bytes),
-                                    ". Publish one first, or look at the spelling")));
+                                    ". Publish one first, or check the spelling")));
     answer(from, Op::found, message.head.number, bytes_of(found->type), found->object);
 }
 

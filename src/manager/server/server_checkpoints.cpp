@@ -56,10 +56,10 @@ void Server::checkpoint(Caller& from, Message const& message) {
         dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
         auto const* const why =
             checkpoints_
-                ? "the object has no state to be kept (it is gone, or its type is not "
+                ? "the object has no state to save (it is gone, or its type is not "
                   "sinew::Checkpointable). Give it save() and restore()"
-                : "nothing keeps the object's state (its manager is not started anew when it "
-                  "dies, and has no folder). Set ManagerOptions::max_restarts, or folder";
+                : "the object's state is not saved anywhere (its manager is not started again when "
+                  "it dies, and has no folder). Set ManagerOptions::max_restarts, or folder";
         return answer(from, Op::refused, message.head.number, bytes_of(why));
     }
     Call call;
@@ -97,10 +97,12 @@ void Server::remake(Message const& message) {
     auto bytes = message.bytes;
     auto const head = take_value<RemakeHead>(bytes);
     if (!head || head->arguments > bytes.size() || head->state > bytes.size() - head->arguments)
-        return log_warning("an object cannot be made again: its supervisor sent nonsense");
+        return log_warning(
+            "an object cannot be created again: its supervisor sent an invalid message");
     auto const* const supervisor = detail::find_task({head->supervisor});
     if (supervisor == nullptr || supervisor->make == nullptr) {
-        log_warning("an object cannot be made again: a library that makes it is not loaded yet");
+        log_warning(
+            "an object cannot be created again: the library that creates it is not loaded yet");
         return remade_one();
     }
     auto const arguments = bytes.first(head->arguments);

@@ -16,8 +16,8 @@ void Server::follow(Caller& from, Message const& message) {
     auto const* const method = head ? detail::find_task({head->method}) : nullptr;
     if (method == nullptr || method->make != nullptr)
         return answer(from, Op::refused, message.head.number,
-                      bytes_of("the manager's program does not know this method. Link the "
-                               "library that calls it into it"));
+                      bytes_of("the manager's program does not know this method. Link the library "
+                               "that calls it into that program"));
     auto const* const outcome = promises_.find(from.number, head->sequence);
     if (outcome == nullptr) return answer(from, Op::gone, message.head.number);
     Call call;
@@ -39,7 +39,7 @@ void Server::carry_on(Caller const& to, Promises::Outcome const& outcome, Call c
             if (!dispatcher_.is_a(outcome.object, call.method->object))
                 return answer(to, Op::refused, number,
                               bytes_of(text(detail::task_name(*call.method),
-                                            " is no method of the object it was called of")));
+                                            " is not a method of the object it was called on")));
             if (stopping_ || !dispatcher_.append(outcome.object, std::move(call)))
                 answer(to, Op::gone, number);
             return;

@@ -17,8 +17,9 @@ void CallbackThread::call(std::function<void()> work) {
     try {
         if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
     } catch (std::system_error const& problem) {
-        log_warning(text("no thread for the callbacks of a pool (", problem.what(),
-                         "). They wait for the next one, or for join(). See ulimit -u"));
+        log_warning(
+            text("the thread for the callbacks of a pool cannot be started (", problem.what(),
+                 "). The callbacks wait for the next attempt, or for join(). See ulimit -u"));
     }
     changed_.notify_one();
 }

@@ -32,15 +32,16 @@ constexpr int most_workers = 1 << 20;
 
 void check(Workers workers) {
     if (workers.min < 1 || workers.max < workers.min || workers.max > most_workers)
-        throw UsageError(text("a pool of ", workers.min, " to ", workers.max, " workers (1 to ",
-                              most_workers, ", and the second not below the first)"));
+        throw UsageError(text("a pool of ", workers.min, " to ", workers.max,
+                              " workers (must be 1 to ", most_workers,
+                              ", the second not below the first)"));
 }
 
 double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
 
 void check_not_negative(char const* what, Duration time) {
     if (time < Duration::zero())
-        throw UsageError(text(what, " = ", seconds(time), " s (at least 0)"));
+        throw UsageError(text(what, " = ", seconds(time), " s (must be at least 0)"));
 }
 
 Workers checked(PoolOptions const& options, WorkerPlacement const& places) {
@@ -52,28 +53,32 @@ Workers checked(PoolOptions const& options, WorkerPlacement const& places) {
                               " workers (this process may have the descriptors for ", places.most(),
                               "). Ask for fewer, or raise ulimit -n"));
     if (options.prefetch < 0)
-        throw UsageError(text("prefetch = ", options.prefetch, " (at least 0)"));
+        throw UsageError(text("prefetch = ", options.prefetch, " (must be at least 0)"));
     if (options.failing_starts < 1)
-        throw UsageError(text("failing_starts = ", options.failing_starts, " (at least 1)"));
+        throw UsageError(
+            text("failing_starts = ", options.failing_starts, " (must be at least 1)"));
     check_not_negative("idle_grace", options.idle_grace);
     check_not_negative("cancel_grace", options.cancel_grace);
     return workers;
 }
 
 void check(TaskOptions const& options) {
-    if (options.retries < 0) throw UsageError(text("retries = ", options.retries, " (at least 0)"));
-    if (options.chunk < 0) throw UsageError(text("chunk = ", options.chunk, " (at least 0)"));
+    if (options.retries < 0)
+        throw UsageError(text("retries = ", options.retries, " (must be at least 0)"));
+    if (options.chunk < 0)
+        throw UsageError(text("chunk = ", options.chunk, " (must be at least 0)"));
     check_not_negative("soft_limit", options.soft_limit);
     check_not_negative("hard_limit", options.hard_limit);
     check_not_negative("wait_limit", options.wait_limit);
     if (options.hard_limit > Duration::zero() && options.soft_limit > options.hard_limit)
         throw UsageError(text("soft_limit = ", seconds(options.soft_limit),
                               " s, beyond hard_limit = ", seconds(options.hard_limit),
-                              " s, which ends the task before"));
+                              " s, which ends the task first"));
     auto const& retry = options.retry_on;
     if (retry.times < 0 || retry.backoff < Duration::zero() || retry.backoff > longest_backoff)
         throw UsageError(text("retry_on ", retry.times, " times after ", seconds(retry.backoff),
-                              " s (at least 0 times, 0 to ", seconds(longest_backoff), " s)"));
+                              " s (must be at least 0 times, after 0 to ", seconds(longest_backoff),
+                              " s)"));
     if (options.at_most_once && options.retry_on.times > 0)
         throw UsageError("at_most_once and retry_on exclude each other. Choose one");
 }
@@ -161,10 +166,9 @@ void Master::require_usable() const {
     if (runtime_.ending())
         throw UsageError(
             "a task for a pool in a program that is ending (main has returned, or exit was "
-            "called). "
-            "Submit tasks before");
+            "called). Submit tasks earlier");
     if (closed_)
-        throw UsageError("a task for a pool that was closed or terminated. Make another pool");
+        throw UsageError("a task for a pool that was closed or terminated. Create another pool");
 }
 
 void Master::grow(std::uint64_t job, std::shared_ptr<detail::ArgumentBlock> more, bool complete) {
@@ -202,11 +206,10 @@ void Master::require_meta(detail::TaskEntry const& function) const {
     auto const& wish = function.meta;
     if (!wish.any() || wish == *meta_ || (options_.meta.any() && covers(*meta_, wish))) return;
     throw UsageError(
-        text(detail::task_name(function), " wants ", words_of(wish),
+        text(detail::task_name(function), " needs ", words_of(wish),
              " (meta_of), but each worker of this pool has ", words_of(*meta_), " (by ",
              options_.meta.any() ? "PoolOptions::meta" : "its first function",
-             "). Make another pool for it, or one whose PoolOptions::meta is enough for "
-             "both"));
+             "). Create another pool for it, or one whose PoolOptions::meta is enough for both"));
 }
 
 // Of a function: that of the first one, unless the pool's own say something, or it has workers. Throws
@@ -259,7 +262,8 @@ void Master::terminate() {
 void Master::join() {
     {
         std::unique_lock lock(guard());
-        if (!closed_) throw UsageError("join() of a pool that takes tasks. Call close() before");
+        if (!closed_)
+            throw UsageError("join() of a pool that still accepts tasks. Call close() first");
         // Of a pool with static storage duration the program may have ended all that there was.
         wait(lock, changed_, Clock::time_point::max(),
              [this] { return (ended_ && workers_.empty()) || runtime_.over(); });
@@ -350,7 +354,7 @@ void Master::perform(Action const& action, Arrived* arrived) {
 // waits gets the reason.
 void Master::break_down(std::string const& why) {
     if (!broken_.empty()) return;
-    broken_ = text("the pool cannot go on (", why, ")");
+    broken_ = text("the pool cannot continue (", why, ")");
     log_warning(broken_);
     pending_.push_back({Terminate{}, nullptr});
     notify(changed_);

@@ -173,10 +173,11 @@ std::exception_ptr Master::error_of(JobRecord const& job, Fail const& action,
     record.function = detail::task_name(*job.spec().function);
     record.task = action.index;
     record.attempt = action.attempts;
-    record.what = action.reason == Fail::Reason::maybe_executed
-                      ? text("the worker died (", action.why,
-                             ") when it may have begun; at most once was asked for")
-                      : text("the worker died: ", action.why);
+    record.what =
+        action.reason == Fail::Reason::maybe_executed
+            ? text("the worker died (", action.why,
+                   ") when the task may have begun, and TaskOptions::at_most_once was set")
+            : text("the worker died: ", action.why);
     auto const cause =
         action.reason == Fail::Reason::memory    ? sinew::WorkerDied::Cause::out_of_memory
         : action.reason == Fail::Reason::timeout ? sinew::WorkerDied::Cause::time_limit
@@ -266,8 +267,8 @@ void Master::act(Retried const& action) {
                          {"why", action.why}});
     if (std::exchange(warned_, true)) return;
     log_warning(text("pool: ", name, ", task ", action.index, " is executed again (", action.why,
-                     "). Tasks that must not be: TaskOptions::at_most_once. Further "
-                     "ones are counted in stats()"));
+                     "). Set TaskOptions::at_most_once for tasks that must not be. Further ones "
+                     "are counted in stats()"));
 }
 
 void Master::act(Ended const&) {

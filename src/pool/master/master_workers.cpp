@@ -52,8 +52,8 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
         }
     } catch (std::exception const& problem) {
         // Not its tasks' fault, but it can go on no more.
-        log_warning(text("pool: ", worker->port->name(), " is not understood (", problem.what(),
-                         "); it is replaced"));
+        log_warning(text("pool: ", worker->port->name(), " sent an invalid message (",
+                         problem.what(), "); it is replaced"));
         worker->killed = worker->misunderstood = true;
         worker->port->kill();
     }
@@ -136,11 +136,11 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
     if (end.process.out_of_memory) died.why += ", out of memory";
     if (end.verdict == Verdict::memory_limit)
         died.why = "it used more memory than max_rss_per_worker";
-    if (end.verdict == Verdict::hard_limit) died.why = "over the hard limit of time";
-    if (worker.frozen) died.why = "it did not move for some seconds, and was killed";
+    if (end.verdict == Verdict::hard_limit) died.why = "it exceeded the hard time limit";
+    if (worker.frozen) died.why = "it did not respond for some seconds, and was killed";
     if (worker.port) died.why = text(worker.port->name(), ": ", died.why);
     if (!end.process.log.empty() && died.cause != Cause::planned)
-        died.why += text("; its last words:\n", end.process.log);
+        died.why += text("; last lines of its standard error:\n", end.process.log);
     if (end.running == nothing_running) return died;
     // The status word has the lower half of the batch's number.
     for (auto const& batch : scheduler_.batches(worker.id))

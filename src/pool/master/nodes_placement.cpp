@@ -77,8 +77,8 @@ private:
     }
     static void require_of(NodeShare const& node, Meta const& wish, int workers) {
         auto const refuse = [&](std::uint64_t wanted, std::uint64_t there, char const* what) {
-            throw UsageError(text("a pool with ", workers, " workers on ", node.host, " wants ",
-                                  wanted, what, ", that host lets us have ", there,
+            throw UsageError(text("a pool with ", workers, " workers on ", node.host, " needs ",
+                                  wanted, what, ", but that host provides ", there,
                                   ". Ask for less (Meta), or for fewer workers"));
         };
         auto const gpus =

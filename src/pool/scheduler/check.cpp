@@ -12,7 +12,7 @@ namespace {
 
 template <class... Words>
 void require(bool holds, Words const&... what) {
-    if (!holds) throw std::logic_error(text("the pool's scheduler contradicts itself: ", what...));
+    if (!holds) throw std::logic_error(text("the pool's scheduler is inconsistent: ", what...));
 }
 
 using Where = Record::Where;
@@ -70,7 +70,7 @@ void check_worker(Worker const& worker, SchedulerSettings const& settings) {
     for (auto const* batch : worker.batches) {
         require(batch->slot == worker.slot && batch->id > last, "its batches", " (worker ",
                 worker.slot, "/", worker.epoch, ")");
-        require(!batch->exclusive || worker.batches.size() == 1, "a suspect has company",
+        require(!batch->exclusive || worker.batches.size() == 1, "a suspect task is not alone",
                 " (worker ", worker.slot, "/", worker.epoch, ")");
         last = batch->id;
         revokes += batch->revoked && !batch->answered ? 1 : 0;

@@ -114,7 +114,7 @@ void Scheduler::State::on(Revoked const& e) {
     }
     if (batch == nullptr || e.kept < batch->done || e.kept > batch->count)
         return protocol_error(*worker, text("it gave back batch ", e.batch, " from task ", e.kept,
-                                            " on, which cannot be"));
+                                            " on, which is impossible"));
     cut(*worker, *batch, e.kept);
 }
 

@@ -171,7 +171,7 @@ void WorkerProcess::drop(WorkerBatch const& batch) {
 }
 
 void WorkerProcess::give_up(std::string const& why) {
-    log_warning(text(name_, ": its master sent what makes no sense (", why, "): it ends"));
+    log_warning(text(name_, ": its master sent an invalid message (", why, "), so it ends"));
     ::_exit(1);
 }
 

@@ -17,7 +17,7 @@ Head head_of(Reader& reader) {
 
 void nothing_behind(Reader const& reader) {
     if (reader.left() != 0)
-        throw DecodeError(text(reader.left(), " bytes too many in a message of the pool's"));
+        throw DecodeError(text(reader.left(), " bytes too many in a message of the pool"));
 }
 
 FunctionTold function_of(Reader& reader) {

@@ -72,7 +72,7 @@ int WorkerProcess::run() {
 std::string WorkerProcess::problem_at_start() {
     auto const& own = detail::program_identity().text;
     if (told_.program == own) return "";
-    return text(name_, " runs another program than its master: ", own,
+    return text(name_, " runs a different program than its master: ", own,
                 "; the master's: ", told_.program, ". Install the same build everywhere");
 }
 
@@ -80,7 +80,7 @@ std::string WorkerProcess::initialize() {
     if (told_.initializer == 0) return "";
     auto const* const entry = detail::find_task({told_.initializer});
     if (entry == nullptr)
-        return text("no initializer ", told_.initializer, " in this program (",
+        return text("initializer ", told_.initializer, " is not in this program (",
                     detail::program_identity().text, ")");
     watchdog_->wake();
     try {

@@ -62,7 +62,7 @@ std::vector<std::byte> read_frame(int fd) {
         read_all(fd, payload);
         if (header.kind == birth::kind) return payload;
         if (header.kind < wire::frame_kind::first_reserved)
-            give_up(text("its parent said something unknown first (kind ", +header.kind, ")"));
+            give_up(text("the first message from its parent is unknown (kind ", +header.kind, ")"));
     }
 }
 
@@ -85,7 +85,7 @@ StatusPage* map_status(UniqueFd page) {
 
 UniqueFd inherited(int fd) {
     if (::fcntl(fd, F_SETFD, FD_CLOEXEC) != 0)
-        give_up(text("descriptor ", fd, " is missing: is ", birth::variable, " set by hand?"));
+        give_up(text("descriptor ", fd, " is missing: was ", birth::variable, " set by hand?"));
     return UniqueFd(fd);
 }
 
@@ -100,7 +100,7 @@ void decode(std::span<std::byte const> bytes, ChildStart& start) {
     auto const message = reader.raw(bytes.size() - (secret.size() + folder.size() + network.size() +
                                                     start.role.size() + start.name.size() +
                                                     start.parent_name.size() + 6 * 4));
-    if (!reader) give_up("what its parent said first is cut short");
+    if (!reader) give_up("the first message from its parent is cut short");
     start.message.assign(message.begin(), message.end());
     Runtime::join_session(wire::Secret::from_hex(secret), start.name, std::move(folder),
                           std::move(network));
@@ -163,7 +163,8 @@ void obey_lease(ChildStart const& start) {
     static auto* const looking = new wire::Loop::Handle;
     *looking = Runtime::instance().loop().every(
         std::chrono::milliseconds(250), [status = start.status, name = start.name] {
-            if (status->lease_is_over()) give_up(text("its node has lost its maker (", name, ")"));
+            if (status->lease_is_over())
+                give_up(text("its node has lost the process that started it (", name, ")"));
         });
 }
 

@@ -215,8 +215,8 @@ void ChildProcess::remove_folder_of(pid_t pid) const {
 void ChildProcess::note_unknown_end() {
     end_.code = 255;
     end_.fate = text(
-        "has ended, but nobody knows how (this program waits for all its children, or "
-        "ignores SIGCHLD: ",
+        "has ended, but it is not known how (this program waits for all its children, or ignores "
+        "SIGCHLD: ",
         name_, "'s exit code is lost)");
 }
 

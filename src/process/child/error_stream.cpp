@@ -57,9 +57,10 @@ private:
         try {
             std::thread([this] { work(); }).detach();
         } catch (std::system_error const& problem) {
-            throw SystemError(text("no thread for what children write to standard error (",
-                                   problem.what(), "). See ulimit -u"),
-                              problem.code().value());
+            throw SystemError(
+                text("the thread that reads the standard error of children cannot be started (",
+                     problem.what(), "). See ulimit -u"),
+                problem.code().value());
         }
         made_ = true;
     }

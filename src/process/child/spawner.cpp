@@ -48,9 +48,9 @@ private:
         try {
             std::thread([this] { work(); }).detach();
         } catch (std::system_error const& problem) {
-            throw SystemError(
-                text("no thread that starts processes (", problem.what(), "). See ulimit -u"),
-                problem.code().value());
+            throw SystemError(text("the thread that starts processes cannot be started (",
+                                   problem.what(), "). See ulimit -u"),
+                              problem.code().value());
         }
     }
     [[noreturn]] void work() {

@@ -59,7 +59,7 @@ std::int64_t lease_clock_ns() {
 std::string ChildEnd::text() const {
     if (!fate.empty()) return fate;
     if (signal == 0) return sinew::text("exited with code ", code);
-    auto const usual = out_of_memory ? "by the kernel, for want of memory" : ::strsignal(signal);
+    auto const usual = out_of_memory ? "by the kernel, for lack of memory" : ::strsignal(signal);
     return sinew::text("killed by signal ", signal, " (", why.empty() ? usual : why, ")");
 }
 

@@ -14,8 +14,8 @@ namespace sinew::process {
 namespace {
 
 [[noreturn]] void fail(char const* step) {
-    throw SystemError(text("no memory to share with a child (", step, ": ", std::strerror(errno),
-                           "). See ulimit -n and free memory"),
+    throw SystemError(text("memory to share with a child is not available (", step, ": ",
+                           std::strerror(errno), "). See ulimit -n and free memory"),
                       errno);
 }
 

@@ -35,11 +35,11 @@ struct PipeSocket::State {
     void check() const {
         if (where == Where::closed)
             throw PipeClosed(
-                "the end of a pipe that was closed here. Nothing can be sent or received");
+                "this end of the pipe was closed here. Nothing can be sent or received");
         if (where == Where::sent_away)
             throw UsageError(
-                "the end of a pipe that was sent away (it is in one place at a time). "
-                "Use it where it was sent to");
+                "this end of the pipe was sent away (it is in one place at a time). Use it where "
+                "it was sent to");
     }
     void check(Direction unfit, char const* what) const {
         check();
@@ -204,7 +204,7 @@ std::shared_ptr<detail::PipeSocket> process::open_pipe(PipeHandle const& handle,
                                                        PipeRegistry::Route route) {
     using detail::PipeSocket;
     if (handle.direction > static_cast<std::uint8_t>(PipeSocket::Direction::out))
-        throw DecodeError(text("the end of a pipe of an unknown direction (", +handle.direction,
+        throw DecodeError(text("the end of a pipe has an unknown direction (", +handle.direction,
                                "). Do both processes run the same program?"));
     auto state =
         std::make_unique<PipeSocket::State>(PipeRegistry::instance().fetch(handle, route),

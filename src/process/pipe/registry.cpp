@@ -40,8 +40,8 @@ PipeToken random_token() {
 }
 
 [[noreturn]] void refuse_gone(PipeHandle const& handle, std::string const& why) {
-    throw PeerLost(text("the end of a pipe, which ", handle.keeper.name,
-                        " kept for whom it was sent to, is not there (", why,
+    throw PeerLost(text("the end of a pipe that ", handle.keeper.name,
+                        " kept for its receiver is not there (", why,
                         "). An end can be decoded once, while the sender lives"));
 }
 
@@ -49,7 +49,8 @@ PipeToken random_token() {
 UniqueFd fetch_directly(PipeHandle const& handle) {
     auto const address = wire::unix_address(handle.server);
     UniqueFd const socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket) throw SystemError(text("no socket (", std::strerror(errno), ")"), errno);
+    if (!socket)
+        throw SystemError(text("a socket cannot be created (", std::strerror(errno), ")"), errno);
     if (::connect(socket.get(), address.get(), address.length) != 0)
         refuse_gone(handle, std::strerror(errno));
     if (auto const problem = wire::check_peer_user(socket.get()); !problem.empty())
@@ -69,7 +70,7 @@ UniqueFd fetch_directly(PipeHandle const& handle) {
 std::pair<UniqueFd, UniqueFd> connected_sockets() {
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        throw SystemError(text("no pipe (socketpair: ", std::strerror(errno),
+        throw SystemError(text("a pipe cannot be created (socketpair: ", std::strerror(errno),
                                "). Is the limit of open files (ulimit -n) reached?"),
                           errno);
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};

@@ -32,7 +32,7 @@ void QueueClient::message(Message const& message) {
             told_ = {};
             return messenger_.notify_all(arrived_);
         case QueueOp::gone:
-            return lost("it was closed and emptied, and let go there");
+            return lost("it was closed, emptied and released there");
         default:
             return;
     }

@@ -77,7 +77,7 @@ void QueueClient::throw_silent() const {
     throw Timeout(text("a queue that lives in ", name_, " has not answered for ",
                        patience_with_the_owner.count(),
                        " s (is that process stopped?). The item that was put will be in it if the "
-                       "process goes on and there is room. Continue or end that process"));
+                       "process continues and there is room. Resume or end that process"));
 }
 
 std::optional<std::uint64_t> QueueClient::ask(Lock& lock, QueueOp op, std::uint64_t number,

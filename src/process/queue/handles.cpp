@@ -210,7 +210,7 @@ std::shared_ptr<QueueEnd> find_queue(Reader& reader) {
     if (address.origin == registry.messenger.origin()) {
         auto const found = registry.owned.find(id);
         if (found == registry.owned.end())
-            throw QueueClosed("a queue of this process that was closed, emptied, and let go");
+            throw QueueClosed("a queue of this process that was closed, emptied and released");
         if (auto end = found->second.handle.lock()) return end;
         auto end = std::make_shared<LocalEnd>(registry, id, found->second.queue);
         found->second.handle = end;

@@ -89,8 +89,8 @@ void require_cores(Meta const& wish, std::string const& who,
     int const there = CPU_COUNT(&set);
     int const granted = quota ? static_cast<int>(std::ceil(*quota)) : there;
     if (wish.cpu <= std::min(there, granted)) return;
-    throw UsageError(text(who, " wants ", wish.cpu, " core",
-                          plural(static_cast<std::uint64_t>(wish.cpu)), ", this host lets us have ",
+    throw UsageError(text(who, " needs ", wish.cpu, " core",
+                          plural(static_cast<std::uint64_t>(wish.cpu)), ", but this host provides ",
                           std::min(there, granted), " (cpuset ", list(set),
                           granted < there ? text(", of whose time the cgroup grants ", *quota) : "",
                           "). Ask for fewer (Meta::cpu), or give this process more"));
@@ -101,13 +101,13 @@ void require_memory(Meta const& wish, std::string const& who) {
     // Below that the kernel might find no way to start it; and who is started shares its parent's memory
     // until then, so that they would be killed together.
     if (wish.memory_mib < least_memory)
-        throw UsageError(text(who, " wants ", wish.memory_mib, " MiB of memory (at least ",
-                              least_memory, ", which a process needs to begin)"));
+        throw UsageError(text(who, " needs ", wish.memory_mib, " MiB of memory (at least ",
+                              least_memory, ", which a process needs to start)"));
     auto const bounds = memory_bounds();
     auto const most = mib(bounds.cgroup.value_or(bounds.host));
     if (most == 0 || wish.memory_mib <= most) return;
-    throw UsageError(text(who, " wants ", wish.memory_mib,
-                          " MiB of memory, this host lets us have ", most, " (it has ",
+    throw UsageError(text(who, " needs ", wish.memory_mib,
+                          " MiB of memory, but this host provides ", most, " (it has ",
                           mib(bounds.host), bounds.cgroup ? ", our cgroup is limited" : "",
                           "). Ask for less (Meta::memory_mib), or give this process more"));
 }
@@ -118,8 +118,8 @@ void require_gpus(Meta const& wish, std::string const& who, int children) {
     auto const wanted = static_cast<std::uint64_t>(wish.gpu) * static_cast<std::uint64_t>(children);
     if (wanted <= there.size()) return;
     throw UsageError(text(
-        who, " wants ", wanted, " GPU", plural(wanted),
-        children > 1 ? text(" (", wish.gpu, " each)") : "", ", this host lets us have ",
+        who, " needs ", wanted, " GPU", plural(wanted),
+        children > 1 ? text(" (", wish.gpu, " each)") : "", ", but this host provides ",
         there.size(), there.empty() ? "" : text(" (", joined(there), ")"),
         ". Ask for fewer (Meta::gpu), or see CUDA_VISIBLE_DEVICES and the driver (nvidia-smi)"));
 }
@@ -129,8 +129,8 @@ void require_gpus(Meta const& wish, std::string const& who, int children) {
 void require_possible(Meta const& wish, std::string const& who, int children,
                       std::optional<cpu_set_t> const& among) {
     if (wish.cpu < 0 || wish.gpu < 0)
-        throw UsageError(text(who, " wants ", wish.cpu, " cores and ", wish.gpu,
-                              " GPUs (at least 0: nothing in particular)"));
+        throw UsageError(text(who, " asks for ", wish.cpu, " cores and ", wish.gpu,
+                              " GPUs (must be at least 0, which asks for nothing)"));
     require_cores(wish, who, among);
     require_memory(wish, who);
     require_gpus(wish, who, children);
@@ -182,11 +182,11 @@ void ResourceReservation::take_gpus(std::string const& who) {
     std::copy_if(there.begin(), there.end(), std::back_inserter(free),
                  [&](auto const& each) { return !taken.contains(each); });
     if (free.size() < wanted)
-        throw Unavailable(text(who, " wants ", wanted, " GPU", plural(wanted), ", of ",
+        throw Unavailable(text(who, " needs ", wanted, " GPU", plural(wanted), ", of ",
                                there.size(), " (", joined(there), ") ", free.size(),
                                free.size() == 1 ? " is" : " are",
-                               " free: the others are with children of this process. Wait until "
-                               "one has ended, or ask for fewer (Meta::gpu)"));
+                               " free: the others are in use by children of this process. Wait "
+                               "until one has ended, or ask for fewer (Meta::gpu)"));
     free.resize(wanted);
     gpus_ = std::move(free);
     taken.insert(gpus_.begin(), gpus_.end());
@@ -215,7 +215,7 @@ std::string ResourceReservation::why_killed(bool ours) const {
         return text("it had ", mib(had_), " MiB of memory, and may have ", wish_.memory_mib,
                     ": see Meta::memory_mib");
     if (ours || !group_ || group_->kills() == 0) return "";
-    return text("by the kernel, for want of memory: it may have ", wish_.memory_mib,
+    return text("by the kernel, for lack of memory: it may have ", wish_.memory_mib,
                 " MiB, see Meta::memory_mib");
 }
 

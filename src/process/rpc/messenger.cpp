@@ -239,7 +239,7 @@ void Messenger::take_frame(std::shared_ptr<Peer> const& peer, wire::Message cons
     try {
         frame(peer, message);
     } catch (std::exception const& error) {
-        return peer->drop(text("a message of it cannot be taken (", error.what(), ")"));
+        return peer->drop(text("a message from it cannot be handled (", error.what(), ")"));
     }
     auto const budget = peer->budget();
     if (budget && budget->used() > budget->limit())
@@ -266,7 +266,7 @@ void Messenger::frame(std::shared_ptr<Peer> const& peer, wire::Message const& me
         default:
             break;
     }
-    auto const what = text("a message that makes no sense here (kind ", +message.kind, ", ",
+    auto const what = text("a message that is not valid here (kind ", +message.kind, ", ",
                            message.payload.size(), " bytes), or is too large");
     if (peer->trust() == PeerTrust::inbound_client) return peer->drop(text("it sent ", what));
     log_warning(text(peer->name(), " sent ", what));

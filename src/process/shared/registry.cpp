@@ -141,8 +141,8 @@ SharedBytes SharedRegistry::bytes(SharedHandle const& handle, Route route) {
         auto const found = own_.find(handle.id);
         if (found != own_.end()) return found->second.bytes;
         throw Unavailable(
-            "a shared object whose last handle in this process, which had shared it, "
-            "is gone. Keep one as long as others use it");
+            "the last handle of a shared object in this process, which had shared it, is gone. "
+            "Keep one as long as others use it");
     }
     if (route == Route::mapped) {
         if (auto mapped = map_shared_file(handle.file)) return *std::move(mapped);
@@ -186,10 +186,9 @@ SharedRegistry::Fetch SharedRegistry::ask(Lock& lock, SharedHandle const& handle
         throw PeerLost(text("an object that ", handle.owner.name, " had shared is gone (",
                             fetch.why_lost, ")"));
     if (!fetch.bytes.keeper && !fetch.place.is_file())
-        throw Unavailable(
-            text("an object that ", handle.owner.name,
-                 " had shared, and let go (it has no handle of it any more). Keep one "
-                 "there as long as others use it"));
+        throw Unavailable(text("an object that ", handle.owner.name,
+                               " had shared was released (that process no longer has a handle of "
+                               "it). Keep one there as long as others use it"));
     return fetch;
 }
 

@@ -26,7 +26,7 @@ constexpr std::size_t largest_write = std::size_t{64} << 20;
              "). ",
              error == EMFILE || error == ENFILE
                  ? "Raise the limit of open files (ulimit -n), or share fewer objects"
-                 : "Is there so much memory left? SINEW_TMPDIR names a folder to be used instead"),
+                 : "Is enough memory left? SINEW_TMPDIR names a folder to use instead"),
         error);
 }
 

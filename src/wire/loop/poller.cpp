@@ -25,9 +25,10 @@ constexpr std::uint64_t alarm_mark = UINT64_MAX, interrupter_mark = UINT64_MAX -
 
 UniqueFd opened(int fd, char const* what) {
     if (fd < 0)
-        throw SystemError(text("no event loop (", what, ": ", std::strerror(errno),
-                               "). Is the limit of open files (ulimit -n) reached?"),
-                          errno);
+        throw SystemError(
+            text("an event loop cannot be created (", what, ": ", std::strerror(errno),
+                 "). Is the limit of open files (ulimit -n) reached?"),
+            errno);
     return UniqueFd(fd);
 }
 
@@ -37,7 +38,8 @@ void add_internal(int set, int fd, std::uint64_t mark) {
     event.events = EPOLLIN | EPOLLET;
     event.data.u64 = mark;
     if (::epoll_ctl(set, EPOLL_CTL_ADD, fd, &event) != 0)
-        throw SystemError(text("no event loop (epoll_ctl: ", std::strerror(errno), ")"), errno);
+        throw SystemError(
+            text("an event loop cannot be created (epoll_ctl: ", std::strerror(errno), ")"), errno);
 }
 
 // What the kernel says is ready may by now be another file under the same number.

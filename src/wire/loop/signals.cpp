@@ -52,7 +52,8 @@ public:
         if (events[slot].load() == 0) {
             int const fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
             if (fd < 0)
-                throw SystemError(text("no descriptor for signals (eventfd: ", std::strerror(errno),
+                throw SystemError(text("a descriptor for signals cannot be created (eventfd: ",
+                                       std::strerror(errno),
                                        "). Is the limit of open files (ulimit -n) reached?"),
                                   errno);
             events[slot].store(fd + 1);

@@ -99,7 +99,7 @@ Address Address::parse(std::string_view written) {
     if (host.empty()) throw_unreadable(written, "no host");
     // "tcp:fd00::3:4711" could be read in two ways.
     if (!bracketed && host.find(':') != host.npos)
-        throw_unreadable(written, "an IPv6 address goes into brackets");
+        throw_unreadable(written, "an IPv6 address must be in brackets");
     return tcp(std::string(host), parse_port(written, rest.substr(colon + 1)));
 }
 

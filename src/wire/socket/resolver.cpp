@@ -72,7 +72,8 @@ Loop::Handle resolve(Loop& loop, std::string host, std::uint16_t port,
             query->answer(ask(host, port));
         }).detach();
     } catch (std::system_error const& error) {
-        query->answer({{}, std::string("no thread to ask on: ") + error.what()});
+        query->answer(
+            {{}, std::string("the thread that looks names up cannot be started: ") + error.what()});
     }
     return Loop::Handle(std::move(query));
 }

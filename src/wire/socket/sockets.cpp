@@ -33,7 +33,7 @@ void check_folder(Address const& address) {
     if (::stat(folder.c_str(), &about) != 0) throw_system(address, "its folder", errno);
     if (about.st_uid != ::geteuid())
         throw UsageError(text(address.text(), ": its folder belongs to user ", about.st_uid,
-                              " (must be this one, ", ::geteuid(), "). Make a folder of your own"));
+                              " (must be this one, ", ::geteuid(), "). Use a folder of your own"));
     if ((about.st_mode & 077) != 0)
         throw UsageError(text(address.text(), ": its folder has mode ", std::oct,
                               about.st_mode & 07777, " (must be 700). Run chmod 700 ", folder));
@@ -153,7 +153,7 @@ UniqueFd new_socket(int family) {
     UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd) return fd;
     int const error = errno;
-    throw SystemError(text("no socket (", std::strerror(error),
+    throw SystemError(text("a socket cannot be created (", std::strerror(error),
                            "). Is the limit of open files (ulimit -n) reached?"),
                       error);
 }

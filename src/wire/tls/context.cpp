@@ -24,8 +24,8 @@ void require(bool done, char const* what) {
     if (auto const code = ERR_get_error(); code != 0)
         ERR_error_string_n(code, reason, sizeof reason);
     ERR_clear_error();
-    throw Unavailable(text("no TLS 1.3 with pre-shared keys here (", what, ": ", reason,
-                           "). Does openssl.cnf forbid it?"));
+    throw Unavailable(text("TLS 1.3 with pre-shared keys is not available here (", what, ": ",
+                           reason, "). Does openssl.cnf forbid it?"));
 }
 
 // The key as OpenSSL wants it: a session that never took place. Null when out of memory.

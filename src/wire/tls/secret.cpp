@@ -33,7 +33,7 @@ Secret Secret::random() {
         ssize_t const got =
             ::getrandom(secret.bytes_.data() + have, secret.bytes_.size() - have, 0);
         if (got < 0 && errno != EINTR) {
-            throw SystemError(text("no secret (getrandom: ", std::strerror(errno),
+            throw SystemError(text("a secret cannot be created (getrandom: ", std::strerror(errno),
                                    "). Does a filter of system calls forbid it?"),
                               errno);
         }
@@ -71,7 +71,8 @@ Secret Secret::derive(std::string_view label) const {
                reinterpret_cast<unsigned char const*>(label.data()), label.size(),
                reinterpret_cast<unsigned char*>(derived.bytes_.data()), &length);
     if (made == nullptr || length != derived.bytes_.size())
-        throw Unavailable("OpenSSL computes no HMAC-SHA-256 here. Is its configuration damaged?");
+        throw Unavailable(
+            "OpenSSL cannot compute HMAC-SHA-256 here. Is its configuration damaged?");
     return derived;
 }
 

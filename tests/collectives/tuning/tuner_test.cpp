@@ -74,8 +74,8 @@ TEST(Tuner, NamesWhatCannotBeForced) {
     EXPECT_THAT(refusal("allreduce:rong"),
                 AllOf(HasSubstr("rong"), HasSubstr("recursive_doubling")));
     EXPECT_THAT(refusal("all_reduce:ring"),
-                AllOf(HasSubstr("\"all_reduce\""), HasSubstr("no collective")));
-    EXPECT_THAT(refusal(":"), HasSubstr("no collective"));
+                AllOf(HasSubstr("\"all_reduce\""), HasSubstr("not a collective")));
+    EXPECT_THAT(refusal(":"), HasSubstr("not a collective"));
 }
 
 TEST(Tuner, KeepsToOneOrderWhateverTheModelSays) {

@@ -100,7 +100,7 @@ TEST(Buffers, AreNotLargerThanMemory) {
 }
 
 TEST(Buffers, HaveElementsOfSomeBytes) {
-    expect_refused("elements of no bytes", [](Communicator& comm) {
+    expect_refused("elements of 0 bytes", [](Communicator& comm) {
         Data data;
         comm.broadcast({data.elements.data(), 3, DataType::opaque(0)});
     });

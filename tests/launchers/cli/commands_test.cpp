@@ -108,8 +108,7 @@ TEST_F(DoctorHosts, WithoutSinewAreTold) {
 
 TEST_F(DoctorHosts, ThatRefuseAreTold) {
     ssh("echo 'x@y: Permission denied (publickey).' >&2; exit 255");
-    EXPECT_EQ(found("reach"),
-              "error: it refused to let us in (x@y: Permission denied (publickey).)");
+    EXPECT_EQ(found("reach"), "error: it refused the login (x@y: Permission denied (publickey).)");
 }
 
 TEST_F(DoctorHosts, ThatDoNotAnswerCostTheTimeLimitOnly) {

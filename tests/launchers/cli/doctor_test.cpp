@@ -179,7 +179,7 @@ TEST(Doctor, EachWayNotToReachAHostHasItsRemedy) {
           Case{Outcome::unreachable, "no route", "ip route get"},
           Case{Outcome::timed_out, "no answer", "port 22"},
           Case{Outcome::host_key, "host key", "known_hosts"},
-          Case{Outcome::denied, "let us in", "ssh-copy-id"},
+          Case{Outcome::denied, "refused the login", "ssh-copy-id"},
           Case{Outcome::failed, "ssh failed", "ssh -v"}}) {
         auto facts = sound();
         facts.hosts = {sound_host("node-b")};

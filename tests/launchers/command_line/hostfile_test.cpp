@@ -69,15 +69,15 @@ TEST(Hostfile, NamesTheLineThatItRefuses) {
                                            {"[::1]4", "expected :N after ]"},
                                            {"[]", "no host"},
                                            {"user@", "no host"},
-                                           {"@host", "nobody before the @"},
-                                           {"-oProxyCommand=x", "no name of a host"},
-                                           {"user@-x", "no name of a host"},
-                                           {"-x@host", "no name of a host"},
-                                           {"a;b", "no name of a host"},
-                                           {"a$(b)", "no name of a host"},
-                                           {"a,b", "no name of a host"},
-                                           {"^node", "no name of a host"},
-                                           {"a@b user=c", "its user is said twice"}}) {
+                                           {"@host", "no user before the @"},
+                                           {"-oProxyCommand=x", "not a valid host name"},
+                                           {"user@-x", "not a valid host name"},
+                                           {"-x@host", "not a valid host name"},
+                                           {"a;b", "not a valid host name"},
+                                           {"a$(b)", "not a valid host name"},
+                                           {"a,b", "not a valid host name"},
+                                           {"^node", "not a valid host name"},
+                                           {"a@b user=c", "its user is given twice"}}) {
         std::string const text = std::string("good\n\n") + bad.line + "\ngood\n";
         EXPECT_THAT(refusal([&] { parse_hostfile(text, "hosts"); }),
                     AllOf(StartsWith(std::string("hosts:3: ") + bad.line), HasSubstr(bad.says)))

@@ -51,7 +51,7 @@ launch_agent_talks() {
 launch_agent_hangs() {
     local hang="sh -c '[ \$1 != h2 ] || sleep $nap; shift; exec \"\$@\"' x {host} $by_lab"
     run --start-timeout 1 --launch-agent "$hang" -H h1,h2,h3 hostname
-    expect "a launch agent that hangs" 125 "no agent came from h2 within 1 s"
+    expect "a launch agent that hangs" 125 "no agent connected from h2 within 1 s"
     leaves_nothing "a launch agent that hangs"
     start --launch-agent "$hang" -H h1,h2,h3 hostname
     within 10 there_are 1 || fail "the launch agent does not hang"

@@ -205,7 +205,8 @@ TEST_F(JobMachineTest, NamesTheAbsentWhenTheStartTakesTooLong) {
     joins(machine, 1);
     EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::start)),
                 testing::Contains("finish all"));
-    EXPECT_THAT(machine.causes().summary(), HasSubstr("no agent came from n0, n2 within 30 s"));
+    EXPECT_THAT(machine.causes().summary(),
+                HasSubstr("no agent connected from n0, n2 within 30 s"));
     EXPECT_EQ(machine.exit_code(), 125);
     // One of them arrives now.
     EXPECT_THAT(joins(machine, 0), ElementsAre("finish 0"));

@@ -261,7 +261,7 @@ TEST(MakeMap, NeedsSlotsOfNodesWithoutCores) {
     EXPECT_THAT(refusal([&] {
                     make_map(run, {{"a", "x", 1, 0, 1, {}}, {"a", "y", 1, 0, 1, {}}});
                 }),
-                HasSubstr("two nodes are called a (started as x and y)"));
+                HasSubstr("two nodes are named a (started as x and y)"));
     EXPECT_THAT(refusal([&] { make_map(run, {}); }), HasSubstr("no nodes"));
 }
 

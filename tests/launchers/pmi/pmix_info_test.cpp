@@ -147,7 +147,7 @@ void expect_refused(PmixJob const& wrong, std::string const& why) {
 TEST(PmixInfo, RefusesNodesOfOneName) {
     auto wrong = job();
     wrong.nodes[2] = "a";
-    expect_refused(wrong, "'a' is empty or there twice");
+    expect_refused(wrong, "'a' is empty or occurs twice");
 }
 
 TEST(PmixInfo, RefusesIndicesOutOfRange) {

@@ -190,7 +190,7 @@ TEST_F(Allocations, OfTheBatchSystemGiveTheHosts) {
     EXPECT_EQ(count_of(ended.err, "--nodelist=far2"), 1U) << ended.err;
     Words plan{"--dry-run"};
     plan.insert(plan.end(), words.begin(), words.end());
-    EXPECT_EQ(count_of(run(plan, setting).out, "hosts: of Slurm job 4711 (SLURM_JOB_NODELIST)"),
+    EXPECT_EQ(count_of(run(plan, setting).out, "hosts: from Slurm job 4711 (SLURM_JOB_NODELIST)"),
               1U);
     Words here{"--backend", "local", "-n", "1", "sh", "-c", "echo at $SINEW_NODE_NAME"};
     EXPECT_EQ(count_of(run(here, setting).out, "at far"), 0U);

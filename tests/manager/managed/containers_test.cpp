@@ -51,7 +51,7 @@ TEST_F(ManagedContainers, Lists) {
     EXPECT_THAT(list.copy(), ElementsAre(44, 2, 1));
     list.clear();
     EXPECT_TRUE(list.empty());
-    EXPECT_THAT(message_of<std::out_of_range>([&] { list.at(7); }), HasSubstr("place 7 of a list"));
+    EXPECT_THAT(message_of<std::out_of_range>([&] { list.at(7); }), HasSubstr("index 7 of a list"));
     EXPECT_THROW(list.pop_back(), std::out_of_range);
     EXPECT_THROW(list.insert(1, 1), std::out_of_range);
     EXPECT_THROW(list.slice(0, 1), std::out_of_range);

@@ -223,7 +223,7 @@ void too_much(sinew::World& world, sinew::PoolOptions options) {
         sinew::Pool pool(world.communicator(), options);
         check(world.rank() != 0, "four GPUs of three");
     } catch (sinew::UsageError const& error) {
-        check(std::string(error.what()).find("wants 4 GPUs") != std::string::npos, error.what());
+        check(std::string(error.what()).find("needs 4 GPUs") != std::string::npos, error.what());
     }
 }
 

@@ -319,7 +319,7 @@ TEST(WorkerTasks, EndsWithALineForGarbage) {
         EXPECT_EQ(WEXITSTATUS(other.wait_end()), 1);
     }
     auto const log = testing::internal::GetCapturedStderr();
-    EXPECT_THAT(log, HasSubstr("pool worker 3: its master sent what makes no sense"));
+    EXPECT_THAT(log, HasSubstr("pool worker 3: its master sent an invalid message"));
     EXPECT_THAT(log, HasSubstr("tasks of job 7, which has no function"));
 }
 

@@ -57,11 +57,11 @@ TEST_F(MemoryLimits, MoreMemoryThanThereIsIsRefusedWithNumbers) {
     Process process({.name = "greedy", .meta = {.memory_mib = std::size_t{1} << 40}},
                     task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
-                AllOf(HasSubstr("greedy wants 1099511627776 MiB of memory"),
+                AllOf(HasSubstr("greedy needs 1099511627776 MiB of memory"),
                       HasSubstr(text("(it has ", bounds.host >> 20))));
     Process tiny({.meta = {.memory_mib = 15}}, task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { tiny.start(); }),
-                HasSubstr("wants 15 MiB of memory (at"));
+                HasSubstr("needs 15 MiB of memory (at"));
 }
 
 ChildSpec taking(Meta meta, int mebibytes) {
@@ -94,7 +94,7 @@ TEST_F(MemoryLimits, AboveItsMemoryAChildIsKilledByTheKernel) {
     auto const end = greedy.wait_for_end();
     EXPECT_EQ(end.signal, SIGKILL);
     EXPECT_TRUE(end.out_of_memory);
-    EXPECT_THAT(end.text(), HasSubstr("by the kernel, for want of memory: it may have 200 MiB"));
+    EXPECT_THAT(end.text(), HasSubstr("by the kernel, for lack of memory: it may have 200 MiB"));
     Heard free(taking({}, 250));
     EXPECT_EQ(free.wait_for_end().code, 7);
 }

@@ -76,11 +76,11 @@ TEST_F(Resources, MoreCoresThanThereAreAreRefusedWithNumbers) {
     auto const mine = cpus_of(::getpid());
     Process process({.name = "greedy", .meta = {.cpu = 1000}}, task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
-                AllOf(HasSubstr("greedy wants 1000 cores, this host lets us have "),
+                AllOf(HasSubstr("greedy needs 1000 cores, but this host provides "),
                       HasSubstr(text("(cpuset ", process::cpu_list(mine)))));
     EXPECT_FALSE(process.is_alive());
     Process negative({.meta = {.cpu = -1}}, task<sleep_for_ever>);
-    EXPECT_THAT(message_of<UsageError>([&] { negative.start(); }), HasSubstr("wants -1 cores"));
+    EXPECT_THAT(message_of<UsageError>([&] { negative.start(); }), HasSubstr("asks for -1 cores"));
 }
 
 TEST_F(Resources, GpusAreDisjointAndComeBack) {
@@ -98,7 +98,7 @@ TEST_F(Resources, GpusAreDisjointAndComeBack) {
             FAIL() << "not refused";
         } catch (Unavailable const& error) {
             EXPECT_THAT(error.what(),
-                        HasSubstr("late wants 2 GPUs, of 3 (0,GPU-8e1f,2) 1 is free"));
+                        HasSubstr("late needs 2 GPUs, of 3 (0,GPU-8e1f,2) 1 is free"));
         }
     }
     Process two({.meta = {.gpu = 2}}, task<exit_with_gpus>, std::string("0,GPU-8e1f"));
@@ -111,7 +111,7 @@ TEST_F(Resources, MoreGpusThanThereAreAreRefusedAndOtherWishesLeaveThem) {
     Variable const one("CUDA_VISIBLE_DEVICES", "5");
     Process process({.name = "greedy", .meta = {.gpu = 2}}, task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
-                HasSubstr("greedy wants 2 GPUs, this host lets us have 1 (5)"));
+                HasSubstr("greedy needs 2 GPUs, but this host provides 1 (5)"));
     Process other({.meta = {.cpu = 1}}, task<exit_with_gpus>, std::string("5"));
     other.start();
     other.join();
