@@ -15,11 +15,11 @@
 namespace sinew::launch {
 namespace {
 
-constexpr char file_name[] = "libpmix.so.2";
+constexpr char library_file[] = "libpmix.so.2";
 
 [[noreturn]] void unusable(std::string const& why) {
     throw Unavailable(
-        text(file_name, " cannot be loaded (", why, "). Debian: apt-get install libpmix2"));
+        text(library_file, " cannot be loaded (", why, "). Debian: apt-get install libpmix2"));
 }
 
 template <class Function>
@@ -37,7 +37,7 @@ int major_version(std::string_view version) {
 }
 
 std::shared_ptr<PmixLibrary const> find_all() {
-    void* const library = ::dlopen(file_name, RTLD_NOW | RTLD_LOCAL);
+    void* const library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) unusable(::dlerror());
     auto table = std::make_shared<PmixLibrary>();
     find(library, "PMIx_server_init", table->server_init);

@@ -43,13 +43,13 @@ private:
     /// Evaluates the condition with the guard held.
     void drive_until(std::function<bool()> const& condition);
 
-    // results.cpp: the main thread, too
+    // From the main thread, too.
     void send(Report const& report);
     bool another_is_ready() const;
     std::uint64_t send_pieces(Bytes errors, Bytes results);
     bool send_file(ResultsHead const& head, Bytes errors, Bytes results);
 
-    // incoming.cpp: whoever drives the loop, with the guard held
+    // From the thread that drives the loop, with the guard held.
     void adopt_links(process::ChildStart& start);
     void take(wire::Message const& message);
     void take_piece(wire::Message const& message);
