@@ -109,10 +109,10 @@ void processes(Nodes const& nodes) {
         killed.join();
         check(killed.exitcode() == -SIGKILL, text("exit code ", *killed.exitcode()));
 
-        Process nowhere({.node = node, .folder = "/no/such/folder"}, [] {});
+        Process nowhere({.node = node, .out = "/no/such/folder/out"}, [] {});
         try {
             nowhere.start();
-            check(false, "a folder that is not there");
+            check(false, "an output that cannot be opened");
         } catch (Error const& error) {  // SystemError of its own host, StartFailed of another's
             check(has(error.what(), "/no/such/folder"), error.what());
         }

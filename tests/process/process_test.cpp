@@ -222,7 +222,9 @@ TEST(Process, RefusesAnEnvironmentFolderOrOutputThatCannotBe) {
     expect_refusal<UsageError>({.env = {"NOTHING"}}, "\"NOTHING\"");
     expect_refusal<UsageError>({.env = {"=x"}}, "\"=x\"");
     expect_refusal<UsageError>({.env = {""}}, "\"\"");
+#ifndef SINEW_TEST_TSAN  // it turns vfork into fork, after which a child cannot report what failed
     expect_refusal<SystemError>({.folder = "/no/such/folder"}, "/no/such/folder");
+#endif
     expect_refusal<SystemError>({.out = "/no/such/folder/out"}, "/no/such/folder/out");
 }
 
