@@ -76,9 +76,9 @@ public:
         std::size_t expected_ = is_send;  // expected bytes of a receive
     };
 
-    Channel(Transport& transport, WaitPolicy& supervisor, int tag)
-        : transport_(transport), supervisor_(supervisor), tag_(tag), rank_(transport.rank()),
-          size_(transport.size()), spins_(supervisor.spins()) {}
+    Channel(Transport& transport, WaitPolicy& policy, int tag)
+        : transport_(transport), policy_(policy), tag_(tag), rank_(transport.rank()),
+          size_(transport.size()), spins_(policy.spins()) {}
     Channel(Channel const&) = delete;
     Channel& operator=(Channel const&) = delete;
 
@@ -114,7 +114,7 @@ public:
     /// Does one round of a wait in which the caller polls the transfers itself; see WaitPolicy.
     void idle(int round, int waiting_for) {
         waiting_for_ = waiting_for;
-        supervisor_.idle(round, *this);
+        policy_.idle(round, *this);
     }
     int spins() const { return spins_; }
     /// Whether the Transport may still access cancelled buffers; they must not be freed.
@@ -129,7 +129,7 @@ private:
     [[noreturn]] void refuse_length(int from, std::size_t expected, std::size_t got) const;
 
     Transport& transport_;
-    WaitPolicy& supervisor_;
+    WaitPolicy& policy_;
     int tag_;
     int rank_;
     int size_;

@@ -218,10 +218,10 @@ protected:
 
 private:
     struct State;
-    std::shared_ptr<detail::PendingCall> begin_make(detail::TaskEntry const& maker,
+    std::shared_ptr<detail::PendingCall> begin_make(detail::TaskEntry const& constructor,
                                                     Writer& arguments, unsigned calls);
     explicit Manager(std::unique_ptr<State> state);
-    std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& maker, Writer& arguments,
+    std::shared_ptr<detail::ObjectEnd> make(detail::TaskEntry const& constructor, Writer& arguments,
                                             unsigned calls);
     std::shared_ptr<detail::ObjectEnd> find(std::string const& name, char const* type);
     std::unique_ptr<State> state_;

@@ -8,7 +8,8 @@
 
 namespace sinew {
 namespace detail {
-std::shared_ptr<ObjectEnd> make_here(TaskEntry const& maker, Writer& arguments, unsigned calls);
+std::shared_ptr<ObjectEnd> make_here(TaskEntry const& constructor, Writer& arguments,
+                                     unsigned calls);
 }  // namespace detail
 
 /// Functions for methods of objects in a manager's process.

@@ -60,7 +60,7 @@ int show_plan(RunOptions const& options) {
 }  // namespace
 
 int run_main(std::vector<std::string> const& arguments) {
-    auto options = parse_run(arguments, Surroundings::of_process());
+    auto options = parse_run(arguments, ProcessContext::of_process());
     if (options.version) return show_version();
     if (options.help) return show_help(*options.help);
     if (options.verbosity >= 0)

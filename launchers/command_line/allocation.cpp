@@ -20,7 +20,7 @@ constexpr char srun_agent[] =
 
 class Reader {
 public:
-    explicit Reader(Surroundings const& around) : around_(around) {}
+    explicit Reader(ProcessContext const& around) : around_(around) {}
 
     /// Returns nothing if the variable is unset or empty.
     std::optional<std::string> variable(std::string const& name) const {
@@ -90,12 +90,12 @@ private:
         return text(system, job ? " job " + *job : std::string(), " (", origin, ")");
     }
 
-    Surroundings const& around_;
+    ProcessContext const& around_;
 };
 
 }  // namespace
 
-std::optional<Allocation> find_allocation(Surroundings const& around) {
+std::optional<Allocation> find_allocation(ProcessContext const& around) {
     Reader const reader(around);
     if (reader.variable("SINEW_RANK")) return std::nullopt;
     for (auto const find : {&Reader::slurm, &Reader::pbs, &Reader::lsf, &Reader::grid_engine})

@@ -9,7 +9,7 @@
 
 namespace sinew::launch {
 
-struct Surroundings;
+struct ProcessContext;
 
 /// The hosts that a batch system has allocated to the job in which this process runs.
 struct Allocation {
@@ -21,6 +21,6 @@ struct Allocation {
 /// Finds the allocation of Slurm, PBS, LSF or Grid Engine, from their variables and the files that
 /// these name. Returns nothing outside of an allocation, and within a rank, whose own launcher has
 /// divided the allocation already. Throws UsageError if it cannot be parsed.
-std::optional<Allocation> find_allocation(Surroundings const& around);
+std::optional<Allocation> find_allocation(ProcessContext const& around);
 
 }  // namespace sinew::launch

@@ -89,7 +89,7 @@ bool is_for_trusted(std::string_view key) {
 
 }  // namespace
 
-std::vector<Setting> environment_settings(Surroundings const& environment) {
+std::vector<Setting> environment_settings(ProcessContext const& environment) {
     std::vector<Setting> settings;
     auto at = environment.variables.lower_bound(std::string(prefix));
     for (; at != environment.variables.end(); ++at) {
@@ -150,7 +150,7 @@ std::vector<Setting> read_config(std::string const& path, std::string const& sho
     return settings;
 }
 
-std::vector<Setting> read_folder_config(Surroundings const& environment,
+std::vector<Setting> read_folder_config(ProcessContext const& environment,
                                         std::string const& configuration_folder) {
     auto settings = read_config(environment.folder + "/.sinewrc", ".sinewrc", environment.user);
     auto const doubtful =

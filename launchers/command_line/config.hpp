@@ -11,7 +11,7 @@ namespace sinew::launch {
 
 /// The settings of SINEW_RUN_<KEY>, where underscores stand for dashes; empty variables count as
 /// unset. Throws UsageError for an unknown key.
-std::vector<Setting> environment_settings(Surroundings const& environment);
+std::vector<Setting> environment_settings(ProcessContext const& environment);
 
 /// Parses lines `key = value`; # begins a comment, at the start of a line or after a blank. Throws
 /// UsageError, with `name`, the line and the nearest key.
@@ -26,7 +26,7 @@ std::vector<Setting> read_config(std::string const& path, std::string const& sho
 /// archive). Keys that set which commands are run (launch-agent) or set variables (which may name
 /// commands and libraries) therefore throw UsageError, unless this folder is a line of the file
 /// `trusted` in `configuration_folder`. An empty `configuration_folder` means that there is none.
-std::vector<Setting> read_folder_config(Surroundings const& environment,
+std::vector<Setting> read_folder_config(ProcessContext const& environment,
                                         std::string const& configuration_folder);
 
 }  // namespace sinew::launch

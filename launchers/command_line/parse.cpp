@@ -79,7 +79,7 @@ bool is_for_program(Setting const& setting) {
 /// Merges the sources of settings. The nearest source must be added first.
 class Sources {
 public:
-    explicit Sources(Surroundings const& environment) : environment_(environment) {}
+    explicit Sources(ProcessContext const& environment) : environment_(environment) {}
 
     void add(std::vector<Setting> const& settings) {
         Draft draft = check(settings);
@@ -150,7 +150,7 @@ private:
         hosts_ = std::move(chosen);
     }
 
-    Surroundings const& environment_;
+    ProcessContext const& environment_;
     po::variables_map known_;
     std::map<std::string, std::string> env_;
     std::vector<HostRequest> hosts_;
@@ -167,7 +167,7 @@ void refuse_job_flags(Section const& section) {
                                   "before the first program"));
 }
 
-App make_app(Sources const& sources, Section const& section, Surroundings const& environment) {
+App make_app(Sources const& sources, Section const& section, ProcessContext const& environment) {
     std::vector<Setting> settings;
     std::copy_if(section.settings.begin(), section.settings.end(), std::back_inserter(settings),
                  is_for_program);
@@ -185,7 +185,7 @@ void check_program(Section const& section, std::size_t index, std::size_t count)
     throw UsageError("no program to run. Name it after the flags: sinew run -n 4 ./program");
 }
 
-std::vector<Section> parse_sections(Words const& arguments, Surroundings const& environment) {
+std::vector<Section> parse_sections(Words const& arguments, ProcessContext const& environment) {
     std::vector<Section> sections;
     for (Words const& words : split_programs(arguments)) {
         sections.push_back(parse_section(words, environment.folder));
@@ -194,7 +194,7 @@ std::vector<Section> parse_sections(Words const& arguments, Surroundings const& 
     return sections;
 }
 
-void add_files(Sources& sources, Surroundings const& environment) {
+void add_files(Sources& sources, ProcessContext const& environment) {
     auto const xdg = environment.variables.find("XDG_CONFIG_HOME");
     std::string base = environment.home.empty() ? "" : environment.home + "/.config";
     if (xdg != environment.variables.end() && xdg->second.rfind('/', 0) == 0) base = xdg->second;
@@ -206,7 +206,7 @@ void add_files(Sources& sources, Surroundings const& environment) {
 }
 
 /// Uses the allocation's hosts unless --backend is local. Requires: no source names hosts.
-void take_allocation(RunOptions& options, Surroundings const& environment) {
+void take_allocation(RunOptions& options, ProcessContext const& environment) {
     if (options.backend == "local") return;
     auto found = find_allocation(environment);
     if (!found) return;
@@ -217,8 +217,8 @@ void take_allocation(RunOptions& options, Surroundings const& environment) {
 
 }  // namespace
 
-Surroundings Surroundings::of_process() {
-    Surroundings environment;
+ProcessContext ProcessContext::of_process() {
+    ProcessContext environment;
     for (char** at = environ; at != nullptr && *at != nullptr; ++at) {
         std::string_view const entry = *at;
         std::size_t const equals = entry.find('=');
@@ -233,7 +233,7 @@ Surroundings Surroundings::of_process() {
     return environment;
 }
 
-RunOptions parse_run(Words const& arguments, Surroundings const& environment) {
+RunOptions parse_run(Words const& arguments, ProcessContext const& environment) {
     std::vector<Section> sections = parse_sections(arguments, environment);
     bool const single = sections.size() == 1;
     Sources sources(environment);

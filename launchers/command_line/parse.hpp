@@ -10,13 +10,13 @@
 namespace sinew::launch {
 
 /// The inputs of the command line besides its arguments. Tests can construct them.
-struct Surroundings {
+struct ProcessContext {
     std::map<std::string, std::string> variables;
     std::string folder;  ///< the current folder; holds .sinewrc
     std::string home;    ///< holds .config/sinew/config; empty: none
     unsigned user = 0;   ///< configuration files must belong to this user or root
 
-    static Surroundings of_process();
+    static ProcessContext of_process();
 };
 
 /// Parses the words after `sinew run`.
@@ -33,6 +33,6 @@ struct Surroundings {
 /// --backend is not local. Without a ':' the variables of -x are in RunOptions::env; otherwise each
 /// program has its own. With --help or --version the program may be missing. Reads the files named.
 /// Throws UsageError with the flag, the value, what was expected, and the nearest known name.
-RunOptions parse_run(std::vector<std::string> const& arguments, Surroundings const& environment);
+RunOptions parse_run(std::vector<std::string> const& arguments, ProcessContext const& environment);
 
 }  // namespace sinew::launch

@@ -9,7 +9,7 @@
 
 namespace sinew::launch {
 
-struct Surroundings;
+struct ProcessContext;
 
 /// A flag, a variable or a line of a file, with the text that shows it in errors.
 struct Setting {
@@ -22,7 +22,7 @@ struct Setting {
 
 /// The combined settings of one source.
 struct Draft {
-    Surroundings const* environment = nullptr;
+    ProcessContext const* environment = nullptr;
     RunOptions options;
     int ranks = 0;
     std::string wdir;

@@ -34,7 +34,7 @@ std::string PointToPoint::text() const {
 struct CommunicatorState::Busy {
     Busy(CommunicatorState& state, Invocation const& call) : state_(state) {
         if (state_.busy_.exchange(true, std::memory_order_acquire))
-            throw UsageError(text(state_.watch_.self_text(), ": ", call.text(),
+            throw UsageError(text(state_.detector_.self_text(), ": ", call.text(),
                                   ": another thread is inside a call of this communicator. Give "
                                   "each thread its own (dup)"));
     }
@@ -51,11 +51,11 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      CommonSettings const& settings)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
-      watch_(*transport_, nodes_, watch_tag) {
-    engine_->add(watch_);
+      detector_(*transport_, nodes_, detector_tag) {
+    engine_->add(detector_);
 }
 
-CommunicatorState::~CommunicatorState() { engine_->remove(watch_); }
+CommunicatorState::~CommunicatorState() { engine_->remove(detector_); }
 
 std::optional<Refusal> CommunicatorState::fault_of(Invocation const& call) const {
     // Returned out of the catch block, because fibers handling exceptions must not be switched.
@@ -130,7 +130,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 }
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
-    std::uint64_t const sequence = watch_.enter(call.collective);
+    std::uint64_t const sequence = detector_.enter(call.collective);
     struct Left {
         CommunicatorState& state;
         ~Left() {
@@ -138,14 +138,14 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
             if (state.lost() && state.transport_->holds_cancelled_buffers())
                 state.scratch_.retain();
             else state.scratch_.release();
-            state.watch_.leave();
+            state.detector_.leave();
         }
     } const left{*this};
-    ProgressPolicy waiting(watch_, *engine_, operation, deadlines_of(call.options), pace(), true,
-                           [&] { return text(call.text(), " #", sequence); });
+    ProgressPolicy policy(detector_, *engine_, operation, deadlines_of(call.options), pace(), true,
+                          [&] { return text(call.text(), " #", sequence); });
     bool under_way = false;
     try {
-        collectives::Channel channel(*transport_, waiting, collective_tag);
+        collectives::Channel channel(*transport_, policy, collective_tag);
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
@@ -179,17 +179,17 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
     if (role == Role::refuses) return;  // refuse() throws this rank's error
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r].refused == 0) continue;
-        throw UsageError(text(watch_.self_text(), ": collective #", sequence,
-                              " does not take place: ", watch_.rank_text(static_cast<int>(r)),
+        throw UsageError(text(detector_.self_text(), ": collective #", sequence,
+                              " does not take place: ", detector_.rank_text(static_cast<int>(r)),
                               " called ", prints[r].text(),
                               " with arguments that were refused there. Its own error says why"));
     }
     for (std::size_t r = 0; r < size; ++r) {
         if (prints[r] == prints[0]) continue;
         throw UsageError(
-            text(watch_.self_text(), ": the ranks do not agree on collective #", sequence, ": ",
-                 watch_.rank_text(0), " called ", prints[0].text(), ", ",
-                 watch_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
+            text(detector_.self_text(), ": the ranks do not agree on collective #", sequence, ": ",
+                 detector_.rank_text(0), " called ", prints[0].text(), ", ",
+                 detector_.rank_text(static_cast<int>(r)), " called ", prints[r].text(),
                  prints[r].algorithm != prints[0].algorithm ? " with another algorithm" : "",
                  ". All ranks must make the same calls in the same order"));
     }
@@ -221,7 +221,7 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         reason = e.what();
     } catch (...) {}
     transport_->abandon();
-    watch_.give_up(reason);
+    detector_.give_up(reason);
 }
 
 void CommunicatorState::abandon(std::string const& reason) noexcept {

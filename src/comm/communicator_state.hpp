@@ -24,7 +24,7 @@ namespace sinew::detail {
 
 /// The tags of a transport: two internal ones, then the user's.
 inline constexpr int collective_tag = 0;
-inline constexpr int watch_tag = 1;
+inline constexpr int detector_tag = 1;
 inline constexpr int first_user_tag = 2;
 
 /// The settings that all communicators of a job share: those of rank 0 (see adopt_settings).
@@ -115,7 +115,7 @@ private:
     CommonSettings settings_;
     collectives::Tuner tuner_;
     collectives::Scratch scratch_;
-    FailureDetector watch_;
+    FailureDetector detector_;
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

@@ -101,12 +101,12 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     Model model;
     if (size > 1) {
         NodeLayout const early = nodes;
-        FailureDetector watch(*transport, early, watch_tag);
-        ProgressPolicy waiting(watch, *engine, nullptr, settings.deadlines,
-                               {.spins = 100, .yields = 4000}, true,
-                               [] { return std::string("joining the world"); });
-        Channel channel(*transport, waiting, collective_tag);
-        watch.enter(Collective::allgather);
+        FailureDetector detector(*transport, early, detector_tag);
+        ProgressPolicy policy(detector, *engine, nullptr, settings.deadlines,
+                              {.spins = 100, .yields = 4000}, true,
+                              [] { return std::string("joining the world"); });
+        Channel channel(*transport, policy, collective_tag);
+        detector.enter(Collective::allgather);
         share(channel, ranks);
         nodes = layout();
         adopt_settings(channel, each_ones(ranks, &Introduction::settings), settings,

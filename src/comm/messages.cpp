@@ -53,7 +53,7 @@ private:
 
 void CommunicatorState::check_message(PointToPoint const& message) const {
     auto const refuse = [&](auto const&... words) {
-        throw UsageError(text(watch_.self_text(), ": ", message.text(), ": ", words...));
+        throw UsageError(text(detector_.self_text(), ": ", message.text(), ": ", words...));
     };
     int const size = transport_->size();
     if (message.out && (message.to < 0 || message.to >= size))
@@ -79,13 +79,13 @@ void CommunicatorState::check_message(PointToPoint const& message) const {
 Received CommunicatorState::transfer(PointToPoint const& message) {
     MessageTickets tickets(*transport_);
     tickets.start(message);
-    ProgressPolicy waiting(watch_, *engine_, nullptr, deadlines_of(message.options), pace(), false,
-                           [&] { return message.text(); });
+    ProgressPolicy policy(detector_, *engine_, nullptr, deadlines_of(message.options), pace(),
+                          false, [&] { return message.text(); });
     int polls = 0;
     while (!tickets.test())
-        if (++polls > waiting.spins())
-            waiting.idle(polls - waiting.spins() - 1, tickets.receiving ? message.from : message.to,
-                         0, 0);
+        if (++polls > policy.spins())
+            policy.idle(polls - policy.spins() - 1, tickets.receiving ? message.from : message.to,
+                        0, 0);
     return tickets.result(message);
 }
 
@@ -102,8 +102,8 @@ Received CommunicatorState::run(PointToPoint const& message) {
 
 void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& message,
                               Operation& self) {
-    ProgressPolicy waiting(watch_, *engine_, &self, deadlines_of(message.options), pace(), false,
-                           [&] { return message.text(); });
+    ProgressPolicy policy(detector_, *engine_, &self, deadlines_of(message.options), pace(), false,
+                          [&] { return message.text(); });
     try {
         for (int round = 0; !tickets.test(); ++round) {
             if (self.withdrawal() == Operation::Withdrawal::asked) {
@@ -112,7 +112,7 @@ void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& messa
                 if (taken_back) return;
                 continue;
             }
-            waiting.idle(round, tickets.receiving ? message.from : message.to, 0, 0);
+            policy.idle(round, tickets.receiving ? message.from : message.to, 0, 0);
         }
     } catch (Timeout const&) {
         // A receive without a message whose request was dropped: withdrawing it loses nothing.

@@ -26,7 +26,7 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
         Invocation const exchange{
             .collective = Collective::allgather, .in = all, .out = all, .in_place = true};
         if (color && *color < 0) {
-            Refusal const refusal(text(watch_.self_text(), ": split: color ", *color,
+            Refusal const refusal(text(detector_.self_text(), ": split: color ", *color,
                                        " (must not be negative). To join no part, call split_none"),
                                   true);
             run(exchange, &refusal);

@@ -4,8 +4,8 @@
 
 #include "src/manager/manager_main.hpp"
 #include "src/pool/worker/worker_main.hpp"
-#include "src/process/child/child.hpp"
-#include "src/process/child/process_child.hpp"
+#include "src/process/child/child_role.hpp"
+#include "src/process/child/process_main.hpp"
 #include "src/ring/member_main.hpp"
 
 namespace sinew {

@@ -20,7 +20,8 @@ namespace {
 using process::Clock;
 using process::Lock;
 
-// The kernel ends it within this; else it hangs in a system call, and is left to the runtime.
+// Time limit for a killed process to end. A process that hangs in a system call is left to the
+// runtime.
 constexpr auto patience_after_kill = std::chrono::seconds(10);
 
 std::string next_name() {
@@ -48,7 +49,8 @@ void Manager::State::start() {
     if (supervisor) wait_for_objects(lock);
 }
 
-// Those of the folder are made in the first process.
+// Waits until the first process has made the objects of the folder. Throws StartFailed if it is
+// lost.
 void Manager::State::wait_for_objects(Lock& lock) {
     try {
         supervisor->wait_for_place(lock, std::nullopt,
@@ -66,19 +68,19 @@ void Manager::State::add_supervisor(std::unique_ptr<manager::SnapshotFolder> fol
          .kill = [this] { child->signal(SIGKILL); },
          .alive =
              [this](manager::ManagerPlace const& place) {
-                 auto line = std::make_shared<manager::Incarnation const>(place.line);
-                 connection =
-                     registry.connection(place.address, options.max_pending_calls, std::move(line));
+                 auto incarnation = std::make_shared<manager::Incarnation const>(place.incarnation);
+                 connection = registry.connection(place.address, options.max_pending_calls,
+                                                  std::move(incarnation));
              }});
 }
 
 void Manager::State::remove_supervisor() {
     if (!supervisor) return;
     supervisor->end("it was shut down by its supervisor");
-    registry.remove_supervisor(supervisor->line().lineage);
+    registry.remove_supervisor(supervisor->incarnation().lineage);
 }
 
-// The process, or one in its place.
+// Starts the manager's process: the first one, or its replacement.
 void Manager::State::launch() {
     manager::StartMessage order{
         .initializer = options.initializer.entry() == nullptr
@@ -87,13 +89,13 @@ void Manager::State::launch() {
         .arguments = options.initializer.arguments(),
         .listen = {},
         .key = {},
-        .line = {}};
+        .incarnation = {}};
     if (!options.listen.empty()) {
         order.listen = manager::guest_address(options.listen);
         order.key = options.authkey->bytes();
         order.guest_memory = options.guest_memory;
     }
-    if (supervisor) order.line = supervisor->line_to_start();
+    if (supervisor) order.incarnation = supervisor->incarnation_to_start();
     child = process::start_child(options.node, {.role = "manager",
                                                 .name = options.name,
                                                 .message = order.encode(),
@@ -149,7 +151,7 @@ void Manager::State::wait_for_ready(Lock& lock) {
                            log()));
 }
 
-// In a fork of the process that started it, there is nothing to be ended: the object is left as it is.
+// In a forked child there is nothing to end: the Child object is leaked.
 void Manager::State::end() noexcept {
     if (!child) return;
     if (process::Runtime::forked()) return static_cast<void>(child.release());
@@ -167,14 +169,14 @@ void Manager::State::end() noexcept {
     child = nullptr;
 }
 
-// Where it is at present, or will be when it has been started anew.
+// Returns the connection to the manager's process; waits while that is being restarted.
 std::shared_ptr<manager::Connection> Manager::State::current(Lock& lock) {
     if (!supervisor) return connection;
     auto const deadline = detail::deadline_after(options.start_timeout);
     auto const now = connection;
-    bool const lost = now->is_lost() && now->line();
-    supervisor->wait_for_place(lock, lost ? std::optional(now->line()->incarnation) : std::nullopt,
-                               deadline);
+    bool const lost = now->is_lost() && now->incarnation();
+    supervisor->wait_for_place(
+        lock, lost ? std::optional(now->incarnation()->number) : std::nullopt, deadline);
     return connection;
 }
 
@@ -226,22 +228,22 @@ std::shared_ptr<manager::PendingReply> Manager::State::begin(detail::TaskEntry c
                                                              Writer& arguments, unsigned calls) {
     auto const id = detail::id_of(maker_entry).value;
     arguments.overwrite(offsetof(manager::CallHead, method), &id, sizeof id);
-    std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // counted up, as a row of calls is
+    std::uint64_t parallel = calls == 0 ? 0 : calls - 1;  // Connection::call increments it
     Lock lock(registry.messenger().guard());
     return current(lock)->call(lock, manager::Op::create, 0, &maker_entry, arguments, parallel,
                                manager::gives_object);
 }
 
-std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& maker, Writer& arguments,
-                                                 unsigned calls) {
-    auto const made = state_->begin(maker, arguments, calls);
+std::shared_ptr<detail::ObjectEnd> Manager::make(detail::TaskEntry const& constructor,
+                                                 Writer& arguments, unsigned calls) {
+    auto const made = state_->begin(constructor, arguments, calls);
     made->wait_until(process::never);
-    return made->object(maker.name);
+    return made->object(constructor.name);
 }
 
-std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& maker,
+std::shared_ptr<detail::PendingCall> Manager::begin_make(detail::TaskEntry const& constructor,
                                                          Writer& arguments, unsigned calls) {
-    return state_->begin(maker, arguments, calls);
+    return state_->begin(constructor, arguments, calls);
 }
 
 std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char const* type) {
@@ -260,7 +262,8 @@ std::shared_ptr<detail::ObjectEnd> Manager::find(std::string const& name, char c
                               " is a ", detail::demangle(is.c_str()), ", not a ",
                               detail::demangle(type), ". Look it up as what it is"));
     }
-    // Held anew only where there is no handle: its calls are counted on.
+    // Sends `hold` only if this process has no handle yet; an existing one continues its sequence
+    // numbers.
     return registry.object(connection, asked->found(), type, false);
 }
 

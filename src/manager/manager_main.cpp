@@ -17,11 +17,11 @@
 namespace sinew::manager {
 namespace {
 
-// Calls of its own objects.
+// Maximum calls in flight from the manager to its own objects.
 constexpr std::size_t most_pending_here = 10'000;
 
-// For the rest of the process's life: as long as the link is open, its supervisor knows that we live, and
-// its end tells us of the supervisor's.
+// Opens the link to the supervisor for the rest of the process's life. Each side takes the end of
+// the link for the death of the other; this process then exits.
 void answer_to_supervisor(process::ChildStart& start, process::Messenger& messenger, Server& server,
                           std::string const& guests) {
     static wire::Link* supervisor = nullptr;
@@ -40,7 +40,7 @@ void answer_to_supervisor(process::ChildStart& start, process::Messenger& messen
     supervisor->send_now(manager_ready, 0, {ready.bytes()});
 }
 
-// False: it has said why.
+// Returns false after a failure, which it has logged.
 bool initialize(StartMessage const& order, std::string const& name) {
     if (order.initializer == 0) return true;
     auto const* const entry = detail::find_task({order.initializer});
@@ -74,10 +74,10 @@ int manager_main(process::ChildStart& start) try {
     {
         process::Lock const lock(registry.messenger().guard());
         server = &registry.serve();
-        if (order.line) {
-            server->keep(*order.line);
+        if (order.incarnation) {
+            server->keep(*order.incarnation);
             registry.connection(registry.messenger().own_address(), most_pending_here,
-                                std::make_shared<Incarnation const>(*order.line));
+                                std::make_shared<Incarnation const>(*order.incarnation));
         }
         std::string guests;
         if (!order.listen.empty())

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "src/manager/object_registry.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew {
 namespace manager {

@@ -15,10 +15,10 @@ ObjectRegistry* the_registry = nullptr;
 }  // namespace
 
 ObjectRegistry& ObjectRegistry::instance() {
-    auto& messenger = process::Messenger::instance();  // refuses forked processes
+    auto& messenger = process::Messenger::instance();  // throws in a forked process
     auto const lock = messenger.lock();
     if (the_registry == nullptr)
-        the_registry = new ObjectRegistry(messenger);  // for ever, as the runtime
+        the_registry = new ObjectRegistry(messenger);  // never destroyed, like the runtime
     return *the_registry;
 }
 
@@ -43,13 +43,13 @@ Server& ObjectRegistry::serve() {
     return *server_;
 }
 
-std::shared_ptr<Connection> ObjectRegistry::connection(process::ProcessAddress const& address,
-                                                       std::size_t most_pending,
-                                                       std::shared_ptr<Incarnation const> line) {
+std::shared_ptr<Connection> ObjectRegistry::connection(
+    process::ProcessAddress const& address, std::size_t most_pending,
+    std::shared_ptr<Incarnation const> incarnation) {
     if (address.origin == messenger_.origin()) {
         if (!here_)
             here_ = std::make_shared<Connection>(messenger_, address, nullptr, &serve(),
-                                                 most_pending, std::move(line));
+                                                 most_pending, std::move(incarnation));
         return here_;
     }
     if (auto const connection = known(address)) return connection;
@@ -57,7 +57,7 @@ std::shared_ptr<Connection> ObjectRegistry::connection(process::ProcessAddress c
     auto& found = connections_[peer.get()];
     if (!found)
         found = std::make_shared<Connection>(messenger_, address, peer, nullptr, most_pending);
-    if (line && !found->line()) found->set_line(std::move(line));
+    if (incarnation && !found->incarnation()) found->set_incarnation(std::move(incarnation));
     return found;
 }
 
@@ -66,8 +66,8 @@ std::shared_ptr<Connection> ObjectRegistry::here() {
     return here_ ? here_ : connection(messenger_.own_address(), most_pending);
 }
 
-// A handle of a manager of another session says where that lets guests in, not the key; and handles that
-// come from there name addresses that are for that session.
+// A handle of a manager of another session contains its guest address, but not the key. Handles
+// that come from such a manager contain addresses that are valid only in its session.
 std::shared_ptr<Connection> ObjectRegistry::known(process::ProcessAddress const& address) const {
     if (!has_hosts_ && !address.is_of_guest()) return nullptr;
     for (auto const& [peer, connection] : connections_)
@@ -142,11 +142,11 @@ ManagerPlace ObjectRegistry::place_after(Lock& lock, Incarnation const& lost,
         if (found == supervisors_.end())
             throw ObjectLost("the manager is gone for good (it was shut down)", false);
         auto const supervisor = found->second;  // it may be removed meanwhile
-        return supervisor->wait_for_place(lock, lost.incarnation, deadline);
+        return supervisor->wait_for_place(lock, lost.number, deadline);
     }
     constexpr std::size_t most_questions = 1000;
     auto const supervisor = connection(lost.supervisor, most_questions);
-    std::uint64_t const incarnation = lost.incarnation;
+    std::uint64_t const incarnation = lost.number;
     auto const asked = supervisor->ask(lock, Op::where, lost.lineage, bytes_of(incarnation));
     lock.unlock();
     bool const in_time = asked->wait_until(deadline);

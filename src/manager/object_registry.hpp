@@ -29,9 +29,9 @@ public:
     process::Messenger& messenger() { return messenger_; }
     /// Makes this process a manager.
     Server& serve();
-    std::shared_ptr<Connection> connection(process::ProcessAddress const& address,
-                                           std::size_t most_pending,
-                                           std::shared_ptr<Incarnation const> line = nullptr);
+    std::shared_ptr<Connection> connection(
+        process::ProcessAddress const& address, std::size_t most_pending,
+        std::shared_ptr<Incarnation const> incarnation = nullptr);
     /// Adds the supervisor of a manager that this process has made, and that is restarted or kept
     /// in a folder.
     std::shared_ptr<Supervisor> add_supervisor(Supervisor::Options options,

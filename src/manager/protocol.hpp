@@ -81,13 +81,13 @@ struct CallHead {
 /// Precedes a record. Sent as it lies in memory.
 struct RecordHead {
     std::uint64_t key = 0, object = 0;
-    std::uint64_t supervisor = 0;  ///< made: detail::TaskId
+    std::uint64_t constructor = 0;  ///< made: detail::TaskId
     std::uint64_t parallel = 0;
 };
 
 /// Precedes the arguments and the state of an object that is made again, and its names (encoded).
 struct RemakeHead {
-    std::uint64_t object = 0, supervisor = 0, parallel = 0;
+    std::uint64_t object = 0, constructor = 0, parallel = 0;
     std::uint64_t arguments = 0, state = 0;  ///< their sizes
     std::uint32_t detached = 0, has_state = 0;
 };

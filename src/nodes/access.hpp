@@ -15,7 +15,7 @@ struct State;
 
 /// Reaches into Nodes.
 struct Access {
-    /// On rank 0: the resources of each node, and what keeps all agents at work.
+    /// On rank 0: the resources of each node, and a reference that keeps all agents running.
     static std::vector<NodeShare> const& shares(Nodes const& nodes);
     static std::shared_ptr<void const> keep(Nodes const& nodes) { return nodes.state_; }
     /// On other ranks: their agent. Null on rank 0.

@@ -33,7 +33,7 @@ void Agent::begin() {
                                 for (auto& [number, kept] : children_)
                                     pause_or_resume(number, kept);
                             }});
-    // The first lease: rank 0 counts it from when it reads the first `renew`.
+    // The first lease begins without a grant. Rank 0 counts it from when it accepted the link.
     lease_until_ = process::lease_clock_ns() + std::chrono::nanoseconds(lease).count();
     renewing_ = runtime_.loop().every(renewal, [this] {
         auto const self = shared_from_this();
@@ -101,7 +101,7 @@ void Agent::start(std::uint64_t number, std::span<std::byte const> body) {
         auto spec = decode_start(body);
         spec.cpus = setup_.cpus;
         spec.session = setup_.session;
-        spec.network = sender_.link()->local_host();  // none where all ranks are on one host
+        spec.network = sender_.link()->local_host();  // empty if all ranks are on one host
         spec.lease_until = lease_until_;
         auto child = process::start_child(spec);
         auto const pid = static_cast<std::uint64_t>(child->pid());
@@ -136,7 +136,7 @@ void Agent::listen_to(std::uint64_t number) {
              }});
 }
 
-// If rank 0 is slower than the child, the child has to wait.
+// Pauses the child's link if rank 0 receives more slowly than the child sends.
 void Agent::on_bulk(std::uint64_t number, wire::Message const& message) {
     sender_.send_in_turn(MessageKind::from_bulk, {number, message.kind}, {message.payload});
     auto const found = children_.find(number);
@@ -160,7 +160,7 @@ void Agent::acknowledge(std::uint64_t number) {
 }
 
 void Agent::grant(std::int64_t asked) {
-    if (asked > process::lease_clock_ns()) return;  // nobody has asked for that yet
+    if (asked > process::lease_clock_ns()) return;  // this agent has not requested it
     lease_until_ = asked + std::chrono::nanoseconds(lease).count();
     for (auto& [number, kept] : children_) kept.child->status().lease_until = lease_until_;
 }

@@ -32,11 +32,11 @@ public:
     Agent(Agent const&) = delete;
     ~Agent();
 
-    // With the guard held.
+    // Requires: guard held.
     void begin();
     /// Ends its children and the link.
     void leave();
-    /// Returns when rank 0 needs it no more, or is lost. Without the guard.
+    /// Returns when rank 0 no longer needs it, or is lost. Requires: guard not held.
     void wait_until_over();
     process::Runtime& runtime() const { return runtime_; }
 
@@ -68,8 +68,7 @@ private:
     std::condition_variable changed_;
 };
 
-/// What a rank other than 0 keeps of its agent. Its end is that of the agent, which leaves on the
-/// loop's thread.
+/// Owns the agent of a rank other than 0. The destructor makes it leave, on the loop's thread.
 class Served {
 public:
     explicit Served(std::shared_ptr<Agent> agent) : agent_(std::move(agent)) {}

@@ -15,11 +15,11 @@ namespace sinew {
 
 namespace nodes {
 
-/// Rank 0's, shared by all Nodes and Node values and by what was started.
+/// The state of rank 0, shared by all Nodes and Node values and by holders of Access::keep().
 struct State {
     explicit State(process::Runtime& runtime_) : runtime(runtime_) {}
     State(State const&) = delete;
-    // Without the guard, which whoever drops it last may hold.
+    // Does not lock the guard, which the thread that drops the last reference may hold.
     ~State() {
         if (process::Runtime::forked()) {
             process::Runtime::leave_to_parent(std::make_shared<decltype(ranks)>(std::move(ranks)));
@@ -38,7 +38,7 @@ struct State {
 
 namespace {
 
-/// One node as the place of a Node value.
+/// The RemoteHost of a Node value.
 class NodePlace final : public process::RemoteHost {
 public:
     NodePlace(std::shared_ptr<State> state, std::size_t node)

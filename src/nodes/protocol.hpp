@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "src/base/bytes.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::nodes {
 
@@ -27,13 +27,13 @@ enum class MessageKind : std::uint8_t {
     hold,        ///< number: 1, hold its bulk link; 0: release it
     drop,        ///< the child's handle is gone
     granted,     ///< number: when the lease was asked for
-    over,        ///< nobody needs the agent any more
+    over,        ///< the agent is no longer needed
     // to rank 0
     started,       ///< number: its pid
     from_control,  ///< number: the kind; a message of the child's control link
     from_bulk,     ///< the same, of its bulk link
     acknowledged,  ///< number: bytes of `to_bulk` that the child's link took
-    suspect,       ///< number: 1, no sign of life; 0: heard again
+    suspect,       ///< number: 1, the child is silent; 0: it responds again
     ended,         ///< an Ending
     renew,         ///< number: on the agent's clock, from when the lease counts
 };
@@ -70,10 +70,9 @@ constexpr auto lease_margin = std::chrono::seconds(1);
 /// Bytes of one child's bulk messages that may be on their way at once, in either direction.
 constexpr std::size_t bulk_window = std::size_t{4} << 20;
 
-/// Little waits in the kernel, so that a control message is not late behind bulk messages.
+/// Options of these links: little data is queued, so that control messages are not delayed by it.
 wire::LinkOptions link_options();
-/// Closes the link: says goodbye, and destroys it when the other end has heard that, or does not
-/// answer.
+/// Closes the link in order; destroys it when the other end has confirmed or does not answer.
 void close_in_order(std::unique_ptr<wire::Link> link);
 
 }  // namespace sinew::nodes

@@ -64,7 +64,7 @@ private:
     pid_t pid_ = 0;
     UniqueFd sentinel_;
     std::uint64_t unacknowledged_ = 0;  ///< bytes of bulk messages
-    bool full_ = false;                 ///< the sender was told so
+    bool full_ = false;                 ///< `send` has returned `full`
     bool suspect_ = false, node_suspect_ = false, reported_suspect_ = false;
     bool ended_ = false;
     std::shared_ptr<Callbacks const> callbacks_;

@@ -74,7 +74,7 @@ void RemoteNode::on_message(wire::Message const& message) {
         return on_end(text(sender_.link()->peer().name, ": a message of kind ", +message.kind,
                            " that is not valid"));
     if (kind == MessageKind::renew) return grant(*head);
-    // One that was dropped may have messages on their way.
+    // Messages of a dropped child may still be in flight.
     auto const found = children_.find(head->child);
     if (found == children_.end()) return;
     if (kind == MessageKind::ended) return on_ended(*found->second, body);
@@ -99,14 +99,14 @@ void RemoteNode::grant(Head const& asked) {
     sender_.send(MessageKind::granted, asked);
 }
 
-// Each callback may drop children.
+// Iterates over a copy: each callback may drop children.
 void RemoteNode::on_liveness(bool suspect) {
     auto const children = children_;
     for (auto const& [number, child] : children)
         if (children_.contains(number)) child->node_is_suspect(suspect);
 }
 
-// No lease was granted after `granted_`, and each counts from before it was granted.
+// The last lease was granted at `granted_`, and counts from its request, which was earlier.
 void RemoteNode::on_end(std::string const& why) {
     if (lost()) return;
     why_lost_ = why;
@@ -123,7 +123,7 @@ void RemoteNode::on_end(std::string const& why) {
 }
 
 void RemoteNode::report_dead(std::string const& why) {
-    while (!children_.empty()) {  // each may drop others
+    while (!children_.empty()) {  // each callback may drop others
         auto* const child = children_.extract(children_.begin()).mapped();
         Ending ending;
         ending.end.lost = true;

@@ -14,11 +14,11 @@ namespace sinew::nodes {
 
 class RemoteChild;
 
-/// Another node as seen by rank 0, through its agent. With the runtime's guard held.
+/// Another node as seen by rank 0, through its agent. Requires: runtime's guard held.
 ///
-/// When its link ends, for whatever reason, its children may still run: the agent kills them when it
-/// notices, and if the network is cut they end when their lease expires. So they count as suspect
-/// until then, and as ended afterwards. No message of theirs is received meanwhile.
+/// When its link ends, for whatever reason, its children may still run: the agent kills them when
+/// it notices, and if the network is cut they end when their lease expires. Until then they count
+/// as suspect, and afterwards as ended. No message of theirs is received meanwhile.
 class RemoteNode : public std::enable_shared_from_this<RemoteNode> {
 public:
     RemoteNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host);
@@ -31,7 +31,7 @@ public:
     /// Throws Unavailable if the node is lost. Whether the child could be started is reported by
     /// its end.
     std::unique_ptr<process::Child> start(process::ChildSpec const& spec);
-    /// Nobody needs the agent any more.
+    /// Releases the agent, which is no longer needed.
     void over();
 
 private:
@@ -50,7 +50,7 @@ private:
     std::string why_lost_;
     std::map<std::uint64_t, RemoteChild*> children_;
     std::uint64_t next_child_ = 1;
-    wire::Clock::time_point granted_;  ///< the last lease, or the first chance of one
+    wire::Clock::time_point granted_;  ///< when the last lease was granted, or the link accepted
     wire::Loop::Handle lease_over_;
 };
 

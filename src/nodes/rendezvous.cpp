@@ -15,25 +15,25 @@
 #include "src/base/bytes.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/process/resources/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
 
 using namespace std::chrono_literals;
-constexpr auto patience = 20s;  ///< of those who dial; rank 0 waits a little longer
+constexpr auto patience = 20s;  ///< of ranks that dial; rank 0 waits 5 s longer
 
-/// The first message of a link: which rank's it is. A rank that came over several addresses sends
-/// one on each.
+/// The first message of a link names the rank. A rank that has connected to several addresses keeps
+/// one of the links, and sends the message there.
 constexpr std::uint8_t joined = process::kinds::supervisor_last;
 struct JoinedHead {
     std::uint64_t rank;
 };
 
-/// What each rank tells all others.
+/// What each rank sends to all others.
 struct NodeInfo {
-    std::array<char, 192> host{};  ///< those with equal words reach each other's Unix sockets
+    std::array<char, 192> host{};  ///< ranks with equal values can use Unix sockets
     cpu_set_t cpus{};
     std::int32_t cores = 1;
     std::int32_t ready = 0;  ///< sinew::init() was called
@@ -53,7 +53,8 @@ NodeInfo own_info(process::Runtime const& runtime) {
     return info;
 }
 
-// A rank that may use fewer cores than it sees is in a group with a quota, as its neighbours are.
+// A rank that may use fewer cores than it sees is in a cgroup with a quota, as is assumed of all
+// ranks of its node.
 void add_to(NodeShare& node, NodeInfo const& info, int& quota) {
     CPU_OR(&node.cpus, &node.cpus, &info.cpus);
     if (info.cores < CPU_COUNT(&info.cpus)) quota = std::min(quota, int{info.cores});
@@ -67,7 +68,7 @@ std::vector<std::string> lines_of(std::string const& text) {
     return lines;
 }
 
-// Addresses that are of one session, and mean something to other hosts.
+// Returns the addresses of this host that others can dial, of one family: IPv4 if it has any.
 std::vector<std::string> outer_addresses() {
     std::vector<std::string> v4, v6;
     for (auto const& each : wire::interfaces()) {
@@ -87,7 +88,7 @@ void be_reachable(process::Runtime& runtime, std::string const& address) {
 
 }  // namespace
 
-/// Who has come to rank 0. With the guard held; lives as long as anything that comes later.
+/// Accepts the links of the other ranks on rank 0. Requires: guard held.
 struct Rendezvous::Acceptor {
     Acceptor(Arrived arrived_, std::size_t size)
         : arrived(std::move(arrived_)), came(size), missing(size - 1) {}
@@ -96,10 +97,10 @@ struct Rendezvous::Acceptor {
     std::vector<std::string> hosts;  ///< by rank
     std::unique_ptr<wire::Listener> listener;
     std::map<wire::Link*, std::unique_ptr<wire::Link>>
-        unauthenticated;     ///< who have not said a word
+        unauthenticated;     ///< links that have not sent `joined`
     std::vector<char> came;  ///< by rank
     std::size_t missing;
-    std::string own_address;  ///< under which they reach this host
+    std::string own_address;  ///< under which ranks reach this host
     std::condition_variable changed;
 
     void accept(std::unique_ptr<wire::Link> link) {
@@ -108,7 +109,7 @@ struct Rendezvous::Acceptor {
                   .end = [this, key](wire::LinkEnd const&) { unauthenticated.erase(key); }});
         unauthenticated.emplace(key, std::move(link));
     }
-    // A rank may have come over several addresses; it goes on with one.
+    // Keeps the first link of each rank.
     void heard(wire::Link* key, wire::Message const& message) {
         auto body = message.payload;
         auto link = std::move(unauthenticated.extract(key).mapped());
@@ -122,7 +123,7 @@ struct Rendezvous::Acceptor {
         --missing;
         changed.notify_all();
     }
-    /// Nobody comes any more.
+    /// Stops accepting links, and drops those without a rank.
     void close() {
         listener.reset();
         unauthenticated.clear();
@@ -197,7 +198,7 @@ std::vector<std::string> Rendezvous::listen() {
     return words;
 }
 
-// What the others are told: "" and why not, or the secret and the addresses.
+// Returns lines to broadcast: the secret and the addresses, or "" and the reason of a failure.
 std::string Rendezvous::open_acceptor(Arrived const& arrived) try {
     std::lock_guard const lock(runtime_.guard());
     auto const ranks = static_cast<std::size_t>(communicator_.size());
@@ -222,7 +223,7 @@ void Rendezvous::receive(Arrived const& arrived) {
         for (std::size_t rank = 1; rank < here.came.size() && problem.empty(); ++rank)
             if (here.came[rank] == 0) problem = text("rank ", rank, " did not connect");
         here.close();
-        // For workers' handles of queues and the like.
+        // Workers need this address for handles of queues, pipes and shared objects.
         if (!one_host_ && problem.empty()) be_reachable(runtime_, here.own_address);
     }
     agree(problem);
@@ -251,7 +252,7 @@ void Rendezvous::go(Linked const& linked, std::function<void()> const& undo) {
     }
 }
 
-// To all of its addresses at once: which of them this host can reach, none can know.
+// Dials all addresses at once, since it is not known which of them this host can reach.
 std::unique_ptr<wire::Link> Rendezvous::dial(std::vector<std::string> const& words,
                                              std::string& problem) {
     std::unique_lock lock(runtime_.guard());

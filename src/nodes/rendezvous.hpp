@@ -32,8 +32,8 @@ public:
         std::function<void(std::size_t rank, std::unique_ptr<wire::Link>, std::string const& host)>;
     void receive(Arrived const& arrived);
     /// On other ranks: calls `linked` with the link to rank 0, the secret of its session and the
-    /// processors of this node's ranks. Calls `undo`, with the guard held, if the connection comes
-    /// to nothing.
+    /// processors of this node's ranks. Calls `undo`, with the guard held, if a rank fails
+    /// to connect.
     using Linked = std::function<void(std::unique_ptr<wire::Link>, wire::Secret const& session,
                                       cpu_set_t const& cpus)>;
     void go(Linked const& linked, std::function<void()> const& undo);
@@ -44,7 +44,7 @@ private:
     std::string open_acceptor(Arrived const& arrived);
     std::vector<std::string> listen();
     std::unique_ptr<wire::Link> dial(std::vector<std::string> const& words, std::string& problem);
-    /// Throws unless all ranks are well.
+    /// Throws on all ranks if one of them has a problem.
     void agree(std::string const& problem);
     std::string broadcast(std::string words);
 

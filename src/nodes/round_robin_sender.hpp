@@ -16,14 +16,14 @@
 namespace sinew::nodes {
 
 /// Sends the messages of several children over one link. Control messages are sent at once. Bulk
-/// messages wait for room in the link, and the children take turns, one message each. With the
+/// messages wait for room in the link, and the children take turns, one message each. Requires:
 /// runtime's guard held.
 class RoundRobinSender {
 public:
     using Parts = std::initializer_list<std::span<std::byte const>>;
     explicit RoundRobinSender(std::unique_ptr<wire::Link> link) : link_(std::move(link)) {}
 
-    /// Null after release(); all below does nothing then.
+    /// Returns null after release(); the methods below do nothing then.
     wire::Link* link() const { return link_.get(); }
     /// Drops the messages that wait.
     std::unique_ptr<wire::Link> release();
@@ -32,7 +32,7 @@ public:
     /// Also orders `kind` behind the child's earlier messages that wait.
     void send_in_turn(MessageKind kind, Head head, Parts parts = {});
     void flush();
-    /// To be called when the link has room again.
+    /// Must be called when the link has room again.
     void drained();
     /// Bytes of this child's messages that wait.
     std::size_t waiting(std::uint64_t child) const;

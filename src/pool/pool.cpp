@@ -24,7 +24,7 @@ std::shared_ptr<detail::PoolMaster> local_master(PoolOptions const& options) {
     return pool::Master::make(options, pool::make_local_placement());
 }
 
-// On the ranks of a pool on nodes that only serve.
+// Returns the master of a rank that only serves a pool on nodes; null for other masters.
 pool::ServingMaster* served_by(detail::PoolMaster& master) {
     return dynamic_cast<pool::ServingMaster*>(&master);
 }
@@ -37,7 +37,7 @@ Pool::Pool(PoolOptions options)
 Pool::Pool(Workers workers, PoolOptions options)
     : Pool(with_workers(std::move(options), workers)) {}
 
-// In a fork nothing is to be ended: the workers are those of the process that was forked.
+// Does nothing in a forked child: the workers belong to the parent.
 Pool::~Pool() {
     if (process::Runtime::forked()) return;
     try {

@@ -12,7 +12,7 @@ namespace sinew::pool {
 namespace {
 
 constexpr auto period = std::chrono::milliseconds(200);
-constexpr auto patience = std::chrono::seconds(1);  // what is over sooner needs no line
+constexpr auto patience = std::chrono::seconds(1);  // shorter work shows no line
 
 std::string time_text(double seconds) {
     if (seconds < 60) return text(std::fixed, std::setprecision(0), seconds, " s");
@@ -43,7 +43,7 @@ void Master::show_progress() {
     });
 }
 
-// One write, so that it is not torn by what workers print.
+// Prints the line by one write, so that the output of workers does not split it.
 void Master::show_line() {
     auto const& now = scheduler_.stats();
     auto const done =

@@ -6,7 +6,7 @@
 namespace sinew::detail {
 namespace {
 
-// Enough that even tasks of a few nanoseconds come in batches; see Scheduler for how they are cut.
+// Enough for full batches even of tasks of a few nanoseconds; the Scheduler chooses batch sizes.
 constexpr std::uint64_t most_tasks = 16384;
 constexpr std::uint64_t tasks_at_first = 256;
 constexpr std::uint64_t most_bytes = std::uint64_t{64} << 20;

@@ -32,7 +32,7 @@ constexpr std::size_t shortest = 16, longest = 4096;
 }
 
 UniqueFd open_own(std::string const& path) {
-    // What is no file shall not make us wait.
+    // O_NONBLOCK: opening a FIFO must not block.
     UniqueFd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));
     if (!file) throw_failed(path, "opened");
     struct stat info {};
@@ -90,7 +90,7 @@ void AuthKey::save(std::string const& path) const {
     throw_failed(path, "written");
 }
 
-// HKDF's first step, with the key as what is to be extracted from.
+// HKDF-Extract with a salt of zeros; the key is the input keying material.
 wire::Secret process::secret_of(AuthKey const& key) {
     auto const salt = wire::Secret::from_hex(std::string(64, '0'));
     return salt.derive(text("sinew guests 1 ", key.bytes()));

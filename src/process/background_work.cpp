@@ -21,7 +21,7 @@
 
 namespace sinew::process {
 
-/// The thread has its share of this, as it may be the last to go.
+/// Owned by the object and by its thread, which may outlive the object.
 struct BackgroundWork::Shared {
     struct Item {
         std::uint64_t number = 0;
@@ -51,7 +51,7 @@ struct BackgroundWork::Shared {
             lock.lock();
             if (!over) ended.push_back(std::move(item));
             std::uint64_t const one = 1;
-            (void)!::write(event.get(), &one, sizeof one);  // fails only where it is set already
+            (void)!::write(event.get(), &one, sizeof one);  // fails only if it is readable already
         }
     }
 };
@@ -65,7 +65,7 @@ BackgroundWork::BackgroundWork(wire::Loop& loop)
 }
 
 BackgroundWork::~BackgroundWork() {
-    std::deque<Shared::Item> waiting, ended;  // destroyed after the lock
+    std::deque<Shared::Item> waiting, ended;  // destroyed after the unlock
     std::lock_guard const lock(shared_->mutex);
     shared_->over = true;
     waiting.swap(shared_->waiting);
@@ -97,10 +97,10 @@ void BackgroundWork::add(std::function<void()> work, Done done, std::chrono::nan
     shared_->changed.notify_one();
 }
 
-// `done` may end this object.
+// `done` may destroy this object.
 void BackgroundWork::tell(std::uint64_t number, std::exception_ptr const& error) {
     auto const awaited = awaited_.extract(number);
-    if (awaited) awaited.mapped().done(error);  // else its limit was over before
+    if (awaited) awaited.mapped().done(error);  // otherwise its limit had expired
 }
 
 void BackgroundWork::deliver() {

@@ -12,7 +12,7 @@
 
 namespace sinew::process {
 
-/// Executes work that may block for long (a disk) one item after the other on a thread of its own,
+/// Executes work that may block for long (a disk) one item after the other on a separate thread,
 /// and reports each end on the loop. Call all methods with the guard held; the work itself runs
 /// without it.
 class BackgroundWork {
@@ -20,7 +20,7 @@ public:
     explicit BackgroundWork(wire::Loop& loop);
     BackgroundWork(BackgroundWork const&) = delete;
     /// Does not block. Work that is running continues; work that has not begun never will, and
-    /// `done` is not called any more for either.
+    /// `done` is no longer called for either.
     ~BackgroundWork();
 
     using Done = std::function<void(std::exception_ptr)>;

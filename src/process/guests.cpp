@@ -13,7 +13,7 @@ std::unique_ptr<wire::Listener> listen_to_guests(wire::Loop& loop, wire::Address
                                                  std::size_t memory) {
     bool const same_host = address.family == wire::Address::Family::unix_socket;
     auto options = peer_options(same_host);
-    options.max_frame = largest_message_frame;  // nothing else comes from guests
+    options.max_frame = largest_message_frame;  // guests send no larger frames
     return std::make_unique<wire::Listener>(
         loop, address, self, wire::Listener::Options{.link = options},
         [&peers, memory](std::unique_ptr<wire::Link> link) {

@@ -10,16 +10,17 @@
 namespace sinew::process {
 namespace {
 
-// The background thread leaves the lead vacant for some wake-ups: a thread that drives again before that need not
-// wake it and take its place. At least so long, as each look whether that is over is a wake-up, too.
+// How long the background thread leaves the lead vacant, in costs of a wake-up: a thread that
+// drives again within that time need not wake it. `least_vacancy` is the lower bound, since each
+// check whether the time has passed costs a wake-up, too.
 constexpr int vacancy_in_wake_ups = 5;
 constexpr auto least_vacancy = std::chrono::microseconds(100);
 
-// Where the last drivers, so many in a row, came back sooner than that, it looks seldom: each look takes
-// a processor, and the guard, from those who call again and again.
+// After this many drivers in a row that took the lead within that time, it checks at intervals of
+// `seldom`: each check takes a processor and the guard from threads that call repeatedly.
 constexpr int soon_enough = 16;
 constexpr auto seldom = std::chrono::milliseconds(1);
-// So many looks in a row that find the same driver: it sleeps until it is called.
+// After this many checks in a row with the same driver, it sleeps until it is called.
 constexpr int looks_before_it_sleeps = 20;
 
 thread_local bool drives = false;
@@ -38,7 +39,7 @@ SpinPolicy& LoopLeader::policy(Turn turn) {
 }
 
 LoopLeader::Clock::duration LoopLeader::vacancy() const {
-    if (turns_given_up_ == 0) return {};  // nobody has driven yet
+    if (turns_given_up_ == 0) return {};  // no thread has driven yet
     return std::max<Clock::duration>(least_vacancy, vacancy_in_wake_ups * wake_up().cost);
 }
 
@@ -50,7 +51,7 @@ bool LoopLeader::wait(Lock& lock, std::condition_variable& changed, Clock::time_
     bool const patient = turn == Turn::some_time;
     auto const gives_way = [&] { return background_is_wanted() || (patient && !next_.empty()); };
     std::function<bool()> const over = [&] { return ready() || (patient && gives_way()); };
-    // What has arrived counts, even where there is no time left.
+    // Makes one attempt in any case: an event that has arrived counts even after the deadline.
     for (bool first = true; !ready() && (first || !late()); first = false) {
         if (driver_ == Driver::none && !gives_way()) {
             auto& looks = policy(turn);
@@ -107,7 +108,8 @@ void LoopLeader::follow(Lock& lock, std::condition_variable& changed, Clock::tim
     if (turn == Turn::at_once) next_.erase(place);
 }
 
-// By whoever goes, or wants somebody to drive: nobody waits for a vacant lead for longer than a moment.
+// Called by a thread that stops driving, or needs another thread to drive: wakes the next driver,
+// so that no thread waits long for events while the lead is vacant.
 void LoopLeader::pass_on() {
     if (driver_ != Driver::none) return;
     if (!background_is_wanted() && !next_.empty()) return next_.front()->notify_all();
@@ -119,7 +121,7 @@ void LoopLeader::pass_on() {
 
 void LoopLeader::notified(std::condition_variable& changed) {
     if (followers_ > 0) background_leaves_ = true;
-    // It does not look at the condition while it waits for events.
+    // The driver evaluates its condition only between events: the posted callback is such an event.
     if (driver_ == Driver::waiter && awaited_ == &changed && !drives) loop_.post([] {});
 }
 
@@ -164,7 +166,7 @@ void LoopLeader::attend(Lock& lock) {
         return background_leaves_ && !background_is_wanted();
     };
     SpinPolicy never;
-    int looks = 0;  // that have found the same driver
+    int looks = 0;  // checks in a row that found the same driver
     for (auto seen = turns_given_up_; !stopped_;) {
         bool const vacant = driver_ == Driver::none;
         if (seen != turns_given_up_) looks = 0;

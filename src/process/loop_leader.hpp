@@ -15,13 +15,13 @@
 
 namespace sinew::process {
 
-/// Decides which thread drives the runtime's event loop (the Leader/Followers pattern). A thread that
-/// waits for an event drives the loop itself, so that the event reaches it without a thread switch; the
-/// other waiting threads follow. The runtime's own thread, the background thread, drives while no other
-/// thread waits. After a thread has stopped driving, the background thread leaves the lead vacant for a
-/// moment, since the next call is likely to follow at once.
+/// Decides which thread drives the runtime's event loop (the Leader/Followers pattern). A thread
+/// that waits for an event drives the loop itself, so that the event reaches it without a thread
+/// switch; the other waiting threads follow. The runtime's own thread, the background thread,
+/// drives while no other thread waits. After a thread has stopped driving, the background thread
+/// leaves the lead vacant for a moment, since the next call is likely to follow at once.
 ///
-/// All methods: with the loop's guard held.
+/// Requires: loop's guard held.
 class LoopLeader {
 public:
     using Lock = std::unique_lock<std::mutex>;
@@ -40,14 +40,14 @@ public:
         /// `at_once`: the wait may be long.
         some_time,
     };
-    /// Returns true when `ready()` is true, and false at the deadline. Drives the loop while no other
-    /// thread does. Whoever makes `ready` true must call `notify_one` or `notify_all` with `changed`.
-    /// `ready` is called with the guard held, also within callbacks.
+    /// Returns true when `ready()` is true, and false at the deadline. Drives the loop while no
+    /// other thread does. Code that makes `ready` true must call `notify_one` or `notify_all` with
+    /// `changed`. `ready` is called with the guard held, also within callbacks.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready, Turn turn);
     /// Called by a thread that will poll or wait soon: the background thread gives up the lead.
     void yield_soon();
-    /// Processes the events that have arrived, unless another thread drives. Releases the guard meanwhile.
+    /// Processes the events that have arrived, unless another thread drives. Unlocks meanwhile.
     void poll_once(Lock& lock);
     /// As `wait`, for a condition that any call of `notify_all` may make true.
     bool wait_for_any(Lock& lock, Clock::time_point deadline, std::function<bool()> const& ready);
@@ -55,7 +55,7 @@ public:
     void notify_one(std::condition_variable& changed);
     void notify_all(std::condition_variable& changed);
 
-    /// While one exists, the background thread drives without pause. For threads that wait by other means.
+    /// While one exists, the background thread keeps driving, for threads that wait by other means.
     class Follower {
     public:
         explicit Follower(LoopLeader& leader) : leader_(leader) {
@@ -90,12 +90,12 @@ private:
 
     wire::Loop& loop_;
     std::function<void(std::exception const&)> const log_;
-    /// Of waits of each kind; made at the first.
+    /// By Turn; each is made at the first wait of its kind.
     std::array<std::optional<SpinPolicy>, 2> policies_;
     Driver driver_ = Driver::none;
     std::condition_variable* awaited_ = nullptr;  ///< by the waiter that drives
     std::list<std::condition_variable*> next_;    ///< whose waiters want the lead
-    std::condition_variable any_;                 ///< told by each `notify_all`
+    std::condition_variable any_;                 ///< notified by each `notify_all`
     std::size_t any_waiters_ = 0;
     std::size_t followers_ = 0, steady_followers_ = 0;
     std::condition_variable background_called_;

@@ -17,11 +17,11 @@
 namespace sinew::process {
 namespace {
 
-// Whoever gave out an address was listening there. Between hosts a packet may be lost.
+// A process listens before it publishes its address; but packets between hosts may be lost.
 constexpr auto patience_here = std::chrono::seconds(1),
                patience_elsewhere = std::chrono::seconds(10);
 
-// Whose private folder it is has died, or is about to be gone.
+// Whether the owner of the socket's private folder has ended or is ending: its lock is free.
 bool owner_is_gone(std::string const& socket) {
     auto const folder = std::filesystem::path(socket).parent_path();
     UniqueFd const lock(::open((folder / "lock").c_str(), O_RDWR | O_CLOEXEC));
@@ -41,10 +41,10 @@ wire::LinkOptions peer_options(bool same_host) {
     return options;
 }
 
-/// One of them: a link, or what is to become one.
+/// A peer whose link is connected or being dialed.
 class Peers::LinkedPeer final : public Peer, public std::enable_shared_from_this<LinkedPeer> {
 public:
-    /// `origin`: of who is meant; 0: anybody.
+    /// `origin`: the process to connect to; 0: any.
     LinkedPeer(Peers& peers, std::string name, PeerTrust trust, std::uint64_t origin = 0,
                std::shared_ptr<MemoryBudget> budget = nullptr)
         : peers_(peers), name_(std::move(name)), trust_(trust), origin_(origin),
@@ -82,14 +82,14 @@ private:
     Peers& peers_;
     std::string name_;
     PeerTrust const trust_;
-    std::uint64_t const origin_;  ///< of who is meant; 0: anybody
+    std::uint64_t const origin_;  ///< the process to connect to; 0: any
     std::shared_ptr<MemoryBudget> const budget_;
     std::unique_ptr<wire::Link> link_;
-    std::vector<wire::Address> addresses_;  ///< still to be tried, the next one last
+    std::vector<wire::Address> addresses_;  ///< not tried yet; the next one is last
     wire::Loop::Handle dialling_;
     std::vector<Waiting> waiting_;
     std::size_t waiting_bytes_ = 0;
-    bool full_ = false;  ///< somebody was told so before there was a link
+    bool full_ = false;  ///< `send` returned `full` before there was a link
     bool lost_ = false;
 };
 
@@ -109,7 +109,7 @@ wire::Flow Peers::LinkedPeer::send(std::uint8_t kind,
 
 void Peers::LinkedPeer::dial(std::vector<wire::Address> addresses) {
     addresses_ = std::move(addresses);
-    // Not at once: the caller is to have the peer before the services hear of its loss.
+    // Deferred: the caller must have the peer before the services are told of its loss.
     dialling_ = peers_.loop_.after({}, [this] {
         auto const self = shared_from_this();
         try_next(text(name_, " has ended, or cannot be reached from this host"));
@@ -194,7 +194,7 @@ std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
                                           std::uint64_t origin) {
     if (addresses.empty())
         throw UsageError("a process without addresses (none given). Take them from addresses()");
-    // A process that has ended may have had the same port.
+    // The origin is part of the key: a process that has ended may have had the same port.
     auto const key = text(addresses.front(), " of ", origin);
     if (auto const known = dialled_.find(key); known != dialled_.end()) return known->second;
     auto places = usable(host, addresses);
@@ -208,7 +208,7 @@ std::shared_ptr<Peer> Peers::find_or_dial(std::string const& host,
 std::shared_ptr<Peer> Peers::find_or_dial_host(wire::Address const& address,
                                                wire::Secret const& key,
                                                std::chrono::nanoseconds patience) {
-    // Who comes with another key has to prove that one.
+    // A caller with another key must not get a link that was authenticated with this one.
     auto const place = text(address.text(), " by key ", key.derive("guest of").hex());
     if (auto const known = dialled_.find(place); known != dialled_.end()) return known->second;
     auto peer = std::make_shared<LinkedPeer>(*this, text("process at ", address.text()),
@@ -235,7 +235,7 @@ std::vector<wire::Address> Peers::usable(std::string const& host,
 
 void Peers::deliver(std::shared_ptr<LinkedPeer> const& peer, wire::Message const& message) {
     bool const is_of_messenger = message.kind >= kinds::queue && message.kind <= kinds::queue_last;
-    // Nothing that is for others than the session.
+    // Processes of other sessions may send messages to the messenger only.
     if (peer->trust() != PeerTrust::same_session && !is_of_messenger)
         return peer->drop(text("it sent a message of kind ", +message.kind));
     for (std::size_t i = 0; i < services_.size(); ++i) {

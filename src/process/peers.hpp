@@ -17,7 +17,7 @@ namespace sinew::process {
 wire::LinkOptions peer_options(bool same_host);
 
 /// The links of this process to others of its session, each kept under the address at which it was
-/// dialled, and the services that receive their messages.
+/// dialed, and the services that receive their messages.
 class Peers {
 public:
     Peers(wire::Loop& loop, wire::Credentials credentials, std::string host);

@@ -12,7 +12,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/process/child/process_order.hpp"
 #include "src/process/child/remote_host.hpp"
 
@@ -22,7 +22,7 @@ namespace {
 using process::Runtime;
 using Clock = std::chrono::steady_clock;
 
-// The program is ending: no callback will come. What is to come does so before the runtime's own end.
+// Limits waits for an end that is due: when the program is ending, its callback may never come.
 constexpr auto patience_at_end = std::chrono::seconds(10);
 
 std::string next_name() {
@@ -39,7 +39,7 @@ struct Process::State {
     void start(Runtime& runtime);
     void listen(std::shared_ptr<State> const& self);
     void wait_for_begin(std::unique_lock<std::mutex>& lock);
-    /// Whether it has ended by then.
+    /// Waits until `until` at most. Returns whether the process has ended.
     bool wait_for_end(Clock::time_point until);
     void require_started(char const* what) const;
     void signal(int number);
@@ -50,12 +50,12 @@ struct Process::State {
     ProcessOptions options;
     detail::TaskEntry const& entry;
     Writer state, arguments;
-    int const exceptions;  ///< in flight when it was made
+    int const exceptions;  ///< number in flight at construction
     bool started = false;
     pid_t pid = 0;
     int sentinel = -1;
 
-    // Under the runtime's guard.
+    // Requires: runtime's guard held.
     std::unique_ptr<process::Child> child;
     std::condition_variable changed;
     bool begun = false;
@@ -159,7 +159,7 @@ bool Process::State::sentinel_is_ready() const {
     return ::poll(&one, 1, 0) == 1;
 }
 
-// In a fork of the process that started it, there is nothing to be ended: the object is left as it is.
+// In a fork of the parent, does not destroy the handle: the child belongs to the parent.
 void Process::State::end() noexcept {
     if (!started) return;
     if (Runtime::forked()) return static_cast<void>(child.release());
@@ -169,7 +169,7 @@ void Process::State::end() noexcept {
         if (!wait_for_end(Clock::now())) signal(SIGTERM);
         if (!wait_for_end(detail::deadline_after(options.grace))) signal(SIGKILL);
         wait_for_end(detail::deadline_after(patience_at_end));
-    } catch (std::exception const&) {  // no wait was possible: it goes with its handle
+    } catch (std::exception const&) {  // no wait is possible: the handle's destructor kills it
     }
     std::lock_guard const lock(Runtime::instance().guard());
     child = nullptr;
@@ -238,7 +238,7 @@ bool Process::is_alive() const { return state_->started && !exitcode(); }
 
 std::optional<int> Process::exitcode() const {
     if (!state_->started) return std::nullopt;
-    // Whoever has seen the sentinel is to find the code.
+    // A caller that has seen the sentinel must get the exit code, so wait for it.
     auto const until =
         state_->sentinel_is_ready() ? detail::deadline_after(patience_at_end) : Clock::now();
     if (!state_->wait_for_end(until)) return std::nullopt;

@@ -35,18 +35,18 @@ namespace {
 
 constexpr auto patience_at_end = std::chrono::seconds(5);
 
-/// What a process of a session gets from the one that started it.
+/// What a process of a session inherits from its parent.
 struct Session {
     std::optional<wire::Secret> secret;
     std::string name, folder, network;
 };
 Session& session() {
-    static auto& mine = *new Session;  // as long as the runtime: for ever
+    static auto& mine = *new Session;  // never destroyed, like the runtime
     return mine;
 }
 
-// Set in the child of a fork: its copy of the runtime has no thread, and sockets that are its
-// parent's.
+// Set in the child of a fork: its copy of the runtime has no thread, and the sockets belong to the
+// parent.
 std::atomic<bool> is_fork{false};
 
 [[noreturn]] void refuse_fork() {
@@ -68,7 +68,7 @@ std::string own_name() {
     return session().name.empty() ? place : text(session().name, " (", place, ")");
 }
 
-// Where the kernel hides its boot id, names of hosts must do.
+// The host's name stands in if the kernel does not show its boot id.
 std::string own_host() {
     std::string boot;
     std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
@@ -86,7 +86,8 @@ std::uint64_t random_origin() {
     return word | 1;  // 0 means that there is none
 }
 
-/// The private folder of a process: in that of the session's first process, or its own.
+/// The private folder of a process. In the session's first process it is a JobFolder; all others
+/// make theirs within that one.
 class PrivateFolder {
 public:
     PrivateFolder() {
@@ -125,10 +126,10 @@ struct Runtime::State {
     wire::Identity self() const { return {.name = name, .origin = origin}; }
 
     void run();
-    /// `known_as`: the host that others dial, where the address itself is none of theirs.
+    /// `known_as`: the host that others dial, if it is not that of `address`.
     void listen(wire::Address const& address, std::string const& known_as = "");
     void listen_here();
-    /// Empty: the first address that is not loopback.
+    /// Listens on TCP. Empty: on the first address that is not loopback.
     void listen_on(std::string const& address);
     void begin_end();
     void end_at_exit();
@@ -145,8 +146,9 @@ struct Runtime::State {
     std::optional<PrivateFolder> folder;
     std::vector<std::unique_ptr<wire::Listener>> listeners;
     std::string network = session().network;
-    std::set<std::string> networks;      ///< on which it listens
-    std::vector<std::string> addresses;  ///< theirs, for others; the Unix socket first
+    std::set<std::string> networks;  ///< on which it listens
+    std::vector<std::string>
+        addresses;  ///< of the listeners, for other processes; the Unix socket first
     Peers peers;
     std::vector<std::function<void(std::function<void()>)>> at_end;
     std::atomic<bool> ending{false}, over{false};
@@ -195,14 +197,14 @@ void Runtime::State::listen_on(std::string const& address) {
     if (networks.contains(wanted)) return;
     bool const ours = std::any_of(interfaces.begin(), interfaces.end(),
                                   [&](auto const& each) { return each.address == wanted; });
-    // A name, or the outer address of a translated network.
+    // Otherwise it is a name, or the outer address of a translated network (NAT).
     if (ours) listen(wire::Address::tcp(wanted, 0));
     else listen(wire::Address::tcp("0.0.0.0", 0), wanted);
     networks.insert(wanted);
     if (network.empty()) network = wanted;
 }
 
-// With the guard held.
+// Requires: guard held.
 void Runtime::State::begin_end() {
     ending = true;
     loop_leader.close();
@@ -221,23 +223,22 @@ void Runtime::State::begin_end() {
         });
 }
 
-// In whichever thread calls exit(). Nothing of this object is destroyed: other threads may still
-// be using it.
+// Runs on the thread that calls exit(). Other threads may still use this object, which stays.
 void Runtime::State::end_at_exit() {
     if (is_fork) return;
     if (LoopLeader::driving()) {
-        begin_end();  // within a callback: the guard is held, and no other will come
+        begin_end();  // within a callback: the guard is held, and no other callback will run
     } else {
         loop.post([this] { begin_end(); });
         std::unique_lock lock(end_mutex);
         end_changed.wait_for(lock, patience_at_end,
                              [this] { return begun_to_end && unfinished == 0; });
         loop.stop();
-        // Does not come to it when a callback is stuck.
+        // This wait times out if a callback is stuck.
         if (end_changed.wait_for(lock, patience_at_end, [this] { return left; })) {
             lock.unlock();
             thread.join();
-            // Another thread may still be at it.
+            // Another thread may still hold the guard.
             if (std::unique_lock const held(guard, std::try_to_lock); held) listeners.clear();
         }
     }
@@ -269,9 +270,9 @@ bool Runtime::in_callback() { return LoopLeader::driving(); }
 
 Runtime& Runtime::instance() {
     if (is_fork) refuse_fork();
-    static Runtime* const runtime = new Runtime;  // for ever: threads may outlive main
+    static Runtime* const runtime = new Runtime;  // never destroyed: threads may outlive main
     [[maybe_unused]] static int const registered = [] {
-        // OpenSSL cleans up by a handler made at its first use; handlers run backwards.
+        // OpenSSL registers its cleanup at its first use, which must precede ours: LIFO order.
         static_cast<void>(runtime->state_->secret.derive("first use"));
         return std::atexit([] { runtime->state_->end_at_exit(); });
     }();
@@ -311,7 +312,7 @@ std::string const& Runtime::session_folder() {
 
 std::vector<std::string> Runtime::addresses() {
     state_->listen_here();
-    // Not before anybody asks: most processes need no port.
+    // Listens on TCP only on request: most processes need no port.
     if (!network().empty() && state_->networks.empty()) state_->listen_on(network());
     return state_->addresses;
 }
@@ -325,7 +326,7 @@ std::string const& Runtime::network() const { return state_->network; }
 
 std::string Runtime::listen_to_guests(std::string const& address, wire::Secret const& key,
                                       std::size_t memory) {
-    state_->listen_here();  // first, so that the addresses of the session stay what they are
+    state_->listen_here();  // first: it does nothing once there is another listener
     auto place = wire::Address::parse(address);
     bool const anywhere = place == wire::Address::unix_socket("/");
     if (anywhere) place.host = folder() + "/guests";

@@ -22,8 +22,8 @@ namespace sinew::process {
 /// How far another process is trusted.
 enum class PeerTrust : std::uint8_t {
     same_session,
-    inbound_client,  ///< it has dialled us with a manager's key: it may call objects, and nothing else
-    outbound_server,  ///< we have dialled it with its key: it may answer our calls
+    inbound_client,   ///< it has dialed us with a manager's key: it may only call objects
+    outbound_server,  ///< we have dialed it with its key: it may answer our calls
 };
 
 /// Another process as this one sees it: one authenticated link, shared by all services. Use it with
@@ -45,9 +45,9 @@ public:
     /// For messages: "pid 4711 on node-b".
     virtual std::string const& name() const = 0;
     virtual PeerTrust trust() const { return PeerTrust::same_session; }
-    /// Ends the connection at once, also within a callback of a service. Services are told of the
-    /// loss before it returns. `why` is logged, and told to those who wait for this peer. A second
-    /// call has no effect.
+    /// Ends the connection at once, also within a callback of a service. Calls `lost` of all
+    /// services before it returns. `why` is logged, and part of the errors of waits for this peer.
+    /// A second call has no effect.
     virtual void drop(std::string const& why) = 0;
     /// Limits what this process holds for the peer. Null: there is no limit.
     virtual std::shared_ptr<MemoryBudget> budget() const { return nullptr; }
@@ -88,7 +88,7 @@ public:
     /// This process is a fork of one that has a runtime: nothing here may be used or destroyed.
     static bool forked();
     /// In a fork: keeps the object for ever, since what its destructor would end belongs to the
-    /// parent. Any thread.
+    /// parent. Thread-safe.
     static void leave_to_parent(std::shared_ptr<void const> object);
     /// This thread drives the loop and runs a callback: it holds the guard.
     static bool in_callback();
@@ -132,8 +132,8 @@ public:
     /// Listens on TCP. `host`: the address under which others reach this host; empty: the first
     /// that is not loopback. Further calls for the same host do nothing. Throws SystemError.
     void listen_on_network(std::string const& host = "");
-    /// The address under which others reach this host, which children inherit. Empty: not known
-    /// yet.
+    /// The address under which others reach this host, which children inherit. Empty if not
+    /// known yet.
     std::string const& network() const;
 
     /// Listens for processes of other sessions until this process ends. They must prove that they

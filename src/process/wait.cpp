@@ -11,7 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-// Of a mixture: what is polled is asked so often while nothing comes to the runtime.
+// The interval between polls in a wait for both polled results and results of the runtime.
 constexpr auto between_polls = std::chrono::microseconds(100);
 
 bool wait_at_runtime(std::function<bool()> const& ready, Deadline deadline) {
@@ -28,7 +28,7 @@ bool wait_until_ready(std::function<bool()> const& ready, bool polled, bool othe
     while (!ready()) {
         auto const now = Clock::now();
         if (now >= deadline) return false;
-        // What is polled is not asked with the guard held.
+        // `ready` also polls, which must not happen with the guard held: not called here.
         if (others) wait_at_runtime([] { return false; }, std::min(deadline, now + between_polls));
         else pause_between_polls();
     }

@@ -17,11 +17,11 @@ public:
     /// Throws what StateFolder throws.
     explicit CommitFile(std::string const& folder);
 
-    /// Reads the commit of a ring of this size. Nothing if there is no file. Throws UsageError
+    /// Reads the commit of a ring of this size. Does nothing if there is no file. Throws UsageError
     /// (another size), DecodeError, SystemError.
     void load(int size, Commits& commits) const;
-    /// Replaces the commit by this one. Throws SystemError. May be called after the end of this
-    /// object.
+    /// Returns a function that replaces the commit by this one, and throws SystemError. It may be
+    /// called after the end of this object.
     std::function<void()> writing(std::uint64_t number, Commits::States states) const;
 
 private:

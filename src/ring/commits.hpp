@@ -18,8 +18,8 @@ public:
 
     explicit Commits(int size);
 
-    /// Adds the `number`-th state of a member, which must be its next. True: the commit is now
-    /// complete. Throws DecodeError for any other number.
+    /// Adds the `number`-th state of a member, which must be its next. Returns whether the commit
+    /// is now complete. Throws DecodeError for any other number.
     bool add(int rank, std::uint64_t number, State state);
     /// The complete commit counts from now on.
     void settle();
@@ -32,7 +32,7 @@ public:
     std::shared_ptr<State const> const& state(int rank) const { return last_[at(rank)]; }
     /// The states of the next commit that have arrived.
     States const& next() const { return next_; }
-    /// Drops what does not count yet.
+    /// Drops the states of the next commit.
     void drop_pending();
 
     /// Whether some members, but not all, have made the next commit.

@@ -11,7 +11,7 @@ std::map<std::string, std::string> environment_of(int rank, std::string const& r
     auto const size = std::to_string(table.members.size());
     auto const number = std::to_string(rank);
     auto const& master = table.members.front();
-    // Among the members of the same node, which need not follow one another.
+    // Counts the members of the same node, whose ranks need not be adjacent.
     auto const node = table.nodes[static_cast<std::size_t>(rank)];
     auto const same = [node](int each) { return each == node; };
     auto const before = std::count_if(table.nodes.begin(), table.nodes.begin() + rank, same);

@@ -8,7 +8,7 @@
 namespace sinew::ring {
 namespace {
 
-/// It says that another has failed.
+/// Whether the member failed because another member had failed.
 bool is_consequence(MemberRecord const& member) {
     if (!member.error || !member.attribution.empty()) return false;
     constexpr auto lost = "sinew::PeerLost";

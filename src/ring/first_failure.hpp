@@ -8,7 +8,7 @@
 #include <span>
 #include <string>
 
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::ring {
 
@@ -32,12 +32,12 @@ struct MemberRecord {
 struct FirstFailure {
     int rank = 0;
     std::exception_ptr cause;  ///< null: it died
-    /// It failed neither by an exception of its own nor after it had returned.
+    /// False if its target threw (other than for a lost member), or it failed after its return.
     bool may_restart = true;
 };
 
 /// The member that failed first. A member that failed because it lost another one comes after all
-/// others. Nothing: no member has failed.
+/// others. Returns nothing if no member has failed.
 std::optional<FirstFailure> first_failure(std::span<MemberRecord const> members);
 RingStatus status_of(MemberRecord const& member);
 /// The last lines on standard error of a member that died; empty if there are none.

@@ -12,7 +12,7 @@ namespace sinew::ring {
 
 /// The sockets that a member binds before it knows the others.
 struct MemberEndpoints {
-    /// Listens where the order says. Throws SystemError, UsageError.
+    /// Listens on the order's addresses. Throws SystemError, UsageError.
     explicit MemberEndpoints(MemberOrder const& order);
     Joined joined() const { return joined_; }
     std::vector<UniqueFd> listeners;

@@ -26,7 +26,7 @@ int run(Parent& parent, MemberOrder order, Table table, MemberEndpoints endpoint
         perform(work, member);
     } catch (...) {
         auto const record = detail::describe(std::current_exception());
-        parent.failed(record);  // before the others can say that they lost this one
+        parent.failed(record);  // before other members report its loss
         if (state)
             state->communicator.state().abandon(text("it threw ", record.type, ": ", record.what));
         return 1;
@@ -49,9 +49,9 @@ int member_main(process::ChildStart& start) try {
     MemberEndpoints endpoints(order);
     join_ring(start.control.get(), endpoints.joined());
     auto table = wait_for_table(start.control.get());
-    // Not to be undone: destructors of static objects may look.
+    // Static: the variables stay set for destructors of static objects that are made later.
     static Environment const environment(environment_of(order.rank, order.name, table));
-    // For ever: its callbacks come until the process ends.
+    // Never destroyed: its callbacks come until the process ends.
     static Parent* const parent = new Parent(start);
     return run(*parent, std::move(order), std::move(table), std::move(endpoints));
 } catch (std::exception const& error) {

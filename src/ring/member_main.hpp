@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 
 namespace sinew::ring {
 

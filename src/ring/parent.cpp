@@ -58,7 +58,7 @@ Table wait_for_table(int control) {
         Bytes payload(header.length);
         read_all(control, payload);
         if (header.kind == kinds::go) return from_bytes<Table>(payload);
-        if (header.kind < wire::frame_kind::first_reserved)  // heartbeats come between
+        if (header.kind < wire::frame_kind::first_reserved)  // heartbeats may come first
             throw DecodeError("the first message from the parent of a ring's member is unknown");
     }
 }
@@ -88,12 +88,12 @@ void Parent::commit(std::uint64_t number, State const& state) {
     auto const bytes = to_bytes(state);
     std::unique_lock lock(Runtime::instance().guard());
     answered_ = false;
-    // A state may be larger than a message of a link.
+    // A state may exceed the link's largest frame.
     auto rest = std::span<std::byte const>(bytes);
     for (; rest.size() > largest_piece; rest = rest.subspan(largest_piece))
         bulk_->send_now(kinds::piece, 0, {rest.first(largest_piece)});
     bulk_->send_now(kinds::commit, 0, {bytes_of(number), rest});
-    changed_.wait(lock, [this] { return answered_; });  // the parent has the deadline
+    changed_.wait(lock, [this] { return answered_; });  // the parent enforces the deadline
     if (auto const refusal = std::exchange(refusal_, std::nullopt))
         throw SystemError(refusal->what, refusal->error_number);
 }

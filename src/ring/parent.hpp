@@ -7,7 +7,7 @@
 #include <optional>
 #include <sinew/remote_error.hpp>
 
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/ring/protocol.hpp"
 #include "src/wire/link.hpp"
 
@@ -37,7 +37,7 @@ private:
     void hear(wire::Message const& message);
     std::unique_ptr<wire::Link> control_, bulk_;
     std::condition_variable changed_;
-    bool answered_ = false;  ///< the commit that is under way
+    bool answered_ = false;  ///< the commit in progress
     std::optional<CommitFailure> refusal_;
     bool may_leave_ = false;
 };

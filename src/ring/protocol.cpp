@@ -77,7 +77,7 @@ Table Table::decode_from(Reader& reader) {
     std::uint32_t size = 0;
     take(reader, table.epoch, table.key, size, table.listeners, table.remotes, table.nodes);
     for (std::uint32_t i = 0; i < size; ++i) table.members.push_back(take_node(reader));
-    int nodes = 0;  // numbered as they come
+    int nodes = 0;  // numbered in the order of their first members
     bool sound = table.listeners.size() == size && table.remotes.size() == size &&
                  table.nodes.size() == size;
     for (std::size_t i = 0; sound && i < table.nodes.size(); ++i) {

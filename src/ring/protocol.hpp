@@ -20,9 +20,9 @@
 //     member   joined: Joined          its sockets are bound
 //     parent   go: Table               all have joined
 //     member   piece: of a state; commit: number, the state's last piece   (bulk)
-//     parent   committed               all have made it; or refused: CommitFailure, it could not be kept
+//     parent   committed               all have made it; or refused: CommitFailure, not kept
 //     member   returned, or failed: ErrorRecord
-//     parent   leave                   all have returned: nobody needs the others' sockets any more
+//     parent   leave                   all have returned: their sockets are no longer needed
 namespace sinew::ring {
 
 using Bytes = std::vector<std::byte>;
@@ -78,7 +78,7 @@ struct MemberOrder {
 struct Joined {
     std::string host;
     std::uint16_t port = 0;
-    std::string address, listener;  ///< complete, as the order says
+    std::string address, listener;  ///< complete, from the MemberOrder
     std::string remote;             ///< for members of other nodes; empty: there are none
     void encode_to(Writer& writer) const;
     static Joined decode_from(Reader& reader);

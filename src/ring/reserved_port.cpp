@@ -18,7 +18,7 @@ ReservedPort::ReservedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
     any.sin_family = AF_INET;
     any.sin_addr.s_addr = htonl(INADDR_ANY);
     int const yes = 1;
-    // Shared only once it is ours alone: else the kernel might give a port that somebody shares.
+    // SO_REUSEADDR is set after bind: otherwise the kernel might choose a shared port.
     if (!fd_ || ::bind(fd_.get(), reinterpret_cast<sockaddr const*>(&any), sizeof any) != 0 ||
         ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
         throw SystemError(text("no TCP port can be reserved (", std::strerror(errno),

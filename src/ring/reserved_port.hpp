@@ -7,9 +7,9 @@
 
 namespace sinew::ring {
 
-/// A TCP port on all addresses of this host that the kernel gives to nobody else, neither to listen
-/// on any port nor to connect from. A program that names it and sets SO_REUSEADDR can listen on it
-/// meanwhile.
+/// A TCP port on all addresses of this host that the kernel does not choose for other sockets,
+/// neither for listening nor for connecting. A program that names it and sets SO_REUSEADDR can
+/// listen on it meanwhile.
 class ReservedPort {
 public:
     /// Throws SystemError.

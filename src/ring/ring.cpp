@@ -24,7 +24,7 @@ int next_number() {
     return ++count;
 }
 
-/// Of one run, where the ring has a folder for its commits; takes up those that are there.
+/// The CommitStore of one run, if the ring has a folder for it. Loads the commit found there.
 class OpenStore {
 public:
     OpenStore(Plan const& plan, Commits& commits) {
@@ -46,7 +46,7 @@ private:
     std::unique_ptr<CommitStore> store_;
 };
 
-/// Rank 0, where it is the caller: in the thread that runs the ring.
+/// Rank 0 if it is the caller: a member on the thread that runs the ring.
 class Caller {
 public:
     explicit Caller(MemberOrder const& order) : endpoints_(std::in_place, order) {}
@@ -75,7 +75,7 @@ public:
 
 private:
     std::optional<MemberEndpoints> endpoints_;
-    std::optional<MemberState> state_;  ///< stays until the others have returned
+    std::optional<MemberState> state_;  ///< kept until the others have returned
 };
 
 std::vector<MemberRecord> run_once(Plan const& plan, Commits& commits, CommitStore* store,
@@ -152,7 +152,7 @@ void Ring::State::prepare() {
     plan.commit_timeout = env_duration("SINEW_TIMEOUT", std::chrono::minutes(5));
     auto& runtime = process::Runtime::instance();
     std::lock_guard const lock(runtime.guard());
-    // The loopback where all members share this host, so that nothing is open to others.
+    // Loopback if all members are on this host, so that other hosts cannot connect.
     plan.address = runtime.network().empty() ? "127.0.0.1" : runtime.network();
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <csignal>
 #include <sinew/error.hpp>
+#include <string>
 #include <utility>
 
 #include "src/base/text.hpp"
@@ -19,7 +20,7 @@ using process::Runtime;
 
 namespace {
 
-/// Exit handlers and destructors of static objects, after the target has returned.
+/// How long exit handlers and destructors of static objects may take after the target has returned.
 constexpr auto patience_with_leavers = std::chrono::seconds(30);
 
 }  // namespace
@@ -35,7 +36,7 @@ RingJob::RingJob(Plan const& plan, Commits& commits, CommitStore* store, int epo
     place_members();
 }
 
-// As many on each node, one after the other; of those that are still there.
+// Spreads the members evenly over the nodes that are not lost, in blocks of consecutive ranks.
 void RingJob::place_members() {
     for (auto const& node : plan_.options.nodes)
         if (!process::is_lost(node)) nodes_.push_back(node);
@@ -78,7 +79,7 @@ RingJob::~RingJob() {
     commit_timer_ = {};
     silences_.clear();
     children_.clear();
-    for (int rank = 0; rank < plan_.size; ++rank)  // an agent's go with its folder
+    for (int rank = 0; rank < plan_.size; ++rank)  // an agent's are removed with its folder
         if (node_of(rank).is_here())
             ::unlink(table_.listeners[static_cast<std::size_t>(rank)].c_str());
 }
@@ -178,11 +179,11 @@ void RingJob::take_in(int rank, Joined const& joined) {
     node.port = joined.port;
     table_.listeners[static_cast<std::size_t>(rank)] = joined.listener;
     table_.remotes[static_cast<std::size_t>(rank)] = joined.remote;
-    // Of one on another node, it is known only now.
+    // The pid of a member on another node is known only now.
     if (auto const* const process = child(rank)) record(rank).pid = process->pid();
     node.pid = record(rank).pid;
     record(rank).joined = true;
-    // Before all are started, nobody can have joined whom we do not know.
+    // Members that are not started yet have records, too.
     if (std::all_of(records_.begin(), records_.end(), [](auto const& one) { return one.joined; }))
         all_have_joined();
 }
@@ -194,7 +195,7 @@ void RingJob::all_have_joined() {
     auto const table = to_bytes(table_);
     for (auto const& each : children_)
         if (each) each->control().send_now(kinds::go, 0, {table});
-    // Members have no heartbeat before they hear of this.
+    // Members send no heartbeats before they receive `go`.
     for (int rank = first_child(); rank < plan_.size; ++rank)
         if (silent_[static_cast<std::size_t>(rank)] != 0) limit_silence(rank);
     changed_.notify_all();
@@ -264,7 +265,7 @@ void RingJob::kept(std::exception_ptr const& error) try {
     changed_.notify_all();
 }
 
-/// A member that has returned will not commit any more.
+/// Fails the members without the pending commit that have returned: they will not commit.
 void RingJob::watch_commits() {
     if (!commits_.pending() || being_kept_) return;
     for (int const rank : commits_.missing())
@@ -330,6 +331,117 @@ std::vector<MemberRecord> RingJob::wait_for_end() {
     std::unique_lock lock(runtime_.guard());
     changed_.wait(lock, [this] { return over(); });
     return records_;
+}
+
+// ---- failures -----------------------------------------------------------------------------------
+
+namespace {
+
+using namespace std::chrono_literals;
+
+/// How long members in a collective may take to notice (0.2 s after a death), report, and exit.
+constexpr auto notice = 500ms;
+/// How long to wait after SIGKILL. A process blocked in the kernel may take longer; it is left.
+constexpr auto patience_with_the_dead = 10s;
+
+double seconds(std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+}
+
+std::string list(std::vector<int> const& ranks) {
+    std::string words = ranks.size() == 1 ? "rank " : "ranks ";
+    for (std::size_t i = 0; i < ranks.size(); ++i)
+        words += text(i == 0 ? "" : i + 1 == ranks.size() ? " and " : ", ", ranks[i]);
+    return words;
+}
+
+}  // namespace
+
+std::string RingJob::rank_text(int rank) const {
+    auto const& member = records_[static_cast<std::size_t>(rank)];
+    return text("rank ", rank, " on ", member.host, " (pid ", member.pid, ")");
+}
+
+/// Only the first failure of a member counts: later ones may be its consequences.
+void RingJob::fail(int rank, std::string const& attribution) {
+    auto& member = record(rank);
+    if (member.failed == 0) {
+        member.failed = ++failures_;
+        member.attribution = attribution;
+    }
+    if (failing_) return;
+    failing_ = true;
+    commit_timer_ = {};
+    end_others();
+    changed_.notify_all();
+}
+
+void RingJob::end_others() {
+    auto const kill = [this] {
+        signal_all(SIGKILL);
+        timer_ = runtime_.loop().after(patience_with_the_dead, [this] {
+            given_up_ = true;
+            changed_.notify_all();
+        });
+    };
+    if (!met_) return kill();  // no member runs its target yet
+    timer_ = runtime_.loop().after(notice, [this, kill] {
+        signal_all(SIGTERM);
+        timer_ = runtime_.loop().after(plan_.options.grace, kill);
+    });
+}
+
+void RingJob::signal_all(int number) {
+    for (std::size_t rank = 0; rank < children_.size(); ++rank) {
+        if (!children_[rank] || records_[rank].ended) continue;
+        records_[rank].signalled = true;
+        children_[rank]->signal(number);
+    }
+}
+
+void RingJob::attribute_absent() {
+    for (int rank = 0; rank < plan_.size; ++rank)
+        if (!record(rank).joined)
+            fail(rank, text("has not joined within ", seconds(plan_.options.start_timeout),
+                            " s, and was killed. Does something before sinew::init block? See "
+                            "RingOptions::start_timeout"));
+}
+
+void RingJob::attribute_uncommitted(bool time_is_over) {
+    auto const waiting = list(commits_.waiting());
+    for (int const rank : commits_.missing()) {
+        bool const left = record(rank).returned;
+        if (!left && !time_is_over) continue;  // it may still commit
+        fail(rank,
+             text(left ? "returned without" : "has not come to", " commit ", commits_.count() + 1,
+                  left ? std::string() : text(" within ", seconds(plan_.commit_timeout), " s"),
+                  ", for which ", waiting, " waited. commit is collective",
+                  left ? "" : ". SINEW_TIMEOUT sets the deadline"));
+    }
+}
+
+// Attributes it to member 0, since the failure of a ring names one member.
+void RingJob::attribute_folder() {
+    fail(0, text("has made commit ", commits_.count() + 1, ", which ", plan_.options.folder,
+                 " has not stored within ", seconds(plan_.commit_timeout),
+                 " s. Does its disk answer? SINEW_TIMEOUT sets the deadline"));
+}
+
+void RingJob::attribute_remaining() {
+    for (int rank = first_child(); rank < plan_.size; ++rank)
+        if (!record(rank).ended)
+            fail(rank,
+                 "has not ended 30 s after its target had returned. Does a destructor of a "
+                 "static object or an exit handler block?");
+}
+
+bool RingJob::over() const {
+    if (!caller_over_) return false;
+    if (given_up_) return true;
+    if (!failing_ && !leaving_) return false;
+    for (std::size_t rank = 0; rank < children_.size(); ++rank)
+        if (children_[rank] && !records_[rank].ended) return false;
+    return true;
 }
 
 }  // namespace sinew::ring

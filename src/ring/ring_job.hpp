@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "src/process/background_work.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 #include "src/ring/commit_file.hpp"
 #include "src/ring/commits.hpp"
 #include "src/ring/first_failure.hpp"
@@ -53,8 +53,8 @@ public:
     /// Kills all members that are left.
     ~RingJob();
 
-    /// Starts all members and waits until they have joined. False: one has failed. `caller`: the
-    /// endpoints of rank 0, if that is this process. Throws SystemError, UsageError.
+    /// Starts all members and waits until they have joined. Returns false if one has failed.
+    /// `caller`: the endpoints of rank 0, if that is this process. Throws SystemError, UsageError.
     bool assemble(MemberEndpoints const* caller);
     MemberOrder order_of(int rank) const;
     Table table() const;
@@ -87,7 +87,7 @@ private:
     void note_liveness(int rank, wire::Liveness now);
     void limit_silence(int rank);
     void to_all(std::uint8_t kind);
-    // ring_job_failure.cpp
+    // Failures.
     void fail(int rank, std::string const& attribution = "");
     void attribute_absent();
     void attribute_uncommitted(bool time_is_over);

@@ -54,8 +54,8 @@ std::size_t after_first(std::string_view arguments) {
 }  // namespace
 
 TaskEntry::TaskEntry(Run run_, Make make_, char const* name_, Meta meta_, char const* object_,
-                     Persistence const* keeping_)
-    : run(run_), make(make_), name(name_), meta(meta_), object(object_), keeping(keeping_),
+                     Persistence const* persistence_)
+    : run(run_), make(make_), name(name_), meta(meta_), object(object_), persistence(persistence_),
       next(newest.load(std::memory_order_relaxed)) {
     while (!newest.compare_exchange_weak(next, this, std::memory_order_release)) {}
 }

@@ -15,7 +15,8 @@
 namespace sinew::wire {
 namespace {
 
-// Empty, or why a link over this descriptor would not work, or not be safe without a secret.
+// Returns why a link over this descriptor would fail, or be unsafe without a secret; empty:
+// neither.
 std::string problem_of(int fd) {
     sockaddr_storage other{};
     socklen_t length = sizeof other;
@@ -47,7 +48,7 @@ std::unique_ptr<Link> adopt(Loop& loop, UniqueFd socket, Identity peer,
     set_flags(socket.get());
     auto channel =
         std::make_shared<Channel>(loop, make_socket_stream(std::move(socket)), options.max_frame);
-    channel->pause();  // until the user says what it wants to be called for
+    channel->pause();  // until the user has set its callbacks
     return make_link(loop, {std::move(channel), std::move(peer), options.max_frame}, options);
 }
 

@@ -41,7 +41,8 @@ void Channel::turn_ended() {
     deferred_ = false;
     if (closed_) return;
     if (!paused_ && std::exchange(resumed_, false)) {
-        // What was read along with the frame after which we paused; the kernel says nothing of it.
+        // Delivers bytes that were read together with the last frame before the pause: the kernel
+        // does not report them as readable.
         if (!deliver()) return;
         if (stream_->buffered()) read_some();
         if (closed_) return;
@@ -68,7 +69,7 @@ void Channel::write_through(FrameHeader header,
     std::vector<iovec> blocks{{const_cast<std::byte*>(head.data()), head.size()}};
     for (auto const part : parts)
         blocks.push_back({const_cast<std::byte*>(part.data()), part.size()});
-    std::size_t moved = stream_->write(blocks).bytes;  // what was not moved tells why when retried
+    std::size_t moved = stream_->write(blocks).bytes;  // a retry returns the error
     if (moved > 0) spoke_ = true;
     for (auto const& block : blocks) {
         auto const gone = std::min(moved, block.iov_len);
@@ -78,7 +79,7 @@ void Channel::write_through(FrameHeader header,
     flush();
 }
 
-// While the kernel has no room, its telling so is what goes on with it.
+// If the kernel has no room, its writable event continues the writing instead.
 void Channel::defer_writing() {
     if (!closed_ && !write_failed_ && !writable_) defer();
 }
@@ -95,8 +96,8 @@ void Channel::close() {
     readable_ = {};
     writable_ = {};
     queue_.clear();
-    // The descriptor goes with the stream, which may be in use further up the stack. No shutdown:
-    // it would reach the connection of the parent, if this is a process forked from it.
+    // The stream closes the descriptor later, as it may be in use further up the stack. No
+    // shutdown: in a forked child it would end the parent's connection.
 }
 
 bool Channel::input_waiting() const {
@@ -110,7 +111,7 @@ void Channel::stop(ChannelUser::Stop why, std::string text) {
     if (user != nullptr) user->stopped(why, text);
 }
 
-// Whether a read that did not go well ends the channel; tells the user so.
+// Returns whether the outcome of a read ends the channel, and notifies the user if so.
 bool Channel::stop_by(Moved const& moved) {
     switch (moved.status) {
         case Moved::Status::ok:
@@ -131,7 +132,7 @@ bool Channel::stop_by(Moved const& moved) {
 }
 
 void Channel::read_some() {
-    auto const self = shared_from_this();  // the user may let go of us
+    auto const self = shared_from_this();  // the user may destroy this channel
     do {
         auto const room = this->room();
         if (room.empty()) return stop(ChannelUser::Stop::violation, "a frame too large for memory");
@@ -144,7 +145,7 @@ void Channel::read_some() {
         if (stop_by(moved)) return;
         if (moved.bytes == 0) break;
     } while (stream_->buffered());
-    // A handshake may have come to the point where what is queued can go.
+    // A handshake may have reached the point where queued frames can be sent.
     if (!writable_ && (!queue_.empty() || stream_->unsent() > 0)) defer();
 }
 
@@ -156,9 +157,9 @@ std::span<std::byte> Channel::room() {
     }
 }
 
-// Hands over the frames that are whole; false when nothing more is to be read now.
+// Delivers the complete frames. Returns false if nothing more may be read (closed or paused).
 bool Channel::deliver() {
-    // The first frame makes way for another user, who may let go of itself at the next.
+    // The first frame may replace the user, and the next one may destroy that.
     std::shared_ptr<void> kept;
     ChannelUser const* whom = nullptr;
     while (auto const frame = reader_.next()) {
@@ -169,7 +170,7 @@ bool Channel::deliver() {
         try {
             if (user_ != nullptr) user_->frame(*frame);
         } catch (...) {
-            // It ends the loop's run; in the next one the frames behind this one have their turn.
+            // The exception ends the loop's run; the next run delivers the remaining frames.
             resumed_ = true;
             if (!closed_) defer();
             throw;
@@ -187,7 +188,7 @@ void Channel::write_some() {
     if (!write_failed_ && user_ != nullptr) user_->sent();
 }
 
-// As much as the kernel takes; it will tell when there is room for the rest.
+// Writes as much as the kernel takes, and waits for a writable event with the rest.
 void Channel::push() {
     bool moved_any = false;
     for (;;) {
@@ -202,7 +203,7 @@ void Channel::push() {
         if (moved.status == Moved::Status::again) {
             if (!writable_) writable_ = loop_.writable(stream_->fd(), [this] { write_some(); });
         } else if (moved.status != Moved::Status::later) {
-            // What the other end sent before it went is still to be read, and so is its end.
+            // Reading continues: the other end may have sent something before its end.
             write_failed_ = true;
             queue_.clear();
             writable_ = {};

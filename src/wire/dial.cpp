@@ -25,7 +25,8 @@ namespace {
 constexpr Clock::duration first_pause = std::chrono::milliseconds(5);
 constexpr Clock::duration longest_pause = std::chrono::milliseconds(250);
 
-/// One call of `dial`: resolve, connect, shake_hands; after a passing failure, all of it again.
+/// One call of `dial`: resolves, connects and authenticates; starts again after a temporary
+/// failure.
 class Dial : public Loop::Handle::Body, public std::enable_shared_from_this<Dial> {
 public:
     Dial(Loop& loop, Address const& address, Credentials const& credentials,
@@ -74,7 +75,7 @@ private:
     Clock::time_point began_{};
     Clock::duration patience_{}, pause_ = first_pause;
     std::string last_failure_ = "no answer";
-    // Thousands that wait for the same listener must not all come at the same time.
+    // Spreads the attempts of thousands of processes that wait for the same listener.
     std::minstd_rand random_{std::random_device{}()};
 };
 
@@ -96,7 +97,7 @@ void Dial::attempt() {
 
 void Dial::ask_for_addresses() {
     resolving_ = resolve(loop_, address_.host, address_.port, [this](Resolved result) {
-        // A name may be made known later: those of containers are.
+        // A name may become known later, such as that of a container.
         if (!result.problem.empty()) return failed("unknown host: " + result.problem);
         where_ = std::move(result.addresses);
         std::ranges::reverse(where_);
@@ -110,7 +111,7 @@ void Dial::try_next() {
     where_.pop_back();
     try {
         connect(where);
-    } catch (SystemError const& error) {  // out of descriptors, say: may pass
+    } catch (SystemError const& error) {  // temporary, such as too few descriptors
         failed(error.what());
     }
 }
@@ -164,7 +165,7 @@ void Dial::shaken(LinkHandshake::Outcome outcome) {
 void Dial::failed(std::string why) {
     last_failure_ = std::move(why);
     { UniqueFd const unused = std::move(fd_); }
-    // The other addresses of a name without a pause.
+    // The other addresses of a name are tried without a pause.
     Clock::duration pause{};
     if (where_.empty()) {
         pause = pause_ / 2 + pause_ / 2 * (random_() % 256) / 256;

@@ -10,7 +10,7 @@
 namespace sinew::wire {
 namespace {
 
-// Room for many small frames, or one of 64 KiB with its header, in one read.
+// One read has room for many small frames, or for one of 64 KiB with its header.
 constexpr std::size_t usual_capacity = std::size_t{128} << 10;
 // A buffer up to here is kept for the next large frame.
 constexpr std::size_t kept_capacity = std::size_t{1} << 20;
@@ -37,7 +37,7 @@ FrameHeader decode_header(std::span<std::byte const, frame_header_size> bytes) {
     return header;
 }
 
-// realloc, since it moves large blocks by page tables.
+// Uses realloc, which moves large blocks by remapping pages.
 void FrameReader::resize(std::size_t capacity) {
     auto* const moved = static_cast<std::byte*>(std::realloc(buffer_.get(), capacity));
     if (moved == nullptr) throw std::bad_alloc();
@@ -60,7 +60,7 @@ std::span<std::byte> FrameReader::room() {
         end_ -= begin_;
         begin_ = 0;
     }
-    // Full: at most twice as much as has arrived, and no more than the frame's own size.
+    // The buffer is full: grows to at most twice the arrived bytes, and at most the frame's size.
     if (end_ == capacity_) resize(std::min(std::max(needed_, capacity_ + 1), 2 * capacity_));
     return {buffer_.get() + end_, capacity_ - end_};
 }

@@ -7,7 +7,7 @@ namespace sinew::wire {
 namespace {
 
 Clock::duration tick_of(LinkOptions const& options) {
-    // Often enough for each time that is set to be kept to within a part of itself.
+    // The tick is a fraction of each limit, so that each is kept with a small relative error.
     Clock::duration tick = Clock::duration::max();
     auto const at_least = [&](Clock::duration time, int times) {
         if (time > Clock::duration::zero()) tick = std::min(tick, time / times);
@@ -51,7 +51,7 @@ Heartbeat::Verdict Heartbeat::judge(Clock::time_point now, bool heard, Clock::du
 bool Heartbeat::due(Clock::time_point now, bool sent) {
     if (sent) sent_ = now;
     if (options_.heartbeat <= Clock::duration::zero()) return false;
-    // Half a tick early rather than half a tick late.
+    // Rounds to the nearest tick.
     if (now - sent_ + tick_ / 2 < options_.heartbeat) return false;
     sent_ = now;
     return true;

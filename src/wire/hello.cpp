@@ -60,7 +60,7 @@ std::optional<Hello> Hello::decode(std::span<std::byte const> payload) {
     auto const max_frame = in.number<std::uint64_t>();
     auto const mark = in.raw(std::tuple_size_v<Mark>);
     self.name = printable(as_text(in.raw(name_size)));
-    // Another version may mean something else by what follows.
+    // Another version may use a different layout for the rest.
     if (version != protocol_version && payload.size() >= magic.size() + 2)
         return Hello{version, {}, {}, 0};
     if (!in || name_size > longest_name) return std::nullopt;

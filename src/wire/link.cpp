@@ -16,18 +16,18 @@
 namespace sinew::wire {
 namespace {
 
-// Frames so long are not copied for nothing.
+// Bytes; frames of this size and above are written without a copy if possible.
 constexpr std::size_t long_frame = std::size_t{32} << 10;
-// Of links without heartbeats.
+// Period of the check for a dead host on links without heartbeats.
 constexpr std::chrono::seconds look_for_answers{1};
 
-/// What is behind a link; shared, since the user may destroy the link within a callback.
+/// The implementation of a link; shared, since the user may destroy the link within a callback.
 class LinkState final : public ChannelUser, public std::enable_shared_from_this<LinkState> {
 public:
     LinkState(Loop& loop, HandshakeResult shaken, LinkOptions const& options);
 
     void on(Link::Callbacks callbacks);
-    /// When what is sent goes to the kernel.
+    /// When a message is given to the kernel.
     enum class When : std::uint8_t { turn_end, now };
     Flow send(std::uint8_t kind, std::uint16_t stream,
               std::initializer_list<std::span<std::byte const>> parts, When when);
@@ -53,7 +53,7 @@ public:
 private:
     class Delivering;
     void tick();
-    /// Whether the other host has not answered for so long that it is gone; the link ends then.
+    /// Ends the link and returns true if the other host has not answered for `host_gone_after`.
     bool host_is_gone();
     void end(LinkEnd::Cause cause, std::string const& text);
 
@@ -66,17 +66,18 @@ private:
     Heartbeat heartbeat_;
     TcpAnswers answers_;
     std::shared_ptr<Link::Callbacks const> callbacks_;
-    std::vector<std::shared_ptr<Link::Callbacks const>> former_;  ///< one of them is running
+    std::vector<std::shared_ptr<Link::Callbacks const>>
+        former_;  ///< replaced; one of them is running
     int delivering_ = 0;
     Loop::Handle ticker_, patience_;
-    bool full_ = false;      ///< the user was told so
-    bool closing_ = false;   ///< by this end
-    bool farewell_ = false;  ///< ours is out
+    bool full_ = false;      ///< `send` returned full
+    bool closing_ = false;   ///< this end has called `close`
+    bool farewell_ = false;  ///< this end's farewell was sent
     bool ended_ = false;
 };
 
-/// While it lives, a message callback runs, and must not be destroyed. Holding it by a count of its
-/// own would cost each message two atomic operations.
+/// Exists while a message callback runs, which must not be destroyed meanwhile. A shared_ptr
+/// instead would cost each message two atomic operations.
 class LinkState::Delivering {
 public:
     explicit Delivering(LinkState& state) : state_(state) { ++state_.delivering_; }
@@ -102,7 +103,8 @@ LinkState::LinkState(Loop& loop, HandshakeResult shaken, LinkOptions const& opti
 }
 
 void LinkState::on(Link::Callbacks callbacks) {
-    // A former set may be running: its callers hold it, but for those that deliver.
+    // The former callbacks may be running. Callers hold them by a shared_ptr, except message
+    // delivery.
     if (delivering_ > 0) former_.push_back(callbacks_);
     callbacks_ = std::make_shared<Link::Callbacks const>(std::move(callbacks));
     if (!ended_) channel_->resume();
@@ -130,7 +132,7 @@ Flow LinkState::send(std::uint8_t kind, std::uint16_t stream,
 void LinkState::flush() {
     if (ended_) return;
     channel_->flush();
-    if (full_ || closing_) channel_->defer();  // `sent` may have something to tell
+    if (full_ || closing_) channel_->defer();  // `sent` may call `drained`
 }
 
 void LinkState::close(Clock::duration patience) {
@@ -205,7 +207,7 @@ void LinkState::tick() {
     auto const self = shared_from_this();
     if (host_is_gone()) return;
     auto const now = Clock::now();
-    // Unread bytes are a sign of life, too. Before `on`, nobody reads.
+    // Unread bytes are a sign of life, too. Before `on`, nothing is read.
     bool const heard = channel_->heard() || channel_->input_waiting() || !callbacks_;
     auto const verdict = heartbeat_.judge(now, heard, loop_.lag());
     if (verdict == Heartbeat::Verdict::dead) {
@@ -213,7 +215,7 @@ void LinkState::tick() {
         return end(LinkEnd::Cause::silent,
                    text("no sign of life for ", std::fixed, std::setprecision(1), silence, " s"));
     }
-    // Behind a queue a heartbeat says nothing that the queue does not.
+    // Queued messages make a heartbeat unnecessary.
     if (heartbeat_.due(now, channel_->spoke()) && channel_->queued() == 0 && !closing_)
         channel_->send({0, frame_kind::heartbeat, 0, 0}, {});
     if (verdict == Heartbeat::Verdict::nothing_new) return;
@@ -231,7 +233,7 @@ void LinkState::end(LinkEnd::Cause cause, std::string const& text) {
     if (callbacks && callbacks->end) callbacks->end({cause, peer_, peer_.name + ": " + text});
 }
 
-/// The user's hold on a state.
+/// The user's handle of a LinkState; its destructor closes the connection.
 class OwnedLink final : public Link {
 public:
     explicit OwnedLink(std::shared_ptr<LinkState> state) : state_(std::move(state)) {}

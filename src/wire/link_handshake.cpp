@@ -77,7 +77,7 @@ void LinkHandshake::answer(Hello const& theirs) {
         channel_->send({static_cast<std::uint32_t>(hello.size()), frame_kind::hello, 0, 0},
                        {std::as_bytes(std::span(hello))});
     }
-    // The link's user is to say first what it wants to be called for.
+    // Nothing is delivered until the user of the link has set its callbacks.
     channel_->pause();
     channel_->limit(options_.max_frame);
     channel_->use(nullptr);
@@ -85,7 +85,7 @@ void LinkHandshake::answer(Hello const& theirs) {
     finish(std::move(shaken));
 }
 
-// Says so to a dialler: it is to know that trying again is of no use.
+// Ends the handshake. An acceptor sends the reason, so that the dialler does not try again.
 void LinkHandshake::refuse(std::string const& text) {
     if (role_ == Role::acceptor) {
         channel_->send({static_cast<std::uint32_t>(text.size()), frame_kind::refusal, 0, 0},
@@ -98,7 +98,7 @@ void LinkHandshake::refuse(std::string const& text) {
 void LinkHandshake::stopped(Stop why, std::string const& text) {
     auto const self = shared_from_this();
     switch (why) {
-        // A listener that goes away, or has too many unknown connections, closes: try again.
+        // A listener closes if it ends or has too many unauthenticated connections: not final.
         case Stop::end:
             return finish(Refusal{"closed during the handshake", false});
         case Stop::lost:

@@ -19,10 +19,10 @@
 namespace sinew::wire {
 namespace {
 
-// A connection that has said nothing for so long leaves its place when others wait for one.
+// A connection that has sent nothing for this long is closed if others wait.
 constexpr auto patience_with_the_silent = std::chrono::milliseconds(250);
-// ... and one that has not proved itself by then, however much it has said: a byte now and then shall
-// not keep a place. Two round trips suffice for that; who was slower dials again.
+// A connection that is not authenticated by then is closed if others wait, even if it sends a byte
+// now and then. Two round trips suffice to authenticate; a slower dialler tries again.
 constexpr auto patience_with_the_slow = std::chrono::seconds(1);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
 
@@ -77,7 +77,7 @@ void Listener::State::accept_some() {
     auto const self = shared_from_this();  // the user may destroy the listener when called
     for (int i = 0; i < 64 && readable; ++i) {
         if (unauthenticated.size() >= options.max_unauthenticated && !make_room()) {
-            // The others wait in the kernel's queue. Whoever leaves makes us listen again.
+            // Further connections wait in the kernel's queue until one of these ends.
             readable = {};
             resumption = loop.after(patience_with_the_silent, [this] { listen(); });
             return;
@@ -86,9 +86,9 @@ void Listener::State::accept_some() {
     }
 }
 
-// Of those that have said nothing, the oldest has had the most time to; it may try again. The same of
-// those that have said something, later. Otherwise a few connections would keep everybody out for the
-// length of a handshake's deadline.
+// Closes the oldest connection that is silent or slow, and returns whether there was one; its
+// dialler may try again. Otherwise a few connections could block all others for a handshake's time
+// limit.
 bool Listener::State::make_room() {
     auto const now = Clock::now();
     auto const found =
@@ -105,7 +105,7 @@ bool Listener::State::make_room() {
     return true;
 }
 
-// False: nobody is there, or there are no descriptors.
+// Returns false if no connection waits, or no descriptors are left.
 bool Listener::State::accept_one() {
     UniqueFd peer(::accept4(fd.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (peer) {
@@ -115,7 +115,7 @@ bool Listener::State::accept_one() {
     int const error = errno;
     if (error == EAGAIN || error == EWOULDBLOCK) return false;
     if (error == EMFILE || error == ENFILE || error == ENOBUFS || error == ENOMEM) {
-        // It stays readable: asking again at once would take all of a core.
+        // The socket stays readable: trying again at once would use all of a core.
         readable = {};
         resumption = loop.after(pause_without_descriptors, [this] { listen(); });
         refuse(std::strerror(error));
@@ -154,7 +154,7 @@ void Listener::State::shaken(std::uint64_t number, LinkHandshake::Outcome outcom
     accepted(make_link(loop, std::get<HandshakeResult>(std::move(outcome)), options.link));
 }
 
-// Once a second at most: who can connect must not be able to fill a log.
+// Logs at most once a second, so that connecting processes cannot fill the log.
 void Listener::State::refuse(std::string const& why) {
     ++refused;
     ++unreported;
@@ -174,7 +174,7 @@ Listener::Listener(Loop& loop, Address const& address, Credentials credentials, 
 }
 
 Listener::~Listener() {
-    // The state may be in use further up the stack: let go of what it holds.
+    // The state may be in use further up the stack, so only its resources are released.
     state_->readable = {};
     state_->resumption = {};
     state_->unauthenticated.clear();

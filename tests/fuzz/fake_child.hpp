@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 #include "tests/support/fake_link.hpp"
 
 namespace sinew::fuzz {

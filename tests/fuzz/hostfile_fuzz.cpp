@@ -65,7 +65,7 @@ void config(std::string_view input) {
 /// One word per line; words that could name a file of this machine are skipped.
 void command_line(std::string_view input) {
     if (input.find('/') != std::string_view::npos) return;
-    Surroundings around;
+    ProcessContext around;
     around.folder = "/nonexistent";
     around.variables = {{"A", "1"}, {"B", "2"}};
     RunOptions const options = parse_run(split(input, '\n'), around);

@@ -130,8 +130,8 @@ TEST_P(Hostile, MethodsOfOtherTypesAreRefused) {
     // The same for an object that has not arrived yet.
     auto create = manager::head(Op::create, 0, 2);
     create.epoch = manager::gives_object;
-    auto const maker = detail::id_of(detail::Construction<Counter>::entry()).value;
-    talker.say(create, bytes_of(CallHead{maker, 1}));
+    auto const constructor = detail::id_of(detail::Construction<Counter>::entry()).value;
+    talker.say(create, bytes_of(CallHead{constructor, 1}));
     CallHead const follow{detail::id_of(Foreign::entry()).value, 2};
     talker.say(manager::head(Op::follow, 0, 3), bytes_of(follow));
     talker.finish();

@@ -43,14 +43,14 @@ struct TaskEntry {
     using Make = std::shared_ptr<void> (*)(Reader& state);
 
     TaskEntry(Run run_, Make make_, char const* name_, Meta meta_ = {},
-              char const* object_ = nullptr, Persistence const* keeping_ = nullptr);
+              char const* object_ = nullptr, Persistence const* persistence_ = nullptr);
     TaskEntry(TaskEntry const&) = delete;
     Run run;
     Make make;
-    char const* name;            ///< mangled name of the function's type: see task_name()
-    Meta meta;                   ///< resources of a process started for it
-    char const* object;          ///< mangled type whose method it is; null: not a method
-    Persistence const* keeping;  ///< for constructors; null: the state cannot be saved
+    char const* name;                ///< mangled name of the function's type: see task_name()
+    Meta meta;                       ///< resources of a process started for it
+    char const* object;              ///< mangled type whose method it is; null: not a method
+    Persistence const* persistence;  ///< for constructors; null: the state cannot be saved
     TaskEntry const* next;
 };
 

@@ -55,13 +55,13 @@ struct PersistenceOf {
             return &T::checkpoints;
         else return nullptr;
     }
-    static inline Persistence const keeping{&save, &restore, checkpoints()};
+    static inline Persistence const value{&save, &restore, checkpoints()};
 };
 
 /// Null if the type's state cannot be saved.
 template <class T>
 constexpr Persistence const* persistence_of() {
-    if constexpr (Checkpointable<T>) return &PersistenceOf<T>::keeping;
+    if constexpr (Checkpointable<T>) return &PersistenceOf<T>::value;
     else return nullptr;
 }
 

@@ -220,23 +220,23 @@ void Engine::give_fiber(Operation& operation) {
 
 void Engine::poll_watches() {
     std::lock_guard const lock(watches_mutex_);
-    for (FailureDetector* const watch : watches_) {
+    for (FailureDetector* const detector : detectors_) {
         try {
-            watch->poll();
+            detector->poll();
         } catch (std::exception const&) {
             // A thread that waits on that communicator polls, too, and gets the exception.
         }
     }
 }
 
-void Engine::add(FailureDetector& watch) {
+void Engine::add(FailureDetector& detector) {
     std::lock_guard const lock(watches_mutex_);
-    watches_.push_back(&watch);
+    detectors_.push_back(&detector);
 }
 
-void Engine::remove(FailureDetector& watch) {
+void Engine::remove(FailureDetector& detector) {
     std::lock_guard const lock(watches_mutex_);
-    std::erase(watches_, &watch);
+    std::erase(detectors_, &detector);
 }
 
 }  // namespace sinew::detail

@@ -108,9 +108,9 @@ public:
     /// Called by a fiber that has made progress: the engine continues without naps.
     void note_progress() { progressed_ = true; }
 
-    void add(FailureDetector& watch);
-    /// Returns when the engine no longer uses `watch`.
-    void remove(FailureDetector& watch);
+    void add(FailureDetector& detector);
+    /// Returns when the engine no longer uses `detector`.
+    void remove(FailureDetector& detector);
 
 private:
     explicit Engine(Threading threading) : threading_(threading) {}
@@ -134,7 +134,7 @@ private:
     bool stopping_ = false;  // guarded by mutex_
     bool orphaned_ = false;  // used by the engine's thread only
     std::mutex watches_mutex_;
-    std::vector<FailureDetector*> watches_;
+    std::vector<FailureDetector*> detectors_;
     // Used by the driving thread only: running operations and, by chain, those that wait for one.
     std::list<std::shared_ptr<Operation>> running_;
     std::unordered_map<void const*, std::deque<std::shared_ptr<Operation>>> waiting_;

@@ -67,9 +67,9 @@ void ProgressPolicy::pause(int round) {
 }
 
 void ProgressPolicy::look_around(int peer, int step, int steps) {
-    watch_.poll();
+    detector_.poll();
     auto const now = Clock::now();
-    if (auto const trouble = watch_.trouble())
+    if (auto const trouble = detector_.trouble())
         throw PeerLost(text(waits(now, " stopped after ", peer, step, steps), " (", *trouble,
                             "). This communicator is lost"));
     if (waited_ - forgiven_ > deadlines_.silent) decide(now, peer, step, steps);
@@ -77,7 +77,7 @@ void ProgressPolicy::look_around(int peer, int step, int steps) {
 
 /// Called at the deadline. Extends it for ranks that answer and are only late; else throws Timeout.
 void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps) {
-    FailureDetector::Findings const findings = watch_.investigate(in_collective_, peer);
+    FailureDetector::Findings const findings = detector_.investigate(in_collective_, peer);
     // A rank that has just come may not have sent its messages yet, so the wait continues once. If
     // they do not come either, no rank is late and something is wrong.
     bool const just_came = findings.all_came && !std::exchange(all_came_, true);
@@ -93,7 +93,7 @@ void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps
                  "). All ranks answer, so it continues to wait; SINEW_LATE_TIMEOUT sets how long"));
 }
 
-std::string ProgressPolicy::subject() const { return text(watch_.self_text(), ": ", what_()); }
+std::string ProgressPolicy::subject() const { return text(detector_.self_text(), ": ", what_()); }
 
 std::string ProgressPolicy::waits(Clock::time_point now, char const* how, int peer, int step,
                                   int steps) const {
@@ -104,7 +104,7 @@ std::string ProgressPolicy::waits(Clock::time_point now, char const* how, int pe
     std::string words = text(subject(), how, seconds(now - start_), " s");
     if (waited_ + longest_counted < now - start_)
         words += text(", ", seconds(waited_), " s of them without progress");
-    if (peer >= 0) words += ", waiting for " + watch_.rank_text(peer);
+    if (peer >= 0) words += ", waiting for " + detector_.rank_text(peer);
     if (steps > 0) words += text(" at step ", step, " of ", steps);
     return words;
 }

@@ -23,16 +23,16 @@ public:
 
     /// `what` describes the operation for warnings and errors. `operation` is the one whose fiber
     /// waits, or null. For `in_collective` see FailureDetector::investigate.
-    ProgressPolicy(FailureDetector& watch, Engine& engine, Operation* operation,
+    ProgressPolicy(FailureDetector& detector, Engine& engine, Operation* operation,
                    Deadlines const& deadlines, Pace pace, bool in_collective,
                    std::function<std::string()> what)
-        : watch_(watch), engine_(engine), operation_(operation), deadlines_(deadlines), pace_(pace),
-          in_collective_(in_collective), what_(std::move(what)) {}
+        : detector_(detector), engine_(engine), operation_(operation), deadlines_(deadlines),
+          pace_(pace), in_collective_(in_collective), what_(std::move(what)) {}
 
     int spins() const override { return operation_ != nullptr ? 1 : pace_.spins; }
     void idle(int round, collectives::Channel const& channel) override;
     std::string subject() const override;
-    std::string name_of(int rank) const override { return watch_.rank_text(rank); }
+    std::string name_of(int rank) const override { return detector_.rank_text(rank); }
     /// The same for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
     void idle(int round, int peer, int step, int steps);
 
@@ -45,7 +45,7 @@ private:
     void decide(Clock::time_point now, int peer, int step, int steps);
     std::string waits(Clock::time_point now, char const* how, int peer, int step, int steps) const;
 
-    FailureDetector& watch_;
+    FailureDetector& detector_;
     Engine& engine_;
     Operation* operation_;
     Deadlines deadlines_;

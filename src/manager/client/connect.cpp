@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Managers of other sessions: those that were told to listen for guests.
+// Connects to managers of other sessions that listen for guests (ManagerOptions::listen).
 #include <algorithm>
 #include <sinew/manager.hpp>
 #include <sinew/task/encoding.hpp>
@@ -36,7 +36,7 @@ Manager Manager::connect(std::string const& address, AuthKey const& authkey,
                                                  options.timeout, options.max_pending_calls);
     auto const asked = connection->ask(lock, manager::Op::meet, 0, {});
     if (lock.owns_lock()) lock.unlock();
-    // A little longer than is dialled, since that knows why.
+    // Waits slightly longer than the dial does, because the error of the dial states the cause.
     bool const answered = asked->wait_until(deadline + std::chrono::milliseconds(250));
     lock.lock();
     if (!answered || connection->is_lost())
@@ -45,7 +45,7 @@ Manager Manager::connect(std::string const& address, AuthKey const& authkey,
                                           : "no answer within " + manager::seconds(options.timeout),
                                  "). Is it running, and is this its authkey()?"));
     lock.unlock();
-    auto reader = asked->result();  // throws UsageError where it is of another build
+    auto reader = asked->result();  // throws UsageError if it is another build
     lock.lock();
     connection->introduce(process::ProcessAddress::decode_from(reader));
     state->connection = connection;

@@ -16,16 +16,16 @@
 namespace sinew::manager {
 namespace {
 
-// Arguments under way, beyond which a caller waits.
+// Maximum bytes of arguments in flight; further calls block.
 constexpr std::size_t most_bytes = std::size_t{64} << 20;
 
 }  // namespace
 
 Connection::Connection(process::Messenger& messenger, process::ProcessAddress address,
                        std::shared_ptr<process::Peer> peer, Server* server,
-                       std::size_t most_pending, std::shared_ptr<Incarnation const> line)
+                       std::size_t most_pending, std::shared_ptr<Incarnation const> incarnation)
     : messenger_(messenger), address_(std::move(address)), peer_(std::move(peer)), server_(server),
-      most_pending_(most_pending), line_(std::move(line)) {
+      most_pending_(most_pending), incarnation_(std::move(incarnation)) {
     if (peer_) tell(Op::hello, 0, 0, bytes_of(detail::program_identity().text));
 }
 
@@ -117,7 +117,7 @@ void Connection::tell(Op op, ObjectId object, std::uint64_t number,
     server_->message(nullptr, {head, bytes, nullptr});
 }
 
-// Its other addresses are for its session.
+// Keeps the guest address: the manager's other addresses are valid only in its own session.
 void Connection::introduce(process::ProcessAddress const& itself) {
     address_.origin = itself.origin;
     address_.name = itself.name;
@@ -170,7 +170,7 @@ void Connection::answer(PendingReply& pending, process::Message const& message) 
                                 ": the object no longer exists (its manager is ending, or no "
                                 "process had a handle of it). Keep a handle, or detach() it"),
                            false)));
-        case Op::elsewhere:  // a call that was passed on is not waited for here any more
+        case Op::elsewhere:  // unexpected: a call that was passed on has left its slot
             return pending.fail(std::make_exception_ptr(ObjectLost(
                 text(pending.text(), ": ", name(),
                      " says that the object lives in another manager, but had not said in "
@@ -190,15 +190,15 @@ void Connection::answer(PendingReply& pending, process::Message const& message) 
 std::exception_ptr Connection::lost_error(PendingReply const& call, bool maybe_executed) const {
     auto const* const executed =
         maybe_executed ? "; the call may have been executed" : "; the call was not sent";
-    if (line_ && !line_->is_last() && !is_last_)
+    if (incarnation_ && !incarnation_->is_last() && !is_last_)
         return std::make_exception_ptr(ObjectRestarted(
             text(call.text(), ": the manager's process is gone (", why_lost_,
                  "), and is being started again", executed,
                  ". refresh() the handle to continue with the object that is created again"),
             maybe_executed));
-    auto const restarts = line_ && !is_last_
-                              ? text(", after ", line_->incarnation, " restarts, the most allowed")
-                              : std::string();
+    auto const restarts = incarnation_ && !is_last_ ? text(", after ", incarnation_->number,
+                                                           " restarts, the most allowed")
+                                                    : std::string();
     return std::make_exception_ptr(
         ObjectLost(text(call.text(), ": the manager is gone (", why_lost_, restarts, ")", executed),
                    maybe_executed));
@@ -249,8 +249,9 @@ std::shared_ptr<PendingReply> Connection::follow(process::Lock& lock,
     return entered.pending;
 }
 
-// What the manager itself has called, or refused, it answers. All else the caller sends to where the
-// object is, at once: what is called of the handle, once somebody has it, comes after that.
+// The manager answers the pipelined calls that it executed or refused itself. This process sends
+// all others to the object's manager at once, so that later calls through the handle come after
+// them.
 void Connection::pass_on(PendingReply& target) {
     auto pipelined = target.take_pipelined();
     if (pipelined.empty() || is_answered_there(target)) return;
@@ -262,7 +263,7 @@ void Connection::pass_on(PendingReply& target) {
         auto whole = target.bytes();
         auto const end = ObjectRegistry::existing().read_object(whole, pipelined.front().type);
         for (auto const& each : pipelined) static_cast<RemoteObject&>(*end).call_instead(each);
-    } catch (...) {  // it failed there, or cannot be reached from this process
+    } catch (...) {  // the target failed, or its object cannot be reached from this process
         for (auto const& each : pipelined) {
             if (each.pending->ready()) continue;
             each.pending->fail(std::current_exception());
@@ -271,7 +272,7 @@ void Connection::pass_on(PendingReply& target) {
     }
 }
 
-// Nor of what follows it: the manager that was asked knows as little of that.
+// Includes the calls that are pipelined on this one: the manager will not answer those either.
 void Connection::expect_no_answer(PipelinedCall const& pipelined) {
     auto const index = static_cast<std::uint32_t>(pipelined.number);
     if (pipelined.number != 0 && index < slots_.size() &&
@@ -300,7 +301,7 @@ void Connection::call_instead(ObjectId object, std::uint64_t& row, PipelinedCall
     }
     auto const entered = enter(op, object, pipelined.method, pipelined.bytes->size());
     if (pipelined.gives_object != 0) entered.pending->give_object(false);
-    if (op == Op::call) pipelined.pending->pass_on_to(entered.pending);  // of the others none hears
+    if (op == Op::call) pipelined.pending->pass_on_to(entered.pending);  // one-way: nothing waits
     auto const sequence = ++row;
     std::memcpy(pipelined.bytes->data() + offsetof(CallHead, sequence), &sequence, sizeof sequence);
     auto head = manager::head(op, object, entered.number);

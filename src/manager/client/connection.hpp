@@ -25,7 +25,7 @@ public:
     /// `peer`: null if the manager is this process itself, which `server` serves.
     Connection(process::Messenger& messenger, process::ProcessAddress address,
                std::shared_ptr<process::Peer> peer, Server* server, std::size_t most_pending,
-               std::shared_ptr<Incarnation const> line = nullptr);
+               std::shared_ptr<Incarnation const> incarnation = nullptr);
     Connection(Connection const&) = delete;
 
     /// Sends a call or a question. Blocks while too many are in flight, except in a callback.
@@ -66,8 +66,10 @@ public:
     std::string const& why_lost() const { return why_lost_; }
     std::size_t most_pending() const { return most_pending_; }
     /// Null: it is not restarted.
-    std::shared_ptr<Incarnation const> const& line() const { return line_; }
-    void set_line(std::shared_ptr<Incarnation const> line) { line_ = std::move(line); }
+    std::shared_ptr<Incarnation const> const& incarnation() const { return incarnation_; }
+    void set_incarnation(std::shared_ptr<Incarnation const> incarnation) {
+        incarnation_ = std::move(incarnation);
+    }
     /// It will not be restarted.
     void set_last() { is_last_ = true; }
     /// How its process died, as its supervisor knows it.
@@ -105,7 +107,7 @@ private:
     std::shared_ptr<process::Peer> const peer_;
     Server* const server_;
     std::size_t const most_pending_;
-    std::shared_ptr<Incarnation const> line_;
+    std::shared_ptr<Incarnation const> incarnation_;
     bool is_last_ = false;
     std::string why_lost_, cause_;
     std::vector<Slot> slots_;

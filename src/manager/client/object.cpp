@@ -16,13 +16,13 @@ RemoteObject::~RemoteObject() {
     auto const found = registry_.objects_.find({connection_.get(), id_});
     if (found == registry_.objects_.end() || !found->second.expired()) return;
     registry_.objects_.erase(found);
-    // A handle that has travelled may arrive somewhere later than this says that there is none.
+    // An encoded handle may still be in flight to another process, so its object stays held.
     if (!travelled_ && !connection_->is_lost()) connection_->tell(Op::release, id_);
 }
 
 std::shared_ptr<PendingReply> RemoteObject::submit(Op op, detail::TaskEntry const& method,
                                                    Writer& arguments, std::uint32_t gives) {
-    if (process::Runtime::forked()) process::Runtime::instance();  // refuses
+    if (process::Runtime::forked()) process::Runtime::instance();  // throws in a forked process
     auto const id = detail::id_of(method).value;
     arguments.overwrite(offsetof(CallHead, method), &id, sizeof id);
     auto lock = registry_.messenger().lock();
@@ -44,9 +44,9 @@ void RemoteObject::encode_to(Writer& writer) {
     encode(writer, id_);
     encode(writer, static_cast<std::uint64_t>(connection_->most_pending()));
     encode(writer, std::string(type_));
-    auto const& line = connection_->line();
-    encode(writer, line != nullptr);
-    if (line) line->encode_to(writer);
+    auto const& incarnation = connection_->incarnation();
+    encode(writer, incarnation != nullptr);
+    if (incarnation) incarnation->encode_to(writer);
     auto const lock = registry_.messenger().lock();
     travelled_ = true;
 }
@@ -67,7 +67,7 @@ std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseco
     auto const deadline = limit > process::never - now ? process::never : now + limit;
     auto lock = registry_.messenger().lock();
     if (!connection_->is_lost()) return nullptr;
-    if (!connection_->line())
+    if (!connection_->incarnation())
         throw ObjectLost(text("an object in ", connection_->name(),
                               ": the manager is gone, and is not started again. See "
                               "ManagerOptions::max_restarts"),
@@ -76,9 +76,9 @@ std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseco
         throw UsageError(
             "a handle cannot be refreshed in a callback (which must not wait). "
             "Refresh it in another thread");
-    auto const place = registry_.place_after(lock, *connection_->line(), deadline);
+    auto const place = registry_.place_after(lock, *connection_->incarnation(), deadline);
     auto const later = registry_.connection(place.address, connection_->most_pending(),
-                                            std::make_shared<Incarnation const>(place.line));
+                                            std::make_shared<Incarnation const>(place.incarnation));
     return registry_.object(later, id_, type_, false);
 }
 
@@ -107,10 +107,10 @@ std::shared_ptr<detail::ObjectEnd> ObjectRegistry::read_object(Reader& reader, c
         throw DecodeError(text("a handle of a ", detail::demangle(is.c_str()), " where one of a ",
                                detail::demangle(type),
                                " was expected. Do both sides name the same type?"));
-    std::shared_ptr<Incarnation const> line;
+    std::shared_ptr<Incarnation const> incarnation;
     if (decode<bool>(reader))
-        line = std::make_shared<Incarnation const>(Incarnation::decode_from(reader));
-    return object(connection(owner, most_pending, line), id, type, false);
+        incarnation = std::make_shared<Incarnation const>(Incarnation::decode_from(reader));
+    return object(connection(owner, most_pending, incarnation), id, type, false);
 }
 
 }  // namespace sinew::manager

@@ -14,7 +14,7 @@ namespace sinew::manager {
 
 PendingReply::~PendingReply() {
     if (!gives_object_ || number_ == 0) return;
-    // Not told here: whoever lets the last of it go may have the guard.
+    // Sent later: the last reference may be dropped with or without the guard.
     auto unused = ObjectId{0};
     if (makes_ && ready() && !error_ && !end_) {
         auto reader = bytes();
@@ -25,7 +25,7 @@ PendingReply::~PendingReply() {
 
 bool PendingReply::wait_until(std::chrono::steady_clock::time_point deadline) {
     if (ready()) return true;
-    if (process::Runtime::forked()) process::Runtime::instance();  // refuses
+    if (process::Runtime::forked()) process::Runtime::instance();  // throws in a forked process
     auto& messenger = connection_->messenger();
     auto lock = messenger.lock();
     if (!lock.owns_lock())
@@ -88,7 +88,7 @@ std::shared_ptr<detail::PendingCall> PendingReply::then_call(detail::TaskEntry c
     return nullptr;
 }
 
-// A manager that died with the first call surely did not execute this one.
+// If the manager is lost, the first call may have been executed, but this one was never sent.
 std::shared_ptr<detail::PendingCall> PendingReply::fail_like_this(detail::TaskEntry const& method) {
     auto const lock = connection_->messenger().lock();
     auto failed = std::make_shared<PendingReply>(connection_, &method, 0, 0);
@@ -96,7 +96,7 @@ std::shared_ptr<detail::PendingCall> PendingReply::fail_like_this(detail::TaskEn
     return failed;
 }
 
-// Of a call that no manager has yet.
+// Cancels a call that waits for its target. Returns false if a manager has the call already.
 bool PendingReply::cancel_waiting() {
     if (!awaits_target_) return false;
     auto const self = shared_from_this();

@@ -45,7 +45,7 @@ public:
     std::size_t waiting() const { return there_.size(); }
     bool broken() const { return broken_; }
 
-    // Who is lost has withdrawn, too.
+    // The calls of a lost process count as withdrawn, too.
     void calls_withdrawn() {
         if (std::erase_if(there_, [](Party const& each) { return !each.promise.waiting(); }) > 0)
             break_it("one of them has given up, or is lost");

@@ -33,7 +33,8 @@ bool Mutex::try_lock(std::uint64_t thread) {
     return true;
 }
 
-// Of one that is not recursive, processes are told apart, not threads: any may unlock it.
+// The holder of a non-recursive lock is its process, not a thread; unlock() does not even check
+// that.
 void Mutex::require_holder(Holder const& who, char const* wish) const {
     if (recursive_ ? holds(who) : holder_ && holder_->process == who.process) return;
     throw UsageError(text(wish, " a lock that ",

@@ -10,7 +10,7 @@
 
 namespace sinew::managed {
 
-/// A semaphore as its manager holds it. `bound`: 0 for none.
+/// A semaphore as its manager holds it. `bound`: the maximum value; 0: none.
 class Permits {
 public:
     Permits(std::int64_t value, std::int64_t bound) : value_(value), bound_(bound) {
@@ -51,7 +51,8 @@ private:
         --value_;
         if (bound_ > 0) taken_.push_back(who);
     }
-    // Its own, else the oldest: who passed it on is not known.
+    // Removes a permit of `who`, or the oldest one if it has none: permits may be passed between
+    // processes.
     void give_back(Caller who) {
         auto const own = std::find(taken_.begin(), taken_.end(), who);
         taken_.erase(own == taken_.end() ? taken_.begin() : own);
@@ -66,7 +67,7 @@ private:
 
     std::int64_t value_;
     std::int64_t const bound_;
-    std::deque<Caller> taken_;  ///< of a bounded one: who has a permit, the oldest first
+    std::deque<Caller> taken_;  ///< bounded only: the holder of each permit, oldest first
     std::deque<Promise<void>> waiters_;
 };
 

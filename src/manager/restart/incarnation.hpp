@@ -15,31 +15,31 @@ namespace sinew::manager {
 struct Incarnation {
     process::ProcessAddress supervisor;
     std::uint64_t lineage = 0;  ///< number among its supervisor's managers
-    std::uint32_t incarnation = 0, most_restarts = 0;
+    std::uint32_t number = 0, most_restarts = 0;
     Checkpoints checkpoints = {};
     /// Proves the messages between supervisor and process; not in handles.
     std::uint64_t key = 0;
 
     /// There will be no other process.
-    bool is_last() const { return incarnation >= most_restarts; }
+    bool is_last() const { return number >= most_restarts; }
 
     void encode_to(Writer& writer) const {
         supervisor.encode_to(writer);
         encode(writer, lineage);
-        encode(writer, incarnation);
+        encode(writer, number);
         encode(writer, most_restarts);
         encode(writer, checkpoints.every_calls);
         encode(writer, static_cast<std::int64_t>(checkpoints.interval.count()));
     }
     static Incarnation decode_from(Reader& reader) {
-        Incarnation line;
-        line.supervisor = process::ProcessAddress::decode_from(reader);
-        line.lineage = decode<std::uint64_t>(reader);
-        line.incarnation = decode<std::uint32_t>(reader);
-        line.most_restarts = decode<std::uint32_t>(reader);
-        line.checkpoints.every_calls = decode<std::uint64_t>(reader);
-        line.checkpoints.interval = std::chrono::nanoseconds(decode<std::int64_t>(reader));
-        return line;
+        Incarnation incarnation;
+        incarnation.supervisor = process::ProcessAddress::decode_from(reader);
+        incarnation.lineage = decode<std::uint64_t>(reader);
+        incarnation.number = decode<std::uint32_t>(reader);
+        incarnation.most_restarts = decode<std::uint32_t>(reader);
+        incarnation.checkpoints.every_calls = decode<std::uint64_t>(reader);
+        incarnation.checkpoints.interval = std::chrono::nanoseconds(decode<std::int64_t>(reader));
+        return incarnation;
     }
 };
 

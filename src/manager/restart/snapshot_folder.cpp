@@ -45,14 +45,15 @@ void SnapshotFolder::load() {
     auto const names = folder_->names();
     for (auto const& name : names)
         if (auto const number = number_of(name, object_prefix)) numbers.push_back(*number);
-    // A state whose object somebody has removed must not become another's.
+    // A state file without its object file is removed: a later object may get the same number.
     for (auto const& name : names)
         if (auto const number = number_of(name, state_prefix);
             number && std::ranges::find(numbers, *number) == numbers.end())
             folder_->remove(name);
     std::ranges::sort(numbers, std::greater());
     if (!numbers.empty()) numbers_ = numbers.front();
-    // A name is the younger object's: the elder one could not be made again when that was published.
+    // A name belongs to the newest object that has it: the older object could not be made again
+    // when the newer one was published.
     std::set<std::string> taken;
     for (auto const number : numbers) {
         auto entry = read(number);
@@ -73,7 +74,7 @@ SnapshotStore::Entry SnapshotFolder::read(std::uint64_t number) const {
     Reader reader(*bytes);
     SnapshotStore::Entry entry;
     entry.file = number;
-    entry.supervisor = decode<std::uint64_t>(reader);
+    entry.constructor = decode<std::uint64_t>(reader);
     entry.parallel = decode<std::uint64_t>(reader);
     auto const type = decode<std::string>(reader);
     for (auto& name : decode<std::vector<std::string>>(reader)) entry.names.insert(std::move(name));
@@ -83,7 +84,7 @@ SnapshotStore::Entry SnapshotFolder::read(std::uint64_t number) const {
     entry.arguments =
         std::make_shared<SnapshotStore::Bytes const>(arguments.begin(), arguments.end());
     entry.detached = true;
-    if (detail::find_task({entry.supervisor}) == nullptr)
+    if (detail::find_task({entry.constructor}) == nullptr)
         throw UsageError(
             text(path(), " has a ", detail::demangle(type.c_str()), ", published as ",
                  *entry.names.begin(),
@@ -98,11 +99,11 @@ SnapshotStore::Entry SnapshotFolder::read(std::uint64_t number) const {
 std::function<void()> SnapshotFolder::writing(SnapshotStore::Entry const& entry, bool whole) const {
     return [folder = folder_, entry, whole] {
         if (whole) {
-            auto const* const supervisor = detail::find_task({entry.supervisor});
+            auto const* const constructor = detail::find_task({entry.constructor});
             Writer head;
-            encode(head, entry.supervisor);
+            encode(head, entry.constructor);
             encode(head, entry.parallel);
-            encode(head, std::string(supervisor == nullptr ? "" : supervisor->name));
+            encode(head, std::string(constructor == nullptr ? "" : constructor->name));
             encode(head, std::vector<std::string>(entry.names.begin(), entry.names.end()));
             std::array<std::span<std::byte const>, 2> const parts{head.bytes(), *entry.arguments};
             folder->write(object_file(entry.file), parts);

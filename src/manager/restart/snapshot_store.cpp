@@ -5,10 +5,10 @@
 
 namespace sinew::manager {
 
-void SnapshotStore::made(ObjectId object, std::uint64_t supervisor, std::uint64_t parallel,
+void SnapshotStore::made(ObjectId object, std::uint64_t constructor, std::uint64_t parallel,
                          Bytes arguments) {
     auto& entry = entries_[object];
-    entry.supervisor = supervisor;
+    entry.constructor = constructor;
     entry.parallel = parallel;
     entry.arguments = std::make_shared<Bytes const>(std::move(arguments));
 }
@@ -26,7 +26,7 @@ void SnapshotStore::state(ObjectId object, std::uint64_t version, Bytes state) {
     entry.state = std::make_shared<Bytes const>(std::move(state));
 }
 
-// A life of a manager counts its objects from the lower end of 2^40 ids.
+// Each incarnation of a manager numbers its objects from the lower end of its range of 2^40 ids.
 void SnapshotStore::take_up(Entry entry) {
     constexpr ObjectId of_earlier_supervisors = ObjectId{1} << 39;
     auto const id = of_earlier_supervisors + entry.file;
@@ -39,7 +39,7 @@ SnapshotStore::Entry* SnapshotStore::find(ObjectId object) {
 }
 
 void SnapshotStore::restart() {
-    std::erase_if(entries_, [](auto const& each) { return each.second.supervisor == 0; });
+    std::erase_if(entries_, [](auto const& each) { return each.second.constructor == 0; });
     for (auto& [object, entry] : entries_) entry.version = 0;
 }
 

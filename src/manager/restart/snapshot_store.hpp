@@ -19,7 +19,7 @@ class SnapshotStore {
 public:
     using Bytes = std::vector<std::byte>;
     struct Entry {
-        std::uint64_t supervisor = 0;  ///< detail::TaskId; 0: only its state has arrived so far
+        std::uint64_t constructor = 0;  ///< detail::TaskId; 0: only its state has arrived so far
         std::uint64_t parallel = 1;
         bool detached = false;
         std::set<std::string> names;
@@ -29,7 +29,7 @@ public:
         std::shared_ptr<Bytes const> state;
     };
 
-    void made(ObjectId object, std::uint64_t supervisor, std::uint64_t parallel, Bytes arguments);
+    void made(ObjectId object, std::uint64_t constructor, std::uint64_t parallel, Bytes arguments);
     void detached(ObjectId object) { entries_[object].detached = true; }
     void named(ObjectId object, std::string name);
     /// Of several states, the one with the highest version counts, in whatever order they arrive.

@@ -12,10 +12,10 @@ std::vector<std::byte> StartMessage::encode() const {
     sinew::encode(writer, listen);
     sinew::encode(writer, key);
     sinew::encode(writer, guest_memory);
-    sinew::encode(writer, line.has_value());
-    if (line) {
-        line->encode_to(writer);
-        sinew::encode(writer, line->key);
+    sinew::encode(writer, incarnation.has_value());
+    if (incarnation) {
+        incarnation->encode_to(writer);
+        sinew::encode(writer, incarnation->key);
     }
     auto const bytes = writer.bytes();
     return {bytes.begin(), bytes.end()};
@@ -30,8 +30,8 @@ StartMessage StartMessage::decode(std::span<std::byte const> bytes) {
     order.key = sinew::decode<std::string>(reader);
     order.guest_memory = sinew::decode<std::uint64_t>(reader);
     if (sinew::decode<bool>(reader)) {
-        order.line = Incarnation::decode_from(reader);
-        order.line->key = sinew::decode<std::uint64_t>(reader);
+        order.incarnation = Incarnation::decode_from(reader);
+        order.incarnation->key = sinew::decode<std::uint64_t>(reader);
     }
     return order;
 }

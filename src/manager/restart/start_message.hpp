@@ -13,12 +13,12 @@ namespace sinew::manager {
 
 /// What a manager's process is told at its start.
 struct StartMessage {
-    std::uint64_t initializer = 0;    ///< a TaskId; 0: none
-    std::string arguments;            ///< of the initializer
-    std::string listen;               ///< address for guests; empty: none
-    std::string key;                  ///< for guests
-    std::uint64_t guest_memory = 0;   ///< see ManagerOptions
-    std::optional<Incarnation> line;  ///< nothing: it is not restarted
+    std::uint64_t initializer = 0;           ///< a TaskId; 0: none
+    std::string arguments;                   ///< of the initializer
+    std::string listen;                      ///< address for guests; empty: none
+    std::string key;                         ///< for guests
+    std::uint64_t guest_memory = 0;          ///< see ManagerOptions
+    std::optional<Incarnation> incarnation;  ///< nothing: it is not restarted
 
     std::vector<std::byte> encode() const;
     static StartMessage decode(std::span<std::byte const> bytes);

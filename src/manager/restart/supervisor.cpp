@@ -21,8 +21,8 @@ using process::Lock;
 
 namespace {
 
-// Others may know of a death sooner than the supervisor. Who has lost sight of one that is not dead after
-// all is told where it was.
+// Clients may notice a death before the supervisor does. If the process is still alive after this
+// time, clients that asked receive its unchanged address.
 constexpr auto doubt = std::chrono::seconds(2);
 
 std::uint64_t random_key() {
@@ -36,7 +36,7 @@ std::uint64_t random_key() {
 
 void ManagerPlace::encode_to(Writer& writer) const {
     address.encode_to(writer);
-    line.encode_to(writer);
+    incarnation.encode_to(writer);
 }
 
 ManagerPlace ManagerPlace::decode_from(Reader& reader) {
@@ -54,13 +54,13 @@ Supervisor::Supervisor(process::Messenger& messenger, std::uint64_t lineage, Opt
     writing_.emplace(messenger_.runtime().loop());
 }
 
-Incarnation Supervisor::line() const {
+Incarnation Supervisor::incarnation() const {
     return {messenger_.own_address(), lineage_, policy_.incarnation(), policy_.most_restarts(),
             options_.checkpoints};
 }
 
-Incarnation Supervisor::line_to_start() const {
-    auto secret = line();
+Incarnation Supervisor::incarnation_to_start() const {
+    auto secret = incarnation();
     secret.key = key_;
     return secret;
 }
@@ -76,7 +76,7 @@ void Supervisor::now_alive() {
     if (is_decided()) return;
     policy_.alive();
     timer_ = {};
-    callbacks_.alive({address_, line()});
+    callbacks_.alive({address_, incarnation()});
     tell_those_who_ask(false);
 }
 
@@ -91,7 +91,7 @@ void Supervisor::remake_all(process::ProcessAddress const& address) {
 void Supervisor::send_remake(std::shared_ptr<process::Peer> const& peer, ObjectId id,
                              SnapshotStore::Entry const& entry) {
     RemakeHead const first{.object = id,
-                           .supervisor = entry.supervisor,
+                           .constructor = entry.constructor,
                            .parallel = entry.parallel,
                            .arguments = entry.arguments->size(),
                            .state = entry.state ? entry.state->size() : 0,
@@ -126,7 +126,8 @@ bool Supervisor::died(std::string const& how) {
     return true;
 }
 
-// Also without a pause not at once: the callback that tells of the death is the old process's.
+// Uses the timer even without a pause: the callback that reports the death belongs to the old
+// process, which start() destroys.
 void Supervisor::start_after(std::chrono::milliseconds pause) {
     timer_ = messenger_.runtime().loop().after(pause,
                                                [this] { messenger_.on_loop([this] { start(); }); });
@@ -157,7 +158,7 @@ void Supervisor::end(std::string const& why) {
 void Supervisor::message(std::shared_ptr<process::Peer> const& peer,
                          process::Message const& message) {
     if (static_cast<Op>(message.head.op) != Op::where) {
-        if (message.head.epoch != policy_.incarnation()) return;  // of one that is dead
+        if (message.head.epoch != policy_.incarnation()) return;  // of an earlier incarnation
         if (!record(message) || message.head.number == 0) return;
         auto const head = message.head;
         auto work = to_be_written(message);
@@ -197,13 +198,14 @@ void Supervisor::message(std::shared_ptr<process::Peer> const& peer,
 
 void Supervisor::answer(std::shared_ptr<process::Peer> const& peer, Op op,
                         process::MessageHeader const& record, std::string const& words) {
-    if (record.epoch != policy_.incarnation()) return;  // it is dead meanwhile
+    if (record.epoch != policy_.incarnation()) return;  // the incarnation has died meanwhile
     auto head = manager::head(op, key_, record.number);
     head.epoch = record.epoch;
     messenger_.send(peer, head, bytes_of(words));
 }
 
-// What has a name, and is recorded already. Empty: nothing.
+// Returns the work that writes a recorded object to the folder; empty if it has no name, or there
+// is no folder.
 std::function<void()> Supervisor::to_be_written(process::Message const& message) {
     auto const op = static_cast<Op>(message.head.op);
     bool const whole = op == Op::made || op == Op::named;
@@ -211,13 +213,14 @@ std::function<void()> Supervisor::to_be_written(process::Message const& message)
     auto bytes = message.bytes;
     auto const head = take_value<RecordHead>(bytes);
     auto* const entry = store_.find(head->object);
-    // With what is missing yet comes the rest.
-    if (entry == nullptr || entry->supervisor == 0 || entry->names.empty()) return {};
+    // An incomplete object is written when its missing records arrive.
+    if (entry == nullptr || entry->constructor == 0 || entry->names.empty()) return {};
     if (entry->file == 0) entry->file = folder_->new_number();
     return folder_->writing(*entry, whole);
 }
 
-// One with a name lives as long as its manager, unless it could not be made again.
+// A published object lives as long as its manager: its destruction means that it could not be made
+// again.
 void Supervisor::destroyed(ObjectId id) {
     if (auto const* const entry = store_.find(id); entry != nullptr && entry->file != 0)
         log_warning(text(
@@ -237,7 +240,7 @@ bool Supervisor::record(process::Message const& message) {
             now_alive();
             break;
         case Op::made:
-            store_.made(head->object, head->supervisor, head->parallel, copy());
+            store_.made(head->object, head->constructor, head->parallel, copy());
             break;
         case Op::state:
             store_.state(head->object, message.head.number, copy());
@@ -266,7 +269,7 @@ void Supervisor::tell(Asker const& asker) {
         return messenger_.send(asker.peer, manager::head(Op::ended, 0, asker.number),
                                bytes_of(std::string_view(lost_text())));
     Writer place;
-    ManagerPlace{address_, line()}.encode_to(place);
+    ManagerPlace{address_, incarnation()}.encode_to(place);
     messenger_.send(asker.peer, manager::head(Op::found, 0, asker.number), place.bytes());
 }
 
@@ -303,7 +306,7 @@ ManagerPlace Supervisor::wait_for_place(Lock& lock, std::optional<std::uint32_t>
         throw Timeout(text(options_.name, " has not been started again in time (", why_late(),
                            "). Wait longer: see Object::refresh"));
     if (policy_.state() == RestartPolicy::State::lost) throw ObjectLost(lost_text(), false);
-    return {address_, line()};
+    return {address_, incarnation()};
 }
 
 }  // namespace sinew::manager

@@ -22,7 +22,7 @@ namespace sinew::manager {
 /// Where to call a manager.
 struct ManagerPlace {
     process::ProcessAddress address;
-    Incarnation line;
+    Incarnation incarnation;
 
     void encode_to(Writer& writer) const;
     static ManagerPlace decode_from(Reader& reader);
@@ -50,9 +50,9 @@ public:
     Supervisor(Supervisor const&) = delete;
 
     /// Of the process that starts or runs, without the key.
-    Incarnation line() const;
+    Incarnation incarnation() const;
     /// What that process is told at its start.
-    Incarnation line_to_start() const;
+    Incarnation incarnation_to_start() const;
     /// The process listens; its objects are sent to it.
     void ready(process::ProcessAddress const& address);
     /// False: it will not be restarted.

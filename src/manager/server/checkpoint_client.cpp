@@ -18,7 +18,7 @@ namespace {
 using process::Clock;
 using process::Lock;
 
-// Records of objects that this thread has made within the call that it is at.
+// Records of the objects that this thread has made within its current call.
 thread_local std::vector<OutputCommit::Record> made_by_this_thread;
 
 std::shared_ptr<Writer> record_of(RecordHead const& head) {
@@ -29,21 +29,21 @@ std::shared_ptr<Writer> record_of(RecordHead const& head) {
 
 }  // namespace
 
-CheckpointClient::CheckpointClient(process::Messenger& messenger, Incarnation line,
+CheckpointClient::CheckpointClient(process::Messenger& messenger, Incarnation incarnation,
                                    Callbacks callbacks)
-    : messenger_(messenger), line_(std::move(line)), callbacks_(std::move(callbacks)),
-      supervisor_(messenger.find(line_.supervisor)) {}
+    : messenger_(messenger), incarnation_(std::move(incarnation)), callbacks_(std::move(callbacks)),
+      supervisor_(messenger.find(incarnation_.supervisor)) {}
 
-void CheckpointClient::add(ObjectId id, detail::TaskEntry const& supervisor, std::uint64_t parallel,
-                           bool again) {
+void CheckpointClient::add(ObjectId id, detail::TaskEntry const& constructor,
+                           std::uint64_t parallel, bool again) {
     if (open_) return;
-    auto const* const keeping = supervisor.keeping;
+    auto const* const keeping = constructor.persistence;
     auto const checkpoints = keeping != nullptr && keeping->checkpoints != nullptr
                                  ? *keeping->checkpoints
-                                 : line_.checkpoints;
+                                 : incarnation_.checkpoints;
     commit_.add(id, keeping != nullptr, checkpoints.every_calls);
     auto const interval = keeping != nullptr ? checkpoints.interval : std::chrono::nanoseconds(0);
-    objects_[id] = {&supervisor, parallel, interval, Clock::now(), again};
+    objects_[id] = {&constructor, parallel, interval, Clock::now(), again};
     if (interval.count() <= 0 || (period_.count() > 0 && period_ <= interval)) return;
     period_ = interval;
     auto const period = std::max<Clock::duration>(interval, std::chrono::milliseconds(1));
@@ -65,14 +65,14 @@ void CheckpointClient::look_at_intervals() {
 
 void CheckpointClient::send(Op op, std::uint64_t number,
                             std::shared_ptr<Writer const> const& record) {
-    auto head = manager::head(op, line_.lineage, number);
-    head.epoch = line_.incarnation;
+    auto head = manager::head(op, incarnation_.lineage, number);
+    head.epoch = incarnation_.number;
     messenger_.together([&] { messenger_.send(supervisor_, head, record->bytes(), record); });
 }
 
 OutputCommit::Record CheckpointClient::tell(Op op, ObjectId id, std::span<std::byte const> bytes) {
     auto const number = commit_.sent(id);
-    auto const record = record_of({.key = line_.key, .object = id});
+    auto const record = record_of({.key = incarnation_.key, .object = id});
     record->write(bytes.data(), bytes.size());
     send(op, number, record);
     return number;
@@ -82,8 +82,8 @@ OutputCommit::Record CheckpointClient::tell_made(ObjectId id,
                                                  std::span<std::byte const> arguments) {
     auto const& object = objects_.at(id);
     auto const number = commit_.sent_made(id);
-    auto const record =
-        record_of({line_.key, id, detail::id_of(*object.supervisor).value, object.parallel});
+    auto const record = record_of(
+        {incarnation_.key, id, detail::id_of(*object.constructor).value, object.parallel});
     record->write(arguments.data(), arguments.size());
     send(Op::made, number, record);
     return number;
@@ -97,7 +97,7 @@ void CheckpointClient::made_here(ObjectId id, std::span<std::byte const> argumen
 
 void CheckpointClient::ended(ObjectId id) {
     if (objects_.erase(id) == 0) return;
-    if (commit_.end(id)) send(Op::destroyed, 0, record_of({.key = line_.key, .object = id}));
+    if (commit_.end(id)) send(Op::destroyed, 0, record_of({.key = incarnation_.key, .object = id}));
 }
 
 void CheckpointClient::named(ObjectId id, std::string const& name,
@@ -115,7 +115,7 @@ void CheckpointClient::kept(OutputCommit::Record record) {
     auto const kept = commit_.kept(record);
     for (auto const& held : kept.leave) callbacks_.send(*held);
     if (kept.ended != 0)
-        send(Op::destroyed, 0, record_of({.key = line_.key, .object = kept.ended}));
+        send(Op::destroyed, 0, record_of({.key = incarnation_.key, .object = kept.ended}));
     if (kept.save == 0) return;
     Call save;
     save.saves = Saves::if_changed;
@@ -131,7 +131,7 @@ void CheckpointClient::not_kept(OutputCommit::Record record, std::string const& 
     kept(record);
 }
 
-void CheckpointClient::remade() { send(Op::remade, 0, record_of({.key = line_.key})); }
+void CheckpointClient::remade() { send(Op::remade, 0, record_of({.key = incarnation_.key})); }
 
 void CheckpointClient::open() {
     if (std::exchange(open_, true)) return;
@@ -160,14 +160,14 @@ void CheckpointClient::executed(Executed const& executed) {
 
 void CheckpointClient::save(Lock& lock, Executed const& executed, Object const& object,
                             OutputCommit::Record number) {
-    auto const record = record_of({.key = line_.key, .object = executed.object});
+    auto const record = record_of({.key = incarnation_.key, .object = executed.object});
     std::optional<ErrorRecord> failed;
-    lock.unlock();  // what is saved is the user's
+    lock.unlock();  // save() is user code
     try {
-        object.supervisor->keeping->save(executed.instance, *record);
+        object.constructor->persistence->save(executed.instance, *record);
     } catch (...) {
         failed = detail::describe(std::current_exception());
-        failed->function = text(detail::demangle(object.supervisor->name), "::save");
+        failed->function = text(detail::demangle(object.constructor->name), "::save");
     }
     lock.lock();
     if (open_) return;
@@ -182,7 +182,7 @@ void CheckpointClient::save(Lock& lock, Executed const& executed, Object const& 
     kept(number);
 }
 
-// What was executed, and cannot be kept, is not answered as if it were.
+// Replaces the answers by failures: the calls were executed, but their effect could not be saved.
 void CheckpointClient::turn_into_failures(HeldReplies& held, ErrorRecord const& error) {
     Writer bytes;
     error.encode_to(bytes);

@@ -37,12 +37,12 @@ public:
         std::function<void(HeldReplies const&)> send;
         std::function<void(ObjectId, Call)> append;  ///< adds a call, in the object's order
     };
-    CheckpointClient(process::Messenger& messenger, Incarnation line, Callbacks callbacks);
+    CheckpointClient(process::Messenger& messenger, Incarnation incarnation, Callbacks callbacks);
     CheckpointClient(CheckpointClient const&) = delete;
 
-    Incarnation const& line() const { return line_; }
+    Incarnation const& incarnation() const { return incarnation_; }
     /// Adds an object that is to be made. `again`: the supervisor knows it.
-    void add(ObjectId object, detail::TaskEntry const& supervisor, std::uint64_t parallel,
+    void add(ObjectId object, detail::TaskEntry const& constructor, std::uint64_t parallel,
              bool again);
     /// Adds an object that this thread has made within a call; the answer of that call waits until
     /// the object is kept.
@@ -66,7 +66,7 @@ public:
 
 private:
     struct Object {
-        detail::TaskEntry const* supervisor = nullptr;
+        detail::TaskEntry const* constructor = nullptr;
         std::uint64_t parallel = 1;
         std::chrono::nanoseconds interval{0};
         process::Clock::time_point saved{};
@@ -81,7 +81,7 @@ private:
     void look_at_intervals();
 
     process::Messenger& messenger_;
-    Incarnation const line_;
+    Incarnation const incarnation_;
     Callbacks const callbacks_;
     std::shared_ptr<process::Peer> const supervisor_;
     OutputCommit commit_;

@@ -75,9 +75,9 @@ bool Dispatcher::enqueue(ObjectId id, Object& object, Row& row, std::uint64_t se
     return true;
 }
 
-// In the row of those that have something to do.
+// Queues the object if it has calls to execute or must be destroyed.
 void Dispatcher::list(ObjectId id, Object& object) {
-    // Until it is made, nothing runs beside its making.
+    // Until the object is constructed, only its constructor runs.
     unsigned const limit = object.made ? object.parallel : 1;
     bool const destroy = object.calls.empty() && object.batches.empty() && !wanted(object);
     if (object.listed || object.batches.size() >= limit || (object.calls.empty() && !destroy))
@@ -96,7 +96,7 @@ bool Dispatcher::cancel(ObjectId id, Client client, std::uint64_t number) {
     if (std::erase_if(object.calls, is_it) > 0) return true;
     for (auto& [sequence, early] : object.rows[client].early) {
         if (!early.call || !is_it(*early.call)) continue;
-        early.call.reset();  // those behind it have their turn all the same
+        early.call.reset();  // later calls are executed all the same
         return true;
     }
     if (auto const ended = end_wait(id, object, client, number)) return *ended;
@@ -200,7 +200,7 @@ std::optional<Work> Dispatcher::take(std::size_t in_a_row) {
         Work work{id, object.instance, nullptr, object.parallel == 1};
         if (object.calls.empty()) {
             if (!object.batches.empty() || wanted(object))
-                continue;  // it was wanted again, or emptied
+                continue;  // the object is held again, or its calls were cancelled
             objects_.erase(id);
             return work;
         }
@@ -251,7 +251,7 @@ std::vector<std::shared_ptr<void>> Dispatcher::take_all() {
 bool Dispatcher::is_a(ObjectId id, char const* type) const {
     auto const found = objects_.find(id);
     return found == objects_.end() ||
-           found->second.type == type ||  // as mostly, but not across libraries
+           found->second.type == type ||  // the usual case, except across libraries
            (type != nullptr && std::strcmp(found->second.type, type) == 0);
 }
 
@@ -290,7 +290,7 @@ void Dispatcher::answered(ObjectId id, Client client, std::uint64_t number) {
     list(id, found->second);
 }
 
-// Before its turn comes, more may be: once is enough.
+// One queued notice covers all calls that are withdrawn before it is executed.
 void Dispatcher::note_withdrawn(Object& object) {
     if (!hears(object.instance) || std::exchange(object.withdrawn_noted, true)) return;
     Call notice;
@@ -298,7 +298,7 @@ void Dispatcher::note_withdrawn(Object& object) {
     object.calls.push_back(std::move(notice));
 }
 
-// Nothing: it does not wait.
+// Returns nothing if the call does not wait for a deferred answer.
 std::optional<bool> Dispatcher::end_wait(ObjectId id, Object& object, Client client,
                                          std::uint64_t number) {
     auto const found = object.postponed.find({client, number});
@@ -328,7 +328,7 @@ bool Dispatcher::withdraw(ObjectId id, Client client, std::uint64_t number) {
     return false;
 }
 
-// Its one-way calls that have not begun come before the notice.
+// The notice follows the client's one-way calls that have not begun.
 void Dispatcher::lose_postponed(Object& object, Client client) {
     auto later = object.postponed.lower_bound({client, 0});
     while (later != object.postponed.end() && later->first.first == client)

@@ -16,12 +16,12 @@
 namespace sinew::manager {
 namespace {
 
-// So much is collected, for so long.
+// Collected answers are sent at this size (bytes) or age.
 constexpr std::size_t full = std::size_t{64} << 10;
 constexpr auto moment = std::chrono::microseconds(100);
 
-// What another thread is not woken for: it would take as long as the call. At least what a wake-up and
-// a change of threads take together on machines where waking is quick.
+// For calls shorter than this, no other thread is woken: a wake-up would take as long as the call.
+// The lower limits are a wake-up and a context switch on machines with fast wake-ups.
 constexpr int brief_in_wake_ups = 2, short_in_wake_ups = 6;
 constexpr auto least_brief = std::chrono::microseconds(30);
 constexpr auto least_short = std::chrono::microseconds(150);
@@ -63,7 +63,7 @@ std::shared_ptr<void> Executor::run(Work const& work) {
     return instance;
 }
 
-// One that took long is not yet a habit.
+// Updates the moving average. Durations are capped, so that a single long call counts little.
 void Executor::measure(Clock::duration time, std::size_t calls) {
     mean_ = (7 * mean_ + std::min(time / static_cast<int>(calls), 4 * most_short_ / 3)) / 8;
 }
@@ -74,7 +74,7 @@ bool Executor::make(Call const& call, std::shared_ptr<void>& instance) {
         auto made = call.method->make(reader);
         if (call.state) {
             Reader state(*call.state);
-            call.method->keeping->restore(made.get(), state);
+            call.method->persistence->restore(made.get(), state);
         }
         instance = std::move(made);
         making_ = &call;
@@ -110,7 +110,7 @@ bool Executor::notify(std::shared_ptr<void> const& instance, Call const& call) {
     try {
         if (call.notice == ObjectEvent::lost && observer->lost != nullptr)
             observer->lost(instance.get(), {call.client});
-        // Who is lost has withdrawn, too.
+        // The calls of a lost process count as withdrawn, too.
         if (observer->withdrawn != nullptr) observer->withdrawn(instance.get());
     } catch (...) {
         auto const record = detail::describe(std::current_exception());
@@ -120,7 +120,7 @@ bool Executor::notify(std::shared_ptr<void> const& instance, Call const& call) {
     return is_due();
 }
 
-// Within a handler.
+// Requires: called within a catch block.
 bool Executor::note_failure(Call const& call) {
     result_.clear();
     auto record = detail::describe(std::current_exception());
@@ -157,9 +157,9 @@ bool Executor::is_due() {
     return !answers_.empty() && (bytes_.size() >= full || ended_ - since_ > moment);
 }
 
-// Nobody else sends: what is answered may have to be saved first, which is this thread's.
+// No other thread sends these answers: the state may have to be saved first, in this thread.
 void Executor::keep(Work const& work, void* instance) {
-    // Calls that are answered later may have changed the object.
+    // Deferred calls have no answer yet, but may have changed the object.
     if (!answers_.empty() || calls_ > 0)
         keep_({work.object, instance, making_, calls_, saves_, answers_, bytes_});
     answers_.clear();

@@ -6,7 +6,7 @@
 namespace sinew::manager {
 namespace {
 
-// Small states follow one another; of large ones there is one at a time.
+// Bytes of states in flight per object: several small states fit, but only one large one.
 constexpr std::size_t enough_under_way = std::size_t{256} << 10;
 
 }  // namespace
@@ -56,7 +56,7 @@ OutputCommit::Decision OutputCommit::executed(ObjectId id, std::uint64_t calls, 
     bool const due = saves == Saves::yes || (saves == Saves::if_changed && changed) ||
                      (object.every > 0 && object.since >= object.every);
     if (!due) {
-        // Behind a state that may be lost, it would be one answered call too many.
+        // If the state in flight were lost, this answer would be one more than may be missing.
         if (object.every > 0 && !object.states.empty())
             depend(held, {object.states.rbegin()->first});
         return {};

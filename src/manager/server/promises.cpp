@@ -34,7 +34,7 @@ Promises::Outcome Promises::outcome_of(Promise const& promise, Op op,
         if (home.origin != origin) return {State::elsewhere, 0, op, {}};
         return {State::here, decode<ObjectId>(reader), op, {}};
     } catch (DecodeError const&) {
-        return {State::failed, 0, Op::gone, {}};  // it was no handle
+        return {State::failed, 0, Op::gone, {}};  // the result was not a handle
     }
 }
 

@@ -21,7 +21,7 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
     if (found.number == 0) {
         found.number = ++clients_;
         found.peer = peer;
-        // Until it has said that it is of the same build.
+        // A client of another session is refused until its `hello` shows that it is the same build.
         found.refused = peer != nullptr && peer->trust() == process::PeerTrust::inbound_client;
         peers_.emplace(found.number, peer);
     }
@@ -94,7 +94,8 @@ void Server::serve(Caller& from, Message const& message) {
     }
 }
 
-// Everything but `hello`, where nothing may be called: those who wait for an answer have one.
+// Handles all messages but `hello` of refused callers, and of all callers after `stop`. Requests
+// that expect an answer get a failure.
 void Server::give_up(Caller const& from, Message const& message) {
     auto const op = static_cast<Op>(message.head.op);
     if (op == Op::skip || op == Op::cancel || op == Op::recall || op == Op::hold ||
@@ -126,21 +127,21 @@ Payload Server::keep(Message const& message, std::span<std::byte const> bytes) {
 void Server::create(Caller& from, Message const& message) {
     auto bytes = message.bytes;
     auto const head = take_value<CallHead>(bytes);
-    auto const* const supervisor = head ? detail::find_task({head->method}) : nullptr;
-    if (supervisor == nullptr || supervisor->make == nullptr)
+    auto const* const constructor = head ? detail::find_task({head->method}) : nullptr;
+    if (constructor == nullptr || constructor->make == nullptr)
         return answer(from, Op::refused, message.head.number,
                       bytes_of("the manager's program does not know how to construct this object. "
                                "Link the library that creates it into that program"));
     auto const parallel = static_cast<unsigned>(std::min<std::uint64_t>(head->sequence, 1024));
-    auto const id = dispatcher_.add(parallel, supervisor->name,
+    auto const id = dispatcher_.add(parallel, constructor->name,
                                     {.client = from.number,
                                      .number = message.head.number,
-                                     .method = supervisor,
+                                     .method = constructor,
                                      .makes = true,
                                      .oneway = false,
                                      .arguments = keep(message, bytes),
                                      .reserved = reserve(from, each_entry + bytes.size())});
-    if (checkpoints_) checkpoints_->add(id, *supervisor, parallel, false);
+    if (checkpoints_) checkpoints_->add(id, *constructor, parallel, false);
 }
 
 void Server::call(Caller& from, Message const& message) {
@@ -155,8 +156,9 @@ void Server::call(Caller& from, Message const& message) {
                       bytes_of("the manager's program does not know this method. Link the library "
                                "that calls it into that program"));
     }
-    // Whoever calls: the handle may have come from a stranger, or mean an object of another process
-    // that had this one's address. The arguments may be nonsense, but not the kind of object.
+    // Checked for every caller: the handle may come from an untrusted process, or refer to an
+    // object of an earlier process with this address. Invalid arguments fail to decode, but a
+    // method must not run on an object of another type.
     if (!dispatcher_.is_a(message.head.id, method->object)) {
         dispatcher_.skip(message.head.id, from.number, head->sequence, reserve(from, each_entry));
         return answer(from, Op::refused, message.head.number,
@@ -202,7 +204,7 @@ void Server::send(std::vector<Answer> const& answers, std::span<std::byte const>
         for (auto const& each : answers) {
             if (each.later != 0) dispatcher_.answered(each.later, each.to, each.number);
             auto const to = peers_.find(each.to);
-            if (to == peers_.end()) continue;  // it is gone
+            if (to == peers_.end()) continue;  // the caller is lost
             auto const& peer = to->second;
             auto const part = bytes.subspan(each.begin, each.size);
             auto head = manager::head(each.op, 0, each.number);
@@ -238,7 +240,7 @@ void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postp
 void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes) {
     auto const held = messenger_.lock();
     send(answers, bytes.bytes());
-    wake();  // it may have been all that kept an object
+    wake();  // the deferred call may have been the last thing that kept an object alive
 }
 
 void Server::lost(std::shared_ptr<Peer> const& peer) {

@@ -45,11 +45,11 @@ public:
     /// Running calls end; nothing else begins.
     void stop();
     /// This process has a supervisor that restarts it. Call it before any object is made.
-    void keep(Incarnation line);
+    void keep(Incarnation incarnation);
     CheckpointClient* checkpoints() { return checkpoints_.get(); }
     /// An object that a method of another object has made, held by this process. With the guard
     /// held.
-    ObjectId add_made(detail::TaskEntry const& supervisor, unsigned parallel,
+    ObjectId add_made(detail::TaskEntry const& constructor, unsigned parallel,
                       std::shared_ptr<void> instance, std::span<std::byte const> arguments);
 
     // Without the guard: of calls whose objects answer later.

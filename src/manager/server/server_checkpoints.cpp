@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server does where its process is started anew when it dies.
+// The methods of Server for a process that has a supervisor.
 #include <algorithm>
 #include <sinew/detail/task.hpp>
 #include <utility>
@@ -12,12 +12,13 @@
 
 namespace sinew::manager {
 
-void Server::keep(Incarnation line) {
-    // No object has an id that another had in an earlier life: somebody may still have a handle of that.
+void Server::keep(Incarnation incarnation) {
+    // Each incarnation has a separate range of ids: handles of objects of earlier incarnations may
+    // exist.
     constexpr int ids_of_a_life = 40;
-    dispatcher_.begin_ids(ObjectId{line.incarnation} << ids_of_a_life);
+    dispatcher_.begin_ids(ObjectId{incarnation.number} << ids_of_a_life);
     checkpoints_ = std::make_unique<CheckpointClient>(
-        messenger_, std::move(line),
+        messenger_, std::move(incarnation),
         CheckpointClient::Callbacks{
             .send = [this](HeldReplies const& each) { send(each.answers, each.bytes); },
             .append =
@@ -72,8 +73,8 @@ void Server::checkpoint(Caller& from, Message const& message) {
 }
 
 void Server::from_supervisor(Message const& message) {
-    if (!checkpoints_ || message.head.id != checkpoints_->line().key ||
-        message.head.epoch != checkpoints_->line().incarnation)
+    if (!checkpoints_ || message.head.id != checkpoints_->incarnation().key ||
+        message.head.epoch != checkpoints_->incarnation().number)
         return;
     switch (static_cast<Op>(message.head.op)) {
         case Op::kept:
@@ -92,15 +93,15 @@ void Server::from_supervisor(Message const& message) {
     }
 }
 
-// Only the supervisor knows the key, and has this same program: what it sends is what it means.
+// Trusts the contents: only the supervisor knows the key, and it runs the same program.
 void Server::remake(Message const& message) {
     auto bytes = message.bytes;
     auto const head = take_value<RemakeHead>(bytes);
     if (!head || head->arguments > bytes.size() || head->state > bytes.size() - head->arguments)
         return log_warning(
             "an object cannot be created again: its supervisor sent an invalid message");
-    auto const* const supervisor = detail::find_task({head->supervisor});
-    if (supervisor == nullptr || supervisor->make == nullptr) {
+    auto const* const constructor = detail::find_task({head->constructor});
+    if (constructor == nullptr || constructor->make == nullptr) {
         log_warning(
             "an object cannot be created again: the library that creates it is not loaded yet");
         return remade_one();
@@ -109,20 +110,20 @@ void Server::remake(Message const& message) {
     auto const state = bytes.subspan(head->arguments, head->state);
     Reader rest(bytes.subspan(head->arguments + head->state));
     Call call;
-    call.method = supervisor;
+    call.method = constructor;
     call.makes = true;
     call.arguments = keep(message, arguments);
     if (head->has_state != 0)
         call.state = std::make_shared<std::vector<std::byte> const>(state.begin(), state.end());
     auto const parallel = static_cast<unsigned>(head->parallel);
-    dispatcher_.add(parallel, supervisor->name, std::move(call), head->object);
-    checkpoints_->add(head->object, *supervisor, parallel, true);
+    dispatcher_.add(parallel, constructor->name, std::move(call), head->object);
+    checkpoints_->add(head->object, *constructor, parallel, true);
     if (head->detached != 0) dispatcher_.detach(head->object);
     for (auto const& name : decode<std::vector<std::string>>(rest))
         dispatcher_.publish(head->object, name);
 }
 
-// Also those that could not be.
+// Counts an object that was made again or could not be made; the last one is reported.
 void Server::remade_one() {
     if (++remade_ == to_remake_ && knows_how_many_) checkpoints_->remade();
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a server does with calls of objects that other calls will give, and with objects that methods
-// make.
+// The methods of Server for pipelined calls, and for objects that methods make.
 #include <sinew/detail/task.hpp>
 #include <utility>
 
@@ -84,12 +83,12 @@ void Server::recall(Caller const& from, Message const& message) {
     if (over) answer(from, Op::cancelled, number);
 }
 
-ObjectId Server::add_made(detail::TaskEntry const& supervisor, unsigned parallel,
+ObjectId Server::add_made(detail::TaskEntry const& constructor, unsigned parallel,
                           std::shared_ptr<void> instance, std::span<std::byte const> arguments) {
-    auto const id = dispatcher_.add_made(parallel, supervisor.name, std::move(instance),
+    auto const id = dispatcher_.add_made(parallel, constructor.name, std::move(instance),
                                          caller(nullptr).number);
     if (!checkpoints_) return id;
-    checkpoints_->add(id, supervisor, parallel, false);
+    checkpoints_->add(id, constructor, parallel, false);
     checkpoints_->made_here(id, arguments);
     return id;
 }

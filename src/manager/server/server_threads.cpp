@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a server: how many there are, what they do, and who drives the loop meanwhile.
+// The threads of a server: their number, their work, and which of them drives the event loop.
 #include <algorithm>
 #include <utility>
 
@@ -10,13 +10,13 @@
 namespace sinew::manager {
 namespace {
 
-// Calls may wait for one another, or for what only another call brings: where nothing has moved for
-// so long and something waits, there is another thread.
+// Calls may wait for one another. If work is queued and no thread has taken any for this long, a
+// thread is added.
 constexpr auto standstill = std::chrono::milliseconds(5);
 constexpr std::size_t most_threads_ever = 1024;
-// So long, at most, an answer waits for a call that is behind its own.
+// Maximum time that an answer waits for the calls executed after its own.
 constexpr auto promptness = std::chrono::microseconds(200);
-// Works of one object in a row after which it is taken to be the only one that is called.
+// After this many works of one object in a row, it is taken to be the only object that is called.
 constexpr unsigned habit = 16;
 
 }  // namespace
@@ -27,7 +27,7 @@ void Server::wake() {
     else watch_threads();
 }
 
-// There are none at rest: a manager that nobody calls is not to wake up.
+// Arms a one-shot timer only if there is work, so that an idle manager does not wake up.
 void Server::watch_threads() {
     if (threads_watch_ || stopping_) return;
     taken_before_ = taken_;
@@ -53,7 +53,7 @@ void Server::watch_answers() {
         messenger_.runtime().loop().after(promptness, [this] { look_after_answers(); });
 }
 
-// Those of short calls do not wait for a long one behind them in the row, nor do other objects.
+// Sends the answers of short calls that precede a long call, and wakes threads for other objects.
 void Server::look_after_answers() {
     answers_watch_ = {};
     for (auto* const each : busy_) each->send_old();
@@ -74,7 +74,7 @@ void Server::work() {
     lock.lock();
     auto instances = dispatcher_.take_all();
     lock.unlock();
-    instances.clear();  // without the guard: their destructors are the user's
+    instances.clear();  // without the guard: their destructors are user code
 }
 
 void Server::execute(Lock& lock) {
@@ -85,8 +85,8 @@ void Server::execute(Lock& lock) {
         [this](auto const& answers, Writer const& bytes) { send(answers, bytes.bytes()); },
         std::move(keep));
     while (!stopping_) {
-        // Where answers wait for what is kept, nobody but this thread sends them: so not behind calls
-        // that take long.
+        // With checkpoints, only this thread sends its answers. It takes one call at a time unless
+        // calls are brief, so that answers do not wait behind long calls.
         auto work =
             dispatcher_.take(checkpoints_ && !executor.is_brief() ? 1 : Dispatcher::calls_in_a_row);
         if (!work) {
@@ -125,13 +125,13 @@ void Server::note_taken(Work const& work) {
     latest_ = work.object;
 }
 
-// Where calls are so short that nobody else needs to drive while one is executed; or nothing could be
-// executed meanwhile as long as all calls are of one object, as those of a simulator.
+// True if calls are so brief that no other thread needs to drive the loop during a call, or if they
+// are short and all of one object (such as a simulator), so that nothing could run meanwhile.
 bool Server::may_drive(Executor const& executor) const {
     return executor.is_brief() || (executor.is_short() && of_latest_ >= habit);
 }
 
-// Who drives meanwhile executes at once what arrives: no other thread has to be woken.
+// A thread that drives the loop executes arriving calls itself, without waking another thread.
 void Server::wait_for_work(Lock& lock, Executor const& executor) {
     std::function<bool()> const there_is = [this] { return stopping_ || dispatcher_.has_work(); };
     auto& loop_leader = messenger_.runtime().loop_leader();

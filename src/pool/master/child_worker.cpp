@@ -17,7 +17,7 @@
 namespace sinew::pool {
 namespace {
 
-constexpr std::size_t by_itself = std::size_t{32} << 10;  // not worth waiting for others
+constexpr std::size_t by_itself = std::size_t{32} << 10;  // bytes; larger messages are sent at once
 
 // " on node-b": the end of the runtime's name for this process.
 std::string host_suffix() {
@@ -68,12 +68,12 @@ public:
     void flush() override { child_->control().flush(); }
     void kill() override { child_->signal(SIGKILL); }
     std::string name() const override {
-        auto const pid = child_->pid();  // an agent's is known a little later
+        auto const pid = child_->pid();  // 0 until the agent has reported it
         return pid == 0 ? text("a worker", host_) : text("pid ", pid, host_);
     }
 
 private:
-    // The worker waits for the answer, so that nothing it says overtakes what lies in the file.
+    // The worker waits for the answer, so that no later message overtakes the results in the file.
     void results_file(std::span<std::byte const> body) {
         ResultsFileHead head{};
         if (!maps_files_ || body.size() != sizeof head) return kill();
@@ -88,7 +88,7 @@ private:
         WorkerEnd const how{.process = end,
                             .verdict = Verdict(status.verdict.load()),
                             .running = status.running.load()};
-        auto const callbacks = callbacks_;  // this object may be destroyed by them
+        auto const callbacks = callbacks_;  // the callback may destroy this object
         callbacks.ended(how);
     }
 
@@ -109,7 +109,7 @@ std::unique_ptr<WorkerHandle> start_worker(Node const& node, std::optional<cpu_s
         // The kernel ends it with this process; if this process is only stopped (by Ctrl-Z, or a
         // debugger), the worker may continue later.
         order.lease_ms = 0;
-        order.maps_files = start.meta.memory_mib == 0;  // else the copy might be too much for it
+        order.maps_files = start.meta.memory_mib == 0;  // otherwise the copy may exceed its limit
     }
     Writer message;
     order.encode_to(message);

@@ -9,13 +9,13 @@
 
 #include "src/base/text.hpp"
 #include "src/pool/master/child_worker.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/process/resources/reservation.hpp"
 
 namespace sinew::pool {
 namespace {
 
-// For each worker: two links, its standard error, its pidfd.
+// Each worker has two links, its standard error, and a pidfd.
 constexpr std::uint64_t descriptors_of_worker = 4;
 
 class LocalPlacement final : public WorkerPlacement {

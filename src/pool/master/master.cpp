@@ -44,14 +44,14 @@ void check_not_negative(char const* what, Duration time) {
         throw UsageError(text(what, " = ", seconds(time), " s (must be at least 0)"));
 }
 
-Workers checked(PoolOptions const& options, WorkerPlacement const& places) {
-    auto const workers = options.workers.value_or(Workers(places.room(options.meta)));
+Workers checked(PoolOptions const& options, WorkerPlacement const& placement) {
+    auto const workers = options.workers.value_or(Workers(placement.room(options.meta)));
     check(workers);
-    places.require(options.meta, workers.max);
-    if (static_cast<std::uint64_t>(workers.min) > places.most())
+    placement.require(options.meta, workers.max);
+    if (static_cast<std::uint64_t>(workers.min) > placement.most())
         throw UsageError(text("a pool of ", workers.min,
-                              " workers (this process may have the descriptors for ", places.most(),
-                              "). Ask for fewer, or raise ulimit -n"));
+                              " workers (this process may have the descriptors for ",
+                              placement.most(), "). Ask for fewer, or raise ulimit -n"));
     if (options.prefetch < 0)
         throw UsageError(text("prefetch = ", options.prefetch, " (must be at least 0)"));
     if (options.failing_starts < 1)
@@ -113,15 +113,15 @@ JobOptions job_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
 
 }  // namespace
 
-Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> places)
-    : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(places)),
+Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> placement)
+    : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(placement)),
       scheduler_(settings_of(options, checked(options, *placement_))), events_(options.events) {}
 
 Master::~Master() = default;
 
 std::shared_ptr<Master> Master::make(PoolOptions const& options,
-                                     std::unique_ptr<WorkerPlacement> places) {
-    return {new Master(options, std::move(places)), [](Master* master) {
+                                     std::unique_ptr<WorkerPlacement> placement) {
+    return {new Master(options, std::move(placement)), [](Master* master) {
                 if (!process::Runtime::forked()) delete master;
             }};
 }
@@ -200,8 +200,8 @@ void Master::start_workers() {
     step(Begin{});
 }
 
-// What a function wants that is not the pool's first: all workers are alike. Of a pool whose own Meta
-// says something they must have no less.
+// Throws UsageError if the function's Meta differs from that of the workers, which are all alike.
+// If PoolOptions::meta is set, the function may need less than that.
 void Master::require_meta(detail::TaskEntry const& function) const {
     auto const& wish = function.meta;
     if (!wish.any() || wish == *meta_ || (options_.meta.any() && covers(*meta_, wish))) return;
@@ -212,8 +212,9 @@ void Master::require_meta(detail::TaskEntry const& function) const {
              "). Create another pool for it, or one whose PoolOptions::meta is enough for both"));
 }
 
-// Of a function: that of the first one, unless the pool's own say something, or it has workers. Throws
-// UsageError, and the next function is asked.
+// Fixes the Meta of the workers, once: PoolOptions::meta if set, or else that of the first
+// function. Throws UsageError if the function's Meta cannot be met; it then stays open for the next
+// function.
 void Master::settle_meta(Meta const& wish) {
     placement_->require_startable();
     if (meta_) return;
@@ -264,7 +265,7 @@ void Master::join() {
         std::unique_lock lock(guard());
         if (!closed_)
             throw UsageError("join() of a pool that still accepts tasks. Call close() first");
-        // Of a pool with static storage duration the program may have ended all that there was.
+        // A pool with static storage duration may outlive the runtime.
         wait(lock, changed_, Clock::time_point::max(),
              [this] { return (ended_ && workers_.empty()) || runtime_.over(); });
         timer_ = {};
@@ -296,10 +297,11 @@ void Master::step(Event const& event) {
     from_user_ = true;
     step_in_turn(event);
     from_user_ = false;
-    for (auto* const worker : std::exchange(spoken_to_, {})) worker->port->flush();
+    for (auto* const worker : std::exchange(spoken_to_, {})) worker->handle->flush();
 }
 
-// An action may bring the next event with it (a worker that cannot be started): one after the other.
+// Handles one event after the other: an action may cause the next event (a failed start of a
+// worker).
 void Master::step_in_turn(Event const& event, Arrived* arrived) {
     pending_.push_back({event, arrived});
     if (std::exchange(stepping_, true)) return;
@@ -309,10 +311,10 @@ void Master::step_in_turn(Event const& event, Arrived* arrived) {
         actions_.clear();
         try {
             scheduler_.step(next.event, Clock::now(), actions_);
-        } catch (std::exception const& problem) {  // for want of memory
+        } catch (std::exception const& problem) {  // out of memory
             break_down(problem.what());
         }
-        // Why they fail is to be known before the first is told.
+        // The reason must be set before the first task is dropped, whose error contains it.
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
         woken_ = wakes_before_it_starts();
@@ -323,7 +325,7 @@ void Master::step_in_turn(Event const& event, Arrived* arrived) {
     arm_timer();
 }
 
-// Whether these actions start a worker, and give work to one that has none.
+// Returns whether the actions start a worker and also send a batch to an idle worker.
 bool Master::wakes_before_it_starts() {
     auto const starts = [](Action const& each) {
         return std::holds_alternative<StartWorker>(each);
@@ -350,8 +352,8 @@ void Master::perform(Action const& action, Arrived* arrived) {
     }
 }
 
-// What was to be done for a task or a worker is not: the scheduler is told to end the rest, and whoever
-// waits gets the reason.
+// Called if an action failed: the scheduler must drop all tasks, and waiting threads get the
+// reason.
 void Master::break_down(std::string const& why) {
     if (!broken_.empty()) return;
     broken_ = text("the pool cannot continue (", why, ")");
@@ -360,7 +362,8 @@ void Master::break_down(std::string const& why) {
     notify(changed_);
 }
 
-// With the guard held. Of all pools, one function is called at the end of the program.
+// Requires: guard held. Registers this pool for the end of the program; all pools share one
+// function.
 void Master::end_with_program() {
     if (std::exchange(ends_with_program_, true)) return;
     static auto& masters = *new std::vector<std::weak_ptr<Master>>;
@@ -375,8 +378,8 @@ void Master::end_with_program() {
     });
 }
 
-// What is under way is dropped, so that whoever waits is woken, and nobody takes the end of the
-// workers for deaths.
+// Drops all tasks, so that waiting threads wake up and the end of the workers does not count as
+// deaths.
 void Master::program_ends() {
     closed_ = true;
     if (ended_) return;
@@ -388,7 +391,7 @@ void Master::program_ends() {
     step_in_turn(Terminate{});
 }
 
-// One that comes too early finds that nothing is due, and is set again.
+// Never postpones the timer: a tick that comes too early finds nothing due, and arms it again.
 void Master::arm_timer() {
     auto const due = scheduler_.due();
     if (due >= due_) return;

@@ -30,8 +30,8 @@ class Master final : public detail::PoolMaster, public std::enable_shared_from_t
 public:
     /// In a fork it is never destroyed: its workers are the parent's, and its guard may be locked.
     static std::shared_ptr<Master> make(PoolOptions const& options,
-                                        std::unique_ptr<WorkerPlacement> places);
-    Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> places);
+                                        std::unique_ptr<WorkerPlacement> placement);
+    Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> placement);
     ~Master() override;
 
     std::mutex& guard() override { return runtime_.guard(); }
@@ -62,7 +62,7 @@ private:
     /// One life of a worker.
     struct Worker {
         WorkerId id;
-        std::unique_ptr<WorkerHandle> port;
+        std::unique_ptr<WorkerHandle> handle;
         std::set<JobId> knows;        ///< jobs whose function it was told
         std::vector<JobId> over;      ///< of these, those it is yet to forget
         wire::Loop::Handle patience;  ///< until it is started; then until it moves

@@ -13,8 +13,8 @@ namespace sinew::pool {
 namespace {
 
 constexpr std::size_t many_over = 64;
-// Of one who was asleep and has work now, before a process starts: where cores are few it would wait
-// 14 ms for that.
+// Delay of a process start if an idle worker has just got work: on few cores, that worker would
+// otherwise wait 14 ms for the start.
 constexpr auto head_start = std::chrono::milliseconds(10);
 
 }  // namespace
@@ -40,7 +40,7 @@ void Master::act(StartWorker const& action) {
 void Master::start(WorkerId id) {
     auto* const worker = find(id);
     if (worker == nullptr) return;
-    if (worker->killed) {  // meanwhile
+    if (worker->killed) {  // before it was started
         workers_.erase(key_of(id));
         return step_in_turn(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
     }
@@ -53,15 +53,15 @@ void Master::start(WorkerId id) {
     start.max_rss_bytes = options_.max_rss_per_worker;
     start.meta = meta_.value_or(options_.meta);
     try {
-        worker->port = placement_->start(id.slot, start);
-    } catch (std::exception const& problem) {  // also of std::thread, where there are too many
+        worker->handle = placement_->start(id.slot, start);
+    } catch (std::exception const& problem) {  // includes std::system_error of std::thread
         workers_.erase(key_of(id));
         return step_in_turn(StartFailed{id, problem.what()});
     }
-    log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->port->name()}});
-    worker->port->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
-                      .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
-                      .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
+    log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->handle->name()}});
+    worker->handle->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
+                        .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
+                        .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
 }
 
 void Master::tell_function(Worker& worker, JobRecord& job) {
@@ -71,20 +71,20 @@ void Master::tell_function(Worker& worker, JobRecord& job) {
         .task_id = detail::id_of(*spec.function).value,
         .soft_limit_ns = static_cast<std::uint64_t>(spec.options.soft_limit.count()),
         .hard_limit_ns = static_cast<std::uint64_t>(spec.options.hard_limit.count())};
-    worker.port->send(Kind::function, {bytes_of(head), spec.state.bytes()});
+    worker.handle->send(Kind::function, {bytes_of(head), spec.state.bytes()});
 }
 
 void Master::tell_to_forget(Worker& worker) {
     for (auto const job : std::exchange(worker.over, {})) {
         JobHead const head{job};
-        worker.port->send(Kind::forget, {bytes_of(head)});
+        worker.handle->send(Kind::forget, {bytes_of(head)});
     }
 }
 
 void Master::act(SendBatch const& action) {
     auto* const worker = find(action.worker);
     auto const found = jobs_.find(action.job);
-    if (worker == nullptr || !worker->port || found == jobs_.end()) return;
+    if (worker == nullptr || !worker->handle || found == jobs_.end()) return;
     auto& job = found->second;
     if (worker->knows.insert(action.job).second) {
         tell_to_forget(*worker);
@@ -99,47 +99,47 @@ void Master::act(SendBatch const& action) {
                    .attempt = action.attempt,
                    .transfer = 0};
     if (arguments.size <= large && arguments.parts.size() == 1) {
-        worker->port->send(Kind::tasks, {bytes_of(head), arguments.parts.front()});
+        worker->handle->send(Kind::tasks, {bytes_of(head), arguments.parts.front()});
     } else if (arguments.size <= large) {
         Writer whole;
         for (auto const part : arguments.parts) whole.write(part.data(), part.size());
-        worker->port->send(Kind::tasks, {bytes_of(head), whole.bytes()});
+        worker->handle->send(Kind::tasks, {bytes_of(head), whole.bytes()});
     } else if (arguments.parts.size() == 1) {
         head.transfer = next_transfer_++;
-        worker->port->transfer(head.transfer, arguments.parts.front(), arguments.keep.front());
-        worker->port->send(Kind::tasks, {bytes_of(head)});
+        worker->handle->transfer(head.transfer, arguments.parts.front(), arguments.keep.front());
+        worker->handle->send(Kind::tasks, {bytes_of(head)});
     } else {
         auto const whole = std::make_shared<Writer>();
         for (auto const part : arguments.parts) whole->write(part.data(), part.size());
         head.transfer = next_transfer_++;
-        worker->port->transfer(head.transfer, whole->bytes(), whole);
-        worker->port->send(Kind::tasks, {bytes_of(head)});
+        worker->handle->transfer(head.transfer, whole->bytes(), whole);
+        worker->handle->send(Kind::tasks, {bytes_of(head)});
     }
     if (from_user_) spoken_to_.push_back(worker);
 }
 
 void Master::act(Revoke const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
         BatchHead const head{action.batch};
-        worker->port->send(Kind::revoke, {bytes_of(head)});
+        worker->handle->send(Kind::revoke, {bytes_of(head)});
         if (from_user_) spoken_to_.push_back(worker);
     }
 }
 
 void Master::act(AskToStop const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->port) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
         BatchHead const head{action.batch};
-        worker->port->send(Kind::stop_task, {bytes_of(head)});
+        worker->handle->send(Kind::stop_task, {bytes_of(head)});
         if (from_user_) spoken_to_.push_back(worker);
     }
 }
 
-// The results of the message at hand: runs of values between the tasks that threw.
+// Delivers the results of the message that arrived: runs of values between the tasks that threw.
 void Master::act(Accept const& action, Arrived& arrived) {
     auto& job = jobs_.at(action.job);
     auto const end = action.first + action.count;
     auto first = action.first;
-    std::exception_ptr undecodable;  // where the values behind begin is not known then
+    std::exception_ptr undecodable;  // set: the following values cannot be found
     auto const give = [&](std::uint64_t until) {
         if (until == first) return;
         if (undecodable)
@@ -156,7 +156,7 @@ void Master::act(Accept const& action, Arrived& arrived) {
             first = index + 1;
         }
         give(end);
-    } catch (...) {  // no memory for them: they have an end all the same
+    } catch (...) {  // out of memory: the other tasks fail
         auto const error = std::current_exception();
         for (; first < end; ++first) job.sink().failed(first, error);
         throw;
@@ -221,10 +221,10 @@ void Master::act(JobEnded const& action) {
     job.sink().ended();
     for (auto const id : told) {
         auto* const worker = find(id);
-        if (worker == nullptr || !worker->port) continue;
+        if (worker == nullptr || !worker->handle) continue;
         worker->knows.erase(action.job);
         worker->over.push_back(action.job);
-        // A bare function occupies next to nothing: no message of its own, which would wake it.
+        // A job without state occupies little memory, so no message wakes the worker for it.
         if (has_state || worker->over.size() >= many_over) tell_to_forget(*worker);
     }
     if (jobs_.empty()) show_progress();
@@ -235,21 +235,21 @@ void Master::act(KillWorker const& action) {
     if (worker == nullptr) return;
     worker->killed = true;
     log("worker_killed", {{"slot", std::uint64_t{action.worker.slot}}, {"why", action.why}});
-    if (worker->port) worker->port->kill();
+    if (worker->handle) worker->handle->kill();
 }
 
 void Master::act(ReleaseWorker const& action) {
     auto* const worker = find(action.worker);
     if (worker == nullptr) return;
     worker->released = true;
-    if (!worker->port) return act(KillWorker{action.worker, "it is not needed"});
-    worker->port->send(Kind::release, {});
+    if (!worker->handle) return act(KillWorker{action.worker, "it is not needed"});
+    worker->handle->send(Kind::release, {});
     if (from_user_) spoken_to_.push_back(worker);
 }
 
 void Master::act(Fenced const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->port)
-        worker->port->send(Kind::fenced, {});
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle)
+        worker->handle->send(Kind::fenced, {});
 }
 
 void Master::act(Broken const& action) {

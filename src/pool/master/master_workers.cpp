@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What workers say, and how they end.
+// Handles the messages of workers, and their ends.
 #include <algorithm>
 #include <cstring>
 #include <sinew/remote_error.hpp>
@@ -12,9 +12,9 @@
 namespace sinew::pool {
 namespace {
 
-constexpr auto patience_with_frozen = std::chrono::seconds(4);  // beyond the one until suspicion
+constexpr auto patience_with_frozen = std::chrono::seconds(4);  // after it became suspect
 
-/// A worker that breaks the protocol, or speaks another one.
+/// Thrown if a worker violates the protocol.
 class ProtocolError : public Error {
 public:
     using Error::Error;
@@ -38,7 +38,7 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
                 return on_ready(*worker);
             case Kind::refused:
                 worker->killed = true;  // it ends by itself, too
-                worker->port->kill();
+                worker->handle->kill();
                 return step_in_turn(StartFailed{
                     id, std::string(reinterpret_cast<char const*>(body.data()), body.size())});
             case Kind::results:
@@ -51,17 +51,17 @@ void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body)
                 throw ProtocolError(text("a message of kind ", int(kind)));
         }
     } catch (std::exception const& problem) {
-        // Not its tasks' fault, but it can go on no more.
-        log_warning(text("pool: ", worker->port->name(), " sent an invalid message (",
+        // Its tasks are not to blame, but the worker cannot continue.
+        log_warning(text("pool: ", worker->handle->name(), " sent an invalid message (",
                          problem.what(), "); it is replaced"));
         worker->killed = worker->misunderstood = true;
-        worker->port->kill();
+        worker->handle->kill();
     }
 }
 
 void Master::on_ready(Worker& worker) {
     if (std::exchange(worker.ready, true)) throw ProtocolError("ready twice");
-    log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.port->name()}});
+    log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.handle->name()}});
     step_in_turn(WorkerReady{worker.id});
     notify(changed_);
 }
@@ -73,7 +73,7 @@ Thrown Master::thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord co
         return told;
     try {
         told.again = retry.matches(detail::revive(error));
-    } catch (std::exception const& problem) {  // the user's function
+    } catch (std::exception const& problem) {  // matches() is user code
         log_warning(text("pool: retry_on of ", detail::task_name(*job.spec().function), " threw (",
                          problem.what(), "); its task is not executed again"));
     }
@@ -107,7 +107,7 @@ void Master::on_results(Worker& worker, std::span<std::byte const> body) {
         arrived.errors.emplace_back(batch->first + offset, std::move(error));
     }
     arrived.values = reader;
-    busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // as it claims
+    busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // untrusted
     step_in_turn(event, &arrived);                                               // does not throw
 }
 
@@ -138,7 +138,7 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
         died.why = "it used more memory than max_rss_per_worker";
     if (end.verdict == Verdict::hard_limit) died.why = "it exceeded the hard time limit";
     if (worker.frozen) died.why = "it did not respond for some seconds, and was killed";
-    if (worker.port) died.why = text(worker.port->name(), ": ", died.why);
+    if (worker.handle) died.why = text(worker.handle->name(), ": ", died.why);
     if (!end.process.log.empty() && died.cause != Cause::planned)
         died.why += text("; last lines of its standard error:\n", end.process.log);
     if (end.running == nothing_running) return died;
@@ -149,8 +149,8 @@ WorkerDied Master::death_of(Worker const& worker, WorkerEnd const& end) const {
     return died;
 }
 
-// No new work for it at first; what it has is taken from it when it does not come back. Its task is
-// blamed, since a task can stop its process, and would do so again and again.
+// A suspect worker gets no new work, and is killed if it does not recover. Its task is blamed,
+// since a task can stop its process, and would do so again.
 void Master::on_liveness(WorkerId id, bool suspect) {
     auto* const worker = find(id);
     if (worker == nullptr) return;
@@ -161,7 +161,7 @@ void Master::on_liveness(WorkerId id, bool suspect) {
     worker->patience = runtime_.loop().after(patience_with_frozen, [this, id] {
         if (auto* const still = find(id)) {
             still->frozen = true;
-            still->port->kill();
+            still->handle->kill();
         }
     });
     step_in_turn(WorkerSuspect{id});
@@ -173,8 +173,8 @@ void Master::on_ended(WorkerId id, WorkerEnd const& end) {
     auto const died = death_of(*worker, end);
     log("worker_ended", {{"slot", std::uint64_t{id.slot}}, {"why", died.why}});
     bool const failed_start = !worker->ready && !worker->killed;
-    // Not within its own call.
-    runtime_.loop().post([gone = std::shared_ptr<WorkerHandle>(std::move(worker->port))] {});
+    // Destroyed later, because the handle itself has called this function.
+    runtime_.loop().post([gone = std::shared_ptr<WorkerHandle>(std::move(worker->handle))] {});
     workers_.erase(key_of(id));
     if (failed_start) step_in_turn(StartFailed{id, died.why});
     else step_in_turn(died);

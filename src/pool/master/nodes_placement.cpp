@@ -92,7 +92,7 @@ private:
             refuse(gpus, static_cast<std::uint64_t>(node.gpus), " GPUs in all");
     }
 
-    std::shared_ptr<void const> keep_;  ///< the agents
+    std::shared_ptr<void const> keep_;  ///< keeps the agents alive
     std::vector<Node> nodes_;
     std::vector<NodeShare> const shares_;
     std::unique_ptr<WorkerPlacement> const local_;

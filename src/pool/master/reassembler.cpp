@@ -11,7 +11,7 @@ void Reassembler::control(Kind kind, std::span<std::byte const> body) {
     held_.push_back({kind, {body.begin(), body.end()}});
 }
 
-// False: it has to wait.
+// Returns false if the message must wait for its transfer.
 bool Reassembler::deliver(Kind kind, std::span<std::byte const> body) {
     ResultsHead head{};
     if (kind == Kind::results && body.size() >= sizeof head)
@@ -32,7 +32,8 @@ bool Reassembler::deliver(Kind kind, std::span<std::byte const> body) {
     return true;
 }
 
-// The first of those that wait has come in.
+// Delivers the first held message, whose transfer is complete, and all that follow it up to the
+// next incomplete one.
 void Reassembler::deliver_held() {
     deliver_(Kind::results, *std::exchange(arrived_, std::nullopt));
     held_.pop_front();

@@ -16,7 +16,7 @@
 
 #include "src/pool/protocol.hpp"
 #include "src/pool/scheduler/events.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::pool {
 

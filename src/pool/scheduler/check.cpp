@@ -17,7 +17,7 @@ void require(bool holds, Words const&... what) {
 
 using Where = Record::Where;
 
-/// What a job says of itself, against where its tasks are. Returns the tasks that nobody has.
+/// Checks a job's counters against the places of its tasks. Returns the number of queued tasks.
 std::uint64_t check_job(Job const& job) {
     std::uint64_t queued = job.fresh_end() - job.fresh, held = 0, held_records = 0;
     if (job.extra != nullptr) {

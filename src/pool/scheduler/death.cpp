@@ -20,8 +20,8 @@ Reach reach(Batch const& batch, WorkerDied const& e) {
     if (!e.status_known || !e.running || batch.id < e.running->batch) return {batch.count, false};
     if (batch.id > e.running->batch) return {batch.done, false};
     auto const offset = e.running->offset;
-    if (offset >= batch.count) return {batch.count, false};  // cannot be: so anything can
-    if (offset < batch.done) return {batch.done, false};     // between two tasks
+    if (offset >= batch.count) return {batch.count, false};  // impossible: assumes the worst
+    if (offset < batch.done) return {batch.done, false};     // it died between two tasks
     return {offset, true};
 }
 
@@ -45,7 +45,7 @@ void Scheduler::State::on(WorkerDied const& e) {
     if (e.cause == WorkerDied::Cause::planned) return;
     if (phase == Worker::Phase::starting) return start_failed(e.why);
     if (phase != Worker::Phase::ready || blamed) return;
-    // Deaths that blame a task end with that task. Those that blame none could go on for ever.
+    // Deaths that blame a task end with that task. Deaths that blame none could continue forever.
     deaths.push_back(now);
     while (deaths.front() + storm_time < now) deaths.pop_front();
     if (deaths.size() > std::size_t{3} * settings.max_workers)
@@ -69,7 +69,7 @@ void Scheduler::State::lose(Batch& batch, WorkerDied const& e) {
     end_if_over(job);
 }
 
-/// They may have been executed, and their results are lost.
+/// Handles tasks that may have been executed, and whose results are lost.
 void Scheduler::State::lose_begun(Job& job, TaskRange range, bool alone, WorkerDied const& e) {
     if (job.cancelled) return free(job, range, alone);
     if (job.at_most_once) {
@@ -84,8 +84,8 @@ void Scheduler::State::lose_begun(Job& job, TaskRange range, bool alone, WorkerD
     free(job, range, alone);
 }
 
-/// One of them may have killed the worker, or none. Each gets a worker of its own now, so that a
-/// second death has one cause.
+/// Any of these tasks may have killed the worker. Each is executed again with no other task on its
+/// worker, so that a second death has one cause.
 void Scheduler::State::suspect_all(Job& job, TaskRange range, std::string const& why) {
     blamed = true;
     for (auto index = range.first; index < range.end(); ++index) {
@@ -120,7 +120,7 @@ void Scheduler::State::count_failure(Job& job, std::uint64_t index, WorkerDied c
                record.crashes + record.memory_deaths, e.why});
 }
 
-/// It has a record, was begun, and is wanted once more.
+/// Counts an attempt, and queues the task again. Requires: the task has a record.
 void Scheduler::State::again(Job& job, std::uint64_t index, std::string const& why) {
     auto const count = ++job.extra->records[index].attempts;
     if (index < job.limit) {
@@ -140,7 +140,7 @@ Record* Scheduler::State::record_of(Job& job, std::uint64_t index) {
     return found == job.extra->records.end() ? nullptr : &found->second;
 }
 
-/// Counting the one that has just come to nothing.
+/// Returns the number of attempts, including the one that has just failed.
 std::uint32_t Scheduler::State::attempts(Job& job, std::uint64_t index) {
     auto const* const record = record_of(job, index);
     return record == nullptr ? 1 : record->attempts + 1;

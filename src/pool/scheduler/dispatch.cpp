@@ -10,14 +10,14 @@ namespace {
 
 constexpr std::uint64_t largest_bytes = std::uint64_t{256} << 10;
 
-/// Tasks that the worker could give back of what was sent last.
+/// Returns how many tasks of its last batch the worker could give back.
 std::uint32_t stealable(Worker const& worker) {
     auto const& batch = *worker.batches.back();
     if (batch.revoked) return 0;
     auto const left = batch.count - batch.done;
     if (worker.batches.size() > 1) return left;
-    // A batch of a size that the user chose is not cut: whole, it would wander from one idle worker
-    // to the next for ever. Of others, the first is at one task.
+    // A batch of a size that the user chose is not cut; as a whole, it would move from one idle
+    // worker to the next forever. Of any other batch, the worker keeps the task that it executes.
     return batch.job->chunk != 0 ? 0 : left - 1;
 }
 
@@ -45,7 +45,7 @@ bool Scheduler::State::send_alone(Worker& worker) {
     auto* const records = found && found->extra ? &found->extra->records : nullptr;
     auto const record = records ? records->find(index) : decltype(records->find(index)){};
     bool const gone = !records || record == records->end();  // dropped while it waited
-    // While one waits for a worker of its own, nobody gets a second batch, so it will have one.
+    // While an exclusive task waits, no worker gets a second batch, so one becomes idle.
     if (!gone && record->second.exclusive && !worker.batches.empty()) return false;
     exclusive_tasks.pop_front();
     if (gone) return true;
@@ -95,7 +95,7 @@ std::uint64_t Scheduler::State::batch_size(Job const& job) const {
         size = each < 0              ? settings.first_batch
                : each * most < worth ? settings.largest_batch
                                      : static_cast<std::uint64_t>(std::max(1.0, worth / each));
-        // The nearer the end, the smaller, so that all come to it together.
+        // Batches shrink towards the end, so that all workers finish together.
         auto const parts = std::uint64_t{4} * std::max(counted, 1U);
         size = std::min(size, (stats.queued + parts - 1) / parts);
     }
@@ -104,8 +104,8 @@ std::uint64_t Scheduler::State::batch_size(Job const& job) const {
     return std::max(size, std::uint64_t{1});
 }
 
-/// While there is much to do, tasks that are long for a message come several at a time, too: what a
-/// message costs is saved, and the end is still far.
+/// Returns the work (ns) per batch. While much is queued, batches hold up to 8 times as much, which
+/// saves messages; near the end they are small.
 double Scheduler::State::work_per_batch(double each) const {
     auto const least = static_cast<double>(settings.batch_time.count());
     if (8 * each < least) return least;
@@ -113,8 +113,8 @@ double Scheduler::State::work_per_batch(double each) const {
     return std::clamp(share / 64, least, 8 * least);
 }
 
-/// Batches that it may have. Where the user chose small ones of short tasks, more than usual: as many
-/// as there is half a millisecond of work in, or each would wait for a message.
+/// Returns how many batches the worker may hold. If the user chose small batches of short tasks, it
+/// may hold batch_time of work, or else each batch would wait for a message.
 std::size_t Scheduler::State::credit(Worker const& worker) const {
     if (settings.in_flight == 1 || worker.batches.size() < settings.in_flight)
         return settings.in_flight;
@@ -126,7 +126,7 @@ std::size_t Scheduler::State::credit(Worker const& worker) const {
                                    std::max(settings.in_flight, most_in_flight));
 }
 
-/// Somebody has nothing to do, and nothing is queued: take it from those who have most.
+/// If workers are idle and nothing is queued, revokes batches of the workers that have most work.
 void Scheduler::State::steal() {
     if (queue.front() != nullptr || !exclusive_tasks.empty()) return;
     while (steals < available.size_of(0)) {
@@ -144,7 +144,8 @@ void Scheduler::State::revoke(Batch& batch) {
     change(worker, [&] { ++worker.revokes; });
 }
 
-/// The worker has it no more. The caller says what becomes of the unfinished tasks, and shelves.
+/// Removes the batch from its worker. The caller must handle the unfinished tasks, and call
+/// file_by_load.
 void Scheduler::State::release(Batch& batch) {
     auto& worker = workers[batch.slot];
     stats.held -= batch.count - batch.done;

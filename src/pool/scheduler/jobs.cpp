@@ -27,7 +27,7 @@ void Scheduler::State::on(JobSubmitted const& e) {
 
 void Scheduler::State::on(JobGrows const& e) {
     auto* const found = job(e.job);
-    // It may have been cancelled while these were under way: then they were never promised.
+    // If the job was cancelled meanwhile, these tasks do not count as submitted.
     if (found == nullptr || found->complete) {
         ++stats.stale;
         return;
@@ -60,8 +60,8 @@ void Scheduler::State::on(JobCancelled const& e) {
     end_if_over(*found);
 }
 
-/// Only the batch a worker is at: those behind it will be given back, and killing the worker would
-/// hit a task of somebody else.
+/// Kills only workers whose current batch is of the job: later batches are given back, and killing
+/// their worker would hit another job's task.
 void Scheduler::State::cancel_overdue(JobId id) {
     auto* const found = job(id);
     if (found == nullptr || found->batches == nullptr) return;
@@ -98,7 +98,7 @@ void Scheduler::State::drop(Job& job, TaskRange range) {
     ended(job, range.count);
 }
 
-/// The task must be in nobody's hands: neither queued nor in a batch.
+/// Requires: the task is neither queued nor in a batch.
 void Scheduler::State::fail(Job& job, Fail failure) {
     auto const index = failure.index;
     if (job.extra != nullptr) job.extra->records.erase(index);
@@ -123,10 +123,10 @@ void Scheduler::State::end_if_over(Job& job) {
     queue.remove(job);
     jobs.erase(id);
     emit(JobEnded{id});
-    if (jobs.empty()) work_ns = 0;  // what rounding has left
+    if (jobs.empty()) work_ns = 0;  // clears rounding errors
 }
 
-/// These tasks were with a worker and are with nobody now.
+/// Queues tasks that a worker no longer has. Drops those beyond the job's limit.
 void Scheduler::State::give_back(Job& job, TaskRange range) {
     stats.queued += range.count;
     auto const wanted =
@@ -138,7 +138,7 @@ void Scheduler::State::give_back(Job& job, TaskRange range) {
     queue.push_front(job);
 }
 
-/// The same for one with a record.
+/// Does the same for a task with a record.
 void Scheduler::State::wait_again(Job& job, std::uint64_t index) {
     ++stats.queued;
     if (index >= job.limit) {

@@ -27,7 +27,7 @@ void Scheduler::State::on(Results const& e) {
     if (batch == nullptr && e.batch >= next_batch)
         return protocol_error(*worker,
                               text("it sent results of batch ", e.batch, ", which does not exist"));
-    if (batch == nullptr || e.done <= batch->done) {  // said before, or taken from it
+    if (batch == nullptr || e.done <= batch->done) {  // reported before, or given back
         ++stats.stale;
         emit(Fenced{e.worker});
         return;
@@ -50,7 +50,7 @@ void Scheduler::State::take(Worker& worker, Batch& batch, Results const& e) {
     stats.held -= count;
     auto const thrown_now = job.cancelled ? std::vector<Thrown>() : e.thrown;
     auto const good = count - thrown_now.size();
-    if (job.cancelled) {  // what was cancelled is, however it has ended meanwhile
+    if (job.cancelled) {  // cancelled tasks are dropped, however they ended
         stats.queued += count;
         drop(job, {begin, count});
     } else {
@@ -86,8 +86,8 @@ void Scheduler::State::thrown(Job& job, std::uint64_t index, Thrown const& one) 
     timers.push({after(one.backoff), Timer::Kind::retry, job.id, index});
 }
 
-/// A mean that forgets. One task that takes a thousand times longer must not make the next batches
-/// as small: it counts as four times the mean at most.
+/// Updates a moving average. A time counts as four times the mean at most, so that one very long
+/// task does not make the next batches tiny.
 void Scheduler::State::learn(Function& function, Duration busy, std::uint32_t tasks) {
     auto const before = function.task_ns;
     auto const outstanding = static_cast<double>(function.outstanding);
@@ -109,7 +109,7 @@ void Scheduler::State::on(Revoked const& e) {
     if (worker == nullptr) return;
     auto* const batch = batch_of(*worker, e.batch);
     if (batch == nullptr && e.batch < next_batch) {
-        ++stats.stale;  // it had ended the batch before it was asked: in order
+        ++stats.stale;  // not an error: the batch ended before the request arrived
         return;
     }
     if (batch == nullptr || e.kept < batch->done || e.kept > batch->count)

@@ -19,7 +19,7 @@ void Scheduler::State::on(Resize const& e) {
     opened = true;
     settings.max_workers = std::max(e.max_workers, 1U);
     settings.min_workers = std::min(e.min_workers, settings.max_workers);
-    // Of too many, those go first that are least use: not ready, then idle, then busy.
+    // Surplus workers end in this order: starting, idle, busy.
     auto const shrink = [this](auto const& which, auto const& how) {
         for (auto worker = workers.rbegin(); worker != workers.rend(); ++worker)
             if (counted > settings.max_workers && which(*worker)) how(*worker);
@@ -41,9 +41,9 @@ void Scheduler::State::on(Terminate const&) {
     for (auto& worker : workers) kill(worker, "the pool was terminated");
 }
 
-/// How many workers there should be. Work that is under way counts too: who waits behind long
-/// tasks wants workers beside those that have them. A task of which nothing is known is taken to
-/// be worth a worker: it may be long, and a worker too many costs less than one too few.
+/// Returns how many workers the pool needs. Work in flight counts too: tasks that wait behind long
+/// ones need other workers. A task of unknown duration counts as one worker: it may be long, and a
+/// worker too many costs less than one too few.
 std::uint32_t Scheduler::State::target() const {
     auto const least = jobs.empty() ? settings.min_workers : std::max(settings.min_workers, 1U);
     if (least >= settings.max_workers) return settings.max_workers;
@@ -58,13 +58,13 @@ void Scheduler::State::scale() {
     if (!opened || broken || (closing && jobs.empty())) return;
     replace_recycled();
     auto const wanted = target() + (recycled.empty() ? 0 : 1);
-    // One slot more while somebody leaves, so that the successor is there first.
+    // Adds one slot while a worker is recycled or drained, so that its successor starts first.
     bool const extra = !recycled.empty() || draining > 0;
     auto const most = settings.max_workers + (extra ? 1 : 0);
     while (counted < wanted && stats.workers < most && now >= start_after) start_worker();
 }
 
-/// Whoever is recycled works until there is a worker more than wanted.
+/// A recycled worker continues until there is one usable worker more than needed.
 void Scheduler::State::replace_recycled() {
     while (!recycled.empty()) {
         auto* const worker = find(recycled.front());
@@ -77,7 +77,7 @@ void Scheduler::State::replace_recycled() {
 
 void Scheduler::State::idle_overdue(Worker& worker) {
     worker.idle_timer = false;
-    if (!worker.usable() || !worker.batches.empty()) return;  // looked at again when it idles
+    if (!worker.usable() || !worker.batches.empty()) return;  // checked again when it is idle
     if (settings.min_workers == settings.max_workers) return;
     auto const since = std::max(worker.idle_since, last_start);
     bool const long_enough = now - since >= settings.idle_grace;

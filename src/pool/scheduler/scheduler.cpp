@@ -57,7 +57,7 @@ void Scheduler::State::expire() {
 void Scheduler::State::expire(Timer const& timer) {
     switch (timer.kind) {
         case Timer::Kind::wake:
-            return;  // scale() comes after this anyway
+            return;  // step() calls scale() afterwards
         case Timer::Kind::retry:
             return retry_due(timer.subject, timer.detail);
         case Timer::Kind::cancel:

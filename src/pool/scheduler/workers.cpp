@@ -18,7 +18,7 @@ void Scheduler::State::on(WorkerReady const& e) {
     if (worker == nullptr) return;
     using enum Worker::Phase;
     if (worker->phase == ready) return protocol_error(*worker, "it was ready twice");
-    if (worker->phase != starting) return;  // and shall end: said before it knew
+    if (worker->phase != starting) return;  // it is being ended, and sent this before
     ++stats.started;
     failures = 0;
     start_after = {};
@@ -43,7 +43,7 @@ void Scheduler::State::on(WorkerSuspect const& e) {
     auto* const worker = find(e.worker);
     if (worker == nullptr || worker->suspect) return;
     change(*worker, [&] { worker->suspect = true; });
-    // Should it wake up, others shall have what it has not begun.
+    // If it recovers, it gives back the tasks that it has not begun.
     for (auto* batch : worker->batches) revoke(*batch);
 }
 
@@ -79,7 +79,7 @@ void Scheduler::State::start_overdue(Worker& worker) {
 
 void Scheduler::State::start_failed(std::string const& why) {
     ++failures;
-    // Those that live show that a worker can: then it is tried again, for as long as they do.
+    // While other workers are ready, starts are tried again without limit.
     if (failures >= settings.failing_starts && stats.ready == 0)
         return break_pool(text(failures, " workers in a row could not be started: ", why));
     auto const doublings = std::min(failures - 1, 16U);
@@ -95,14 +95,14 @@ void Scheduler::State::vacate(Worker& worker) {
     vacant.push(worker.slot);
 }
 
-/// No more work for it; it leaves when it has done what it has.
+/// Gives the worker no further work; it is released when its batches have ended.
 void Scheduler::State::drain(Worker& worker) {
     if (worker.draining || worker.phase != Worker::Phase::ready) return;
     change(worker, [&] { worker.draining = true; });
     if (worker.batches.empty()) idle(worker);
 }
 
-/// It has nothing to do.
+/// Called when the worker has no batches: releases a draining worker, or starts its idle timer.
 void Scheduler::State::idle(Worker& worker) {
     if (worker.phase != Worker::Phase::ready) return;
     if (worker.draining) {

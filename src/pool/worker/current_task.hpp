@@ -6,7 +6,7 @@
 #include <mutex>
 #include <stop_token>
 
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::pool {
 

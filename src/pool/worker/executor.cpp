@@ -49,7 +49,7 @@ void Executor::run(WorkerBatch& batch) {
     auto now = since_;
     std::uint32_t next = 0;
     while (next < batch.head.count) {
-        // Elsewhere these tasks may be executed again any moment.
+        // Once the lease is over, another worker may execute these tasks again.
         if (page_.lease_is_over()) die(page_, Verdict::lease_over);
         auto const wanted = std::min(batch.job->stretch, batch.head.count - next);
         auto const reached = stretch(batch, arguments, next, next + wanted);
@@ -95,7 +95,8 @@ std::uint32_t Executor::stretch(WorkerBatch& batch, Reader& arguments, std::uint
             results_.truncate(size);
             note_failure(batch, offset, std::current_exception());
             bool const unread = !job.unusable && left > 0 && arguments.left() == left;
-            // Where the next task's arguments begin is not known; the master knows, and sends again.
+            // The start of the next task's arguments is unknown, so the rest is given back and sent
+            // again.
             if (unread && offset + 1 < batch.head.count) {
                 end_if_forked();
                 give_back_(batch);
@@ -117,7 +118,7 @@ void Executor::note_failure(WorkerBatch const& batch, std::uint32_t offset,
     ++thrown_;
 }
 
-// Many short tasks do not look at the clock each; long ones do.
+// Adapts the number of tasks between two clock reads: many if they are short, one if they are long.
 void Executor::adapt(WorkerJob& job, Clock::duration took) {
     job.stretch = took < long_stretch ? std::min(2 * job.stretch, longest_stretch) : 1;
 }
@@ -126,7 +127,7 @@ bool Executor::much_to_report() const { return results_.size() + errors_.size() 
 
 void Executor::report(WorkerBatch const& batch, std::uint32_t done) {
     end_if_forked();
-    // What takes long from here on is not the last task's fault.
+    // The time from here on does not count for the last task.
     page_.running.store(nothing_running, std::memory_order_release);
     auto const busy = std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now() - since_);
     ResultsHead const head{.batch = batch.head.batch,

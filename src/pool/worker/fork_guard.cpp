@@ -18,7 +18,7 @@ std::atomic<process::StatusPage*> shared_page{nullptr};
 std::atomic<Progress*> executing{nullptr};
 std::atomic<bool> forked{false};
 
-// In the child, between fork's return there and the user's next statement.
+// Runs in a forked child before fork() returns. Replaces the shared status page by a private copy.
 void in_child() {
     auto* const page = shared_page.load();
     if (page == nullptr) return;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::pool {
 

@@ -13,7 +13,7 @@ void LoopLeader::drive() {
     main_waits_ = false;
     driver_.store(Driver::main);
     lock.unlock();
-    // What came while the watchdog drove is waiting; nothing more may come.
+    // Checks `news_` first: messages may have arrived while the watchdog drove the loop.
     if (!policy_) policy_ = make_spin_policy();
     loop_.drive([this] { return news_.load(); }, wire::Clock::time_point::max(), *policy_);
     news_.store(false);
@@ -50,7 +50,7 @@ void LoopLeader::stand_in(std::function<void()> const& prepare) {
     vacated_.notify_one();
 }
 
-// Once: a second stop might be left over for the next who drives.
+// Stops the watchdog's run of the loop, once: a second stop might end the next run.
 void LoopLeader::call_back() {
     if (driver_.load() != Driver::watchdog || called_back_) return;
     called_back_ = true;

@@ -14,7 +14,7 @@ namespace {
 
 bool membarrier(int command) { return ::syscall(SYS_membarrier, command, 0, 0) == 0; }
 
-// Once in a process: the kernel then knows that it will be asked.
+// Registers the process for expedited memory barriers, once. Returns false if not supported.
 bool has_membarrier() {
     static bool const has = membarrier(MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED);
     return has;
@@ -29,9 +29,9 @@ void barrier_everywhere() {
 Progress::Progress(std::uint32_t count, std::mutex& guard)
     : end_(count), limit_(count), fences_(!has_membarrier()), guard_(guard) {}
 
-// Who reads an end of `kept` or lower before beginning task `kept` waits for the guard and asks
-// again. If, after the barrier, task `kept` has not been tried, then whoever tries it later reads
-// this end; if it has been, it may have been begun by a former end, so the guess was too low.
+// A thread that reads an end of `kept` or lower before it begins task `kept` waits for the guard
+// and checks again. If task `kept` has not been tried by the time of the barrier, a later attempt
+// reads this end; if it has been, it may have begun under an earlier end, so the guess was too low.
 std::uint32_t Progress::revoke() {
     for (std::uint32_t room = 0;; room = std::max(1u, 2 * room)) {
         auto const tried = std::uint64_t{begun_.load()} + room;
@@ -43,7 +43,7 @@ std::uint32_t Progress::revoke() {
 }
 
 bool Progress::settled(std::uint32_t offset) {
-    end_if_forked();  // the guard may be locked for ever there
+    end_if_forked();  // the guard may stay locked forever in a forked child
     std::lock_guard const lock(guard_);
     return offset < limit_;
 }

@@ -18,9 +18,9 @@ using namespace std::chrono_literals;
 constexpr auto tick = 5ms;
 constexpr auto stays_awake = 1s;
 constexpr auto between_memory = 100ms;
-constexpr auto held_up = 100ms;  ///< a look that comes so late: the whole process stood still
+constexpr auto held_up = 100ms;  ///< a check this late: the process was stopped
 
-/// Signals are the main thread's, whose handlers expect it.
+/// Blocks all signals while the thread is created: handlers expect to run in the main thread.
 class SignalsBlocked {
 public:
     SignalsBlocked() {
@@ -55,7 +55,7 @@ Watchdog::Watchdog(WatchdogConfig const& config)
 }
 
 Watchdog::~Watchdog() {
-    config_.seat.close();
+    config_.loop_leader.close();
     {
         std::lock_guard const lock(mutex_);
         over_ = true;
@@ -67,15 +67,15 @@ Watchdog::~Watchdog() {
 void Watchdog::attend() {
     while (sleep()) {
         look();
-        auto const turns_given_up = config_.seat.turns_given_up();
+        auto const turns_given_up = config_.loop_leader.turns_given_up();
         bool const away = turns_given_up == std::exchange(seen_turns_given_up_, turns_given_up);
-        if (config_.seat.main_drives()) continue;
+        if (config_.loop_leader.main_drives()) continue;
         last_work_ = last_look_;
         if (away) stand_in();
     }
 }
 
-// False: it is over.
+// Returns false when the watchdog must end.
 bool Watchdog::sleep() {
     std::unique_lock lock(mutex_);
     bool const idle = last_look_ - last_work_ > stays_awake;
@@ -84,8 +84,8 @@ bool Watchdog::sleep() {
         return !over_;
     }
     asleep_.store(true);
-    // Whoever goes away from now on sees that; who did before is seen here.
-    if (config_.seat.turns_given_up() == seen_turns_given_up_)
+    // A turn given up from here on sees `asleep_`; an earlier one is seen by this check.
+    if (config_.loop_leader.turns_given_up() == seen_turns_given_up_)
         changed_.wait(lock, [this] { return over_ || woken_; });
     asleep_.store(false);
     woken_ = false;
@@ -103,7 +103,7 @@ void Watchdog::wake_up() {
 
 void Watchdog::stand_in() {
     wire::Loop::Handle looking;
-    config_.seat.stand_in([&] {
+    config_.loop_leader.stand_in([&] {
         std::lock_guard const lock(config_.guard);
         looking = config_.loop.every(tick, [this] { look(); });
         stands_in_ = true;
@@ -132,7 +132,7 @@ void Watchdog::look_at_task(Clock::time_point now) {
     if (word == nothing_running) return;
     auto const soft = limit(config_.executor.soft_limit_ns());
     auto const hard = limit(config_.executor.hard_limit_ns());
-    if (config_.current.word() != word) return;  // perhaps the limits were the next one's
+    if (config_.current.word() != word) return;  // the limits may be the next task's
     auto const ran = now - word_since_;
     if (hard.count() > 0 && ran > hard) die(config_.page, Verdict::hard_limit);
     if (soft.count() > 0 && ran > soft && !std::exchange(asked_to_stop_, true))

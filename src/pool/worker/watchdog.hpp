@@ -29,7 +29,7 @@ public:
         process::StatusPage& page;
         CurrentTask& current;
         Executor const& executor;
-        LoopLeader& seat;
+        LoopLeader& loop_leader;
         wire::Loop& loop;
         std::mutex& guard;  ///< the loop's
         std::uint64_t max_rss_bytes;

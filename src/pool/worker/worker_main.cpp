@@ -12,7 +12,7 @@
 namespace sinew::pool {
 
 int worker_main(process::ChildStart& start) {
-    // Short sleeps of tasks end when asked, not 50 us later: 5 % of one of a millisecond.
+    // Makes short sleeps of tasks end on time. The default slack of 50 us is 5 % of a millisecond.
     ::prctl(PR_SET_TIMERSLACK, 1UL);
     try {
         Reader reader(start.message);

@@ -20,7 +20,7 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// For what is queued to leave at the end; the master is there, and reads.
+// Time limit for sending queued messages at the end.
 constexpr auto farewell_patience = 5s;
 
 }  // namespace
@@ -38,7 +38,7 @@ WorkerProcess::WorkerProcess(process::ChildStart& start, WorkerStart told)
     std::lock_guard const lock(guard_);
     adopt_links(start);
     watchdog_.emplace(Watchdog::WatchdogConfig{
-        page_, current_, executor_, seat_, loop_, guard_, told_.max_rss_bytes,
+        page_, current_, executor_, loop_leader_, loop_, guard_, told_.max_rss_bytes,
         [this] { control_->send_now(static_cast<std::uint8_t>(Kind::recycled), 0, {}); }});
 }
 
@@ -66,7 +66,7 @@ int WorkerProcess::run() {
         } else if (all_done()) {
             break;
         } else {
-            seat_.drive();
+            loop_leader_.drive();
         }
     }
     std::lock_guard const lock(guard_);
@@ -112,7 +112,7 @@ int WorkerProcess::refuse(std::string const& why) {
 }
 
 WorkerBatch* WorkerProcess::next_batch() {
-    decltype(forgotten_) forgotten;  // destroyed last, without the guard: their state is the user's
+    decltype(forgotten_) forgotten;  // destroyed last, without the guard: their state is user data
     std::unique_lock lock(guard_);
     forgotten.swap(forgotten_);
     if (control_full_) {
@@ -124,12 +124,13 @@ WorkerBatch* WorkerProcess::next_batch() {
     if (ready == batches_.end()) return nullptr;
     (*ready)->executing = true;
     lock.unlock();
-    seat_.release_background();
+    loop_leader_.release_background();
     return ready->get();
 }
 
 void WorkerProcess::finish(WorkerBatch& batch) {
-    std::unique_ptr<WorkerBatch> own;  // its job may be the last of it: destroyed without the guard
+    std::unique_ptr<WorkerBatch>
+        own;  // destroyed without the guard: may be the last owner of its job
     std::lock_guard const lock(guard_);
     auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<WorkerBatch>::get);
     own = std::move(*found);
@@ -151,12 +152,12 @@ void WorkerProcess::drive_until(std::function<bool()> const& condition) {
             std::lock_guard const lock(guard_);
             if (condition()) return;
         }
-        seat_.drive();
+        loop_leader_.drive();
     }
 }
 
-// What is out needs nobody any more: it can be read when we are gone. When the other end closes is
-// its own business.
+// Waits until everything is written. The master can read it after this process has ended, so its
+// close is not awaited.
 void WorkerProcess::close_links() {
     wire::Loop::Handle look;
     {
@@ -164,7 +165,7 @@ void WorkerProcess::close_links() {
         leaving_ = true;
         bulk_->close(farewell_patience);
         control_->close(farewell_patience);
-        look = loop_.every(1ms, [this] { seat_.leave(); });
+        look = loop_.every(1ms, [this] { loop_leader_.leave(); });
     }
     drive_until([this] { return bulk_->queued() == 0 && control_->queued() == 0; });
     std::lock_guard const lock(guard_);
@@ -179,7 +180,7 @@ std::chrono::milliseconds ms(std::uint64_t count) {
     return std::chrono::milliseconds(static_cast<std::int64_t>(count));
 }
 
-// A callback that throws would end the loop's run in whichever thread drives it.
+// Calls `give_up` if `work` throws: an exception would end the loop's run in the driving thread.
 template <class Work, class GiveUp>
 void guarded(Work work, GiveUp give_up) {
     try {
@@ -205,14 +206,14 @@ void WorkerProcess::adopt_links(process::ChildStart& start) {
                   .drained =
                       [this] {
                           control_full_ = false;
-                          seat_.leave();
+                          loop_leader_.leave();
                       }});
     bulk_->on({.message = [this](auto const& message) { take_piece(message); },
                .end = over,
                .drained =
                    [this] {
                        bulk_full_ = false;
-                       seat_.leave();
+                       loop_leader_.leave();
                    }});
 }
 
@@ -237,7 +238,7 @@ void WorkerProcess::take_piece(wire::Message const& message) {
             if (found == batches_.end()) return;
             (*found)->arguments = transfers_.take(piece.head.transfer);
             (*found)->waiting = false;
-            seat_.leave();
+            loop_leader_.leave();
         },
         [this](auto const* why) { give_up(why); });
 }
@@ -245,7 +246,7 @@ void WorkerProcess::take_piece(wire::Message const& message) {
 void WorkerProcess::ended(wire::LinkEnd const& end) {
     if (end.cause == wire::LinkEnd::Cause::silent) die(page_, Verdict::lease_over);
     if (end.cause == wire::LinkEnd::Cause::violation) give_up(end.text);
-    if (!leaving_) ::_exit(1);  // there is no master any more
+    if (!leaving_) ::_exit(1);  // the master is gone
 }
 
 void WorkerProcess::told(FunctionTold const& function) {
@@ -261,7 +262,7 @@ void WorkerProcess::told(FunctionTold const& function) {
     control_->send(static_cast<std::uint8_t>(Kind::refused), 0,
                    {std::as_bytes(std::span(unusable_))});
     released_ = true;
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::told(TasksTold const& tasks) {
@@ -279,18 +280,18 @@ void WorkerProcess::told(TasksTold const& tasks) {
         batch->waiting = false;
     }
     batches_.push_back(std::move(batch));
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::told(RevokeTold const& revoke) {
     auto const found = std::ranges::find(batches_, revoke.batch,
                                          [](auto const& batch) { return batch->head.batch; });
-    if (found == batches_.end()) return;  // all its results are on their way
+    if (found == batches_.end()) return;  // all its results are in flight
     auto const kept = give_back(**found);
     if (kept == 0 && !(*found)->executing) drop(**found);
 }
 
-/// What has not begun. Returns how many are kept.
+/// Gives back the tasks that have not begun. Returns how many tasks are kept.
 std::uint32_t WorkerProcess::give_back(WorkerBatch& batch) {
     auto const kept = batch.progress.revoke();
     RevokedHead const head{batch.head.batch, kept, 0};
@@ -309,19 +310,19 @@ void WorkerProcess::told(ForgetTold const& forget) {
     if (found == jobs_.end()) return;
     forgotten_.push_back(std::move(found->second));
     jobs_.erase(found);
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::told(ReleaseTold const&) {
     released_ = true;
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::told(FencedTold const&) { ::_exit(1); }
 
 void WorkerProcess::told(MappedTold const& mapped) {
     mapped_ = mapped.head;
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::drop(WorkerBatch const& batch) {
@@ -329,7 +330,7 @@ void WorkerProcess::drop(WorkerBatch const& batch) {
     forgotten_.push_back(batch.job);
     auto const found = std::ranges::find(batches_, &batch, &std::unique_ptr<WorkerBatch>::get);
     batches_.erase(found);
-    seat_.leave();
+    loop_leader_.leave();
 }
 
 void WorkerProcess::give_up(std::string const& why) {
@@ -343,11 +344,11 @@ namespace {
 
 using namespace std::chrono_literals;
 
-// Results of batches so near each other leave in one system call: the next one's report takes along
-// what waits, and should that take long, the watchdog does.
+// Results of batches this close together are sent by one system call: with the next batch's report,
+// or by the watchdog if that takes long.
 constexpr auto together = 100us;
 
-// Of the part that begins at `at`, what lies within from .. from+size-1.
+// Returns the bytes from .. from+size-1 that lie in the part that begins at `at`.
 Bytes cut(Bytes part, std::size_t at, std::size_t from, std::size_t size) {
     auto const begin = std::clamp(from, at, at + part.size()) - at;
     auto const end = std::clamp(from + size, at, at + part.size()) - at;
@@ -374,18 +375,19 @@ void WorkerProcess::send(Report const& report) {
     if (flow == wire::Flow::full) control_full_ = true;
 }
 
-// Beside the one that is executed.
+// Returns whether a batch beside the executing one can be executed.
 bool WorkerProcess::another_is_ready() const {
     return std::ranges::any_of(
         batches_, [](auto const& batch) { return !batch->executing && !batch->waiting; });
 }
 
-// False: there is no memory for a second copy of them, or the master cannot see it. They are to be sent then.
+// Returns false if there is no memory for a second copy, or the master cannot map it. The results
+// must be sent then.
 bool WorkerProcess::send_file(ResultsHead const& head, Bytes errors, Bytes results) {
     std::optional<process::SharedFile> file;
     try {
         file = process::SharedFile::make({bytes_of(head), errors, results});
-    } catch (SystemError const&) {  // the stream needs less
+    } catch (SystemError const&) {  // sending needs less memory
         return false;
     }
     ResultsFileHead const offered{++last_transfer_, file->place()};
@@ -400,7 +402,7 @@ bool WorkerProcess::send_file(ResultsHead const& head, Bytes errors, Bytes resul
     return mapped_->done != 0;
 }
 
-// The master may be slow to read: not much more is copied than it takes.
+// Waits while the link is full, so that little more is queued than the master reads.
 std::uint64_t WorkerProcess::send_pieces(Bytes errors, Bytes results) {
     PieceHead const head{++last_transfer_, errors.size() + results.size()};
     for (std::size_t from = 0; from < head.total; from += piece_size) {

@@ -16,7 +16,7 @@
 #include "src/pool/worker/messages.hpp"
 #include "src/pool/worker/transfers.hpp"
 #include "src/pool/worker/watchdog.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::pool {
@@ -73,7 +73,7 @@ private:
 
     std::mutex guard_;
     wire::Loop loop_{guard_};
-    LoopLeader seat_{loop_};
+    LoopLeader loop_leader_{loop_};
     CurrentTask current_{page_};
     Executor executor_;
 

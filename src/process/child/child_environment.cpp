@@ -9,8 +9,8 @@
 namespace sinew::process {
 namespace {
 
-// Of Open MPI (also what mpirun sets as if it were a setting), PMIx, PRRTE, PMI 1 and 2, MPICH's
-// hydra, MVAPICH, Cray's PALS and ALPS.
+// Prefixes of the variables of Open MPI (including MCA parameters that mpirun sets), PMIx, PRRTE,
+// PMI 1 and 2, MPICH's hydra, MVAPICH, Cray's PALS and ALPS, Flux, and sinew's rings.
 constexpr std::array<std::string_view, 17> sessions{
     "OMPI_", "PMIX_",     "PRTE_",      "ORTE_",    "PMI_",      "PMI2_",
     "PMI3_", "MPI_LOCAL", "HYDRA_",     "HYDI_",    "MPIEXEC_",  "MV2_COMM_WORLD_",
@@ -33,7 +33,7 @@ constexpr std::array<std::string_view, 31> names{"SINEW_RANK",          "SINEW_S
                                                  "SLURM_TASK_PID",      "SLURM_SRUN_COMM_HOST",
                                                  "SLURM_SRUN_COMM_PORT"};
 
-// Permissions that a user gives, not words of a launcher's.
+// These permissions are set by the user, not by a launcher.
 bool is_setting(std::string_view name) { return name.starts_with("OMPI_ALLOW_RUN_AS_ROOT"); }
 
 std::string_view name_of(std::string_view word) { return word.substr(0, word.find('=')); }

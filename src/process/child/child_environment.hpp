@@ -8,8 +8,8 @@
 namespace sinew::process {
 
 /// Whether a launcher (of MPI, of sinew, torchrun, Slurm) uses this variable to tell a rank its
-/// identity or its job. It holds for one process only: a child with it would believe to be that
-/// rank, and disturb the job.
+/// identity or its job. It holds for one process only: a child with it would act as that rank,
+/// and disturb the job.
 bool makes_a_rank(std::string_view name);
 
 /// This process's environment without these variables, with `more` ("NAME=value") added or

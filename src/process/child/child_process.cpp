@@ -20,8 +20,8 @@
 
 #include "src/base/system/oom.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child/child.hpp"
 #include "src/process/child/child_environment.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/process/child/spawner.hpp"
 #include "src/process/shared/shared_file.hpp"
 #include "src/wire/adopt.hpp"
@@ -30,7 +30,7 @@ namespace sinew::process {
 namespace {
 
 constexpr int socket_room = 1 << 20;
-// Less fits into the socket, and costs one copy.
+// A smaller message fits into the socket's buffer, and costs one copy.
 constexpr std::size_t large_message = socket_room;
 
 std::pair<UniqueFd, UniqueFd> make_socket_pair() {
@@ -38,15 +38,15 @@ std::pair<UniqueFd, UniqueFd> make_socket_pair() {
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
         throw SystemError(text("socketpair failed (", std::strerror(errno), "). See ulimit -n"),
                           errno);
-    // Room for whole batches: each stop for want of it costs two changes of process. As much as the
-    // system allows.
+    // Makes room for whole batches, as far as the system allows: each stop for lack of room costs
+    // two context switches.
     for (int const end : ends)
         if (::setsockopt(end, SOL_SOCKET, SO_SNDBUFFORCE, &socket_room, sizeof socket_room) != 0)
             ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &socket_room, sizeof socket_room);
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-// Nothing where the child shares our standard output.
+// Returns an empty descriptor if the child shares our standard output.
 UniqueFd open_output(ChildSpec const& spec) {
     if (spec.out.empty()) return {};
     auto const path = std::filesystem::path(spec.folder) / spec.out;
@@ -71,12 +71,12 @@ void ChildProcess::start(ChildSpec const& spec) {
     auto const out = open_output(spec);
     auto more = spec.env;
     if (reservation_) std::ranges::copy(reservation_->env(), std::back_inserter(more));
-    // What is large is inherited as a file: it may be larger than a message of a link.
+    // A large message is inherited as a file, since it may exceed a link's largest frame.
     std::optional<SharedFile> message;
     if (spec.message.size() > large_message) message = SharedFile::make(spec.message);
-    more.push_back(text(birth::variable, "=", control_end.get(), ",", bulk_end.get(), ",",
+    more.push_back(text(bootstrap::variable, "=", control_end.get(), ",", bulk_end.get(), ",",
                         page_.file(), ",", message ? message->place().descriptor : -1));
-    auto const head = birth::encode(runtime_, spec);
+    auto const head = bootstrap::encode(runtime_, spec);
     SpawnRequest request{
         .path = "/proc/self/exe",
         .argv = {spec.name},
@@ -86,12 +86,12 @@ void ChildProcess::start(ChildSpec const& spec) {
         .out = out.get(),
         .err = errors_end.get(),
         .keep = {control_end.get(), bulk_end.get(), page_.file()},
-        .only_kept = true,  // nor what MPI leaves open for children
+        .only_kept = true,  // not those that MPI leaves open
         .group = reservation_ ? reservation_->group() : -1,
         .death_signal = SIGKILL};
     if (message) request.keep.push_back(message->place().descriptor);
     auto spawned = spawn_in_lasting_thread(request);
-    if (spawned.error != 0 && request.group >= 0) {  // we may make a cgroup, but move nobody there
+    if (spawned.error != 0 && request.group >= 0) {  // no permission to start it there
         reservation_->do_without_group();
         request.group = -1;
         spawned = spawn_in_lasting_thread(request);
@@ -110,7 +110,7 @@ void ChildProcess::start(ChildSpec const& spec) {
     if (reservation_) reservation_->begin(runtime_.loop(), pid_, [this] { signal(SIGKILL); });
     adopt(std::move(control), std::move(bulk));
     auto const sent = message ? std::span<std::byte const>() : std::span(spec.message);
-    control_->send(birth::kind, 0, {std::as_bytes(std::span(head)), sent});
+    control_->send(bootstrap::kind, 0, {std::as_bytes(std::span(head)), sent});
     control_->flush();
 }
 
@@ -201,7 +201,7 @@ void ChildProcess::reap() {
     finish_if_over();
 }
 
-// A child that was killed left its private folder.
+// Removes the private folder, which a killed child leaves behind.
 void ChildProcess::remove_folder_of(pid_t pid) const {
     auto const prefix = text("proc-", pid, "-");
     std::error_code ignored;
@@ -211,7 +211,7 @@ void ChildProcess::remove_folder_of(pid_t pid) const {
             return static_cast<void>(std::filesystem::remove_all(at->path(), ignored));
 }
 
-// Somebody else has taken its status: nobody can know it any more.
+// Another wait in this program has taken the exit status, so it cannot be known.
 void ChildProcess::note_unknown_end() {
     end_.code = 255;
     end_.fate = text(
@@ -236,8 +236,8 @@ void ChildProcess::note(siginfo_t const& info) {
     }
 }
 
-// What the child has forked may hold its ends of the links, or our standard error not take what it
-// wrote. All that it said itself has come when nothing more came for a while.
+// Processes that the child has forked may hold its ends of the links open, and our standard error
+// may block. All messages of the child itself have arrived when none came for a second.
 void ChildProcess::be_patient() {
     patience_ = runtime_.loop().after(std::chrono::seconds(1), [this, heard = heard_] {
         if (heard != heard_) return be_patient();

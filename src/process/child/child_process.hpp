@@ -9,8 +9,8 @@
 #include <string>
 
 #include "src/base/system/unique_fd.hpp"
+#include "src/process/child/child.hpp"
 #include "src/process/child/error_stream.hpp"
-#include "src/process/child/start_child.hpp"
 #include "src/process/child/status_page.hpp"
 #include "src/process/resources/reservation.hpp"
 
@@ -18,7 +18,7 @@ namespace sinew::process {
 
 class ChildProcess;
 
-/// The children of this process. With the runtime's guard held.
+/// The children of this process. Requires: runtime's guard held.
 struct ChildTable {
     std::set<std::shared_ptr<ChildProcess>> children;  ///< that have not completely ended
     std::uint64_t oom_kills = 0;                       ///< of this cgroup, as far as accounted for

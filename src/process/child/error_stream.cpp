@@ -27,8 +27,8 @@ namespace {
 constexpr std::size_t most_unwritten = std::size_t{256} << 10;
 constexpr std::size_t kept = 2 * ErrorStream::tail_size;
 
-/// Writes to standard error, which may be slow (a pipe nobody reads, a terminal held by Ctrl-S), in
-/// a thread of its own, so that the runtime goes on. Lives as long as the program.
+/// Writes to standard error on a separate thread, so that a slow reader (an unread pipe, a terminal
+/// stopped by Ctrl-S) does not block the runtime. Never destroyed.
 class StderrWriter {
 public:
     static StderrWriter& instance() {
@@ -53,7 +53,7 @@ private:
     };
 
     StderrWriter() {
-        SignalsBlocked const blocked;  // SIGPIPE, too
+        SignalsBlocked const blocked;  // including SIGPIPE
         try {
             std::thread([this] { work(); }).detach();
         } catch (std::system_error const& problem) {
@@ -68,7 +68,7 @@ private:
         std::unique_lock lock(mutex_);
         for (;;) {
             changed_.wait(lock, [this] { return !pieces_.empty(); });
-            auto& piece = pieces_.front();  // stays where it is
+            auto& piece = pieces_.front();  // its address stays valid
             lock.unlock();
             put(piece.bytes);
             piece.written();
@@ -77,7 +77,7 @@ private:
             changed_.notify_all();
         }
     }
-    // What cannot be written (closed, full) is lost to us, too.
+    // Drops output that cannot be written (closed, disk full).
     static void put(std::string_view bytes) {
         while (!bytes.empty()) {
             ssize_t const count = ::write(STDERR_FILENO, bytes.data(), bytes.size());
@@ -101,7 +101,7 @@ private:
 }  // namespace
 
 ErrorStream::ErrorStream(wire::Loop& loop, UniqueFd pipe) : loop_(loop), pipe_(std::move(pipe)) {
-    StderrWriter::instance();  // not only when there is something to write: it may fail
+    StderrWriter::instance();  // made here, since it may throw
     ::fcntl(pipe_.get(), F_SETFL, ::fcntl(pipe_.get(), F_GETFL) | O_NONBLOCK);
 }
 
@@ -120,7 +120,7 @@ void ErrorStream::watch() {
         });
 }
 
-// False: nothing is there now, or nothing more will come.
+// Returns false if there is no data now, or no data will follow.
 bool ErrorStream::read_some() {
     std::array<char, 16384> buffer;
     ssize_t const count = ::read(pipe_.get(), buffer.data(), buffer.size());
@@ -151,7 +151,7 @@ bool ErrorStream::read_some() {
 }
 
 void ErrorStream::child_ended(std::function<void()> written) {
-    // A pipe holds no more of the child's; what others write to it does not count.
+    // A pipe holds less than 64 reads of the child's output. Its forks' output may be cut.
     for (int i = 0; i < 64 && pipe_ && read_some(); ++i) {}
     written_ = std::move(written);
     tell_written();

@@ -12,12 +12,12 @@ namespace sinew::process {
 
 /// Forwards the standard error of one child to that of this process. Nothing is lost; a slow reader
 /// blocks the child alone. Keeps the last lines. Continues after the child's end while a process
-/// that the child started holds the pipe. With the runtime's guard held.
+/// that the child started holds the pipe. Requires: runtime's guard held.
 class ErrorStream : public std::enable_shared_from_this<ErrorStream> {
 public:
     static constexpr std::size_t tail_size = 4096;
 
-    /// @throws SystemError if the first of them cannot start the writing thread.
+    /// Throws SystemError if the first ErrorStream cannot start the writing thread.
     ErrorStream(wire::Loop& loop, UniqueFd pipe);
     ErrorStream(ErrorStream const&) = delete;
     ~ErrorStream();
@@ -38,13 +38,13 @@ private:
     UniqueFd pipe_;
     wire::Loop::Handle readable_;
     std::string tail_;
-    bool cut_ = false;  ///< the kept bytes do not begin at the first
+    bool cut_ = false;  ///< earlier output was dropped
     std::size_t unwritten_ = 0;
     std::function<void()> written_;
     std::shared_ptr<ErrorStream> self_;
 };
 
-/// Waits until all that was read is written, for `patience` at most. At exit.
+/// Waits until all that was read is written, for `patience` at most. Called at exit.
 void finish_error_output(wire::Clock::duration patience);
 
 }  // namespace sinew::process

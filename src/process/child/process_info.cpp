@@ -10,12 +10,12 @@
 #include <thread>
 
 #include "src/base/system/cgroup.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 
 namespace sinew {
 namespace {
 
-// cpu_set_t ends at 1024 processors.
+// Tries larger sets, too: a cpu_set_t has room for 1024 processors only.
 int allowed_processors() {
     for (int most = 1024; most <= 1 << 20; most *= 4) {
         cpu_set_t* const set = CPU_ALLOC(most);

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::process {
 
@@ -14,10 +14,10 @@ namespace sinew::process {
 class RemoteHost {
 public:
     virtual ~RemoteHost() = default;
-    /// As process::start_child, on that host. With the guard held. Throws Unavailable if the host is
-    /// lost; whether the child could be started is reported by its end.
+    /// As process::start_child, on that host. Requires: guard held. Throws Unavailable if the host
+    /// is lost; whether the child could be started is reported by its end.
     virtual std::unique_ptr<Child> start(ChildSpec const& spec) = 0;
-    /// With the guard held.
+    /// Requires: guard held.
     virtual bool lost() const = 0;
     virtual std::string const& name() const = 0;
 };
@@ -31,10 +31,10 @@ struct NodeAccess {
     static RemoteHost* remote(Node const& node) { return node.remote_.get(); }
 };
 
-/// Starts a child on that node. With the guard held. Throws what start_child(spec) and
+/// Starts a child on that node. Requires: guard held. Throws what start_child(spec) and
 /// RemoteHost::start throw.
 std::unique_ptr<Child> start_child(Node const& node, ChildSpec const& spec);
-/// With the guard held.
+/// Requires: guard held.
 bool is_lost(Node const& node);
 
 }  // namespace sinew::process

@@ -17,8 +17,8 @@
 namespace sinew::process {
 namespace {
 
-// What spawn() waits for. It lives on the caller's stack; the thread does not touch it after `done`,
-// so what was thrown is destroyed by the caller alone.
+// An order that spawn() waits for, on the caller's stack. The thread does not touch it after
+// `done`, so only the caller destroys the exception.
 struct SpawnOrder {
     SpawnRequest const& request;
     std::optional<Spawned> spawned{};

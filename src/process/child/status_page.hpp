@@ -2,7 +2,7 @@
 #pragma once
 
 #include "src/base/system/unique_fd.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 namespace sinew::process {
 

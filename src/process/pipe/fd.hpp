@@ -5,9 +5,9 @@
 
 namespace sinew::process {
 
-/// Sends a descriptor through a Unix socket. False: the socket does not take it.
+/// Sends a descriptor through a Unix socket. Returns false if the socket does not take it.
 bool send_fd(int socket, int fd);
-/// Receives a descriptor, with the socket's own timeout; closed on exec. Empty: none came.
+/// Receives a descriptor, with the socket's own timeout; closed on exec. Empty if none came.
 UniqueFd receive_fd(int socket);
 
 }  // namespace sinew::process

@@ -12,9 +12,9 @@
 
 namespace sinew::process {
 
-/// 128 random bits. Whoever presents them gets the end of the pipe that they stand for, once. Only
-/// the handle has them, handles are sent between authenticated processes only, and the socket is in
-/// a folder of mode 0700 and serves this user only, so no other proof is needed.
+/// 128 random bits. A process that presents them gets the end of the pipe that they stand for,
+/// once. Only the handle has them, handles are sent between authenticated processes only, and the
+/// socket is in a folder of mode 0700 and serves this user only, so no other proof is needed.
 using PipeToken = std::array<std::uint64_t, 2>;
 
 /// An end of a pipe that is being passed on.

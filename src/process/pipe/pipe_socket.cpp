@@ -28,7 +28,7 @@ struct PipeSocket::State {
     UniqueFd fd;
     Direction direction;
     enum class Where { here, closed, sent_away } where = Where::here;
-    std::mutex sending, receiving;  ///< both: the end itself
+    std::mutex sending, receiving;  ///< holding both: exclusive use of the end
     PipeMessage message;
     std::optional<SpinPolicy> policy;  ///< made with the first wait
 
@@ -115,7 +115,7 @@ bool PipeSocket::State::readable(Deadline deadline) const {
     }
 }
 
-// Before it sleeps. What `recv` gave, where that was not that nothing is there.
+// Polls for a while before the thread sleeps. Returns the result of `recv`; nothing: no data.
 std::optional<ssize_t> PipeSocket::State::look(std::span<std::byte> room, Deadline began) {
     if (!policy) policy = make_spin_policy();
     auto const time = policy->time();
@@ -130,7 +130,7 @@ std::optional<ssize_t> PipeSocket::State::look(std::span<std::byte> room, Deadli
     }
 }
 
-// False: nothing came in time.
+// Returns false if no data arrived by the deadline.
 bool PipeSocket::State::receive_some(Deadline deadline) {
     auto const began = Deadline::clock::now();
     auto const room = message.room();
@@ -171,7 +171,7 @@ int PipeSocket::fileno() const {
 }
 
 void PipeSocket::close() {
-    ::shutdown(state_->fd.get(), SHUT_RDWR);  // wakes who is waiting in it
+    ::shutdown(state_->fd.get(), SHUT_RDWR);  // wakes threads that wait in it
     std::scoped_lock const lock(state_->sending, state_->receiving);
     if (state_->where != State::Where::here) return;
     state_->where = State::Where::closed;

@@ -24,7 +24,7 @@ constexpr std::size_t most_visitors = 256;
 constexpr auto patience = std::chrono::seconds(10);
 constexpr auto pause_without_descriptors = std::chrono::milliseconds(100);
 
-// Half of the descriptors that this process may have: the rest of it must go on.
+// Half of the descriptors that this process may have: the rest is for its other work.
 std::size_t most_kept() {
     rlimit files{};
     if (::getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur == RLIM_INFINITY)
@@ -45,7 +45,7 @@ PipeToken random_token() {
                         "). An end can be decoded once, while the sender lives"));
 }
 
-// From the process that keeps it, as the kernel hands descriptors over.
+// Fetches the descriptor (SCM_RIGHTS) from the process that keeps it.
 UniqueFd fetch_directly(PipeHandle const& handle) {
     auto const address = wire::unix_address(handle.server);
     UniqueFd const socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
@@ -79,7 +79,8 @@ std::pair<UniqueFd, UniqueFd> connected_sockets() {
 PipeRegistry& PipeRegistry::instance() {
     auto& messenger = Messenger::instance();  // refuses forked processes
     auto const lock = messenger.lock();
-    static PipeRegistry* const registry = new PipeRegistry(messenger);  // for ever, as the runtime
+    static PipeRegistry* const registry =
+        new PipeRegistry(messenger);  // never destroyed, like the runtime
     return *registry;
 }
 
@@ -121,7 +122,7 @@ void PipeRegistry::accept() {
     UniqueFd socket(::accept4(listening_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
     if (!socket) {
         if (errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM) return;
-        // It stays readable: asking again at once would take all of a core.
+        // The socket stays readable: retrying at once would use a whole core.
         acceptable_ = {};
         pause_ = messenger_.runtime().loop().after(pause_without_descriptors, [this] { watch(); });
         return;
@@ -139,7 +140,7 @@ void PipeRegistry::accept() {
 void PipeRegistry::serve(Visitors::iterator visitor) {
     PipeToken token{};
     auto const socket = visitor->socket.get();
-    // So few bytes come in one piece or from nobody of ours.
+    // A client of ours sends these few bytes in one piece.
     auto const count = ::recv(socket, token.data(), sizeof token, MSG_DONTWAIT);
     if (count == sizeof token) {
         auto const found = kept_.find(token);

@@ -23,11 +23,11 @@ public:
     static PipeRegistry& instance();
     PipeRegistry(PipeRegistry const&) = delete;
 
-    /// What the new owner needs to fetch the end. Throws SystemError if too many are waiting to be
-    /// fetched.
+    /// Keeps the end, and returns what the new owner needs to fetch it. Throws SystemError if too
+    /// many ends wait to be fetched.
     PipeHandle keep(UniqueFd end);
     enum class Route { direct, relayed };
-    /// Throws PeerLost if it is not there any more.
+    /// Throws PeerLost if the end is no longer kept.
     UniqueFd fetch(PipeHandle const& handle, Route route);
     Route route(PipeHandle const& handle) const;
 
@@ -55,7 +55,7 @@ private:
     PipeRelays relays_;
 };
 
-/// The end that the handle stands for.
+/// Fetches the end that the handle stands for.
 std::shared_ptr<detail::PipeSocket> open_pipe(PipeHandle const& handle, PipeRegistry::Route route);
 
 /// A pair of connected sockets, blocking, closed on exec. Throws SystemError.

@@ -16,9 +16,9 @@ namespace sinew::process {
 enum class PipeOp : std::uint16_t {
     claim,   ///< a PipeToken: send what comes out of this end
     data,    ///< bytes
-    taken,   ///< number: so many bytes were passed on
+    taken,   ///< number: bytes that were passed on
     end,     ///< no more data
-    broken,  ///< nobody reads there any more
+    broken,  ///< the end there is no longer read
 };
 
 /// Pipes whose ends are on different hosts. Each process has a socket whose other side is the end

@@ -12,12 +12,12 @@ namespace {
 
 constexpr std::size_t most_ahead = 256;
 constexpr double work_ahead = 1e-3;  // seconds
-// How long the owner's process has, beyond a deadline, for an answer: one that is stopped gives none,
-// and within a host nothing else tells it from one that is busy.
+// How long to wait for the owner's answer beyond a deadline. A stopped process never answers, and
+// within a host only this limit distinguishes it from a busy one.
 constexpr auto patience_with_the_owner = std::chrono::seconds(5);
 constexpr auto acknowledge_after = std::chrono::milliseconds(1);
 
-std::uint32_t epochs = 0;  // with the guard held
+std::uint32_t epochs = 0;  // requires: guard held
 
 }  // namespace
 
@@ -99,7 +99,7 @@ std::optional<std::uint64_t> QueueClient::ask(Lock& lock, QueueOp op, std::uint6
 
 std::size_t QueueClient::size(Lock& lock) {
     check();
-    tell(true);  // what was acknowledged before does not count any more
+    tell(true);  // acknowledged items no longer count
     return ask(lock, QueueOp::size, ++numbers_, never).value();
 }
 
@@ -126,7 +126,7 @@ std::optional<QueueItem> QueueClient::take(Lock& lock, Clock::time_point deadlin
     }
     --waiting_;
     if (item) tell(false);
-    else if (why_lost_.empty()) tell(true);  // nobody waits for one here any more
+    else if (why_lost_.empty()) tell(true);  // this thread no longer waits
     if (!acknowledged_.empty()) acknowledge_soon();
     return item;
 }
@@ -148,11 +148,11 @@ std::optional<QueueItem> QueueClient::wait_for_item(Lock& lock, Clock::time_poin
 
 std::optional<QueueItem> QueueClient::try_take(Lock& lock, bool acknowledge) {
     check();
-    // What comes after this deadline is kept for whoever takes next.
+    // An item that arrives after this deadline is kept for the next take.
     auto const deadline = Clock::now() + patience_with_the_owner;
     auto const place = ask(lock, QueueOp::try_take, ++numbers_, deadline);
     if (place.value_or(0) == 0) return std::nullopt;
-    // It is on its way, in pieces where it is large; another thread may be quicker.
+    // The item is in flight, in pieces if it is large; another thread may take it first.
     messenger_.wait(lock, arrived_, deadline,
                     [&] { return available() || first_ > place || !why_lost_.empty(); });
     if (available()) return pop(acknowledge);
@@ -176,7 +176,7 @@ std::optional<QueueItem> QueueClient::pop(bool acknowledge) {
     return item;
 }
 
-// How quickly items are taken says how many are worth having ahead.
+// Derives from the pace of takes how many items to request ahead.
 void QueueClient::note_pace(Clock::time_point now) {
     double const busy = std::chrono::duration<double>(now - last_take_).count();
     pace_ += (std::min(busy, 10 * work_ahead) - pace_) / 4;
@@ -234,6 +234,94 @@ void QueueClient::leave() {
     tell(true);
     send(QueueOp::leave);
     messenger_.flush_batches();
+}
+
+// ---- messages from the owner --------------------------------------------------------------------
+
+namespace {
+
+// Maximum distance of an item ahead of the first slot. An owner sends only what was asked for, so
+// it never exceeds this.
+constexpr std::uint64_t most_places = std::uint64_t{1} << 20;
+
+}  // namespace
+
+void QueueClient::message(Message const& message) {
+    if (message.head.epoch != 0 && message.head.epoch != epoch_) return;
+    switch (static_cast<QueueOp>(message.head.op)) {
+        case QueueOp::item:
+            return arrived(message);
+        case QueueOp::put_done:
+        case QueueOp::tried:
+        case QueueOp::size_is:
+            return answer(message);
+        case QueueOp::recall:
+            return return_untaken();
+        case QueueOp::closed:
+            closed_ = true;
+            return;
+        case QueueOp::drained:
+            closed_ = true;
+            ++drains_;
+            told_ = {};
+            return messenger_.notify_all(arrived_);
+        case QueueOp::gone:
+            return lost("it was closed, emptied and released there");
+        default:
+            return;
+    }
+}
+
+void QueueClient::arrived(Message const& message) {
+    auto const place = message.head.number;
+    if (place < first_ || place - first_ >= most_places) return;
+    if (slots_.size() <= place - first_) slots_.resize(place - first_ + 1);
+    auto& slot = slots_[place - first_];
+    if (slot.state != Slot::State::missing) return;
+    slot.item =
+        message.keeper ? QueueItem{message.keeper, message.bytes} : arena_.store(message.bytes);
+    slot.state = Slot::State::here;
+    messenger_.notify_all(arrived_);
+}
+
+void QueueClient::answer(Message const& message) {
+    auto const found = calls_.find(message.head.number);
+    if (found == calls_.end()) return;
+    auto bytes = message.bytes;
+    if (bytes.size() == 1) found->second->answer = std::to_integer<std::uint64_t>(bytes[0]);
+    else found->second->answer = take_value<std::uint64_t>(bytes).value_or(0);
+    messenger_.notify_all(found->second->changed);
+}
+
+// Returns the items that no thread here waits for, since another reader does.
+void QueueClient::return_untaken() {
+    std::vector<NumberRange> places;
+    if (waiting_ == 0) {
+        for (std::size_t i = 0; i < slots_.size(); ++i) {
+            if (slots_[i].state != Slot::State::here) continue;
+            slots_[i] = {{}, Slot::State::returned};
+            add_to(places, first_ + i);
+        }
+    }
+    auto const reached = first_ + slots_.size() - 1;
+    ahead_ = 0;
+    pace_ = 2e-3;
+    available();  // removes returned slots at the front
+    tell(true);
+    send(QueueOp::answer, reached, std::as_bytes(std::span(places)));
+}
+
+void QueueClient::lost(std::string const& why) {
+    if (!why_lost_.empty()) return;
+    why_lost_ = why.empty() ? "its process has ended" : why;
+    slots_.clear();
+    soon_ = {};
+    ended();
+}
+
+void QueueClient::ended() {
+    messenger_.notify_all(arrived_);
+    for (auto const& [number, call] : calls_) messenger_.notify_all(call->changed);
 }
 
 }  // namespace sinew::process

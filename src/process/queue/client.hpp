@@ -13,7 +13,7 @@
 
 namespace sinew::process {
 
-/// A queue as seen by a process in which it does not live. All methods with the guard held.
+/// A queue as seen by a process in which it does not live. Requires: guard held.
 class QueueClient {
 public:
     QueueClient(Messenger& messenger, std::shared_ptr<Peer> owner, std::string name,
@@ -27,7 +27,7 @@ public:
     std::size_t size(Lock& lock);
     bool closed() const { return closed_; }
     void close();
-    /// The last handle in this process is gone.
+    /// Called when the last handle in this process is destroyed.
     void leave();
 
     void message(Message const& message);
@@ -42,14 +42,14 @@ private:
         QueueItem item;
         enum class State { missing, here, returned } state = State::missing;
     };
-    /// A question under way.
+    /// A call that waits for its answer.
     struct Call {
         std::optional<std::uint64_t> answer{};
         std::condition_variable changed{};
     };
 
     void check() const;
-    /// Nothing: no answer by the deadline. Throws PeerLost.
+    /// Returns nothing if no answer came by the deadline. Throws PeerLost.
     std::optional<std::uint64_t> ask(Lock& lock, QueueOp op, std::uint64_t number,
                                      Clock::time_point deadline);
     [[noreturn]] void throw_silent() const;
@@ -75,10 +75,10 @@ private:
     std::string name_;  ///< of the owner
     std::uint64_t const id_;
     std::size_t const bound_;
-    std::uint32_t const epoch_;  ///< tells this use of the queue from earlier ones in this process
+    std::uint32_t const epoch_;  ///< distinguishes this use of the queue from earlier ones here
     std::string why_lost_;
     bool closed_ = false;
-    std::uint64_t drains_ = 0;  ///< how often the owner has said that it is closed and empty
+    std::uint64_t drains_ = 0;  ///< how often the owner has reported `drained`
 
     ItemArena arena_;
     std::deque<Slot> slots_;

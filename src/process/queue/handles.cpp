@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of this process, and the handles of queues in it.
+// The registry of this process's queues, and the implementation of their handles.
 #include <map>
 #include <sinew/detail/queue_end.hpp>
 #include <sinew/task/encoding.hpp>
@@ -17,7 +17,7 @@ using detail::QueueEnd;
 class LocalEnd;
 class RemoteEnd;
 
-/// All of them. For ever, as the runtime.
+/// All queues that this process owns or has handles of. Never destroyed, like the runtime.
 struct QueueRegistry {
     struct Owned {
         std::shared_ptr<QueueOwner> queue;
@@ -45,7 +45,7 @@ struct QueueRegistry {
         "a put into a closed queue (close() was called). Close it after the last put");
 }
 
-/// What the handles of a queue do alike, wherever it lives.
+/// The part of a handle that does not depend on where the queue lives.
 template <class Where>
 class EndOf : public QueueEnd {
 public:
@@ -80,7 +80,7 @@ protected:
     std::shared_ptr<Where> const queue_;
 };
 
-/// The handles of a queue that lives here.
+/// Shared by the handles of a queue that lives in this process.
 class LocalEnd final : public EndOf<QueueOwner> {
 public:
     LocalEnd(QueueRegistry& registry, std::uint64_t id, std::shared_ptr<QueueOwner> queue)
@@ -109,7 +109,7 @@ private:
     std::uint64_t const id_;
 };
 
-/// The handles of a queue that lives in another process.
+/// Shared by the handles of a queue that lives in another process.
 class RemoteEnd final : public EndOf<QueueClient> {
 public:
     RemoteEnd(QueueRegistry& registry, ProcessAddress address, std::size_t bound,

@@ -24,18 +24,18 @@ enum class QueueOp : std::uint16_t {
     put_try,     ///< the same, without waiting
     put_cancel,  ///< the writer no longer waits; answered by `put_done`
     demand,      ///< QueueDemand, and the numbers of acknowledged items
-    give_back,   ///< numbers of items that nobody took
+    give_back,   ///< numbers of items that were not taken
     answer,      ///< to `recall`: the same, for all items there
     try_take,    ///< answered by `tried`
     size,        ///< answered by `size_is`
     close,
-    leave,  ///< nobody reads or writes there any more
+    leave,  ///< the process has no handles any longer
 
     item = 32,  ///< number: its position in the sequence of items sent there
     put_done,   ///< a byte: 0 no room, 1 it is in, 2 closed
     tried,      ///< the position of the item that was sent before; 0: none
     size_is,
-    recall,   ///< give back what nobody has taken yet
+    recall,   ///< give back the items that are not taken yet
     closed,   ///< no more puts
     drained,  ///< closed and empty: do not wait
     gone,     ///< there is no such queue
@@ -47,7 +47,7 @@ struct QueueDemand {
     std::uint64_t need = 0, limit = 0;
 };
 
-/// A queue in the process where it lives. All methods with the guard held.
+/// A queue in the process where it lives. Requires: guard held.
 class QueueOwner {
 public:
     QueueOwner(Messenger& messenger, std::uint64_t id, std::size_t bound)

@@ -12,7 +12,7 @@
 namespace sinew::process {
 namespace {
 
-/// By the number of the processor.
+/// Processors by number.
 using Places = std::map<int, Cpu>;
 
 #if SINEW_HAVE_HWLOC
@@ -21,7 +21,7 @@ int index_above(hwloc_topology_t topology, hwloc_obj_t object, hwloc_obj_type_t 
     return above != nullptr ? static_cast<int>(above->logical_index) : -1;
 }
 
-// The operating system only: what asks displays and GPU libraries may wait for them.
+// Queries the operating system only: components for displays and GPU libraries may block.
 void configure(hwloc_topology_t topology) {
     for (char const* const unwanted : {"gl", "x86", "opencl", "cuda", "nvml", "rsmi", "levelzero"})
         hwloc_topology_set_components(topology, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, unwanted);
@@ -42,7 +42,7 @@ Places ask_hwloc() {
             int const number = static_cast<int>(unit->os_index);
             int const core = index_above(topology, unit, HWLOC_OBJ_CORE);
             int const node = unit->nodeset != nullptr ? hwloc_bitmap_first(unit->nodeset) : 0;
-            // Some virtual machines tell of no cores.
+            // Some virtual machines report no cores.
             places[number] = {.number = number,
                               .core = core >= 0 ? core : static_cast<int>(unit->logical_index),
                               .numa = node,
@@ -72,7 +72,7 @@ int distance(Cpu const& one, Cpu const& other) {
 
 std::vector<Cpu> locate(cpu_set_t const& set) {
     static auto const& places =
-        *new Places(ask_hwloc());  // outlives whoever starts workers at exit
+        *new Places(ask_hwloc());  // never destroyed: workers may start at exit
     std::vector<Cpu> cpus;
     for (int number = 0; number < CPU_SETSIZE; ++number) {
         if (!CPU_ISSET(number, &set)) continue;

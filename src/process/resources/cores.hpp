@@ -8,8 +8,7 @@
 
 namespace sinew::process {
 
-/// A processor (hardware thread) and its location. Without hwloc, each processor is a core of its
-/// own.
+/// A processor (hardware thread) and its location. Without hwloc, each processor counts as a core.
 struct Cpu {
     int number = 0;  ///< the operating system's number
     int core = 0, numa = 0, package = 0;
@@ -21,7 +20,7 @@ std::vector<Cpu> locate(cpu_set_t const& set);
 
 /// Chooses `count` of these processors: those with the fewest users. If that leaves a choice, the
 /// first one is in the core and the package with the fewest users, and the others are close to it
-/// (same core, NUMA node, package). So children with one processor each are far apart, and the
+/// (same core, NUMA node, package). Thus children with one processor each are far apart, and the
 /// processors of one child are close together. Deterministic.
 std::vector<int> choose_cpus(std::vector<Cpu> const& cpus, int count);
 

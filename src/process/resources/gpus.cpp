@@ -24,19 +24,19 @@ std::size_t count_in(std::string const& folder, Counts const& counts) {
 bool is_device(std::string_view name) {
     if (!name.starts_with("nvidia")) return false;
     name.remove_prefix(6);
-    return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char message) {
-        return std::isdigit(message) != 0;
+    return !name.empty() && std::all_of(name.begin(), name.end(), [](unsigned char digit) {
+        return std::isdigit(digit) != 0;
     });
 }
 
-// A container may see the driver's list of all, but has the files of its own only.
+// A container may see the driver's list of all GPUs, but has device files for its own only.
 std::size_t count_of_driver(std::string const& root) {
     auto const listed = count_in(root + "/proc/driver/nvidia/gpus", [](auto&&) { return true; });
     auto const files = count_in(root + "/dev", is_device);
     return listed == 0 || files == 0 ? std::max(listed, files) : std::min(listed, files);
 }
 
-// CUDA takes what stands before the first word that names no device.
+// CUDA uses the devices before the first word that does not name one.
 bool names_one(std::string_view word) {
     return !word.empty() && word.front() != '-' && word != "NoDevFiles" && word != "none" &&
            word != "void";

@@ -8,7 +8,7 @@
 
 namespace sinew::process {
 
-/// Bytes that a process holds for one peer. Any thread.
+/// Bytes that a process holds for one peer. Thread-safe.
 class MemoryBudget {
 public:
     explicit MemoryBudget(std::size_t limit) : limit_(limit) {}

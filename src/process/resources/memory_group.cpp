@@ -34,7 +34,7 @@ std::string first_line(std::string const& path) {
     return line;
 }
 
-// Without making a file: those of a cgroup are there, or the kernel has no such thing.
+// Does not create the file: if a cgroup lacks it, the kernel does not support it.
 bool write_to(std::string const& path, std::string_view words) {
     UniqueFd const file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
     return file &&
@@ -46,7 +46,7 @@ bool hands_on_memory(std::string const& folder) {
            std::string::npos;
 }
 
-// What a child beside us, not below us, would escape.
+// Whether the cgroup has limits, which children in a sibling cgroup would escape.
 bool has_limits(std::string const& folder) {
     for (char const* const file :
          {"/memory.max", "/memory.high", "/memory.swap.max", "/cpu.max", "/pids.max"}) {
@@ -78,14 +78,14 @@ UniqueFd open_folder(std::string const& folder) {
     return UniqueFd(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
 }
 
-// With what children of the child have left.
+// Also removes the cgroups that the child made for its children.
 bool remove_with_those_below(std::string const& folder) {
     for (auto const& below : groups_in(folder)) remove_with_those_below(below);
     return ::rmdir(folder.c_str()) == 0 || errno == ENOENT;
 }
 
-/// While it is held by one who makes a group nobody looks for stale ones. Not for long, and not at any
-/// price: a holder may be stopped.
+/// Prevents remove_stale_memory_groups() while the lock is held, since a new group is not locked
+/// yet. Gives up after 0.1 s: a holder may be stopped.
 UniqueFd hold_off_cleaners(std::string const& folder) {
     auto file = open_folder(folder);
     for (int look = 0; file && look < 100; ++look) {
@@ -102,7 +102,7 @@ std::optional<std::string> place_of_memory_groups(std::string const& root) {
     if (!own) return std::nullopt;
     if (own->version == 2) return place_of_version_2(*own);
     auto const folder = own->folder();
-    // Without hierarchy what is below us would not count as ours.
+    // Without hierarchy, memory used in cgroups below ours would not count as ours.
     if (!writable(folder) || first_line(folder + "/memory.use_hierarchy") == "0")
         return std::nullopt;
     return folder;

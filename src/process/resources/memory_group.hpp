@@ -10,7 +10,7 @@
 
 namespace sinew::process {
 
-/// The cgroup below which this process can make cgroups that limit memory. Nothing if it cannot, or
+/// The cgroup below which this process can make cgroups that limit memory. None if it cannot, or
 /// if they would escape its own limits.
 ///
 /// Version 1: its own cgroup. Version 2: a cgroup with processes in it can have no limits below it,
@@ -22,7 +22,7 @@ std::optional<std::string> place_of_memory_groups(std::string const& root = "");
 /// that the next sinew can tell what a SIGKILL has left.
 class MemoryGroup {
 public:
-    /// Null: this process cannot make one.
+    /// Returns null if this process cannot make one.
     static std::unique_ptr<MemoryGroup> make(std::uint64_t bytes);
     MemoryGroup(MemoryGroup const&) = delete;
     ~MemoryGroup();
@@ -32,7 +32,7 @@ public:
     int entrance() const { return entrance_.get(); }
     /// How many processes the kernel has killed in it for lack of memory.
     std::uint64_t kills() const;
-    /// Removes it. False: there are still processes in it.
+    /// Removes it. Returns false if there are still processes in it.
     bool remove();
 
 private:
@@ -43,10 +43,10 @@ private:
     int const owner_;
 };
 
-/// Removes those below this process's cgroup that nobody holds and that have no processes.
+/// Removes the groups at place_of_memory_groups() that are not locked and have no processes.
 void remove_stale_memory_groups();
 
-/// For tests. False: as if none could be made.
+/// For tests. If false, make() returns null.
 void allow_memory_groups(bool allowed);
 
 }  // namespace sinew::process

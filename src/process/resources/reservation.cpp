@@ -28,9 +28,9 @@ constexpr std::size_t least_memory = 16;
 
 std::uint64_t mib(std::uint64_t bytes) { return bytes >> 20; }
 
-/// What all allotments of this process have; under the runtime's guard.
+/// What all reservations of this process hold. Requires: runtime's guard held.
 struct Ledger {
-    std::map<int, int> users;    ///< of processors
+    std::map<int, int> users;    ///< by processor
     std::set<std::string> gpus;  ///< that are taken
     std::vector<std::unique_ptr<MemoryGroup>> left;
     wire::Loop::Handle looking;
@@ -44,7 +44,7 @@ struct Ledger {
         std::erase_if(left, [](auto const& group) { return group->remove(); });
         return left.empty();
     }
-    // What the child has forked may live on in there, for a moment or for ever.
+    // Processes that the child has forked may stay in the group, briefly or for good.
     void leave(std::unique_ptr<MemoryGroup> group) {
         left.push_back(std::move(group));
         if (remove_left()) return;
@@ -55,7 +55,7 @@ struct Ledger {
     }
 };
 
-// Of the main thread: who calls may be bound to less, and children are not started by it.
+// Returns the affinity of the main thread: that of the calling thread may be smaller.
 cpu_set_t own_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
@@ -98,8 +98,8 @@ void require_cores(Meta const& wish, std::string const& who,
 
 void require_memory(Meta const& wish, std::string const& who) {
     if (wish.memory_mib == 0) return;
-    // Below that the kernel might find no way to start it; and who is started shares its parent's memory
-    // until then, so that they would be killed together.
+    // With less, the kernel may be unable to start the child; and until exec the child shares its
+    // parent's memory, so that both would be killed.
     if (wish.memory_mib < least_memory)
         throw UsageError(text(who, " needs ", wish.memory_mib, " MiB of memory (at least ",
                               least_memory, ", which a process needs to start)"));
@@ -151,7 +151,7 @@ int room_for(Meta const& wish, int cores) {
 
 ResourceReservation::ResourceReservation(Meta const& wish, std::string const& who,
                                          std::optional<cpu_set_t> const& among)
-    : ResourceReservation(wish) {  // from here on, what was taken is given back
+    : ResourceReservation(wish) {  // delegates, so that an exception runs the destructor
     require_possible(wish, who, 1, among);
     take_gpus(who);
     if (wish.memory_mib > 0) group_ = MemoryGroup::make(std::uint64_t{wish.memory_mib} << 20);

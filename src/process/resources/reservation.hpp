@@ -25,12 +25,12 @@ namespace sinew::process {
 /// process's.
 void require_possible(Meta const& wish, std::string const& who, int children = 1,
                       std::optional<cpu_set_t> const& among = {});
-/// How many children with such a wish find what they want without sharing, on so many cores. At
-/// least 1.
+/// Returns how many children with such a wish can run on so many cores without sharing resources;
+/// at least 1.
 int room_for(Meta const& wish, int cores);
 
-/// The resources of one child, from before its start to its end. With the runtime's guard held. All
-/// children of this process have one: see ChildSpec::meta.
+/// The resources of one child, from before its start to its end. Requires: runtime's guard held.
+/// All children of this process have one: see ChildSpec::meta.
 class ResourceReservation {
 public:
     /// Throws UsageError (see require_possible), and Unavailable if too few GPUs are free now.
@@ -50,10 +50,10 @@ public:
     void do_without_group() { group_ = nullptr; }
     /// The child runs. If no cgroup limits its memory, calls `kill` when it has more.
     void begin(wire::Loop& loop, pid_t pid, std::function<void()> kill);
-    /// For a child that SIGKILL has ended: that it was for its memory, with the numbers; otherwise
-    /// empty. `ours`: this process had sent that signal.
+    /// For a child that SIGKILL has ended: the reason, with the numbers, if that was its memory;
+    /// otherwise empty. `ours`: this process had sent that signal.
     std::string why_killed(bool ours) const;
-    /// The child has ended: its resources are free.
+    /// Frees the resources after the child's end.
     void release();
 
 private:
@@ -72,7 +72,7 @@ private:
     std::uint64_t had_ = 0;  ///< resident bytes when that was too much
 };
 
-/// At the end of the program: removes cgroups that could not be removed at once. With the guard
+/// At the end of the program: removes cgroups that could not be removed at once. Requires: guard
 /// held.
 void remove_left_memory_groups();
 

@@ -19,13 +19,14 @@ bool Assembler::begin(std::span<std::byte const> payload) {
     auto const head = take_value<MessageHeader>(payload);
     if (!transfer || !head || head->size == 0 || arriving_.contains(*transfer)) return false;
     if (budget_ && head->size > budget_->limit()) return false;
-    // So that many that never go on count, too.
+    // A fixed charge, so that transfers that never continue count, too.
     constexpr std::size_t each = 256;
     arriving_.emplace(*transfer, Arriving{*head, nullptr, 0, 0, Reservation(budget_, each)});
     return true;
 }
 
-// With what has arrived, not with what is claimed. Large blocks are moved by the kernel, not copied.
+// Grows with the bytes that have arrived, not with the claimed size. realloc remaps large blocks
+// instead of copying them.
 void Assembler::Arriving::grow(std::size_t wanted, std::shared_ptr<MemoryBudget> const& budget) {
     if (wanted <= capacity) return;
     auto const more = static_cast<std::size_t>(

@@ -36,7 +36,7 @@ struct MessageHeader {
 struct Message {
     MessageHeader head;
     std::span<std::byte const> bytes;
-    /// Keeps `bytes` alive. Null: they are valid during the call only.
+    /// Keeps `bytes` alive. If null, they are valid during the call only.
     std::shared_ptr<void const> keeper;
 };
 
@@ -52,7 +52,7 @@ inline constexpr std::size_t piece_size = std::size_t{1} << 20;
 /// Upper limit of the frames of messages and pieces. Every process must accept frames of this size.
 inline constexpr std::size_t largest_message_frame = 2 * piece_size;
 
-/// Takes the next message of a frame. Nothing at the end, or if the bytes are not a message.
+/// Takes the next message of a frame. Returns nothing at the end, or if it is not a message.
 std::optional<Message> take_message(std::span<std::byte const>& frame);
 
 /// Puts messages together that arrive in pieces.

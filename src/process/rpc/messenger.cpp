@@ -11,11 +11,11 @@
 namespace sinew::process {
 namespace {
 
-// Letters further apart than this are sent each by itself: the system call costs less.
+// A message later than this after the previous one is sent at once: a system call takes less.
 constexpr auto succession = std::chrono::microseconds(5);
-// What comes in quick succession is sent when so much time or so many bytes have come together.
+// A batch of messages is sent when it is this old, or has `small_message` bytes,
 constexpr auto collecting = std::chrono::microseconds(50);
-// ... and by the loop when nothing more comes.
+// and otherwise by the loop after this time.
 constexpr auto quiet = std::chrono::microseconds(100);
 
 enum Op : std::uint16_t { ask_arrived = 1, arrived = 2 };
@@ -29,11 +29,13 @@ Lock lock_of(Runtime& runtime) {
 
 Lock Messenger::lock() { return lock_of(runtime_); }
 
-// The guard is taken before it is made, by all: who makes it in a callback has the guard already.
+// Locks the guard before the static's initialization. Callbacks hold it there, too, so that the
+// order of the two locks is the same on all threads.
 Messenger& Messenger::instance() {
     auto& runtime = Runtime::instance();  // refuses forked processes
     auto const held = lock_of(runtime);
-    static Messenger* const messenger = new Messenger(runtime);  // for ever, as the runtime
+    static Messenger* const messenger =
+        new Messenger(runtime);  // never destroyed, like the runtime
     return *messenger;
 }
 
@@ -96,7 +98,7 @@ bool Messenger::send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, Mess
     auto const transfer = begin(queue(peer), head, bytes, nullptr);
     send_pieces(queue(peer));
     peer->flush();
-    // The bytes are the caller's: however this ends, nothing of them is sent afterwards.
+    // The bytes belong to the caller: none of them may be sent after this call.
     auto const abort = [&] {
         if (transfer->ended) return;
         std::erase(queue(peer).transfers, transfer);
@@ -119,7 +121,8 @@ std::size_t Messenger::owed(PeerQueue const& queue) {
     return sum;
 }
 
-// Not within whatever is going on: boxes are looked through, and handlers have their caller's peer.
+// Defers the drop to the loop: the caller may be iterating over `queues_`, or a handler that uses
+// the peer.
 void Messenger::drop_later(PeerQueue const& queue, std::string why) {
     runtime_.loop().post([peer = queue.peer, why = std::move(why)] { peer->drop(why); });
 }
@@ -127,7 +130,7 @@ void Messenger::drop_later(PeerQueue const& queue, std::string why) {
 std::shared_ptr<Messenger::Transfer> Messenger::begin(PeerQueue& queue, MessageHeader const& head,
                                                       std::span<std::byte const> bytes,
                                                       std::shared_ptr<void const> keeper) {
-    flush(queue);  // what was sent before arrives before
+    flush(queue);  // earlier messages must arrive first
     auto transfer = std::make_shared<Transfer>(Transfer{++transfers_, bytes, std::move(keeper)});
     queue.peer->send(frame_kind::begin, {bytes_of(transfer->number), bytes_of(head)});
     queue.transfers.push_back(transfer);
@@ -166,7 +169,7 @@ void Messenger::poll_once(Lock& lock) {
 
 void Messenger::flush(PeerQueue& queue) {
     if (queue.batched.empty()) return;
-    // What cannot be sent to one is no reason to stop what is sent to others, or for others.
+    // A failure to send to one peer must not affect other peers, or the caller.
     try {
         auto const flow = on_loop_ ? queue.peer->send(frame_kind::messages, {queue.batched})
                                    : queue.peer->send_now(frame_kind::messages, {queue.batched});
@@ -204,8 +207,7 @@ bool Messenger::wait_for_any(Lock& lock, Clock::time_point deadline,
 
 void Messenger::flush_before_wait() {
     flush_batches();
-    for (auto const& [peer, queue] : queues_)
-        queue->last = {};  // what follows the answer goes at once
+    for (auto const& [peer, queue] : queues_) queue->last = {};  // the next message is sent at once
 }
 
 void Messenger::on_loop(std::function<void()> const& work) {
@@ -214,7 +216,7 @@ void Messenger::on_loop(std::function<void()> const& work) {
     flush_batches();
 }
 
-// One piece of each in turn, as long as the link takes them.
+// Sends one piece of each transfer in turn, while the link has room.
 void Messenger::send_pieces(PeerQueue& queue) {
     while (!queue.full && !queue.transfers.empty()) {
         auto const transfer = std::move(queue.transfers.front());
@@ -233,8 +235,8 @@ void Messenger::send_pieces(PeerQueue& queue) {
     }
 }
 
-// Whatever goes wrong with what one peer sends, memory that there is not included, ends that peer: it
-// would wait for an answer that nobody gives.
+// Drops the peer if its message cannot be handled for any reason, including lack of memory: it
+// would wait for an answer that never comes.
 void Messenger::take_frame(std::shared_ptr<Peer> const& peer, wire::Message const& message) {
     try {
         frame(peer, message);
@@ -274,7 +276,7 @@ void Messenger::frame(std::shared_ptr<Peer> const& peer, wire::Message const& me
 
 void Messenger::deliver(std::shared_ptr<Peer> const& peer, Message const& message) {
     auto const service = static_cast<std::size_t>(message.head.service);
-    // Processes of other sessions have to do with objects, and with nothing else here.
+    // Processes of other sessions may use managers, and no other service.
     if (peer->trust() != PeerTrust::same_session && message.head.service != ServiceId::messenger &&
         message.head.service != ServiceId::manager)
         return;
@@ -308,7 +310,7 @@ void Messenger::own_message(std::shared_ptr<Peer> const& peer, Message const& me
     if (message.head.op == arrived && std::exchange(queue(peer).asked, false)) answered();
 }
 
-// What was put shortly before the end of a program arrives: each peer is asked whether it has come.
+// At the program's end, asks each peer to confirm that all earlier messages have arrived.
 void Messenger::end(std::function<void()> done) {
     done_ = std::move(done);
     unanswered_ = queues_.size() + 1;

@@ -58,8 +58,8 @@ public:
     void send(std::shared_ptr<Peer> const& peer, MessageHeader head,
               std::span<std::byte const> bytes = {}, std::shared_ptr<void const> keeper = nullptr);
     /// Sends a message of any size from a user's thread; blocks while the link has too much to
-    /// send. False: the deadline has passed, and the message will not arrive. True also if the peer
-    /// was lost.
+    /// send. Returns false if the deadline has passed: then the message will not arrive. Returns
+    /// true also if the peer was lost.
     bool send_waiting(Lock& lock, std::shared_ptr<Peer> const& peer, MessageHeader head,
                       std::span<std::byte const> bytes, Clock::time_point deadline);
     /// For a user's thread that sends and continues: after quick successions of messages, it
@@ -78,7 +78,7 @@ public:
     void flush_batches();
 
     /// Sends all batched messages, then waits until `ready()` is true; `notify_all` must announce
-    /// that. The thread may drive the loop meanwhile. False: the deadline has passed. Throws
+    /// that. The thread may drive the loop meanwhile. Returns false at the deadline. Throws
     /// Unavailable when the program ends.
     bool wait(Lock& lock, std::condition_variable& changed, Clock::time_point deadline,
               std::function<bool()> const& ready,
@@ -109,7 +109,7 @@ private:
         std::vector<std::byte> batched;
         Clock::time_point first{}, last{};  ///< when the batched messages were sent
         bool full = false;
-        bool asked = false;     ///< whether everything has arrived there; not answered yet
+        bool asked = false;     ///< `ask_arrived` was sent, and is not answered
         bool too_much = false;  ///< it has too much in flight, and is being dropped
         std::deque<std::shared_ptr<Transfer>> transfers;
         Assembler assembler;
@@ -157,7 +157,7 @@ private:
     enum class Flushed : std::uint8_t { nothing, one, several } flushed_ = Flushed::nothing;
     bool timer_set_ = false, on_loop_ = false, ended_ = false;
     std::function<void()> done_;
-    std::size_t unanswered_ = 0;  ///< questions at the end whether everything has arrived
+    std::size_t unanswered_ = 0;  ///< messages `ask_arrived` that are not answered
 };
 
 }  // namespace sinew::process

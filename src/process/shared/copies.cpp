@@ -8,7 +8,7 @@ namespace sinew::process {
 SharedCopies::Answer SharedCopies::asked(std::string const& host, PeerPointer const& by) {
     auto const [found, is_first] = hosts_.try_emplace(host);
     Host& there = found->second;
-    // Who holds it and asks again has lost its own: a process that began anew is another peer.
+    // A holder that asks again has lost its copy. (A restarted process is another peer.)
     if (is_first || there.holder == by) {
         there.holder = by;
         return Answer::ship;

@@ -15,8 +15,8 @@ namespace sinew::process {
 class Peer;
 
 /// For the owner of a shared object: which processes on other hosts have a copy. The object is sent
-/// to each host once; the other processes of that host are told where it is. With the runtime's
-/// guard held.
+/// to each host once; the other processes of that host are told where it is. Requires:
+/// runtime's guard held.
 class SharedCopies {
 public:
     using PeerPointer = std::shared_ptr<Peer>;
@@ -27,10 +27,10 @@ public:
     Answer asked(std::string const& host, PeerPointer const& by);
     FilePlace const& place(std::string const& host) const { return hosts_.at(host).place; }
 
-    /// Those who waited, to be told the place.
+    /// Returns the processes that waited; the caller sends them the place.
     std::vector<PeerPointer> arrived(PeerPointer const& at, FilePlace const& place);
-    /// The process has ended, or cannot keep the object for others. Returns to whom the object is
-    /// to be sent instead.
+    /// The process has ended, or cannot keep the object for others. Returns the processes to which
+    /// the object must be sent instead.
     std::vector<PeerPointer> lost(PeerPointer const& peer);
     /// The processes that have a copy, or will have one.
     std::vector<PeerPointer> holders() const;

@@ -11,9 +11,10 @@
 namespace sinew::process {
 namespace {
 
-/// To the owner: `get`, with the asker's host where a copy for all of it is wanted; `have`, with the FilePlace
-/// of the copy (no file: it can only be kept for the asker). From the owner: `data`; `at`, with a FilePlace of
-/// the asker's host; `gone`, as an answer, or because the last handle of the owner's is gone.
+/// To the owner: `get`, with the requester's host if the copy is for all of that host; `have`, with
+/// the FilePlace of the copy (no file: other processes cannot use it). From the owner: `data`;
+/// `at`, with a FilePlace on the requester's host; `gone`, as an answer, or when the owner's last
+/// handle is destroyed.
 enum class SharedOp : std::uint16_t { get = 1, data, gone, at, have };
 
 MessageHeader head(SharedOp op, std::uint64_t id) {
@@ -74,7 +75,7 @@ private:
     SharedHandle const handle_;
     Route const route_;
     std::mutex decoding_;
-    std::optional<SharedBytes> source_;  ///< of who reads the bytes themselves
+    std::optional<SharedBytes> source_;  ///< for callers of bytes()
     std::shared_ptr<void const> value_;
 };
 
@@ -82,7 +83,7 @@ SharedRegistry& SharedRegistry::instance() {
     auto& messenger = Messenger::instance();  // refuses forked processes
     auto const lock = messenger.lock();
     static SharedRegistry* const registry =
-        new SharedRegistry(messenger);  // for ever, as the runtime
+        new SharedRegistry(messenger);  // never destroyed, like the runtime
     return *registry;
 }
 
@@ -97,7 +98,7 @@ SharedRegistry::Route SharedRegistry::route(SharedHandle const& handle) const {
     return handle.owner.host == messenger_.runtime().host() ? Route::mapped : Route::fetched;
 }
 
-// A folder that the user has named may be on a disk, for what memory does not hold.
+// SINEW_TMPDIR may name a folder on a disk, for objects that do not fit into memory.
 std::string SharedRegistry::folder_of_files() {
     if (!env("SINEW_TMPDIR")) return "";
     Lock const lock(messenger_.guard());
@@ -147,7 +148,7 @@ SharedBytes SharedRegistry::bytes(SharedHandle const& handle, Route route) {
     if (route == Route::mapped) {
         if (auto mapped = map_shared_file(handle.file)) return *std::move(mapped);
     }
-    return fetch(handle);  // which also finds out why it is not there
+    return fetch(handle);  // which also reports why the file is gone
 }
 
 SharedBytes SharedRegistry::fetch(SharedHandle const& handle) {
@@ -160,7 +161,7 @@ SharedBytes SharedRegistry::fetch(SharedHandle const& handle) {
     if (got.place.is_file()) {
         lock.unlock();
         if (auto mapped = map_shared_file(got.place)) return *std::move(mapped);
-        lock.lock();  // that process has just ended, or cannot be seen from here
+        lock.lock();  // the holder has just ended, or cannot be seen from here
         return ask(lock, handle, peer, "").bytes;
     }
     lock.unlock();
@@ -192,7 +193,7 @@ SharedRegistry::Fetch SharedRegistry::ask(Lock& lock, SharedHandle const& handle
     return fetch;
 }
 
-/// Keeps what this process has fetched for all of this host, and tells the owner.
+/// Keeps the fetched bytes for all processes of this host, and reports the place to the owner.
 SharedBytes SharedRegistry::keep(std::shared_ptr<Peer> const& peer, std::uint64_t id,
                                  SharedBytes const& bytes) {
     std::optional<SharedFile> file;
@@ -252,7 +253,7 @@ void SharedRegistry::arrived(std::shared_ptr<Peer> const& peer, Message const& m
     auto const id = message.head.id;
     auto const found = own_.find(id);
     if (!place) return;
-    // It had said `gone` to all it knew of when it let go, and this one had not told yet that it holds it.
+    // The object was released while the copy was in flight: its holder must drop it.
     if (found == own_.end()) return messenger_.send(peer, head(SharedOp::gone, id));
     auto& own = found->second;
     if (place->is_file()) {

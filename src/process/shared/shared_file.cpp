@@ -16,7 +16,7 @@
 namespace sinew::process {
 namespace {
 
-// One system call takes no more than 2 GiB; smaller parts leave signals a chance.
+// A write() takes 2 GiB at most; smaller parts let signals interrupt it sooner.
 constexpr std::size_t largest_write = std::size_t{64} << 20;
 
 [[noreturn]] void refuse_shared_file(std::size_t size, std::string const& step) {
@@ -68,7 +68,7 @@ SharedFile SharedFile::make(std::initializer_list<std::span<std::byte const>> pa
             if (count < 0) refuse_shared_file(size, "write");
             rest = rest.subspan(static_cast<std::size_t>(count));
         }
-    // Who maps it can rely on its size and content. Files in folders have no seals.
+    // Processes that map it can rely on its size and content. Files in folders cannot be sealed.
     if (folder.empty())
         ::fcntl(file, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_WRITE | F_SEAL_SEAL);
     struct stat is {};
@@ -83,7 +83,7 @@ SharedFile SharedFile::make(std::initializer_list<std::span<std::byte const>> pa
 std::optional<SharedBytes> map_shared_file(FilePlace const& place) {
     if (!place.is_file()) return std::nullopt;
     auto const path = text("/proc/", place.process, "/fd/", place.descriptor);
-    // What stands there may be something else by now: a FIFO or a device must neither block nor act.
+    // The descriptor may have been reused: do not block on a FIFO, or act on a device.
     struct stat is {};
     auto const is_it = [&] {
         return S_ISREG(is.st_mode) && is.st_dev == place.device && is.st_ino == place.inode &&

@@ -20,7 +20,7 @@ struct SharedBytes {
 };
 
 /// Where processes of the same host find a SharedFile: a descriptor of a process that holds it, and
-/// what tells the file from any other with the same numbers later. Encodable as its bytes.
+/// what distinguishes the file from a later one with the same numbers. Encodable as its bytes.
 struct FilePlace {
     std::int32_t process = 0;
     std::int32_t descriptor = -1;  ///< -1: there is no file
@@ -31,7 +31,7 @@ struct FilePlace {
 };
 
 /// Bytes in memory that processes of a host map. The file has no name: the kernel frees it when the
-/// last process that holds or maps it has ended. Any thread.
+/// last process that holds or maps it has ended. Thread-safe.
 class SharedFile {
 public:
     /// Copies the bytes, read-only from now on, into memory or into an unlinked file of `folder`;
@@ -52,8 +52,8 @@ private:
     SharedBytes bytes_;
 };
 
-/// Maps the file, read-only. Nothing if it does not exist any more, or cannot be seen from here (in
-/// another PID namespace, or if this process may not look at the other's descriptors).
+/// Maps the file, read-only. Returns nothing if it no longer exists, or cannot be seen from here
+/// (in another PID namespace, or if this process may not look at the other's descriptors).
 std::optional<SharedBytes> map_shared_file(FilePlace const& place);
 
 /// The same for a descriptor of this process, which can be closed afterwards.

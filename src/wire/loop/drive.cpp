@@ -16,7 +16,8 @@ struct Loop::State::Driving {
     State& state;
 };
 
-// False: `stop` has ended it. It is forgotten only now, so that one that comes before is not lost.
+// Returns false if `stop` ended it. `stopped` is reset only at the end, so that an earlier `stop`
+// is not lost.
 bool Loop::State::drive(std::function<bool()> const* wanted, Clock::time_point until,
                         SpinPolicy& its) {
     Driving const driving{*this};
@@ -25,7 +26,7 @@ bool Loop::State::drive(std::function<bool()> const* wanted, Clock::time_point u
     policy = &its;
     if (begin_drive()) return true;
     while (!stopped.load()) {
-        // Asked first: what is ready by then has its turn.
+        // Checked before the poll, so that events ready at the deadline are still handled.
         bool const late = deadline != Clock::time_point::max() && Clock::now() >= deadline;
         bool const found = late ? poller.poll() : await_ready();
         if (serve()) return true;
@@ -51,17 +52,16 @@ bool Loop::State::poll_once() {
     return !stopped.exchange(false);
 }
 
-// What another thread has deferred goes out now: the one that drives may look for long for what
-// answers to it. True: it is wanted no longer.
+// Sends now what other threads have deferred, since this thread may poll for long for the answers.
+// Returns true if `done`.
 bool Loop::State::begin_drive() {
     auto const held = here.enter();
     if (!deferred.empty()) end_turn();
     return is_done();
 }
 
-// What is due by now, and what was posted by now: all of that before what was found ready, since a
-// thread may have posted something and then made a descriptor ready (by its end, say). True: it is
-// wanted no longer.
+// Runs the due timers and the posted work, before the ready descriptors: a thread may have posted
+// work and then made a descriptor ready (such as by its end). Returns true if `done`.
 bool Loop::State::serve() {
     for (auto const now = Clock::now(); timers.soonest() <= now && !stopped.load();)
         if (run_timer()) return true;
@@ -74,7 +74,7 @@ bool Loop::State::run_timer() {
     Watched const watched(here);
     auto const now = watched.began();
     auto const timer = timers.take_due(now);
-    if (!timer) return false;  // cancelled by now
+    if (!timer) return false;  // cancelled meanwhile
     here.lag.note(now, now - timer->due());
     timer->fire(now);
     return is_done();
@@ -89,19 +89,19 @@ bool Loop::State::run_posted() {
         posted_count.store(posted.size());
     }
     Watched const watched(here);
-    auto const once = std::move(item);  // what it holds goes under the guard, too
+    auto const once = std::move(item);  // its captures are destroyed under the guard, too
     once();
     return is_done();
 }
 
-// Until a descriptor is ready: first it looks, for as long as the policy says, then it sleeps;
-// without the guard. False: none is, but perhaps there is something else.
+// Waits for a ready descriptor, without the guard: polls as long as the policy says, then sleeps.
+// Returns false if none is ready; a timer or posted work may be due.
 bool Loop::State::await_ready() {
     if (posted_count.load() != 0) return poller.poll();
     auto const until = std::min(timers.soonest(), deadline);
     if (look(until)) return true;
     sleeps.store(true);
-    // Asked once more, now that whoever has news wakes it.
+    // Checked again, since other threads wake this one only from here on.
     bool const nothing_else = posted_count.load() == 0 && !stopped.load() &&
                               timers.soonest() >= until && until > Clock::now();
     bool const found = nothing_else ? poller.wait(until) : poller.poll();
@@ -128,7 +128,7 @@ bool Loop::State::look(Clock::time_point until) {
     return found;
 }
 
-// Something is ready, for which this thread has slept.
+// Reports to the policy that this thread slept before something became ready.
 void Loop::State::note_slept() {
     policy->slept(Clock::now() - nothing_since);
     nothing_since = {};

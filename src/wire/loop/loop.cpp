@@ -35,7 +35,7 @@ Loop::Handle Loop::State::watch(int fd, Poller::Direction direction, std::functi
     return handle;
 }
 
-// Any thread: there is something that no descriptor tells.
+// Thread-safe. Wakes the driving thread for work that no descriptor reports.
 void Loop::State::news() {
     if (sleeps.exchange(false)) poller.interrupt();
 }
@@ -68,8 +68,8 @@ void Loop::State::at_turn_end(std::shared_ptr<TurnEnd> item) {
     });
 }
 
-// What is deferred meanwhile has its turn later: two ends that always have something to say to each
-// other must not keep the rest of the loop waiting.
+// Work that is deferred meanwhile runs at the next turn's end: two ends that answer each other
+// without a pause must not starve the rest of the loop.
 void Loop::State::end_turn() {
     ending.swap(deferred);
     std::size_t next = 0;

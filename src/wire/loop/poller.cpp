@@ -20,7 +20,7 @@ std::uint32_t mask(Poller::Direction direction) {
     return direction == Poller::Direction::read ? EPOLLIN : EPOLLOUT;
 }
 
-// Of those that have no callback; no descriptor is so large.
+// Marks of descriptors without a callback; no descriptor number is so large.
 constexpr std::uint64_t alarm_mark = UINT64_MAX, interrupter_mark = UINT64_MAX - 1;
 
 UniqueFd opened(int fd, char const* what) {
@@ -32,7 +32,7 @@ UniqueFd opened(int fd, char const* what) {
     return UniqueFd(fd);
 }
 
-// Edge-triggered: told once, and never read.
+// Adds a descriptor edge-triggered: it is reported once per event, and never read.
 void add_internal(int set, int fd, std::uint64_t mark) {
     epoll_event event{};
     event.events = EPOLLIN | EPOLLET;
@@ -42,7 +42,7 @@ void add_internal(int set, int fd, std::uint64_t mark) {
             text("an event loop cannot be created (epoll_ctl: ", std::strerror(errno), ")"), errno);
 }
 
-// What the kernel says is ready may by now be another file under the same number.
+// The round detects events of an earlier file that had the same descriptor number.
 std::uint64_t mark(int fd, std::uint32_t round) {
     return std::uint64_t{round} << 32 | static_cast<std::uint32_t>(fd);
 }
@@ -68,7 +68,7 @@ std::shared_ptr<Poller::Watch> Poller::add(int fd, Direction direction,
     return watch;
 }
 
-// Brings the kernel's idea of an entry up to date.
+// Updates the kernel's event mask of an entry.
 void Poller::update(int fd, Entry& entry) {
     std::uint32_t wanted = 0;
     for (Watch const* watch : entry.watches) wanted |= mask(watch->direction_);
@@ -98,7 +98,7 @@ void Poller::remove(Watch& watch) noexcept {
     std::erase(entry.watches, &watch);
     if (entry.watches.empty()) {
         if (entry.polled) {
-            epoll_event unused{};  // fails where the caller has closed it already: fine
+            epoll_event unused{};  // may fail: already closed
             ::epoll_ctl(set_.get(), EPOLL_CTL_DEL, watch.fd_, &unused);
         } else {
             --unpolled_;
@@ -108,11 +108,11 @@ void Poller::remove(Watch& watch) noexcept {
     }
     try {
         update(watch.fd_, entry);
-    } catch (Error const&) {}  // the same: nobody is left to be told
+    } catch (Error const&) {}  // there is no caller to report it to
 }
 
 void Poller::collect(Entry const& entry, std::uint32_t events) {
-    // Ends and errors concern both directions: reading or writing will tell which it was.
+    // Ends and errors concern both directions: the next read or write returns the cause.
     bool const ended = (events & (EPOLLHUP | EPOLLERR)) != 0;
     for (Watch* const watch : entry.watches) {
         if (ended || (events & mask(watch->direction_)) != 0)
@@ -120,7 +120,7 @@ void Poller::collect(Entry const& entry, std::uint32_t events) {
     }
 }
 
-// An alarm that comes too early costs less than to set it for each wait.
+// An alarm that fires too early costs less than setting it for each wait.
 bool Poller::wait(Clock::time_point until) {
     if (until < alarm_at_) {
         auto const ns = std::max<std::int64_t>(until.time_since_epoch().count(), 1);  // 0: never

@@ -20,9 +20,9 @@ namespace {
 
 constexpr std::size_t most_slots = 64;  ///< objects at the same time
 
-// What the handler uses. An eventfd is kept when its object is gone, for the next one: a handler that
-// runs on another thread meanwhile must not write into a descriptor that is somebody else's by now. In
-// a child that was forked, the counts are its own: what it gets is not delivered here.
+// State of the signal handler. The eventfd of a destroyed object is kept for the next one: a
+// handler running on another thread must not write into a reused descriptor number. A forked child
+// has separate counts, so its signals are not delivered to the parent.
 std::array<std::atomic<std::uint64_t>, NSIG> raised;
 std::array<std::atomic<int>, most_slots> events;  ///< descriptor + 1; 0: none yet
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
@@ -65,7 +65,7 @@ public:
         std::lock_guard const lock(mutex_);
         in_use_[static_cast<std::size_t>(slot)] = false;
     }
-    /// How many were raised before.
+    /// Installs the handler at the first use. Returns how many of these signals were raised before.
     std::uint64_t want(int number) {
         std::lock_guard const lock(mutex_);
         if (number <= 0 || number >= NSIG) refuse(number, EINVAL);
@@ -117,7 +117,7 @@ void Signals::start(Poller& poller, std::initializer_list<int> numbers) {
     std::ranges::sort(wanted_, {}, &Wanted::number);
 }
 
-// One signal each time: a call may throw, or end this.
+// Delivers one signal per call, since `work_` may throw or destroy this object.
 void Signals::deliver(int event) {
     eventfd_t unused = 0;
     ::eventfd_read(event, &unused);

@@ -34,7 +34,8 @@ void Timer::cancel() noexcept { timers_.remove(*this); }
 
 void Timer::fire(Clock::time_point now) {
     if (period_ > Clock::duration::zero()) {
-        // Before the call, so that an exception does not end it; what was missed is skipped.
+        // Set before the call, so that an exception does not end the timer. Missed periods are
+        // skipped.
         auto const missed = (now - due_) / period_;
         due_ += (missed + 1) * period_;
         timers_.add(*this);

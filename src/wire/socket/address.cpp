@@ -36,7 +36,7 @@ std::uint16_t parse_port(std::string_view written, std::string_view digits) {
     return port;
 }
 
-/// Names that container and virtual machine software gives to its bridges and their ends.
+/// Returns whether the name is one that container or virtual machine software gives to bridges.
 bool is_virtual(std::string_view name) {
     static constexpr std::array<std::string_view, 8> prefixes{"docker", "virbr",   "br-",    "veth",
                                                               "cni",    "flannel", "podman", "lxc"};
@@ -44,7 +44,7 @@ bool is_virtual(std::string_view name) {
                        [&](std::string_view prefix) { return name.starts_with(prefix); });
 }
 
-/// How many leading bits of the mask are set.
+/// Returns the number of set bits of the mask.
 template <std::size_t Size>
 int prefix_length(unsigned char const (&mask)[Size]) {
     int bits = 0;
@@ -64,7 +64,7 @@ int prefix_of(sockaddr const* mask, int family) {
     return prefix_length(v6.sin6_addr.s6_addr);
 }
 
-/// With the scope (fe80::1%eth0), without which a link-local address is of no use.
+/// Returns the address with its scope (fe80::1%eth0), which link-local addresses need.
 std::string host_of(sockaddr const* address, int family) {
     std::array<char, NI_MAXHOST> host{};
     socklen_t const length = family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
@@ -97,7 +97,7 @@ Address Address::parse(std::string_view written) {
     bool const bracketed = host.size() >= 2 && host.front() == '[' && host.back() == ']';
     if (bracketed) host = host.substr(1, host.size() - 2);
     if (host.empty()) throw_unreadable(written, "no host");
-    // "tcp:fd00::3:4711" could be read in two ways.
+    // "tcp:fd00::3:4711" would be ambiguous.
     if (!bracketed && host.find(':') != host.npos)
         throw_unreadable(written, "an IPv6 address must be in brackets");
     return tcp(std::string(host), parse_port(written, rest.substr(colon + 1)));

@@ -37,7 +37,7 @@ Resolved ask(std::string const& host, std::uint16_t port) {
     return result;
 }
 
-/// Lives as long as its thread: the loop may be gone before.
+/// Lives as long as its thread, which may outlive the loop.
 class Query final : public Loop::Handle::Body, public std::enable_shared_from_this<Query> {
 public:
     Query(Loop& loop, std::function<void(Resolved)> done) : loop_(&loop), done_(std::move(done)) {}
@@ -46,7 +46,7 @@ public:
         std::lock_guard const lock(mutex_);
         loop_ = nullptr;
     }
-    /// The thread.
+    /// Called by the thread.
     void answer(Resolved result) {
         std::lock_guard const lock(mutex_);
         if (loop_ == nullptr) return;

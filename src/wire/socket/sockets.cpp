@@ -25,7 +25,8 @@ namespace {
                       error);
 }
 
-// Everybody who may look into the folder may connect: so it must be ours alone.
+// Throws UsageError unless the folder belongs to this user and has no access for others, since
+// anyone with access to it can connect.
 void check_folder(Address const& address) {
     std::string const above = std::filesystem::path(address.host).parent_path();
     std::string const folder = above.empty() ? std::string(".") : above;
@@ -39,7 +40,7 @@ void check_folder(Address const& address) {
                               about.st_mode & 07777, " (must be 700). Run chmod 700 ", folder));
 }
 
-// The file of a socket outlives its process. Only when nobody answers it is in the way.
+// Removes the file of a socket whose process has ended. Returns false if a process still listens.
 bool remove_abandoned(SocketAddress const& where, std::string const& path) {
     struct stat about {};
     if (::lstat(path.c_str(), &about) != 0 || !S_ISSOCK(about.st_mode)) return false;
@@ -115,7 +116,7 @@ std::string host_by(NameOf name_of, int fd) {
                       NI_NUMERICHOST) != 0)
         return {};
     std::string const found = host;
-    // An IPv4 peer of a socket that serves both.
+    // An IPv4 address on a dual-stack socket is IPv4-mapped.
     return found.starts_with("::ffff:") && found.find('.') != found.npos ? found.substr(7) : found;
 }
 
@@ -167,7 +168,7 @@ std::uint16_t bound_port(int fd) {
     sockaddr_storage storage{};
     socklen_t length = sizeof storage;
     if (::getsockname(fd, reinterpret_cast<sockaddr*>(&storage), &length) != 0) return 0;
-    // The port is at the same place in both.
+    // sockaddr_in and sockaddr_in6 have the port at the same offset.
     sockaddr_in name;
     std::memcpy(&name, &storage, sizeof name);
     return ntohs(name.sin_port);
@@ -175,15 +176,15 @@ std::uint16_t bound_port(int fd) {
 
 void set_tcp_options(int fd) {
     auto const set = [fd](int level, int option, int value) {
-        ::setsockopt(fd, level, option, &value, sizeof value);  // each is only an improvement
+        ::setsockopt(fd, level, option, &value, sizeof value);  // optional: errors are ignored
     };
     set(IPPROTO_TCP, TCP_NODELAY, 1);
     set(SOL_SOCKET, SO_KEEPALIVE, 1);
     set(IPPROTO_TCP, TCP_KEEPIDLE, 5);
     set(IPPROTO_TCP, TCP_KEEPINTVL, 2);
     set(IPPROTO_TCP, TCP_KEEPCNT, 3);
-    // Not TCP_USER_TIMEOUT, which also ends connections whose other end does not read for so long,
-    // though its kernel answers: see TcpAnswers.
+    // TCP_USER_TIMEOUT is not set: it also ends connections whose peer does not read for that time
+    // although its kernel answers. See TcpAnswers.
 }
 
 std::string check_peer_user(int fd) {

@@ -28,7 +28,7 @@ void require(bool done, char const* what) {
                            reason, "). Does openssl.cnf forbid it?"));
 }
 
-// The key as OpenSSL wants it: a session that never took place. Null when out of memory.
+// Returns the key in the form that OpenSSL requires, an artificial session; null if out of memory.
 SSL_SESSION* make_session(SSL* ssl, Secret const& key) {
     SSL_CIPHER const* const cipher = SSL_CIPHER_find(ssl, aes_128_gcm_sha256);
     SSL_SESSION* const session = SSL_SESSION_new();
@@ -43,8 +43,8 @@ SSL_SESSION* make_session(SSL* ssl, Secret const& key) {
     return nullptr;
 }
 
-// Where an SSL_CTX keeps the key, which it frees: it lives as long as the last stream, which may
-// outlive the TlsContext.
+// Returns the ex_data index of the key in an SSL_CTX, which frees it. The key lives as long as the
+// last stream, which may outlive the TlsContext.
 int key_slot() {
     static int const slot = SSL_CTX_get_ex_new_index(
         0, nullptr, nullptr, nullptr, [](void*, void* key, CRYPTO_EX_DATA*, int, long, void*) {
@@ -60,7 +60,7 @@ Secret const& key_of(SSL* ssl) {
 int use_session(SSL* ssl, EVP_MD const* digest, unsigned char const** name, std::size_t* size,
                 SSL_SESSION** session) {
     *session = nullptr;
-    // A second ClientHello may ask for another digest: then there is nothing to offer.
+    // A second ClientHello may require another digest, for which there is no key.
     if (digest != nullptr && EVP_MD_get_type(digest) != NID_sha256) return 1;
     *name = reinterpret_cast<unsigned char const*>(key_name.data());
     *size = key_name.size();
@@ -101,7 +101,7 @@ TlsContext::TlsContext(Role role, Secret const& secret) : state_(std::make_uniqu
     SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
     if (role == Role::dialler) {
         SSL_CTX_set_psk_use_session_callback(context, use_session);
-        // A server that does not know the key may have a certificate: none is good enough.
+        // Rejects every certificate, which a server without the key may present.
         SSL_CTX_set_verify(context, SSL_VERIFY_PEER, nullptr);
     } else {
         SSL_CTX_set_psk_find_session_callback(context, find_session);

@@ -50,7 +50,7 @@ Secret Secret::from_hex(std::string_view digits) {
         valid = high >= 0 && low >= 0;
         secret.bytes_[i] = static_cast<std::byte>(high * 16 + low);
     }
-    // The text is not repeated: a mistyped secret is still most of one.
+    // The message does not contain the text: most of a mistyped secret is correct.
     if (!valid) {
         throw UsageError(text("a secret of ", digits.size(),
                               " characters that cannot be read (must be 64 hexadecimal digits). "

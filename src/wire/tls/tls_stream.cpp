@@ -16,15 +16,15 @@ namespace sinew::wire {
 namespace {
 
 constexpr std::size_t input_size = std::size_t{128} << 10;
-// So much is encrypted before the kernel is asked to take it: many records of small messages in one call, and
-// of a large one so little that the other end decrypts it while the rest is encrypted (64 KiB: 130 us there
-// and back instead of 250).
+// Bytes that are encrypted before they are given to the kernel: many small messages in one call,
+// but only part of a large one, so that the other end decrypts it while the rest is encrypted (a
+// round trip of 64 KiB takes 130 us instead of 250).
 constexpr std::size_t output_batch = std::size_t{32} << 10;
 // AES-GCM keys are good for 2^24.5 records (RFC 8446, 5.5); ours are changed long before.
 constexpr std::size_t bytes_per_key = std::size_t{16} << 30;
 
-// Somebody else's, of this thread, would be taken for ours. There seldom are any, and clearing takes
-// longer than looking.
+// Clears errors that other code left in this thread's queue, which would be taken for ours.
+// Checking first is faster, since there seldom are any.
 void forget_errors() {
     if (ERR_peek_error() != 0) ERR_clear_error();
 }
@@ -33,7 +33,7 @@ struct FreeSsl {
     void operator()(SSL* ssl) const { SSL_free(ssl); }
 };
 
-/// OpenSSL between two buffers of ours: its own socket BIO would raise SIGPIPE, and make a system
+/// Runs OpenSSL between two memory buffers: its socket BIO would raise SIGPIPE, and make a system
 /// call for each record.
 class TlsStream : public Stream {
 public:
@@ -105,7 +105,8 @@ TlsStream::TlsStream(SSL_CTX* context, Role role, UniqueFd fd)
     }
 }
 
-// Called by OpenSSL: what has been received, or -1 for later, or 0 at the end.
+// Called by OpenSSL: copies received bytes. Returns their number, -1 if there are none yet, 0 at
+// the end.
 int TlsStream::take(char* room, int size) {
     if (begin_ == end_) return input_status_ == Moved::Status::end ? 0 : -1;
     std::size_t const part = std::min(static_cast<std::size_t>(size), end_ - begin_);
@@ -119,11 +120,11 @@ int TlsStream::put(char const* bytes, int size) {
         output_.insert(output_.end(), bytes, bytes + size);
         return size;
     } catch (std::bad_alloc const&) {
-        return -1;  // through OpenSSL's C code no exception may go
+        return -1;  // exceptions must not pass through OpenSSL's C code
     }
 }
 
-// Asks the kernel once; false when nothing came.
+// Makes one system call; returns false if nothing was received.
 bool TlsStream::receive() {
     ssize_t const got = ::recv(fd_.get(), input_.get(), input_size, 0);
     begin_ = 0;
@@ -159,7 +160,8 @@ Moved::Status TlsStream::flush() {
     return Moved::Status::ok;
 }
 
-// After a handshake: did the other end prove that it knows the key?
+// Returns false if the handshake is complete and the other end has not proved that it knows the
+// key.
 bool TlsStream::proven() {
     if (!SSL_is_init_finished(ssl_.get()) || SSL_session_reused(ssl_.get()) == 1) return true;
     problem_ = "it does not know this job's secret";
@@ -180,8 +182,9 @@ Moved::Status TlsStream::explain(int result) {
 
 Moved TlsStream::read(std::span<std::byte> room) {
     forget_errors();
-    bool asked = buffered();  // then the kernel is not
-    // OpenSSL takes long to find that there is nothing; only a handshake may have to begin with it.
+    bool asked = buffered();  // no system call is made then
+    // Receives first, since OpenSSL is slow to find nothing; only a handshake may have to start
+    // with it.
     if (!asked && SSL_is_init_finished(ssl_.get())) {
         asked = true;
         if (!receive() && input_status_ != Moved::Status::end) return {0, input_status_};
@@ -192,7 +195,7 @@ Moved TlsStream::read(std::span<std::byte> room) {
         if (result == 1 && !proven()) return {0, Moved::Status::denied};
         if (result == 1) return {got, Moved::Status::ok};
         auto const status = explain(result);
-        // Handshake messages and alerts go out at once; what does not is left to `write`.
+        // Handshake messages and alerts are sent at once; `write` sends the rest.
         if (unsent() > 0) flush();
         if (status != Moved::Status::later) return {0, status};
         if (asked) return {0, Moved::Status::again};

@@ -128,7 +128,7 @@ TEST(Doctor, PmixMattersWhereOpenMpiIs) {
     expect("MPI", facts, Severity::note, "no MPI library");
 }
 
-TEST(Doctor, Surroundings) {
+TEST(Doctor, ProcessContext) {
     auto facts = sound();
     facts.inherited = {"PMI_FD", "SLURM_A", "SLURM_B", "SLURM_C", "SLURM_D", "SLURM_E"};
     expect("environment", facts, Severity::note, "PMI_FD, SLURM_A, SLURM_B, SLURM_C and 2 more");

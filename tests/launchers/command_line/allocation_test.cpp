@@ -57,7 +57,7 @@ protected:
     }
 
     std::string folder_;
-    Surroundings around_;
+    ProcessContext around_;
 };
 
 TEST_F(AllocationTest, OfSlurmGivesHostsAndSlots) {

@@ -56,7 +56,7 @@ protected:
     }
 
     std::string folder_;
-    Surroundings around_;
+    ProcessContext around_;
 };
 
 TEST_F(Config, TakesTheNearestSource) {

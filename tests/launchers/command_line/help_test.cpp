@@ -89,7 +89,7 @@ std::vector<std::string> shell_words(std::string line) {
 }
 
 TEST(Help, HasExamplesThatAreUnderstood) {
-    Surroundings around;
+    ProcessContext around;
     around.folder = testing::TempDir() + text("sinew-help-", ::getpid());
     std::filesystem::create_directories(around.folder);
     std::ofstream(around.folder + "/hosts") << "node1 slots=4\n";

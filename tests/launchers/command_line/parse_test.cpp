@@ -21,8 +21,8 @@ using testing::StartsWith;
 using testing::UnorderedElementsAre;
 using Words = std::vector<std::string>;
 
-Surroundings bare() {
-    Surroundings around;
+ProcessContext bare() {
+    ProcessContext around;
     around.folder = "/nowhere/at/all";
     around.variables = {{"HOME", "/nowhere"}, {"LANG", "C"}, {"LC_ALL", "C"}, {"LC_TIME", "de"}};
     return around;
@@ -284,7 +284,7 @@ TEST(Flags, HaveASetterATopicAndSpellingsOfTheirOwn) {
         }
         // A value that no flag accepts: the value is refused, not the key.
         Draft draft;
-        Surroundings const around = bare();
+        ProcessContext const around = bare();
         draft.environment = &around;
         try {
             for (Setting const& part : expand({std::string(flag.key), "yes", "origin", ""}))

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "src/pool/worker/worker_main.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::pool::test {

@@ -15,7 +15,7 @@
 
 #include "src/pool/protocol.hpp"
 #include "src/pool/worker/transfers.hpp"
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 #include "src/wire/link.hpp"
 #include "tests/support/child.hpp"
 #include "tests/wire/support.hpp"

@@ -11,7 +11,7 @@
 #include <string_view>
 #include <vector>
 
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 
 namespace sinew::process::test {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/process/child/process_child.hpp"
+#include "src/process/child/process_main.hpp"
 
 #include <unistd.h>
 
@@ -9,15 +9,15 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/process/child/child.hpp"
+#include "src/process/child/child_role.hpp"
 #include "src/process/child/process_order.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::process {
 namespace {
 
-// For the rest of the process's life, also when the task calls std::exit: as long as it is open, the
-// parent knows that we live, and its end tells us of the parent's.
+// Keeps the links open for the rest of the process's life, also if the task calls std::exit: the
+// parent sees that the process lives, and the process ends when the parent has ended.
 void hold_on_to_parent(ChildStart& start) {
     static wire::Link* parent = nullptr;
     [[maybe_unused]] static UniqueFd const bulk = std::move(start.bulk);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/process/child/start_child.hpp"
+#include "src/process/child/child.hpp"
 
 #include <gmock/gmock.h>
 #include <poll.h>
