@@ -274,7 +274,7 @@ TEST(ProgramIdentity, SaysWhatIsCompared) {
     std::string const text = detail::program_identity().text;
     EXPECT_THAT(text,
                 testing::MatchesRegex(
-                    "build [0-9a-f:sh]{40,}.*, [0-9]+ tasks \\([0-9a-f]{16}\\), .*endian 64 bit"));
+                    "build [0-9a-f:sh]{16,}.*, [0-9]+ tasks \\([0-9a-f]{16}\\), .*endian 64 bit"));
 }
 
 TEST(ProgramIdentity, IsTheSameInAnotherProcessOfTheProgramAndSoAreItsIds) {
