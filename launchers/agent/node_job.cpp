@@ -47,9 +47,9 @@ struct NodeJob::Search {
     void run();
 };
 
-NodeJob::NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Setting setting,
+NodeJob::NodeJob(wire::Loop& loop, TreeRouter& tree, JobFolder const& folder, Setting setting,
                  Launch launch)
-    : loop_(loop), uplink_(uplink), folder_(folder), setting_(std::move(setting)),
+    : loop_(loop), tree_(tree), folder_(folder), setting_(std::move(setting)),
       launch_(std::move(launch)), gate_(loop) {
     auto const& nodes = launch_.map.nodes;
     for (std::size_t i = 0; i < nodes.size(); ++i)
@@ -169,7 +169,7 @@ void NodeJob::bind_ranks() {
         std::string lines;
         for (std::size_t i = 0; i < mine_.size(); ++i)
             lines += show_binding(mine_[i], setting_.node_name, cpusets_[i], machine) + "\n";
-        uplink_.up(Kind::notice, {bytes_of(lines)});
+        tree_.up(Kind::notice, {bytes_of(lines)});
     }
 }
 
@@ -183,19 +183,17 @@ void NodeJob::serve_mpi(MpiNeeds needs) {
                          .server_folder = folder_.path()},
         needs,
         MpiService::Outward{
-            .fence = [this](auto const& key, Bytes bytes) { uplink_.fence(key, std::move(bytes)); },
+            .fence = [this](auto const& key, Bytes bytes) { tree_.fence(key, std::move(bytes)); },
             .modex =
                 [this](auto const& head, auto const& bytes) {
-                    uplink_.up(Kind::modex, {bytes_of(head), bytes});
+                    tree_.up(Kind::modex, {bytes_of(head), bytes});
                 },
             .modex_reply =
                 [this](auto const& head, auto const& bytes) {
-                    uplink_.up(Kind::modex_reply, {bytes_of(head), bytes});
+                    tree_.up(Kind::modex_reply, {bytes_of(head), bytes});
                 },
-            .abort =
-                [this](auto const& what) { uplink_.up(Kind::abort, {bytes_of(encode(what))}); },
-            .name =
-                [this](auto const& what) { uplink_.up(Kind::name, {bytes_of(encode(what))}); }});
+            .abort = [this](auto const& what) { tree_.up(Kind::abort, {bytes_of(encode(what))}); },
+            .name = [this](auto const& what) { tree_.up(Kind::name, {bytes_of(encode(what))}); }});
     start_if_ready();
 }
 
@@ -210,7 +208,7 @@ void NodeJob::exchange_addresses() {
                        .group = 0,
                        .sequence = 0};
     auto const bytes = bytes_of(lines);
-    uplink_.fence(key, Bytes(bytes.begin(), bytes.end()));
+    tree_.fence(key, Bytes(bytes.begin(), bytes.end()));
 }
 
 void NodeJob::fence_done(FenceKey const& key, FenceParts const& parts) {
@@ -319,7 +317,7 @@ void NodeJob::start_ranks() {
 
 void NodeJob::report_started(std::vector<StartedRank> const& report) {
     if (std::exchange(reported_, true)) return;
-    uplink_.up(Kind::started, {bytes_of(encode(report))});
+    tree_.up(Kind::started, {bytes_of(encode(report))});
 }
 
 bool NodeJob::start_rank(int rank, std::vector<StartedRank>& report) {
@@ -356,7 +354,7 @@ void NodeJob::on_output(int rank, int stream, LineAssembler::Piece piece) {
                           .starts_line = piece.starts_line,
                           .ends_line = piece.ends_line,
                           .unused = 0};
-    uplink_.up(Kind::output, {bytes_of(head), bytes_of(piece.bytes)});
+    tree_.up(Kind::output, {bytes_of(head), bytes_of(piece.bytes)});
     under_way_ += static_cast<std::int64_t>(piece.bytes.size());
     set_reading();
 }
@@ -389,7 +387,7 @@ void NodeJob::on_ended(int rank, LocalRank::End const& end) {
     exited.cause = guard(exited);
     bool const failed_here = (exited.code != 0 || exited.signal != 0) && !exited.stopped;
     if (failed_here && mpi_->serves()) exited.cause = local_faults();
-    uplink_.up(Kind::exited, {bytes_of(encode(exited))});
+    tree_.up(Kind::exited, {bytes_of(encode(exited))});
 }
 
 // Detects a rank that succeeded without joining the others: as an MPI world of size one it would
@@ -411,7 +409,7 @@ void NodeJob::on_consumed(int rank, std::size_t bytes) {
     if (slowest <= input_credited_) return;
     std::int64_t const fresh = slowest - input_credited_;
     input_credited_ = slowest;
-    uplink_.up(Kind::input_credit, {bytes_of(fresh)});
+    tree_.up(Kind::input_credit, {bytes_of(fresh)});
 }
 
 void NodeJob::input(std::string_view bytes) {
@@ -427,7 +425,7 @@ void NodeJob::input(std::string_view bytes) {
             local->input(std::string(bytes));
         }
     auto const size = static_cast<std::int64_t>(bytes.size());
-    if (!anybody && size > 0) uplink_.up(Kind::input_credit, {bytes_of(size)});
+    if (!anybody && size > 0) tree_.up(Kind::input_credit, {bytes_of(size)});
 }
 
 void NodeJob::signal(int number) {

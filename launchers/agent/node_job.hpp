@@ -2,7 +2,6 @@
 #pragma once
 
 #include <functional>
-#include <initializer_list>
 #include <map>
 #include <memory>
 #include <optional>
@@ -17,19 +16,12 @@
 #include "launchers/pmi/mpi_service.hpp"
 #include "launchers/tree/fence.hpp"
 #include "launchers/tree/protocol.hpp"
+#include "launchers/tree/router.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/system/oom.hpp"
 #include "src/wire/loop/loop.hpp"
 
 namespace sinew::launch {
-
-/// The messages that a NodeJob sends through its agent.
-class Uplink {
-public:
-    virtual ~Uplink() = default;
-    virtual void up(Kind kind, std::initializer_list<std::span<std::byte const>> parts) = 0;
-    virtual void fence(FenceKey const& key, Bytes bytes) = 0;
-};
 
 /// One epoch of a job on one node: starts its ranks, forwards their output, runs their MPI servers,
 /// reports how they end, and ends them. For the loop's thread only.
@@ -39,7 +31,7 @@ public:
         std::string node_name;
         std::string interface;  ///< network interface; empty: the libraries choose
     };
-    NodeJob(wire::Loop& loop, Uplink& uplink, JobFolder const& folder, Setting setting,
+    NodeJob(wire::Loop& loop, TreeRouter& tree, JobFolder const& folder, Setting setting,
             Launch launch);
     ~NodeJob();
 
@@ -92,7 +84,7 @@ private:
     void kill_now();
 
     wire::Loop& loop_;
-    Uplink& uplink_;
+    TreeRouter& tree_;
     JobFolder const& folder_;
     Setting setting_;
     Launch launch_;

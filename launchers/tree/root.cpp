@@ -94,7 +94,7 @@ void Root::on_hello(int node, std::span<std::byte const> body) {
                {bytes_of(to), bytes_of(encode(placement))});
     if (!placement.refused.empty()) return link->close();
     if (placement.parent != root_node) return;  // the link stays until the agent has attached
-    children_[node] = std::move(link);
+    children_.add(node, std::move(link));
     joining_.erase(node);
 }
 
@@ -126,7 +126,7 @@ void Root::on_attach(int child, Attach const& attach) {
         on_here(node);
         if (!orphan) continue;
         for (auto const& [kind, bytes] : orphan.mapped().waiting)
-            children_.at(child)->send(kind, 0, {bytes_of(bytes)});
+            children_.at(child).link->send(kind, 0, {bytes_of(bytes)});
     }
 }
 
@@ -137,7 +137,7 @@ void Root::on_detached(int child, Detached const& detached) {
 }
 
 void Root::on_end(int child, std::string const& why) {
-    children_.erase(child);
+    children_.remove(child);
     if (!farewell_) return on_gone(child, why);
     present_.erase(child);
     callbacks_.left();
@@ -175,9 +175,9 @@ void Root::send(int to, Kind kind, std::initializer_list<std::span<std::byte con
                 number, std::string(text_of(bytes_of(node))) + whole.substr(sizeof node));
     if (orphans_.contains(to)) return;
     if (to == everyone) {
-        for (auto const& [node, link] : children_) link->send(number, 0, {bytes_of(whole)});
+        children_.broadcast(number, bytes_of(whole));
     } else if (auto const top = way(to); top && children_.contains(*top)) {
-        children_.at(*top)->send(number, 0, {bytes_of(whole)});
+        children_.at(*top).link->send(number, 0, {bytes_of(whole)});
     }
 }
 
@@ -193,14 +193,7 @@ void Root::fail_fences(std::vector<int> const& nodes, std::string const& why) {
 
 void Root::perform(FenceNode::Actions const& actions) {
     for (auto const& action : actions)
-        if (auto const* down = std::get_if<FenceNode::Down>(&action)) {
-            std::int32_t const to = everyone;
-            auto const bytes = encode_down(*down);
-            for (int const child : down->children)
-                if (auto const found = children_.find(child); found != children_.end())
-                    found->second->send(static_cast<std::uint8_t>(Kind::fence_down), 0,
-                                        {bytes_of(to), bytes});
-        }
+        if (auto const* down = std::get_if<FenceNode::Down>(&action)) children_.send(*down);
 }
 
 }  // namespace sinew::launch

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "launchers/tree/child_links.hpp"
 #include "launchers/tree/fence.hpp"
 #include "launchers/tree/protocol.hpp"
 #include "launchers/tree/tree.hpp"
@@ -77,7 +78,7 @@ private:
     std::map<int, std::uint32_t> expected_;
     std::map<int, Hello> hellos_;
     std::map<int, std::unique_ptr<wire::Link>> joining_;  ///< connected, but not children
-    std::map<int, std::unique_ptr<wire::Link>> children_;
+    ChildLinks children_;
     std::set<int> present_;  ///< attached, or orphaned and not yet lost
     struct Orphan {
         wire::Loop::Handle patience;

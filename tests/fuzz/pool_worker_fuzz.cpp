@@ -9,8 +9,8 @@
 #include <cstring>
 #include <span>
 
+#include "src/pool/transfers.hpp"
 #include "src/pool/worker/messages.hpp"
-#include "src/pool/worker/transfers.hpp"
 
 namespace {
 
@@ -43,10 +43,10 @@ void assemble(Bytes input) {
         piece.head.transfer = 1 + piece.head.transfer % 3;
         came += piece.bytes.size();
         if (came % 7 == 0) transfers.discard(piece.head.transfer);
-        if (!transfers.add(piece.head, piece.bytes)) continue;
-        auto const blob = transfers.take(piece.head.transfer);
-        expect(blob.size() == piece.head.total && blob.size() <= came);
-        expect(blob.capacity() <= 2 * came);
+        if (!transfers.add(piece)) continue;
+        auto const payload = transfers.take(piece.head.transfer);
+        expect(payload.size() == piece.head.total && payload.size() <= came);
+        expect(payload.capacity() <= 2 * came);
     }
 }
 

@@ -37,7 +37,7 @@ unsigned sum(Input bytes) {
     return all;
 }
 
-void read_letters(Input frame) {
+void read_messages(Input frame) {
     auto rest = frame;
     std::size_t read = 0;
     while (auto const message = take_message(rest)) {
@@ -86,7 +86,7 @@ void assemble(Input input) {
 
 extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size) {
     auto const input = std::as_bytes(std::span(data, size));
-    read_letters(input);
+    read_messages(input);
     assemble(input);
     return 0;
 }

@@ -30,7 +30,7 @@ std::string hostile_hello(Manager const& manager, std::uint64_t max_frame) {
     return hostile_frame(wire::frame_kind::hello, hello.encode());
 }
 
-std::string hostile_letter(MessageHeader head, std::span<std::byte const> bytes = {}) {
+std::string hostile_message(MessageHeader head, std::span<std::byte const> bytes = {}) {
     head.size = bytes.size();
     auto const first = bytes_of(head);
     std::string all(reinterpret_cast<char const*>(first.data()), first.size());
@@ -58,8 +58,8 @@ protected:
         EXPECT_EQ(::recv(stranger.get(), &answer, 1, 0), 1);
         send_some(stranger,
                   hostile_frame(process::frame_kind::messages,
-                                hostile_letter(manager::head(Op::hello, 0, 0),
-                                               bytes_of(detail::program_identity().text))));
+                                hostile_message(manager::head(Op::hello, 0, 0),
+                                                bytes_of(detail::program_identity().text))));
         return stranger;
     }
     void expect_end(UniqueFd const& stranger) const {
@@ -80,7 +80,7 @@ TEST_P(HostileByHand, FramesBeyondAllMeasureEndTheConnection) {
 TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
     for (std::uint64_t const max_frame : {0, 1, 100, 1000, 65536}) {
         auto const stranger = knock();
-        auto const ask = hostile_letter(manager::head(Op::lookup, 0, 1), bytes_of("nothing"));
+        auto const ask = hostile_message(manager::head(Op::lookup, 0, 1), bytes_of("nothing"));
         send_some(stranger, hostile_hello(manager, max_frame) +
                                 hostile_frame(process::frame_kind::messages, ask));
         std::string said;
@@ -95,7 +95,7 @@ TEST_P(HostileByHand, WhoTakesOnlyTinyFramesIsRefused) {
 TEST_P(HostileByHand, FramesBehindAForbiddenOneAreNotDelivered) {
     auto const messages =
         hostile_frame(process::frame_kind::messages,
-                      hostile_letter(manager::head(Op::lookup, 0, 1), bytes_of("counter")));
+                      hostile_message(manager::head(Op::lookup, 0, 1), bytes_of("counter")));
     for (auto const kind : {process::kinds::supervisor, process::kinds::child,
                             process::kinds::manager, std::uint8_t{239}}) {
         auto const stranger = knock();
@@ -162,7 +162,7 @@ TEST_P(HostileHoarder, CallsThatNeverHaveTheirTurn) {
         CallHead const head{detail::id_of(Known::entry()).value, i + 1};
         std::memcpy(bytes.data(), &head, sizeof head);
         return hostile_frame(process::frame_kind::messages,
-                             hostile_letter(manager::head(Op::call, 1, i), bytes));
+                             hostile_message(manager::head(Op::call, 1, i), bytes));
     });
 }
 
@@ -170,7 +170,7 @@ TEST_P(HostileHoarder, CallsThatWillNotCome) {
     expect_limit([](std::uint64_t i) {
         CallHead const head{0, i + 1};
         return hostile_frame(process::frame_kind::messages,
-                             hostile_letter(manager::head(Op::skip, 1, i), bytes_of(head)));
+                             hostile_message(manager::head(Op::skip, 1, i), bytes_of(head)));
     });
 }
 
@@ -178,7 +178,7 @@ TEST_P(HostileHoarder, PromisesOfNothing) {
     expect_limit([](std::uint64_t i) {
         auto head = manager::head(Op::hold, 1, i);
         head.epoch = manager::gives_object;
-        return hostile_frame(process::frame_kind::messages, hostile_letter(head));
+        return hostile_frame(process::frame_kind::messages, hostile_message(head));
     });
 }
 
@@ -187,7 +187,7 @@ TEST_P(HostileHoarder, AnswersThatAreNotRead) {
     expect_limit([](std::uint64_t i) {
         return hostile_frame(
             process::frame_kind::messages,
-            hostile_letter(manager::head(Op::lookup, 0, i), bytes_of(std::string(500, 'x'))));
+            hostile_message(manager::head(Op::lookup, 0, i), bytes_of(std::string(500, 'x'))));
     });
 }
 

@@ -6,13 +6,17 @@
 #include <sinew/remote_error.hpp>
 #include <utility>
 
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
-#include "src/manager/server/checkpoint_client.hpp"
 
 namespace sinew::manager {
 
 Server::Server(Messenger& messenger, std::function<void(Message const&)> answer_here)
-    : messenger_(messenger), answer_here_(std::move(answer_here)) {}
+    : messenger_(messenger), answer_here_(std::move(answer_here)),
+      threads_(messenger, dispatcher_, checkpoints_,
+               {.send = [this](auto const& answers, auto bytes) { send(answers, bytes); },
+                .unmade = [this](Dropped const& call) { tell_gone(call); },
+                .remade = [this] { remade_one(); }}) {}
 
 Server::~Server() = default;
 
@@ -31,7 +35,7 @@ Server::Caller& Server::caller(std::shared_ptr<Peer> const& peer) {
 void Server::message(std::shared_ptr<Peer> const& peer, Message const& message) {
     if (is_from_supervisor(message.head.op)) {
         if (peer && peer->trust() == process::PeerTrust::same_session) from_supervisor(message);
-        return wake();
+        return threads_.wake();
     }
     auto& from = caller(peer);
     if (static_cast<Op>(message.head.op) == Op::hello) {
@@ -41,7 +45,7 @@ void Server::message(std::shared_ptr<Peer> const& peer, Message const& message) 
     }
     if (from.refused || stopping_) return give_up(from, message);
     serve(from, message);
-    wake();
+    threads_.wake();
 }
 
 void Server::serve(Caller& from, Message const& message) {
@@ -240,7 +244,7 @@ void Server::postpone(Work const& work, std::size_t index, std::shared_ptr<Postp
 void Server::send_later(std::vector<Answer> const& answers, Writer const& bytes) {
     auto const held = messenger_.lock();
     send(answers, bytes.bytes());
-    wake();  // the deferred call may have been the last thing that kept an object alive
+    threads_.wake();  // the deferred call may have been the last thing that kept an object alive
 }
 
 void Server::lost(std::shared_ptr<Peer> const& peer) {
@@ -250,7 +254,7 @@ void Server::lost(std::shared_ptr<Peer> const& peer) {
     promises_.lost(found->second.number);
     peers_.erase(found->second.number);
     callers_.erase(found);
-    wake();
+    threads_.wake();
 }
 
 void Server::tell_gone(Dropped const& call) {
@@ -269,7 +273,211 @@ void Server::stop() {
         checkpoints_->open();
     }
     for (auto const& each : dispatcher_.drop_all()) tell_gone(each);
-    messenger_.runtime().loop_leader().notify_all(changed_);
+    threads_.stop();
+}
+
+// ---- pipelined calls, and objects that methods make ---------------------------------------------
+
+void Server::follow(Caller& from, Message const& message) {
+    auto bytes = message.bytes;
+    auto const head = take_value<CallHead>(bytes);
+    auto const* const method = head ? detail::find_task({head->method}) : nullptr;
+    if (method == nullptr || method->make != nullptr)
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of("the manager's program does not know this method. Link the library "
+                               "that calls it into that program"));
+    auto const* const outcome = promises_.find(from.number, head->sequence);
+    if (outcome == nullptr) return answer(from, Op::gone, message.head.number);
+    Call call;
+    call.client = from.number;
+    call.number = message.head.number;
+    call.method = method;
+    call.oneway = static_cast<Op>(message.head.op) == Op::follow_oneway;
+    call.arguments = keep(message, bytes);
+    call.reserved = reserve(from, each_entry + bytes.size());
+    if (outcome->state == Promises::State::waiting)
+        return promises_.wait(from.number, head->sequence, std::move(call));
+    carry_on(from, Promises::Outcome(*outcome), std::move(call));
+}
+
+void Server::carry_on(Caller const& to, Promises::Outcome const& outcome, Call call) {
+    auto const number = call.number;
+    switch (outcome.state) {
+        case Promises::State::here:
+            if (!dispatcher_.is_a(outcome.object, call.method->object))
+                return answer(to, Op::refused, number,
+                              bytes_of(text(detail::task_name(*call.method),
+                                            " is not a method of the object it was called on")));
+            if (stopping_ || !dispatcher_.append(outcome.object, std::move(call)))
+                answer(to, Op::gone, number);
+            return;
+        case Promises::State::elsewhere:
+            return answer(to, Op::elsewhere, number);
+        default:
+            return answer(to, outcome.op, number, outcome.bytes);
+    }
+}
+
+void Server::settle(Client client, std::uint64_t number, Op op, std::span<std::byte const> bytes) {
+    auto settled = promises_.answered(client, number, op, bytes, messenger_.origin());
+    if (!settled || settled->waited.empty()) return;
+    auto const peer = peers_.find(client);
+    if (peer == peers_.end()) return;
+    Caller const to{client, peer->second};
+    for (auto& call : settled->waited) carry_on(to, settled->outcome, std::move(call));
+    threads_.wake();
+}
+
+void Server::cancel(Caller const& from, Message const& message) {
+    auto const id = message.head.id;
+    auto const number = message.head.number;
+    bool cancelled = dispatcher_.cancel(id, from.number, number);
+    if (id == 0 && !cancelled) {
+        cancelled = promises_.cancel(from.number, number);
+        for (auto const each : promises_.objects_of(from.number))
+            cancelled = cancelled || dispatcher_.cancel(each, from.number, number);
+    }
+    if (cancelled) answer(from, Op::cancelled, number);
+}
+
+void Server::recall(Caller const& from, Message const& message) {
+    auto const id = message.head.id;
+    auto const number = message.head.number;
+    bool over = dispatcher_.withdraw(id, from.number, number);
+    if (id == 0) {
+        over = promises_.cancel(from.number, number);
+        for (auto const each : promises_.objects_of(from.number))
+            over = over || dispatcher_.withdraw(each, from.number, number);
+    }
+    if (over) answer(from, Op::cancelled, number);
+}
+
+ObjectId Server::add_made(detail::TaskEntry const& constructor, unsigned parallel,
+                          std::shared_ptr<void> instance, std::span<std::byte const> arguments) {
+    auto const id = dispatcher_.add_made(parallel, constructor.name, std::move(instance),
+                                         caller(nullptr).number);
+    if (!checkpoints_) return id;
+    checkpoints_->add(id, constructor, parallel, false);
+    checkpoints_->made_here(id, arguments);
+    return id;
+}
+
+// ---- for a process that has a supervisor --------------------------------------------------------
+
+void Server::keep(Incarnation incarnation) {
+    // Each incarnation has a separate range of ids: handles of objects of earlier incarnations may
+    // exist.
+    constexpr int ids_of_a_life = 40;
+    dispatcher_.begin_ids(ObjectId{incarnation.number} << ids_of_a_life);
+    checkpoints_ = std::make_unique<CheckpointClient>(
+        messenger_, std::move(incarnation),
+        CheckpointClient::Callbacks{
+            .send = [this](HeldReplies const& each) { send(each.answers, each.bytes); },
+            .append =
+                [this](ObjectId id, Call call) {
+                    dispatcher_.append(id, std::move(call));
+                    threads_.wake();
+                }});
+}
+
+void Server::detach(Caller& from, Message const& message) {
+    if (!dispatcher_.detach(message.head.id)) return answer(from, Op::gone, message.head.number);
+    if (!checkpoints_) return answer(from, Op::value, message.head.number);
+    auto const done = std::make_shared<HeldReplies>();
+    done->answers = {{from.number, Op::value, message.head.number}};
+    checkpoints_->detached(message.head.id, done);
+}
+
+void Server::publish(Caller& from, Message const& message) {
+    std::string const name(text_of(message.bytes));
+    if (!dispatcher_.publish(message.head.id, name))
+        return answer(from, Op::refused, message.head.number,
+                      bytes_of(text("an object cannot be published as ", name,
+                                    " (the name is taken). Choose another")));
+    if (!checkpoints_) return answer(from, Op::value, message.head.number);
+    auto const done = std::make_shared<HeldReplies>();
+    done->answers = {{from.number, Op::value, message.head.number}};
+    checkpoints_->named(message.head.id, name, done);
+}
+
+void Server::checkpoint(Caller& from, Message const& message) {
+    auto const id = message.head.id;
+    auto bytes = message.bytes;
+    auto const head = take_value<CallHead>(bytes);
+    if (!head) return;
+    if (!checkpoints_ || !checkpoints_->can_save(id)) {
+        dispatcher_.skip(id, from.number, head->sequence, reserve(from, each_entry));
+        auto const* const why =
+            checkpoints_
+                ? "the object has no state to save (it is gone, or its type is not "
+                  "sinew::Checkpointable). Give it save() and restore()"
+                : "the object's state is not saved anywhere (its manager is not started again when "
+                  "it dies, and has no folder). Set ManagerOptions::max_restarts, or folder";
+        return answer(from, Op::refused, message.head.number, bytes_of(why));
+    }
+    Call call;
+    call.client = from.number;
+    call.number = message.head.number;
+    call.saves = Saves::yes;
+    call.reserved = reserve(from, each_entry);
+    if (!dispatcher_.arrive(id, head->sequence, std::move(call), reserve(from, each_entry)))
+        answer(from, Op::gone, message.head.number);
+}
+
+void Server::from_supervisor(Message const& message) {
+    if (!checkpoints_ || message.head.id != checkpoints_->incarnation().key ||
+        message.head.epoch != checkpoints_->incarnation().number)
+        return;
+    switch (static_cast<Op>(message.head.op)) {
+        case Op::kept:
+            return checkpoints_->kept(message.head.number);
+        case Op::unkept:
+            return checkpoints_->not_kept(message.head.number, std::string(text_of(message.bytes)));
+        case Op::remake:
+            return remake(message);
+        case Op::all:
+            to_remake_ = message.head.number;
+            knows_how_many_ = true;
+            if (remade_ == to_remake_) checkpoints_->remade();
+            return;
+        default:
+            return;
+    }
+}
+
+// Trusts the contents: only the supervisor knows the key, and it runs the same program.
+void Server::remake(Message const& message) {
+    auto bytes = message.bytes;
+    auto const head = take_value<RemakeHead>(bytes);
+    if (!head || head->arguments > bytes.size() || head->state > bytes.size() - head->arguments)
+        return log_warning(
+            "an object cannot be created again: its supervisor sent an invalid message");
+    auto const* const constructor = detail::find_task({head->constructor});
+    if (constructor == nullptr || constructor->make == nullptr) {
+        log_warning(
+            "an object cannot be created again: the library that creates it is not loaded yet");
+        return remade_one();
+    }
+    auto const arguments = bytes.first(head->arguments);
+    auto const state = bytes.subspan(head->arguments, head->state);
+    Reader rest(bytes.subspan(head->arguments + head->state));
+    Call call;
+    call.method = constructor;
+    call.makes = true;
+    call.arguments = keep(message, arguments);
+    if (head->has_state != 0)
+        call.state = std::make_shared<std::vector<std::byte> const>(state.begin(), state.end());
+    auto const parallel = static_cast<unsigned>(head->parallel);
+    dispatcher_.add(parallel, constructor->name, std::move(call), head->object);
+    checkpoints_->add(head->object, *constructor, parallel, true);
+    if (head->detached != 0) dispatcher_.detach(head->object);
+    for (auto const& name : decode<std::vector<std::string>>(rest))
+        dispatcher_.publish(head->object, name);
+}
+
+// Counts an object that was made again or could not be made; the last one is reported.
+void Server::remade_one() {
+    if (++remade_ == to_remake_ && knows_how_many_) checkpoints_->remade();
 }
 
 }  // namespace sinew::manager

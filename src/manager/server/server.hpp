@@ -1,32 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <condition_variable>
 #include <memory>
 #include <sinew/task/codec.hpp>
 #include <string>
-#include <thread>
 #include <unordered_map>
 #include <vector>
 
 #include "src/manager/protocol.hpp"
 #include "src/manager/restart/incarnation.hpp"
 #include "src/manager/server/answer.hpp"
+#include "src/manager/server/checkpoint_client.hpp"
 #include "src/manager/server/dispatcher.hpp"
 #include "src/manager/server/promises.hpp"
+#include "src/manager/server/thread_pool.hpp"
 #include "src/process/rpc/messenger.hpp"
 
 namespace sinew::manager {
 
-using process::Lock;
 using process::Message;
-using process::Messenger;
 using process::Peer;
 
-class Executor;
-class CheckpointClient;
-
-/// The objects of this process, and the threads that execute calls of them. All methods but `work`
+/// The objects of this process, and what other processes ask of them. All methods but `work`
 /// with the guard held.
 class Server {
 public:
@@ -41,7 +36,7 @@ public:
 
     /// Called in the process's main thread: executes calls until `stop`, with as many threads as
     /// needed.
-    void work();
+    void work() { threads_.work(); }
     /// Running calls end; nothing else begins.
     void stop();
     /// This process has a supervisor that restarts it. Call it before any object is made.
@@ -83,15 +78,6 @@ private:
                 std::span<std::byte const> bytes = {}, ObjectId id = 0);
     void send(std::vector<Answer> const& answers, std::span<std::byte const> bytes);
     void tell_gone(Dropped const& call);
-    void wake();
-    void look_after_threads();
-    void look_after_answers();
-    void watch_threads();
-    void watch_answers();
-    void execute(Lock& lock);
-    void note_taken(Work const& work);
-    bool may_drive(Executor const& executor) const;
-    void wait_for_work(Lock& lock, Executor const& executor);
     /// About what a call, a position in a sequence, or a promise takes beside its bytes.
     static constexpr std::size_t each_entry = 256;
     static process::Reservation reserve(Caller const& from, std::size_t bytes);
@@ -105,18 +91,9 @@ private:
     std::unordered_map<Peer*, Caller> callers_;
     std::unordered_map<Client, std::shared_ptr<Peer>> peers_;
 
-    std::condition_variable changed_;
-    std::vector<std::thread> threads_;
-    std::size_t idle_ = 0, most_threads_ = 0;
-    std::uint64_t taken_ = 0,
-                  taken_before_ = 0;  ///< number of works, to see whether any thread makes progress
-    ObjectId latest_ = 0;             ///< whose work was taken last
-    unsigned of_latest_ = 0;       ///< number of works in a row that were all of it, one at a time
-    std::vector<Executor*> busy_;  ///< with several calls in a row
-    wire::Loop::Handle threads_watch_, answers_watch_;
-    bool stopping_ = false;
-
     std::unique_ptr<CheckpointClient> checkpoints_;  ///< null: this process is not restarted
+    ThreadPool threads_;
+    bool stopping_ = false;
     std::uint64_t to_remake_ = 0, remade_ = 0;
     bool knows_how_many_ = false;
 };

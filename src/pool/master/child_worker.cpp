@@ -8,7 +8,7 @@
 
 #include "src/base/bytes.hpp"
 #include "src/base/text.hpp"
-#include "src/pool/master/bulk.hpp"
+#include "src/pool/master/bulk_sender.hpp"
 #include "src/pool/master/reassembler.hpp"
 #include "src/process/child/remote_host.hpp"
 #include "src/process/runtime.hpp"
@@ -45,7 +45,11 @@ public:
                         },
                     .bulk =
                         [this](auto const& message) {
-                            if (!incoming_.piece(message.payload)) kill();
+                            try {
+                                incoming_.piece(read_piece(message.kind, message.payload));
+                            } catch (DecodeError const&) {
+                                kill();
+                            }
                         },
                     .bulk_drained = [this] { bulk_.go_on(); },
                     .liveness =

@@ -3,14 +3,25 @@
 
 #include <cstdint>
 #include <deque>
+#include <exception>
 #include <memory>
 #include <sinew/detail/pool_job.hpp>
+#include <sinew/remote_error.hpp>
 #include <span>
+#include <string>
+#include <utility>
 #include <vector>
 
+#include "src/pool/scheduler/actions.hpp"
 #include "src/pool/scheduler/events.hpp"
 
 namespace sinew::pool {
+
+/// The content of a message with results.
+struct ArrivedResults {
+    std::vector<std::pair<std::uint64_t, ErrorRecord>> errors;  ///< by index in the job
+    Reader values;                                              ///< of the other tasks, in order
+};
 
 /// A job in progress: its function, its remaining arguments, and where its results go.
 class JobRecord {
@@ -37,8 +48,15 @@ public:
         std::vector<std::shared_ptr<void const>> keep;
     };
     Arguments arguments(std::uint64_t first, std::uint64_t count) const;
-    /// These tasks have ended: frees blocks of which all tasks have.
-    void ended(std::uint64_t first, std::uint64_t count);
+    /// Whether and when a task that threw is to be executed again, by TaskOptions::retry_on.
+    Thrown thrown(std::uint32_t offset, ErrorRecord const& error) const;
+    // These tasks have ended. Their arguments are freed, by blocks.
+    /// Gives the sink the results that arrived.
+    void accept(std::uint64_t first, std::uint64_t count, ArrivedResults& arrived);
+    /// `arrived`: where the error is, if the task threw.
+    void fail(Fail const& action, ArrivedResults const* arrived);
+    /// `broken`: why the pool cannot continue; empty: the job was cancelled.
+    void drop(std::uint64_t first, std::uint64_t count, std::string const& broken);
     std::uint32_t bytes_each() const {
         return count_ == 0 ? 0
                            : static_cast<std::uint32_t>(
@@ -54,6 +72,8 @@ private:
         std::shared_ptr<detail::ArgumentBlock const> arguments;
     };
     std::deque<Block>::iterator block_of(std::uint64_t index);
+    void ended(std::uint64_t first, std::uint64_t count);
+    std::exception_ptr error_of(Fail const& action, ArrivedResults const* arrived) const;
     detail::JobSpec spec_;
     std::deque<Block> blocks_;
     std::uint64_t count_ = 0, ended_ = 0, bytes_ = 0;

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-// The calls of users. The actions that follow are carried out in master_actions.cpp; messages from
-// workers are handled in master_workers.cpp.
 #include "src/pool/master/master.hpp"
 
 #include <algorithm>
@@ -8,114 +6,41 @@
 #include <sinew/remote_error.hpp>
 #include <utility>
 
+#include "src/base/bytes.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/pool/master/options.hpp"
 
 namespace sinew::pool {
 namespace {
 
 using Clock = std::chrono::steady_clock;
 
-SchedulerSettings settings_of(PoolOptions const& options, Workers workers) {
-    SchedulerSettings settings;
-    settings.min_workers = static_cast<std::uint32_t>(workers.min);
-    settings.max_workers = static_cast<std::uint32_t>(workers.max);
-    settings.in_flight = 1 + static_cast<std::uint32_t>(options.prefetch);
-    settings.max_tasks_per_worker = options.max_tasks_per_worker;
-    settings.failing_starts = static_cast<std::uint32_t>(options.failing_starts);
-    settings.idle_grace = options.idle_grace;
-    settings.cancel_grace = options.cancel_grace;
-    return settings;
-}
+constexpr std::size_t many_over = 64;
+// Delay of a process start if an idle worker has just got work: on few cores, that worker would
+// otherwise wait 14 ms for the start.
+constexpr auto head_start = std::chrono::milliseconds(10);
+constexpr auto patience_with_frozen = std::chrono::seconds(4);  // after it became suspect
 
-constexpr int most_workers = 1 << 20;
+/// Thrown if a worker violates the protocol.
+class ProtocolError : public Error {
+public:
+    using Error::Error;
+};
 
-void check(Workers workers) {
-    if (workers.min < 1 || workers.max < workers.min || workers.max > most_workers)
-        throw UsageError(text("a pool of ", workers.min, " to ", workers.max,
-                              " workers (must be 1 to ", most_workers,
-                              ", the second not below the first)"));
-}
-
-double seconds(Duration time) { return std::chrono::duration<double>(time).count(); }
-
-void check_not_negative(char const* what, Duration time) {
-    if (time < Duration::zero())
-        throw UsageError(text(what, " = ", seconds(time), " s (must be at least 0)"));
-}
-
-Workers checked(PoolOptions const& options, WorkerPlacement const& placement) {
-    auto const workers = options.workers.value_or(Workers(placement.room(options.meta)));
-    check(workers);
-    placement.require(options.meta, workers.max);
-    if (static_cast<std::uint64_t>(workers.min) > placement.most())
-        throw UsageError(text("a pool of ", workers.min,
-                              " workers (this process may have the descriptors for ",
-                              placement.most(), "). Ask for fewer, or raise ulimit -n"));
-    if (options.prefetch < 0)
-        throw UsageError(text("prefetch = ", options.prefetch, " (must be at least 0)"));
-    if (options.failing_starts < 1)
-        throw UsageError(
-            text("failing_starts = ", options.failing_starts, " (must be at least 1)"));
-    check_not_negative("idle_grace", options.idle_grace);
-    check_not_negative("cancel_grace", options.cancel_grace);
-    return workers;
-}
-
-void check(TaskOptions const& options) {
-    if (options.retries < 0)
-        throw UsageError(text("retries = ", options.retries, " (must be at least 0)"));
-    if (options.chunk < 0)
-        throw UsageError(text("chunk = ", options.chunk, " (must be at least 0)"));
-    check_not_negative("soft_limit", options.soft_limit);
-    check_not_negative("hard_limit", options.hard_limit);
-    check_not_negative("wait_limit", options.wait_limit);
-    if (options.hard_limit > Duration::zero() && options.soft_limit > options.hard_limit)
-        throw UsageError(text("soft_limit = ", seconds(options.soft_limit),
-                              " s, beyond hard_limit = ", seconds(options.hard_limit),
-                              " s, which ends the task first"));
-    auto const& retry = options.retry_on;
-    if (retry.times < 0 || retry.backoff < Duration::zero() || retry.backoff > longest_backoff)
-        throw UsageError(text("retry_on ", retry.times, " times after ", seconds(retry.backoff),
-                              " s (must be at least 0 times, after 0 to ", seconds(longest_backoff),
-                              " s)"));
-    if (options.at_most_once && options.retry_on.times > 0)
-        throw UsageError("at_most_once and retry_on exclude each other. Choose one");
-}
-
-bool covers(Meta const& have, Meta const& wish) {
-    return (have.cpu == 0 || wish.cpu <= have.cpu) &&
-           (have.memory_mib == 0 || wish.memory_mib <= have.memory_mib) && wish.gpu <= have.gpu;
-}
-
-std::string words_of(Meta const& meta) {
-    if (!meta.any()) return "what this process has";
-    std::string words;
-    auto const add = [&](std::size_t count, char const* what) {
-        if (count > 0) words += text(words.empty() ? "" : ", ", count, what);
-    };
-    add(static_cast<std::size_t>(meta.cpu), " of its cores");
-    add(meta.memory_mib, " MiB of memory");
-    add(static_cast<std::size_t>(meta.gpu), " of its GPUs");
-    return words;
-}
-
-JobOptions job_options(detail::JobSpec const& spec, std::uint32_t bytes_each) {
-    JobOptions options;
-    options.function = detail::id_of(*spec.function).value;
-    options.retries = static_cast<std::uint32_t>(spec.options.retries);
-    options.at_most_once = spec.options.at_most_once;
-    options.stop_at_failure = spec.stop_at_failure;
-    options.chunk = static_cast<std::uint32_t>(spec.options.chunk);
-    options.bytes_each = bytes_each;
-    return options;
+template <class Head>
+Head take_head(Reader& reader) {
+    Head head;
+    reader.read(&head, sizeof head);
+    return head;
 }
 
 }  // namespace
 
 Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> placement)
     : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(placement)),
-      scheduler_(settings_of(options, checked(options, *placement_))), events_(options.events) {}
+      scheduler_(settings_of(options, checked(options, *placement_))),
+      progress_(runtime_.loop(), options.progress, scheduler_), events_(options.events) {}
 
 Master::~Master() = default;
 
@@ -150,8 +75,8 @@ void Master::submit(detail::JobSpec spec) {
     UserLock const lock(*this);
     require_usable();
     settle_meta(spec.function->meta);
-    require_meta(*spec.function);
-    if (jobs_.empty()) show_progress();
+    check_meta(*spec.function, options_, *meta_);
+    progress_.begin();
     auto const job = spec.job;
     bool const complete = spec.complete;
     JobRecord record(std::move(spec));
@@ -198,18 +123,6 @@ void Master::start_workers() {
     if (closed_) return;
     settle_meta({});
     step(Begin{});
-}
-
-// Throws UsageError if the function's Meta differs from that of the workers, which are all alike.
-// If PoolOptions::meta is set, the function may need less than that.
-void Master::require_meta(detail::TaskEntry const& function) const {
-    auto const& wish = function.meta;
-    if (!wish.any() || wish == *meta_ || (options_.meta.any() && covers(*meta_, wish))) return;
-    throw UsageError(
-        text(detail::task_name(function), " needs ", words_of(wish),
-             " (meta_of), but each worker of this pool has ", words_of(*meta_), " (by ",
-             options_.meta.any() ? "PoolOptions::meta" : "its first function",
-             "). Create another pool for it, or one whose PoolOptions::meta is enough for both"));
 }
 
 // Fixes the Meta of the workers, once: PoolOptions::meta if set, or else that of the first
@@ -269,7 +182,7 @@ void Master::join() {
         wait(lock, changed_, Clock::time_point::max(),
              [this] { return (ended_ && workers_.empty()) || runtime_.over(); });
         timer_ = {};
-        progress_timer_ = {};
+        progress_.stop();
         placement_->over();
     }
     callbacks_.finish();
@@ -302,7 +215,7 @@ void Master::step(Event const& event) {
 
 // Handles one event after the other: an action may cause the next event (a failed start of a
 // worker).
-void Master::step_in_turn(Event const& event, Arrived* arrived) {
+void Master::step_in_turn(Event const& event, ArrivedResults* arrived) {
     pending_.push_back({event, arrived});
     if (std::exchange(stepping_, true)) return;
     while (!pending_.empty()) {
@@ -338,7 +251,7 @@ bool Master::wakes_before_it_starts() {
     });
 }
 
-void Master::perform(Action const& action, Arrived* arrived) {
+void Master::perform(Action const& action, ArrivedResults* arrived) {
     try {
         std::visit(
             [&]<class One>(One const& each) {
@@ -400,6 +313,277 @@ void Master::arm_timer() {
         due_ = Time::max();
         step_in_turn(Tick{});
     });
+}
+
+// ---- the scheduler's actions --------------------------------------------------------------------
+
+WorkerRecord* Master::find(WorkerId id) {
+    auto const found = workers_.find(key_of(id));
+    return found == workers_.end() ? nullptr : found->second.get();
+}
+
+// On the loop's thread: a child's parent-death signal is bound to the thread that starts it.
+void Master::act(StartWorker const& action) {
+    end_with_program();
+    auto worker = std::make_unique<WorkerRecord>();
+    worker->id = action.worker;
+    auto const start = [weak = weak_from_this(), id = action.worker] {
+        if (auto const self = weak.lock()) self->start(id);
+    };
+    if (woken_) worker->patience = runtime_.loop().after(head_start, start);
+    else runtime_.loop().post(start);
+    workers_.emplace(key_of(action.worker), std::move(worker));
+}
+
+void Master::start(WorkerId id) {
+    auto* const worker = find(id);
+    if (worker == nullptr) return;
+    if (worker->killed) {  // before it was started
+        workers_.erase(key_of(id));
+        return step_in_turn(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
+    }
+    WorkerStart start;
+    start.program = detail::program_identity().text;
+    if (auto const* entry = options_.initializer.entry()) {
+        start.initializer = detail::id_of(*entry).value;
+        start.initializer_arguments = options_.initializer.arguments();
+    }
+    start.max_rss_bytes = options_.max_rss_per_worker;
+    start.meta = meta_.value_or(options_.meta);
+    try {
+        worker->handle = placement_->start(id.slot, start);
+    } catch (std::exception const& problem) {  // includes std::system_error of std::thread
+        workers_.erase(key_of(id));
+        return step_in_turn(StartFailed{id, problem.what()});
+    }
+    log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->handle->name()}});
+    worker->handle->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
+                        .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
+                        .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
+}
+
+void Master::act(SendBatch const& action) {
+    auto* const worker = find(action.worker);
+    auto const found = jobs_.find(action.job);
+    if (worker == nullptr || !worker->handle || found == jobs_.end()) return;
+    worker->send(action, found->second);
+    if (from_user_) spoken_to_.push_back(worker);
+}
+
+void Master::act(Revoke const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
+        BatchHead const head{action.batch};
+        worker->handle->send(Kind::revoke, {bytes_of(head)});
+        if (from_user_) spoken_to_.push_back(worker);
+    }
+}
+
+void Master::act(AskToStop const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
+        BatchHead const head{action.batch};
+        worker->handle->send(Kind::stop_task, {bytes_of(head)});
+        if (from_user_) spoken_to_.push_back(worker);
+    }
+}
+
+void Master::act(Accept const& action, ArrivedResults& arrived) {
+    jobs_.at(action.job).accept(action.first, action.count, arrived);
+}
+
+void Master::act(Fail const& action, ArrivedResults const* arrived) {
+    auto& job = jobs_.at(action.job);
+    job.fail(action, arrived);
+    log("task_failed", {{"job", action.job},
+                        {"function", detail::task_name(*job.spec().function)},
+                        {"task", action.index},
+                        {"attempts", std::uint64_t{action.attempts}},
+                        {"why", action.why}});
+}
+
+void Master::act(Drop const& action) {
+    jobs_.at(action.job).drop(action.first, action.count, broken_);
+}
+
+void Master::act(JobEnded const& action) {
+    auto const found = jobs_.find(action.job);
+    if (found == jobs_.end()) return;
+    log("job_ended", {{"job", action.job},
+                      {"function", detail::task_name(*found->second.spec().function)},
+                      {"tasks", found->second.count()}});
+    auto& job = over_.emplace_back(std::move(found->second));
+    jobs_.erase(found);
+    auto const told = std::move(job.told);
+    bool const has_state = !job.spec().state.bytes().empty();
+    job.sink().ended();
+    for (auto const id : told) {
+        auto* const worker = find(id);
+        if (worker == nullptr || !worker->handle) continue;
+        worker->knows.erase(action.job);
+        worker->over.push_back(action.job);
+        // A job without state occupies little memory, so no message wakes the worker for it.
+        if (has_state || worker->over.size() >= many_over) worker->tell_to_forget();
+    }
+    if (jobs_.empty()) progress_.end();
+}
+
+void Master::act(KillWorker const& action) {
+    auto* const worker = find(action.worker);
+    if (worker == nullptr) return;
+    worker->killed = true;
+    log("worker_killed", {{"slot", std::uint64_t{action.worker.slot}}, {"why", action.why}});
+    if (worker->handle) worker->handle->kill();
+}
+
+void Master::act(ReleaseWorker const& action) {
+    auto* const worker = find(action.worker);
+    if (worker == nullptr) return;
+    worker->released = true;
+    if (!worker->handle) return act(KillWorker{action.worker, "it is not needed"});
+    worker->handle->send(Kind::release, {});
+    if (from_user_) spoken_to_.push_back(worker);
+}
+
+void Master::act(Fenced const& action) {
+    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle)
+        worker->handle->send(Kind::fenced, {});
+}
+
+void Master::act(Broken const& action) {
+    log("broken", {{"why", action.why}});
+    notify(changed_);
+}
+
+void Master::act(Retried const& action) {
+    auto const found = jobs_.find(action.job);
+    auto const name = found == jobs_.end() ? "" : detail::task_name(*found->second.spec().function);
+    log("task_retried", {{"job", action.job},
+                         {"function", name},
+                         {"task", action.index},
+                         {"attempt", std::uint64_t{action.attempts}},
+                         {"why", action.why}});
+    if (std::exchange(warned_, true)) return;
+    log_warning(text("pool: ", name, ", task ", action.index, " is executed again (", action.why,
+                     "). Set TaskOptions::at_most_once for tasks that must not be. Further ones "
+                     "are counted in stats()"));
+}
+
+void Master::act(Ended const&) {
+    ended_ = true;
+    log("ended", {});
+    notify(changed_);
+}
+
+void Master::log(std::string const& what, std::initializer_list<EventLog::Field> fields) {
+    if (events_.on()) events_.write(what, fields);
+}
+
+// ---- messages of workers, and their ends --------------------------------------------------------
+
+void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body) {
+    auto* const worker = find(id);
+    if (worker == nullptr || worker->misunderstood) return;
+    try {
+        switch (kind) {
+            case Kind::ready:
+                return on_ready(*worker);
+            case Kind::refused:
+                worker->killed = true;  // it ends by itself, too
+                worker->handle->kill();
+                return step_in_turn(StartFailed{
+                    id, std::string(reinterpret_cast<char const*>(body.data()), body.size())});
+            case Kind::results:
+                return on_results(*worker, body);
+            case Kind::revoked:
+                return on_revoked(*worker, body);
+            case Kind::recycled:
+                return step_in_turn(WorkerRecycled{id});
+            default:
+                throw ProtocolError(text("a message of kind ", int(kind)));
+        }
+    } catch (std::exception const& problem) {
+        // Its tasks are not to blame, but the worker cannot continue.
+        log_warning(text("pool: ", worker->handle->name(), " sent an invalid message (",
+                         problem.what(), "); it is replaced"));
+        worker->killed = worker->misunderstood = true;
+        worker->handle->kill();
+    }
+}
+
+void Master::on_ready(WorkerRecord& worker) {
+    if (std::exchange(worker.ready, true)) throw ProtocolError("ready twice");
+    log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.handle->name()}});
+    step_in_turn(WorkerReady{worker.id});
+    notify(changed_);
+}
+
+void Master::on_results(WorkerRecord& worker, std::span<std::byte const> body) {
+    Reader reader(body);
+    auto const head = take_head<ResultsHead>(reader);
+    Results event{.worker = worker.id,
+                  .batch = head.batch,
+                  .from = head.from,
+                  .done = head.done,
+                  .busy = Duration(head.busy_ns),
+                  .thrown = {}};
+    auto const batch = scheduler_.batch(worker.id, head.batch);
+    if (!batch) {
+        event.from = event.done = 0;  // nothing can be accepted
+        return step_in_turn(event);
+    }
+    if (head.done > batch->count || head.from > head.done)
+        throw ProtocolError(text("results up to ", head.done, " of a batch of ", batch->count));
+    auto const& job = jobs_.find(batch->job);
+    ArrivedResults arrived{.errors = {}, .values = Reader({})};
+    for (std::uint32_t i = 0; i < head.thrown; ++i) {
+        auto const offset = take_head<std::uint32_t>(reader);
+        auto error = ErrorRecord::decode_from(reader);
+        if (job != jobs_.end()) event.thrown.push_back(job->second.thrown(offset, error));
+        arrived.errors.emplace_back(batch->first + offset, std::move(error));
+    }
+    arrived.values = reader;
+    busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // untrusted
+    step_in_turn(event, &arrived);                                               // does not throw
+}
+
+void Master::on_revoked(WorkerRecord& worker, std::span<std::byte const> body) {
+    Reader reader(body);
+    auto const head = take_head<RevokedHead>(reader);
+    if (auto const batch = scheduler_.batch(worker.id, head.batch);
+        batch && head.kept > batch->count)
+        throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
+    step_in_turn(Revoked{worker.id, head.batch, head.kept});
+}
+
+// A suspect worker gets no new work, and is killed if it does not recover. Its task is blamed,
+// since a task can stop its process, and would do so again.
+void Master::on_liveness(WorkerId id, bool suspect) {
+    auto* const worker = find(id);
+    if (worker == nullptr) return;
+    if (!suspect) {
+        worker->patience = {};
+        return step_in_turn(WorkerAlive{id});
+    }
+    worker->patience = runtime_.loop().after(patience_with_frozen, [this, id] {
+        if (auto* const still = find(id)) {
+            still->frozen = true;
+            still->handle->kill();
+        }
+    });
+    step_in_turn(WorkerSuspect{id});
+}
+
+void Master::on_ended(WorkerId id, WorkerEnd const& end) {
+    auto* const worker = find(id);
+    if (worker == nullptr) return;
+    auto const died = worker->death(end, scheduler_);
+    log("worker_ended", {{"slot", std::uint64_t{id.slot}}, {"why", died.why}});
+    bool const failed_start = !worker->ready && !worker->killed;
+    // Destroyed later, because the handle itself has called this function.
+    runtime_.loop().post([gone = std::shared_ptr<WorkerHandle>(std::move(worker->handle))] {});
+    workers_.erase(key_of(id));
+    if (failed_start) step_in_turn(StartFailed{id, died.why});
+    else step_in_turn(died);
+    notify(changed_);
 }
 
 }  // namespace sinew::pool

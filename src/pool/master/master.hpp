@@ -6,7 +6,6 @@
 #include <deque>
 #include <memory>
 #include <optional>
-#include <set>
 #include <sinew/detail/pool_job.hpp>
 #include <string>
 #include <unordered_map>
@@ -14,8 +13,8 @@
 
 #include "src/pool/master/callback_thread.hpp"
 #include "src/pool/master/event_log.hpp"
-#include "src/pool/master/job_record.hpp"
-#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/master/progress_line.hpp"
+#include "src/pool/master/worker_record.hpp"
 #include "src/pool/scheduler/scheduler.hpp"
 #include "src/process/runtime.hpp"
 
@@ -59,52 +58,35 @@ public:
     PoolStats stats();
 
 private:
-    /// One life of a worker.
-    struct Worker {
-        WorkerId id;
-        std::unique_ptr<WorkerHandle> handle;
-        std::set<JobId> knows;        ///< jobs whose function it was told
-        std::vector<JobId> over;      ///< of these, those it is yet to forget
-        wire::Loop::Handle patience;  ///< until it is started; then until it moves
-        bool frozen = false;          ///< it did not, and was killed
-        bool ready = false, killed = false, released = false;
-        bool misunderstood = false;  ///< it broke the protocol: its further messages are ignored
-    };
-    /// The content of a message with results.
-    struct Arrived {
-        std::vector<std::pair<std::uint64_t, ErrorRecord>> errors;  ///< by index in the job
-        Reader values;  ///< of the other tasks, in order
-    };
     /// An event for the scheduler. `arrived`: what Results bring, which must live until it is handled.
     struct Pending {
         Event event;
-        Arrived* arrived;
+        ArrivedResults* arrived;
     };
 
     class UserLock;
     void settle_meta(Meta const& wish);
-    void require_meta(detail::TaskEntry const& function) const;
     void require_usable() const;
     void end_with_program();
     void program_ends();
     /// From a user's thread: messages to workers leave at once.
     void step(Event const& event);
     /// On the loop's thread: messages leave at the end of the loop's turn.
-    void step_in_turn(Event const& event, Arrived* arrived = nullptr);
+    void step_in_turn(Event const& event, ArrivedResults* arrived = nullptr);
     bool wakes_before_it_starts();
-    void perform(Action const& action, Arrived* arrived);
+    void perform(Action const& action, ArrivedResults* arrived);
     void break_down(std::string const& why);
     void arm_timer();
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
-    Worker* find(WorkerId id);
+    WorkerRecord* find(WorkerId id);
 
     // One for each kind of action.
     void act(StartWorker const& action);
     void act(SendBatch const& action);
     void act(Revoke const& action);
     void act(AskToStop const& action);
-    void act(Accept const& action, Arrived& arrived);
-    void act(Fail const& action, Arrived const* arrived);
+    void act(Accept const& action, ArrivedResults& arrived);
+    void act(Fail const& action, ArrivedResults const* arrived);
     void act(Drop const& action);
     void act(JobEnded const& action);
     void act(KillWorker const& action);
@@ -115,20 +97,12 @@ private:
     void act(Ended const& action);
 
     void start(WorkerId id);
-    void tell_function(Worker& worker, JobRecord& job);
-    void tell_to_forget(Worker& worker);
     void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
-    void on_ready(Worker& worker);
-    void on_results(Worker& worker, std::span<std::byte const> body);
-    void on_revoked(Worker& worker, std::span<std::byte const> body);
+    void on_ready(WorkerRecord& worker);
+    void on_results(WorkerRecord& worker, std::span<std::byte const> body);
+    void on_revoked(WorkerRecord& worker, std::span<std::byte const> body);
     void on_liveness(WorkerId id, bool suspect);
     void on_ended(WorkerId id, WorkerEnd const& end);
-    pool::WorkerDied death_of(Worker const& worker, WorkerEnd const& end) const;
-    Thrown thrown(JobRecord const& job, std::uint32_t offset, ErrorRecord const& error) const;
-    static std::exception_ptr error_of(JobRecord const& job, Fail const& action,
-                                       Arrived const* arrived);
-    void show_progress();
-    void show_line();
     void log(std::string const& what, std::initializer_list<EventLog::Field> fields);
 
     process::Runtime& runtime_;
@@ -136,25 +110,22 @@ private:
     std::optional<Meta> meta_;  ///< of each worker; settled before the first starts
     std::unique_ptr<WorkerPlacement> placement_;
     Scheduler scheduler_;
+    ProgressLine progress_;
     EventLog events_;
     std::unordered_map<JobId, JobRecord> jobs_;
     std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
-    std::unordered_map<std::uint64_t, std::unique_ptr<Worker>> workers_;  ///< by key_of
-    std::vector<Worker*> spoken_to_;  ///< in a step from a user's thread
+    std::unordered_map<std::uint64_t, std::unique_ptr<WorkerRecord>> workers_;  ///< by key_of
+    std::vector<WorkerRecord*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;
     std::deque<Pending> pending_;
     bool stepping_ = false, from_user_ = false;
     bool woken_ = false;  ///< what this step starts may wait for the thread it wakes
     Time due_ = Time::max();
-    wire::Loop::Handle timer_, progress_timer_;
+    wire::Loop::Handle timer_;
     JobId next_job_ = 1;
-    std::uint64_t next_transfer_ = 1;
     std::string broken_;
-    bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false,
-         line_shown_ = false;
+    bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false;
     Duration busy_{};
-    Time began_{};                     ///< of the work whose progress is shown
-    SchedulerStats before_;            ///< at that time
     std::condition_variable changed_;  ///< workers came up or went, or the pool broke
     CallbackThread callbacks_;
 };

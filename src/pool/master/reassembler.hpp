@@ -4,12 +4,11 @@
 #include <cstddef>
 #include <deque>
 #include <functional>
-#include <optional>
 #include <span>
 #include <vector>
 
-#include "src/pool/master/bulk.hpp"
 #include "src/pool/protocol.hpp"
+#include "src/pool/transfers.hpp"
 
 namespace sinew::pool {
 
@@ -22,8 +21,8 @@ public:
     Reassembler(Reassembler const&) = delete;
 
     void control(Kind kind, std::span<std::byte const> body);
-    /// False: it is not a piece.
-    bool piece(std::span<std::byte const> frame) { return incoming_.piece(frame); }
+    /// Throws DecodeError if it does not fit those before.
+    void piece(Piece const& piece);
 
 private:
     struct Held {
@@ -31,11 +30,9 @@ private:
         std::vector<std::byte> body;
     };
     bool deliver(Kind kind, std::span<std::byte const> body);
-    void deliver_held();
 
     Deliver deliver_;
-    BulkReceiver incoming_;
-    std::optional<std::vector<std::byte>> arrived_;  ///< a complete message, to be delivered now
+    Transfers transfers_;
     std::deque<Held> held_;
 };
 

@@ -7,15 +7,15 @@
 #include <mutex>
 #include <sinew/detail/task.hpp>
 
+#include "src/base/growing_buffer.hpp"
 #include "src/pool/protocol.hpp"
 #include "src/pool/worker/progress_report.hpp"
-#include "src/pool/worker/transfers.hpp"
 
 namespace sinew::pool {
 
 /// A function with its state, as called by a job.
 struct WorkerJob {
-    WorkerJob(FunctionHead const& told, detail::TaskEntry const& task, Blob encoded)
+    WorkerJob(FunctionHead const& told, detail::TaskEntry const& task, GrowingBuffer encoded)
         : head(told), entry(task), state(std::move(encoded)) {}
 
     /// Called by the executing thread before the first task: decodes the state.
@@ -23,7 +23,7 @@ struct WorkerJob {
 
     FunctionHead const head;
     detail::TaskEntry const& entry;
-    Blob state;
+    GrowingBuffer state;
     std::shared_ptr<void> object;
     std::exception_ptr unusable;  ///< why none of its tasks can be executed
     std::uint32_t stretch = 1;    ///< tasks between two looks at the clock
@@ -38,7 +38,7 @@ struct WorkerBatch {
     TasksHead const head;
     std::shared_ptr<WorkerJob> const job;
     Progress progress;
-    Blob arguments;
+    GrowingBuffer arguments;
     bool waiting;            ///< for its arguments
     bool executing = false;  ///< the executing thread has it
 };

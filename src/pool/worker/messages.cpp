@@ -67,13 +67,4 @@ Told read_told(std::uint8_t kind, Bytes payload) {
     return told;
 }
 
-PieceTold read_piece(std::uint8_t kind, Bytes payload) {
-    if (static_cast<Kind>(kind) != Kind::piece)
-        throw DecodeError(text("a message of kind ", +kind, " on the link for pieces"));
-    Reader reader(payload);
-    auto const head = head_of<PieceHead>(reader);
-    if (head.transfer == 0) throw DecodeError("a piece of transfer 0 (they count from 1)");
-    return {head, reader.take(reader.left())};
-}
-
 }  // namespace sinew::pool

@@ -42,11 +42,4 @@ using Told = std::variant<FunctionTold, TasksTold, RevokeTold, StopTaskTold, For
 /// Throws DecodeError naming what is wrong.
 Told read_told(std::uint8_t kind, Bytes payload);
 
-struct PieceTold {
-    PieceHead head;
-    Bytes bytes;
-};
-/// Parses a message of the bulk link. Throws DecodeError.
-PieceTold read_piece(std::uint8_t kind, Bytes payload);
-
 }  // namespace sinew::pool

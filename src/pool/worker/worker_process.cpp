@@ -230,7 +230,7 @@ void WorkerProcess::take_piece(wire::Message const& message) {
     guarded(
         [&] {
             auto const piece = read_piece(message.kind, message.payload);
-            if (!transfers_.add(piece.head, piece.bytes)) return;
+            if (!transfers_.add(piece)) return;
             auto const wants = [&](auto const& batch) {
                 return batch->waiting && batch->head.transfer == piece.head.transfer;
             };
@@ -253,7 +253,7 @@ void WorkerProcess::told(FunctionTold const& function) {
     auto const& head = function.head;
     auto const* const entry = detail::find_task({head.task_id});
     if (entry != nullptr) {
-        jobs_[head.job] = std::make_shared<WorkerJob>(head, *entry, Blob(function.state));
+        jobs_[head.job] = std::make_shared<WorkerJob>(head, *entry, GrowingBuffer(function.state));
         return;
     }
     unusable_ = text(name_, " does not know the task ", head.task_id, ". It runs ",
@@ -274,7 +274,7 @@ void WorkerProcess::told(TasksTold const& tasks) {
     }
     auto batch = std::make_unique<WorkerBatch>(head, job->second, guard_);
     if (head.transfer == 0) {
-        batch->arguments = Blob(tasks.arguments);
+        batch->arguments = GrowingBuffer(tasks.arguments);
     } else if (transfers_.complete(head.transfer)) {
         batch->arguments = transfers_.take(head.transfer);
         batch->waiting = false;

@@ -10,11 +10,11 @@
 #include <unordered_map>
 #include <vector>
 
+#include "src/pool/transfers.hpp"
 #include "src/pool/worker/batch.hpp"
 #include "src/pool/worker/executor.hpp"
 #include "src/pool/worker/loop_leader.hpp"
 #include "src/pool/worker/messages.hpp"
-#include "src/pool/worker/transfers.hpp"
 #include "src/pool/worker/watchdog.hpp"
 #include "src/process/child/child_role.hpp"
 #include "src/wire/adopt.hpp"

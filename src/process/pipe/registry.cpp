@@ -76,14 +76,6 @@ std::pair<UniqueFd, UniqueFd> connected_sockets() {
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 
-PipeRegistry& PipeRegistry::instance() {
-    auto& messenger = Messenger::instance();  // refuses forked processes
-    auto const lock = messenger.lock();
-    static PipeRegistry* const registry =
-        new PipeRegistry(messenger);  // never destroyed, like the runtime
-    return *registry;
-}
-
 PipeRegistry::PipeRegistry(Messenger& messenger) : messenger_(messenger), relays_(messenger_) {
     messenger_.serve(ServiceId::pipe,
                      {[this](auto const& peer, Message const& each) { message(peer, each); },

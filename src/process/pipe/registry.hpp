@@ -20,7 +20,7 @@ namespace sinew::process {
 /// out the descriptor itself, or from another host through a relay.
 class PipeRegistry {
 public:
-    static PipeRegistry& instance();
+    static PipeRegistry& instance() { return Messenger::service<PipeRegistry>(); }
     PipeRegistry(PipeRegistry const&) = delete;
 
     /// Keeps the end, and returns what the new owner needs to fetch it. Throws SystemError if too
@@ -38,6 +38,7 @@ private:
     };
     using Visitors = std::list<Visitor>;
 
+    friend class Messenger;
     explicit PipeRegistry(Messenger& messenger);
     void listen();
     void watch();

@@ -17,7 +17,7 @@ using detail::QueueEnd;
 class LocalEnd;
 class RemoteEnd;
 
-/// All queues that this process owns or has handles of. Never destroyed, like the runtime.
+/// All queues that this process owns or has handles of.
 struct QueueRegistry {
     struct Owned {
         std::shared_ptr<QueueOwner> queue;
@@ -28,7 +28,6 @@ struct QueueRegistry {
         std::shared_ptr<QueueClient> queue;
         std::weak_ptr<RemoteEnd> handle;
     };
-    static QueueRegistry& instance();
     explicit QueueRegistry(Messenger& its);
     void message(std::shared_ptr<Peer> const& peer, Message const& message);
     void lost(std::shared_ptr<Peer> const& peer, std::string const& why);
@@ -138,13 +137,6 @@ private:
     std::size_t const bound_;
 };
 
-QueueRegistry& QueueRegistry::instance() {
-    auto& messenger = Messenger::instance();  // refuses forked processes
-    auto const lock = messenger.lock();
-    static QueueRegistry* const registry = new QueueRegistry(messenger);
-    return *registry;
-}
-
 QueueRegistry::QueueRegistry(Messenger& its) : messenger(its) {
     messenger.serve(ServiceId::queue,
                     {[this](auto const& peer, Message const& each) { message(peer, each); },
@@ -191,7 +183,7 @@ void QueueEnd::refuse_closed() const {
 }
 
 std::shared_ptr<QueueEnd> make_queue(std::size_t bound) {
-    auto& registry = QueueRegistry::instance();
+    auto& registry = Messenger::service<QueueRegistry>();
     auto const lock = registry.messenger.lock();
     auto const id = ++registry.ids;
     auto& owned = registry.owned[id];
@@ -205,7 +197,7 @@ std::shared_ptr<QueueEnd> find_queue(Reader& reader) {
     auto address = ProcessAddress::decode_from(reader);
     auto const id = decode<std::uint64_t>(reader);
     auto const bound = static_cast<std::size_t>(decode<std::uint64_t>(reader));
-    auto& registry = QueueRegistry::instance();
+    auto& registry = Messenger::service<QueueRegistry>();
     auto const lock = registry.messenger.lock();
     if (address.origin == registry.messenger.origin()) {
         auto const found = registry.owned.find(id);

@@ -21,22 +21,8 @@ bool Assembler::begin(std::span<std::byte const> payload) {
     if (budget_ && head->size > budget_->limit()) return false;
     // A fixed charge, so that transfers that never continue count, too.
     constexpr std::size_t each = 256;
-    arriving_.emplace(*transfer, Arriving{*head, nullptr, 0, 0, Reservation(budget_, each)});
+    arriving_.emplace(*transfer, Arriving{*head, Reservation(budget_, each)});
     return true;
-}
-
-// Grows with the bytes that have arrived, not with the claimed size. realloc remaps large blocks
-// instead of copying them.
-void Assembler::Arriving::grow(std::size_t wanted, std::shared_ptr<MemoryBudget> const& budget) {
-    if (wanted <= capacity) return;
-    auto const more = static_cast<std::size_t>(
-        std::min<std::uint64_t>(head.size, std::max(2 * capacity, wanted)));
-    auto* const larger = static_cast<std::byte*>(std::realloc(bytes.get(), more));
-    if (larger == nullptr) throw std::bad_alloc();
-    (void)bytes.release();
-    bytes.reset(larger);
-    capacity = more;
-    reserved = Reservation(budget, capacity);
 }
 
 std::optional<Message> Assembler::piece(std::span<std::byte const> payload) {
@@ -44,19 +30,20 @@ std::optional<Message> Assembler::piece(std::span<std::byte const> payload) {
     auto const found = transfer ? arriving_.find(*transfer) : arriving_.end();
     if (found == arriving_.end()) return std::nullopt;
     Arriving& message = found->second;
-    auto const size = std::min<std::size_t>(payload.size(), message.head.size - message.arrived);
+    auto& received = message.payload;
+    auto const size = std::min<std::size_t>(payload.size(), message.head.size - received.size());
     if (size == 0) return std::nullopt;
+    auto const before = received.capacity();
     try {
-        message.grow(message.arrived + size, budget_);
+        received.append(payload.first(size), message.head.size);
     } catch (std::bad_alloc const&) {
         arriving_.erase(found);
         throw;
     }
-    std::memcpy(message.bytes.get() + message.arrived, payload.data(), size);
-    message.arrived += size;
-    if (message.arrived < message.head.size) return std::nullopt;
+    if (received.capacity() != before) message.reserved = Reservation(budget_, received.capacity());
+    if (received.size() < message.head.size) return std::nullopt;
     auto const head = message.head;
-    std::shared_ptr<std::byte const> const whole(message.bytes.release(), Free());
+    auto const whole = received.release();
     arriving_.erase(found);
     return Message{head, {whole.get(), head.size}, whole};
 }

@@ -3,7 +3,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "src/base/bytes.hpp"
+#include "src/base/growing_buffer.hpp"
 #include "src/process/resources/memory_budget.hpp"
 #include "src/process/runtime.hpp"
 
@@ -70,15 +70,10 @@ public:
     void abort(std::span<std::byte const> payload);
 
 private:
-    struct Free {
-        void operator()(std::byte* bytes) const { std::free(bytes); }
-    };
     struct Arriving {
-        void grow(std::size_t wanted, std::shared_ptr<MemoryBudget> const& budget);
         MessageHeader head;
-        std::unique_ptr<std::byte, Free> bytes;
-        std::size_t arrived = 0, capacity = 0;
-        Reservation reserved{};
+        Reservation reserved;
+        GrowingBuffer payload{};
     };
     std::shared_ptr<MemoryBudget> const budget_;
     std::unordered_map<std::uint64_t, Arriving> arriving_;  ///< by number of the transfer

@@ -39,6 +39,15 @@ public:
 
     static Messenger& instance();
     Messenger(Messenger const&) = delete;
+    /// The one Service of this process, made from the messenger at the first call. Never destroyed,
+    /// like the runtime. Throws UsageError in a forked process.
+    template <class Service>
+    static Service& service() {
+        auto& messenger = instance();
+        auto const lock = messenger.lock();
+        static auto* const made = new Service(messenger);
+        return *made;
+    }
 
     std::mutex& guard() { return runtime_.guard(); }
     /// Locks the guard, unless this thread holds it already: handles are also made and destroyed

@@ -79,14 +79,6 @@ private:
     std::shared_ptr<void const> value_;
 };
 
-SharedRegistry& SharedRegistry::instance() {
-    auto& messenger = Messenger::instance();  // refuses forked processes
-    auto const lock = messenger.lock();
-    static SharedRegistry* const registry =
-        new SharedRegistry(messenger);  // never destroyed, like the runtime
-    return *registry;
-}
-
 SharedRegistry::SharedRegistry(Messenger& messenger) : messenger_(messenger) {
     messenger_.serve(ServiceId::share,
                      {[this](auto const& peer, Message const& each) { message(peer, each); },

@@ -32,7 +32,7 @@ struct SharedHandle {
 /// of the host map, and is sent to each other host once (see SharedCopies).
 class SharedRegistry {
 public:
-    static SharedRegistry& instance();
+    static SharedRegistry& instance() { return Messenger::service<SharedRegistry>(); }
     SharedRegistry(SharedRegistry const&) = delete;
 
     enum class Route { mapped, fetched };
@@ -55,6 +55,7 @@ private:
     };
     using Key = std::pair<Peer*, std::uint64_t>;
 
+    friend class Messenger;
     explicit SharedRegistry(Messenger& messenger);
     SharedBytes bytes(SharedHandle const& handle, Route route);
     SharedBytes fetch(SharedHandle const& handle);

@@ -28,7 +28,7 @@ public:
     }
     /// No new calls; all calls in flight must end.
     void calm() {
-        while (!letters_.empty()) deliver(letters_.size());
+        while (!messages_.empty()) deliver(messages_.size());
         while (begin() || end()) continue;
         expect(dispatcher_.waiting() == 0, "calls wait, and nothing runs");
         for (auto const& [number, each] : calls_)
@@ -112,16 +112,16 @@ private:
                                        static_cast<std::ptrdiff_t>(below(object.holders.size())));
         bool const skip = once_in(10);
         auto const sequence = ++object.rows[client];
-        letters_.push_back({client, id, sequence, ++numbers_, skip});
+        messages_.push_back({client, id, sequence, ++numbers_, skip});
         if (!skip) calls_[numbers_] = {client, id, once_in(3)};
     }
     // Delivers one of the oldest messages, so that messages overtake each other.
     void deliver(std::size_t among) {
-        if (letters_.empty()) return;
-        auto const at =
-            letters_.begin() + static_cast<std::ptrdiff_t>(below(std::min(among, letters_.size())));
+        if (messages_.empty()) return;
+        auto const at = messages_.begin() +
+                        static_cast<std::ptrdiff_t>(below(std::min(among, messages_.size())));
         auto const message = *at;
-        letters_.erase(at);
+        messages_.erase(at);
         if (message.skip) return dispatcher_.skip(message.object, message.client, message.sequence);
         Call call;
         call.client = message.client;
@@ -198,7 +198,7 @@ private:
         auto const under_way = [&](Sent const& each) {
             return each.client == client && each.object == id;
         };
-        if (std::any_of(letters_.begin(), letters_.end(), under_way)) return;
+        if (std::any_of(messages_.begin(), messages_.end(), under_way)) return;
         auto& object = objects_.at(id);
         if (once_in(2)) {
             if (!dispatcher_.hold(id, client)) return expect(object.destroyed, "an object is gone");
@@ -212,7 +212,7 @@ private:
     // Its calls may be executed or not.
     void lose(Client client) {
         dispatcher_.lost(client);
-        std::erase_if(letters_, [client](Sent const& each) { return each.client == client; });
+        std::erase_if(messages_, [client](Sent const& each) { return each.client == client; });
         for (auto& [number, known] : calls_)
             if (known.client == client) known.orphan = true;
         for (auto& [id, object] : objects_) object.holders.erase(client);
@@ -224,7 +224,7 @@ private:
     std::vector<Client> clients_{1, 2, 3};
     Client last_client_ = 3;
     std::uint64_t numbers_ = 0;
-    std::vector<Sent> letters_;
+    std::vector<Sent> messages_;
     std::map<std::uint64_t, Known> calls_;
     std::map<ObjectId, Object> objects_;
     std::vector<Work> running_;

@@ -84,7 +84,7 @@ void Master::adopt(int control_fd, int bulk_fd) {
 
 void Master::take_piece(std::span<std::byte const> payload) {
     auto const head = head_of<PieceHead>(payload);
-    if (transfers_.add(head, payload.subspan(sizeof head))) deliver_waiting();
+    if (transfers_.add({head, payload.subspan(sizeof head)})) deliver_waiting();
 }
 
 void Master::take(wire::Message const& message) {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "src/pool/protocol.hpp"
-#include "src/pool/worker/transfers.hpp"
+#include "src/pool/transfers.hpp"
 #include "src/process/child/child.hpp"
 #include "src/wire/link.hpp"
 #include "tests/support/child.hpp"

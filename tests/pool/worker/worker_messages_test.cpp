@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/pool/transfers.hpp"
 #include "src/pool/worker/messages.hpp"
 
 #include <gmock/gmock.h>

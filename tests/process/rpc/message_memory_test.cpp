@@ -28,7 +28,7 @@ extern "C" void* __wrap_realloc(void* block, std::size_t size) {
 namespace sinew::process {
 namespace {
 
-std::vector<std::byte> letter_begin(std::uint64_t transfer, std::uint64_t size) {
+std::vector<std::byte> begin_frame(std::uint64_t transfer, std::uint64_t size) {
     MessageHeader const head{.service = ServiceId::manager, .size = size};
     std::vector<std::byte> frame(sizeof transfer + sizeof head);
     std::memcpy(frame.data(), &transfer, sizeof transfer);
@@ -36,46 +36,46 @@ std::vector<std::byte> letter_begin(std::uint64_t transfer, std::uint64_t size) 
     return frame;
 }
 
-std::vector<std::byte> letter_piece(std::uint64_t transfer, std::size_t size, int fill) {
+std::vector<std::byte> piece_frame(std::uint64_t transfer, std::size_t size, int fill) {
     std::vector<std::byte> frame(sizeof transfer + size, std::byte(fill));
     std::memcpy(frame.data(), &transfer, sizeof transfer);
     return frame;
 }
 
-TEST(LetterMemory, WhereThereIsNoneNothingIsWrittenAndTheLetterIsForgotten) {
+TEST(MessageMemory, WhereThereIsNoneNothingIsWrittenAndTheMessageIsForgotten) {
     Assembler assembler;
-    ASSERT_TRUE(assembler.begin(letter_begin(1, 1 << 20)));
-    EXPECT_FALSE(assembler.piece(letter_piece(1, 4096, 1)));
+    ASSERT_TRUE(assembler.begin(begin_frame(1, 1 << 20)));
+    EXPECT_FALSE(assembler.piece(piece_frame(1, 4096, 1)));
     if (reallocs == 0) GTEST_SKIP() << "the library's calls are not to be intercepted";
     realloc_fails = true;
-    EXPECT_THROW((void)assembler.piece(letter_piece(1, 8192, 2)), std::bad_alloc);
+    EXPECT_THROW((void)assembler.piece(piece_frame(1, 8192, 2)), std::bad_alloc);
     realloc_fails = false;
     // Regression: these "fitted" into a block that had not grown.
     for (int i = 0; i < 200; ++i)
-        EXPECT_FALSE(assembler.piece(letter_piece(1, 4096, 3))) << "it is none any more";
-    ASSERT_TRUE(assembler.begin(letter_begin(1, 10'000))) << "its number is free again";
-    EXPECT_FALSE(assembler.piece(letter_piece(1, 6000, 4)));
-    auto const message = assembler.piece(letter_piece(1, 4000, 5));
+        EXPECT_FALSE(assembler.piece(piece_frame(1, 4096, 3))) << "it is none any more";
+    ASSERT_TRUE(assembler.begin(begin_frame(1, 10'000))) << "its number is free again";
+    EXPECT_FALSE(assembler.piece(piece_frame(1, 6000, 4)));
+    auto const message = assembler.piece(piece_frame(1, 4000, 5));
     ASSERT_TRUE(message);
     ASSERT_EQ(message->bytes.size(), 10'000u);
     EXPECT_EQ(message->bytes[5999], std::byte{4});
     EXPECT_EQ(message->bytes[6000], std::byte{5});
 }
 
-TEST(LetterMemory, CountsForTheSenderUntilTheLetterIsThereOrGivenUp) {
+TEST(MessageMemory, CountsForTheSenderUntilTheMessageIsThereOrGivenUp) {
     auto const budget = std::make_shared<MemoryBudget>(1 << 20);
     {
         Assembler assembler(budget);
-        EXPECT_FALSE(assembler.begin(letter_begin(1, (1 << 20) + 1))) << "more than it may have";
+        EXPECT_FALSE(assembler.begin(begin_frame(1, (1 << 20) + 1))) << "more than it may have";
         EXPECT_EQ(budget->used(), 0u);
-        ASSERT_TRUE(assembler.begin(letter_begin(2, 10'000)));
-        EXPECT_FALSE(assembler.piece(letter_piece(2, 6000, 1)));
+        ASSERT_TRUE(assembler.begin(begin_frame(2, 10'000)));
+        EXPECT_FALSE(assembler.piece(piece_frame(2, 6000, 1)));
         EXPECT_GE(budget->used(), 6000u);
-        EXPECT_TRUE(assembler.piece(letter_piece(2, 4000, 1)));
+        EXPECT_TRUE(assembler.piece(piece_frame(2, 4000, 1)));
         EXPECT_EQ(budget->used(), 0u);
-        for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(assembler.begin(letter_begin(i, 1)));
+        for (std::uint64_t i = 0; i < 1000; ++i) ASSERT_TRUE(assembler.begin(begin_frame(i, 1)));
         EXPECT_GE(budget->used(), 100'000u) << "those that never go on, too";
-        for (std::uint64_t i = 0; i < 999; ++i) assembler.abort(letter_piece(i, 0, 0));
+        for (std::uint64_t i = 0; i < 999; ++i) assembler.abort(piece_frame(i, 0, 0));
         EXPECT_GT(budget->used(), 0u);
     }
     EXPECT_EQ(budget->used(), 0u);

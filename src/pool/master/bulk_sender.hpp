@@ -35,19 +35,4 @@ private:
     bool full_ = false;
 };
 
-/// Receives large payloads. Allocates memory as bytes arrive, not as they are announced.
-class BulkReceiver {
-public:
-    /// False: it is not a piece, or has more bytes than announced.
-    bool piece(std::span<std::byte const> frame);
-    /// Calls `work` with the complete payload, now or when the last piece has arrived.
-    void when_complete(std::uint64_t id, std::function<void(std::span<std::byte const>)> work);
-
-private:
-    struct Transfer;
-    void finish_if_complete(std::uint64_t id);
-    std::deque<std::pair<std::uint64_t, std::shared_ptr<Transfer>>> transfers_;
-    Transfer& transfer(std::uint64_t id);
-};
-
 }  // namespace sinew::pool

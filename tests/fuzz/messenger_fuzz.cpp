@@ -37,7 +37,7 @@ void expect(bool holds) {
 
 FakeRuntime& runtime() { return FakeRuntime::instance(); }
 
-void put_letter(std::vector<std::byte>& frame, MessageHeader head, Bytes bytes) {
+void put_message(std::vector<std::byte>& frame, MessageHeader head, Bytes bytes) {
     head.size = bytes.size();
     auto const first = bytes_of(head);
     frame.insert(frame.end(), first.begin(), first.end());
@@ -57,12 +57,12 @@ std::vector<std::byte> answer_to(Message const& message) {
     // With bytes, or lost, or with the place of a file that does not belong to this object.
     FilePlace const place{static_cast<int>(id % 5), static_cast<int>(id % 7) - 1, id, id, 8};
     if (service == ServiceId::share && op == 1 && (id % 3 < 2 || message.bytes.empty()))
-        put_letter(frame, head(service, id % 2 == 0 ? 2 : 3, id), bytes_of(id));
+        put_message(frame, head(service, id % 2 == 0 ? 2 : 3, id), bytes_of(id));
     else if (service == ServiceId::share && op == 1)
-        put_letter(frame, head(service, 4, id), bytes_of(place));
+        put_message(frame, head(service, 4, id), bytes_of(place));
     if (service != ServiceId::queue) return frame;
     auto const say = [&](QueueOp what, std::uint64_t about, Bytes bytes) {
-        put_letter(frame, head(service, static_cast<unsigned>(what), id, about), bytes);
+        put_message(frame, head(service, static_cast<unsigned>(what), id, about), bytes);
     };
     switch (static_cast<QueueOp>(op)) {
         case QueueOp::put_ask:
@@ -162,16 +162,16 @@ struct Game {
     }
 
     // In one frame or in pieces.
-    void bring_letter(MessageHeader to, Bytes bytes, unsigned how) {
+    void bring_message(MessageHeader to, Bytes bytes, unsigned how) {
         std::vector<std::byte> frame;
         if (how % 4 != 0 || bytes.empty()) {
-            put_letter(frame, to, bytes);
+            put_message(frame, to, bytes);
             return bring(how / 4, frame_kind::messages, frame);
         }
         auto const transfer = bytes_of(++transfers);
         frame.assign(transfer.begin(), transfer.end());
         auto const piece = frame;
-        put_letter(frame, to, bytes);
+        put_message(frame, to, bytes);
         bring(how / 4, frame_kind::begin, Bytes(frame).first(frame.size() - bytes.size()));
         for (auto const part : {bytes.first(bytes.size() / 2), bytes.subspan(bytes.size() / 2)}) {
             frame = piece;
@@ -188,7 +188,7 @@ struct Game {
         to.id = ids[script.next() % ids.size()];
         to.number = script.number();
         auto const how = script.next();
-        bring_letter(to, script.some(), how);
+        bring_message(to, script.some(), how);
     }
 
     void demand() {
@@ -202,7 +202,7 @@ struct Game {
         std::vector<std::uint64_t> numbers;
         for (auto count = 2 * (script.next() % 4); count > 0; --count)
             numbers.push_back(script.number());
-        bring_letter(to, std::as_bytes(std::span(numbers)), how);
+        bring_message(to, std::as_bytes(std::span(numbers)), how);
     }
 
     void use(detail::QueueEnd& queue) {
@@ -259,8 +259,8 @@ struct Game {
             auto ends = connected_sockets();
             user = std::move(ends.first);
             auto const handle = PipeRegistry::instance().keep(std::move(ends.second));
-            bring_letter(head(ServiceId::pipe, 0, pipe_id + what / 4 % users.size()),
-                         bytes_of(handle.token), what);
+            bring_message(head(ServiceId::pipe, 0, pipe_id + what / 4 % users.size()),
+                          bytes_of(handle.token), what);
         } else if (what % 4 == 1) {
             PipeHandle handle;
             handle.keeper = elsewhere(what / 4 % peers);

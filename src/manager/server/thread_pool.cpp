@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// The threads of a server: their number, their work, and which of them drives the event loop.
+#include "src/manager/server/thread_pool.hpp"
+
 #include <algorithm>
 #include <utility>
 
-#include "src/manager/server/checkpoint_client.hpp"
 #include "src/manager/server/executor.hpp"
-#include "src/manager/server/server.hpp"
 
 namespace sinew::manager {
 namespace {
@@ -21,21 +20,31 @@ constexpr unsigned habit = 16;
 
 }  // namespace
 
-void Server::wake() {
+ThreadPool::ThreadPool(Messenger& messenger, Dispatcher& dispatcher,
+                       std::unique_ptr<CheckpointClient> const& checkpoints, Callbacks callbacks)
+    : messenger_(messenger), dispatcher_(dispatcher), checkpoints_(checkpoints),
+      callbacks_(std::move(callbacks)) {}
+
+void ThreadPool::stop() {
+    stopping_ = true;
+    messenger_.runtime().loop_leader().notify_all(changed_);
+}
+
+void ThreadPool::wake() {
     if (!dispatcher_.has_work()) return;
     if (idle_ > 0) messenger_.runtime().loop_leader().notify_one(changed_);
     else watch_threads();
 }
 
 // Arms a one-shot timer only if there is work, so that an idle manager does not wake up.
-void Server::watch_threads() {
+void ThreadPool::watch_threads() {
     if (threads_watch_ || stopping_) return;
     taken_before_ = taken_;
     threads_watch_ =
         messenger_.runtime().loop().after(standstill, [this] { look_after_threads(); });
 }
 
-void Server::look_after_threads() {
+void ThreadPool::look_after_threads() {
     threads_watch_ = {};
     bool const stands = taken_ == taken_before_;
     if (!dispatcher_.has_work() || idle_ > 0 || stopping_) return;
@@ -47,14 +56,14 @@ void Server::look_after_threads() {
     watch_threads();
 }
 
-void Server::watch_answers() {
+void ThreadPool::watch_answers() {
     if (answers_watch_ || stopping_) return;
     answers_watch_ =
         messenger_.runtime().loop().after(promptness, [this] { look_after_answers(); });
 }
 
 // Sends the answers of short calls that precede a long call, and wakes threads for other objects.
-void Server::look_after_answers() {
+void ThreadPool::look_after_answers() {
     answers_watch_ = {};
     for (auto* const each : busy_) each->send_old();
     messenger_.flush_batches();
@@ -62,7 +71,7 @@ void Server::look_after_answers() {
     if (!busy_.empty()) watch_answers();
 }
 
-void Server::work() {
+void ThreadPool::work() {
     Lock lock(messenger_.guard());
     most_threads_ = std::max(1U, std::thread::hardware_concurrency());
     execute(lock);
@@ -77,12 +86,14 @@ void Server::work() {
     instances.clear();  // without the guard: their destructors are user code
 }
 
-void Server::execute(Lock& lock) {
+void ThreadPool::execute(Lock& lock) {
     Executor::Keep keep;
     if (checkpoints_) keep = [this](Executed const& executed) { checkpoints_->executed(executed); };
     Executor executor(
         messenger_.guard(),
-        [this](auto const& answers, Writer const& bytes) { send(answers, bytes.bytes()); },
+        [this](auto const& answers, Writer const& bytes) {
+            callbacks_.send(answers, bytes.bytes());
+        },
         std::move(keep));
     while (!stopping_) {
         // With checkpoints, only this thread sends its answers. It takes one call at a time unless
@@ -112,14 +123,14 @@ void Server::execute(Lock& lock) {
         bool const making = (*work->calls)[0].makes;
         if (making && checkpoints_) {
             if (!instance) checkpoints_->ended(work->object);
-            if ((*work->calls)[0].client == 0) remade_one();
+            if ((*work->calls)[0].client == 0) callbacks_.remade();
         }
         for (auto const& unmade : dispatcher_.finished(*work, std::move(instance)))
-            tell_gone(unmade);
+            callbacks_.unmade(unmade);
     }
 }
 
-void Server::note_taken(Work const& work) {
+void ThreadPool::note_taken(Work const& work) {
     ++taken_;
     of_latest_ = work.alone && work.object == latest_ ? of_latest_ + 1 : 0;
     latest_ = work.object;
@@ -127,12 +138,12 @@ void Server::note_taken(Work const& work) {
 
 // True if calls are so brief that no other thread needs to drive the loop during a call, or if they
 // are short and all of one object (such as a simulator), so that nothing could run meanwhile.
-bool Server::may_drive(Executor const& executor) const {
+bool ThreadPool::may_drive(Executor const& executor) const {
     return executor.is_brief() || (executor.is_short() && of_latest_ >= habit);
 }
 
 // A thread that drives the loop executes arriving calls itself, without waking another thread.
-void Server::wait_for_work(Lock& lock, Executor const& executor) {
+void ThreadPool::wait_for_work(Lock& lock, Executor const& executor) {
     std::function<bool()> const there_is = [this] { return stopping_ || dispatcher_.has_work(); };
     auto& loop_leader = messenger_.runtime().loop_leader();
     ++idle_;

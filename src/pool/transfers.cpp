@@ -1,31 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/worker/transfers.hpp"
+#include "src/pool/transfers.hpp"
 
-#include <algorithm>
-#include <cstring>
-#include <new>
 #include <utility>
 
 #include "src/base/text.hpp"
 
 namespace sinew::pool {
 
-void Blob::append(std::span<std::byte const> bytes, std::size_t expected) {
-    if (bytes.empty()) return;
-    if (capacity_ - size_ < bytes.size()) {
-        auto const needed = size_ + bytes.size();
-        auto const wanted = std::max(needed, std::min(expected, 2 * needed));
-        auto* const moved = static_cast<std::byte*>(std::realloc(bytes_.get(), wanted));
-        if (moved == nullptr) throw std::bad_alloc();
-        static_cast<void>(bytes_.release());  // realloc has freed it
-        bytes_.reset(moved);
-        capacity_ = wanted;
-    }
-    std::memcpy(bytes_.get() + size_, bytes.data(), bytes.size());
-    size_ += bytes.size();
+Piece read_piece(std::uint8_t kind, std::span<std::byte const> payload) {
+    if (static_cast<Kind>(kind) != Kind::piece)
+        throw DecodeError(text("a message of kind ", +kind, " on the link for pieces"));
+    Reader reader(payload);
+    Piece piece{};
+    reader.read(&piece.head, sizeof piece.head);
+    if (piece.head.transfer == 0) throw DecodeError("a piece of transfer 0 (they count from 1)");
+    piece.bytes = reader.take(reader.left());
+    return piece;
 }
 
-bool Transfers::add(PieceHead const& head, std::span<std::byte const> bytes) {
+bool Transfers::add(Piece const& piece) {
+    auto const& [head, bytes] = piece;
     auto& open = open_[head.transfer];
     if (!std::exchange(open.known, true)) open.total = head.total;
     if (open.total != head.total || bytes.size() > open.total - open.arrived)
@@ -35,7 +29,7 @@ bool Transfers::add(PieceHead const& head, std::span<std::byte const> bytes) {
     if (bytes.empty() && open.total != 0)
         throw DecodeError(text("an empty piece of transfer ", head.transfer));
     open.arrived += bytes.size();
-    if (!open.unwanted) open.blob.append(bytes, open.total);
+    if (!open.unwanted) open.payload.append(bytes, open.total);
     if (open.arrived < open.total) return false;
     if (!open.unwanted) return true;
     open_.erase(head.transfer);
@@ -48,11 +42,11 @@ bool Transfers::complete(std::uint64_t transfer) const {
            found->second.arrived == found->second.total;
 }
 
-Blob Transfers::take(std::uint64_t transfer) {
+GrowingBuffer Transfers::take(std::uint64_t transfer) {
     auto const found = open_.find(transfer);
-    auto blob = std::move(found->second.blob);
+    auto payload = std::move(found->second.payload);
     open_.erase(found);
-    return blob;
+    return payload;
 }
 
 void Transfers::discard(std::uint64_t transfer) {
@@ -62,7 +56,7 @@ void Transfers::discard(std::uint64_t transfer) {
     }
     auto& open = open_[transfer];
     open.unwanted = true;
-    open.blob = {};
+    open.payload = {};
 }
 
 }  // namespace sinew::pool

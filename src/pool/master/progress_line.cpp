@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "src/pool/master/progress_line.hpp"
+
 #include <unistd.h>
 
 #include <cstdio>
 #include <iomanip>
 #include <sstream>
+#include <utility>
 
 #include "src/base/text.hpp"
-#include "src/pool/master/master.hpp"
 
 namespace sinew::pool {
 namespace {
@@ -23,28 +25,36 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-// Called when work begins and when all of it has ended.
-void Master::show_progress() {
-    bool const wanted = options_.progress == Progress::on ||
-                        (options_.progress == Progress::automatic && ::isatty(STDERR_FILENO) != 0);
-    if (!wanted) return;
-    if (jobs_.empty() && line_shown_) {
-        show_line();
-        std::fputs("\n", stderr);
-        line_shown_ = false;
-        progress_timer_ = {};
-        return;
-    }
-    if (progress_timer_) return;
+ProgressLine::ProgressLine(wire::Loop& loop, Progress wish, Scheduler const& scheduler)
+    : loop_(loop), scheduler_(scheduler),
+      wanted_(wish == Progress::on ||
+              (wish == Progress::automatic && ::isatty(STDERR_FILENO) != 0)) {}
+
+void ProgressLine::begin() {
+    if (!wanted_ || std::exchange(working_, true)) return;
     began_ = std::chrono::steady_clock::now();
     before_ = scheduler_.stats();
-    progress_timer_ = runtime_.loop().every(period, [this] {
-        if (!jobs_.empty() && std::chrono::steady_clock::now() - began_ > patience) show_line();
-    });
+    if (!timer_)
+        timer_ = loop_.every(period, [this] {
+            if (working_ && std::chrono::steady_clock::now() - began_ > patience) show();
+        });
+}
+
+void ProgressLine::end() {
+    working_ = false;
+    if (!shown_) return;
+    show();
+    std::fputs("\n", stderr);
+    stop();
+}
+
+void ProgressLine::stop() {
+    shown_ = false;
+    timer_ = {};
 }
 
 // Prints the line by one write, so that the output of workers does not split it.
-void Master::show_line() {
+void ProgressLine::show() {
     auto const& now = scheduler_.stats();
     auto const done =
         now.done + now.failed + now.dropped - (before_.done + before_.failed + before_.dropped);
@@ -59,7 +69,7 @@ void Master::show_line() {
     if (auto const retried = now.retried - before_.retried) line << ", " << retried << " retried";
     line << ", " << now.ready << "/" << now.workers << " workers";
     std::fputs(line.str().c_str(), stderr);
-    line_shown_ = true;
+    shown_ = true;
 }
 
 }  // namespace sinew::pool

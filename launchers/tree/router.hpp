@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <initializer_list>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "launchers/tree/child_links.hpp"
+#include "launchers/tree/fence.hpp"
+#include "launchers/tree/protocol.hpp"
+#include "src/wire/link.hpp"
+#include "src/wire/loop/loop.hpp"
+
+namespace sinew::launch {
+
+/// An agent's place in the tree: its links to the parent and the children. Sends the messages of
+/// this node and of those below up to the root, delivers those of the root, and combines fences.
+/// Finds its parent through the root; when it has lost the parent, it asks for another one. For the
+/// loop's thread only.
+class TreeRouter {
+public:
+    struct Callbacks {
+        /// The root has sent a message for this node.
+        std::function<void(Kind kind, std::span<std::byte const> body)> message;
+        std::function<void(FenceKey const& key, FenceParts const& parts)> fence_done;
+        std::function<void(FenceKey const& key, std::string const& why)> fence_failed;
+        /// The root cannot be reached, or refuses this agent.
+        std::function<void(std::string const& why)> root_lost;
+        /// A link ended after farewell(), as it should.
+        std::function<void()> child_left, parent_left;
+    };
+    /// `self`: what the root is told about this node, without addresses. `folder`: for the socket
+    /// of the children, if they are on this host. `config` must outlive the router.
+    TreeRouter(wire::Loop& loop, AgentConfig const& config, Hello self, std::string folder,
+               Callbacks callbacks);
+    ~TreeRouter();
+
+    /// Connects to the root, and by its answer to a parent. Messages wait until there is one.
+    void connect();
+    bool has_parent() const { return parent_ != nullptr; }
+    bool has_children() const { return !children_.empty(); }
+    /// The network interface through which the root is reached; empty: loopback.
+    std::string const& interface() const { return interface_; }
+
+    /// Sends a message of this node to the root.
+    void up(Kind kind, std::initializer_list<std::span<std::byte const>> parts);
+    /// Sends at once what was given to `up`. Requires no parent.
+    void flush();
+    /// This node's part of a fence.
+    void fence(FenceKey const& key, Bytes bytes);
+    /// Begins an epoch in which `members` have ranks. `parents`: the parent of each node.
+    void restart(std::uint32_t epoch, std::vector<int> const& members,
+                 std::vector<int> const& parents);
+    /// From this call on, links are expected to end.
+    void farewell() { farewell_ = true; }
+    /// Reports to the root that this agent is done, and ends the link. Requires: has_parent().
+    void close();
+
+private:
+    struct Pending {
+        Kind kind;
+        std::string bytes;
+    };
+
+    // The way up.
+    void dial_root(std::size_t which);
+    void welcome(std::unique_ptr<wire::Link> link);
+    void say_hello(int unreachable);
+    Hello hello(wire::Link const& link);
+    void on_placement(Placement const& placement);
+    void attach(std::unique_ptr<wire::Link> link);
+    void on_attached();
+    void on_parent_lost(wire::LinkEnd const& end);
+    void on_parent_message(wire::Message const& message);
+    void send_up(Kind kind, std::int32_t node,
+                 std::initializer_list<std::span<std::byte const>> parts);
+
+    // The way down.
+    void listen();
+    void on_child(std::unique_ptr<wire::Link> link);
+    void on_child_message(int child, wire::Message const& message);
+    void on_attach(int child, std::int32_t node, std::span<std::byte const> body);
+    void on_detached(int child, Detached detached);
+    void on_child_end(int child, wire::LinkEnd const& end);
+    void child_lost(int child, std::string const& why);
+    void pass_down(int to, wire::Message const& message);
+    void perform(FenceNode::Actions actions);
+
+    wire::Loop& loop_;
+    AgentConfig const& config_;
+    Hello const self_;
+    std::string const folder_;
+    Callbacks const callbacks_;
+    wire::Credentials credentials_;
+    std::string interface_;
+    std::unique_ptr<wire::Listener> listener_;
+    std::unique_ptr<wire::Link> first_link_;  ///< to the root, until this agent has a parent
+    std::unique_ptr<wire::Link> parent_;
+    int parent_node_ = 0;
+    ChildLinks children_;
+    std::vector<Pending> waiting_;  ///< messages queued until there is a parent
+    FenceNode fences_;
+    wire::Loop::Handle dialling_;
+    wire::Clock::time_point dial_until_{};
+    bool was_attached_ = false, farewell_ = false;
+};
+
+}  // namespace sinew::launch
