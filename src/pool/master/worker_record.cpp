@@ -39,23 +39,18 @@ void WorkerRecord::send(SendBatch const& action, JobRecord& job) {
                    .count = action.count,
                    .attempt = action.attempt,
                    .transfer = 0};
-    if (arguments.size <= large && arguments.parts.size() == 1) {
-        handle->send(Kind::tasks, {bytes_of(head), arguments.parts.front()});
-    } else if (arguments.size <= large) {
-        Writer whole;
-        for (auto const part : arguments.parts) whole.write(part.data(), part.size());
-        handle->send(Kind::tasks, {bytes_of(head), whole.bytes()});
-    } else if (arguments.parts.size() == 1) {
-        head.transfer = ++transfers;
-        handle->transfer(head.transfer, arguments.parts.front(), arguments.keep.front());
-        handle->send(Kind::tasks, {bytes_of(head)});
-    } else {
+    auto bytes = arguments.parts.front();
+    auto keep = arguments.keep.front();
+    if (arguments.parts.size() > 1) {
         auto const whole = std::make_shared<Writer>();
         for (auto const part : arguments.parts) whole->write(part.data(), part.size());
-        head.transfer = ++transfers;
-        handle->transfer(head.transfer, whole->bytes(), whole);
-        handle->send(Kind::tasks, {bytes_of(head)});
+        bytes = whole->bytes();
+        keep = whole;
     }
+    if (arguments.size <= large) return handle->send(Kind::tasks, {bytes_of(head), bytes});
+    head.transfer = ++transfers;
+    handle->transfer(head.transfer, bytes, std::move(keep));
+    handle->send(Kind::tasks, {bytes_of(head)});
 }
 
 WorkerDied WorkerRecord::death(WorkerEnd const& end, Scheduler const& scheduler) const {

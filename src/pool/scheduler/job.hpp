@@ -11,16 +11,11 @@
 
 #include "src/pool/scheduler/events.hpp"
 #include "src/pool/scheduler/task_ranges.hpp"
+#include "src/pool/scheduler/work_estimate.hpp"
 
 namespace sinew::pool {
 
 struct Job;
-
-/// What is known of a function: how long its tasks take, and how many of them have not ended.
-struct Function {
-    double task_ns = -1;  ///< negative: not known yet
-    std::uint64_t outstanding = 0;
-};
 
 /// Tasks that a worker has: first+done .. first+count-1 of the job.
 struct Batch {
@@ -91,8 +86,14 @@ struct Job {
         if (extra == nullptr) extra = std::make_unique<JobExtra>();
         return *extra;
     }
+    /// Returns null if the task has no record.
+    Record* record(std::uint64_t index);
+    /// Returns the number of unsuccessful executions of the task.
+    std::uint32_t attempts(std::uint64_t index);
     void add(Batch& batch);
     void remove(Batch& batch);
+    /// Compares the counters with the places of the tasks. Returns the number of queued tasks.
+    std::uint64_t check() const;
 };
 
 /// Jobs with tasks to be sent, one batch each in turn. In the order of submission alone, a task

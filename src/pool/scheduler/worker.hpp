@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
-#include <functional>
-#include <queue>
 #include <vector>
 
 #include "src/pool/scheduler/events.hpp"
@@ -29,18 +28,12 @@ struct Worker {
     /// Will be available for new work, as far as is known.
     bool counts() const { return phase == Phase::starting || (phase == Phase::ready && !draining); }
     bool usable() const { return phase == Phase::ready && !draining; }
+    /// Returns null if it does not have this batch.
+    Batch* find(BatchId id) const {
+        auto const found = std::find_if(batches.begin(), batches.end(),
+                                        [&](Batch const* batch) { return batch->id == id; });
+        return found == batches.end() ? nullptr : *found;
+    }
 };
-
-struct Timer {
-    enum class Kind : std::uint8_t { start, wake, retry, cancel, idle };
-    Time when;
-    Kind kind;
-    std::uint64_t subject;  ///< slot or job
-    std::uint64_t detail;   ///< epoch or index
-    friend bool operator>(Timer const& a, Timer const& b) { return a.when > b.when; }
-};
-
-template <class T>
-using LowestFirst = std::priority_queue<T, std::vector<T>, std::greater<>>;
 
 }  // namespace sinew::pool

@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST_F(CoreTest, ACancelledJobIsDroppedRevokedAskedAndThenKilled) {
+TEST_F(SchedulerTest, ACancelledJobIsDroppedRevokedAskedAndThenKilled) {
     make(1, 2);
     JobOptions options;
     options.chunk = 2;
@@ -28,7 +28,7 @@ TEST_F(CoreTest, ACancelledJobIsDroppedRevokedAskedAndThenKilled) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, CloseFinishesWhatThereIs) {
+TEST_F(SchedulerTest, CloseFinishesWhatThereIs) {
     make(1, 1);
     submit(1, 1);
     tell(Close{});
@@ -41,7 +41,7 @@ TEST_F(CoreTest, CloseFinishesWhatThereIs) {
     EXPECT_TRUE(none<StartWorker>());
 }
 
-TEST_F(CoreTest, TerminateDropsEverything) {
+TEST_F(SchedulerTest, TerminateDropsEverything) {
     make(2, 1);
     submit(1, 100);
     auto const held = scheduler_.stats().held;
@@ -56,7 +56,7 @@ TEST_F(CoreTest, TerminateDropsEverything) {
     EXPECT_EQ(all<Ended>().size(), 1U);
 }
 
-TEST_F(CoreTest, WhatIsGivenBackUnaskedIsSentAgain) {
+TEST_F(SchedulerTest, WhatIsGivenBackUnaskedIsSentAgain) {
     make(1, 1);
     JobOptions options;
     options.chunk = 10;
@@ -72,7 +72,7 @@ TEST_F(CoreTest, WhatIsGivenBackUnaskedIsSentAgain) {
 }
 
 // If both cross, the tasks that were given back are the answer.
-TEST_F(CoreTest, GivingBackUnaskedMayCrossTheQuestion) {
+TEST_F(SchedulerTest, GivingBackUnaskedMayCrossTheQuestion) {
     make(2, 2);
     teach(10ms);
     submit(1, 3);
@@ -84,6 +84,21 @@ TEST_F(CoreTest, GivingBackUnaskedMayCrossTheQuestion) {
     tell(Revoked{revoke.worker, revoke.batch, 1});
     EXPECT_TRUE(none<KillWorker>());
     EXPECT_EQ(scheduler_.stats().held, 2U);
+}
+
+// Regression: the timer was set again for the same instant, for ever.
+TEST_F(SchedulerTest, ACancelGraceOfZeroKillsAtOnce) {
+    SchedulerSettings settings;
+    settings.cancel_grace = 0s;
+    make(1, 1, settings);
+    submit(1, 10);
+    auto const batch = one<SendBatch>();
+    tell(JobCancelled{1});
+    wait(0s);
+    EXPECT_EQ(one<KillWorker>().worker, batch.worker);
+    EXPECT_GT(scheduler_.due(), now_);
+    die(batch.worker, Cause::planned);
+    EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
 }  // namespace

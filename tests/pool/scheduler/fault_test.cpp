@@ -17,7 +17,7 @@ JobOptions chunks_of(std::uint32_t chunk) {
     return options;
 }
 
-TEST_F(CoreTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
+TEST_F(SchedulerTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
     make(1, 2);
     submit(1, 20, chunks_of(10));
     auto const batches = all<SendBatch>();
@@ -32,7 +32,7 @@ TEST_F(CoreTest, TheRunningTaskGetsAStrikeAndTheOthersGoBackFree) {
     EXPECT_EQ(scheduler_.stats().done, 2U);
 }
 
-TEST_F(CoreTest, ATaskFailsWhenItHasCostMoreWorkersThanItMay) {
+TEST_F(SchedulerTest, ATaskFailsWhenItHasCostMoreWorkersThanItMay) {
     make(1, 1);
     auto options = chunks_of(1);
     options.retries = 2;
@@ -49,7 +49,7 @@ TEST_F(CoreTest, ATaskFailsWhenItHasCostMoreWorkersThanItMay) {
     EXPECT_EQ(failure.why, "killed by signal 9");
 }
 
-TEST_F(CoreTest, MemoryIsCountedByItself) {
+TEST_F(SchedulerTest, MemoryIsCountedByItself) {
     make(1, 1);
     auto options = chunks_of(1);
     options.retries = 1;
@@ -65,7 +65,7 @@ TEST_F(CoreTest, MemoryIsCountedByItself) {
     EXPECT_EQ(one<Fail>().reason, Fail::Reason::memory);
 }
 
-TEST_F(CoreTest, ATaskOverItsTimeFailsAtOnce) {
+TEST_F(SchedulerTest, ATaskOverItsTimeFailsAtOnce) {
     make(1, 1);
     submit(1, 3, chunks_of(3));
     auto const batch = one<SendBatch>();
@@ -77,7 +77,7 @@ TEST_F(CoreTest, ATaskOverItsTimeFailsAtOnce) {
     EXPECT_EQ(tasks(one<SendBatch>()), "1:0+1");
 }
 
-TEST_F(CoreTest, APlannedDeathIsNobodysFault) {
+TEST_F(SchedulerTest, APlannedDeathIsNobodysFault) {
     make(1, 1);
     auto options = chunks_of(1);
     options.retries = 0;
@@ -92,7 +92,7 @@ TEST_F(CoreTest, APlannedDeathIsNobodysFault) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, ALostHostMakesSuspectsThatRunOneByOne) {
+TEST_F(SchedulerTest, ALostHostMakesSuspectsThatRunOneByOne) {
     make(1, 2);
     auto options = chunks_of(2);
     options.retries = 0;
@@ -111,7 +111,7 @@ TEST_F(CoreTest, ALostHostMakesSuspectsThatRunOneByOne) {
     EXPECT_EQ(failure.reason, Fail::Reason::crashed);
 }
 
-TEST_F(CoreTest, AtMostOnceIsNotRunAgainIfItMayHaveBegun) {
+TEST_F(SchedulerTest, AtMostOnceIsNotRunAgainIfItMayHaveBegun) {
     make(1, 2);
     auto options = chunks_of(4);
     options.at_most_once = true;
@@ -129,7 +129,7 @@ TEST_F(CoreTest, AtMostOnceIsNotRunAgainIfItMayHaveBegun) {
     EXPECT_EQ(tasks(all<SendBatch>().front()), "1:3+4");
 }
 
-TEST_F(CoreTest, AtMostOnceOnALostHostMayAllHaveBegun) {
+TEST_F(SchedulerTest, AtMostOnceOnALostHostMayAllHaveBegun) {
     make(1, 1);
     auto options = chunks_of(4);
     options.at_most_once = true;
@@ -139,7 +139,7 @@ TEST_F(CoreTest, AtMostOnceOnALostHostMayAllHaveBegun) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, ASuspectGetsNoWorkUntilItIsHeardOfAgain) {
+TEST_F(SchedulerTest, ASuspectGetsNoWorkUntilItIsHeardOfAgain) {
     make(1, 1);
     tell(WorkerSuspect{workers_[0]});
     submit(1, 1);
@@ -149,7 +149,7 @@ TEST_F(CoreTest, ASuspectGetsNoWorkUntilItIsHeardOfAgain) {
 }
 
 // G5 (Fiber): workers of a slot are never confused, however many there were.
-TEST_F(CoreTest, NoTwoWorkersEverHaveOneId) {
+TEST_F(SchedulerTest, NoTwoWorkersEverHaveOneId) {
     constexpr std::uint32_t count = 500;
     make(count);
     std::set<std::pair<std::uint32_t, std::uint32_t>> seen;
@@ -169,7 +169,7 @@ TEST_F(CoreTest, NoTwoWorkersEverHaveOneId) {
     EXPECT_EQ(seen.size(), 4 * count);
 }
 
-TEST_F(CoreTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
+TEST_F(SchedulerTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
     make(2);
     die(workers_[0], Cause::crash);
     auto const start = one<StartWorker>();
@@ -178,7 +178,7 @@ TEST_F(CoreTest, ADeadWorkerIsReplacedAtOnceUnderAnotherEpoch) {
 }
 
 // G11, G19 (Fiber)
-TEST_F(CoreTest, StartsThatFailArePausedAndThenBreakThePool) {
+TEST_F(SchedulerTest, StartsThatFailArePausedAndThenBreakThePool) {
     SchedulerSettings settings;
     make(settings);
     submit(1, 5);
@@ -198,7 +198,7 @@ TEST_F(CoreTest, StartsThatFailArePausedAndThenBreakThePool) {
     EXPECT_EQ(all<Ended>().size(), 1U);
 }
 
-TEST_F(CoreTest, AStartThatTakesTooLongIsKilledAndCounts) {
+TEST_F(SchedulerTest, AStartThatTakesTooLongIsKilledAndCounts) {
     SchedulerSettings settings;
     settings.failing_starts = 1;
     make(settings);
@@ -209,7 +209,7 @@ TEST_F(CoreTest, AStartThatTakesTooLongIsKilledAndCounts) {
     EXPECT_EQ(all<Broken>().size(), 1U);
 }
 
-TEST_F(CoreTest, DeathsThatBlameNobodyBreakThePool) {
+TEST_F(SchedulerTest, DeathsThatBlameNobodyBreakThePool) {
     make(1);
     for (int i = 0; i < 3; ++i) {
         die(workers_.back(), Cause::crash);
@@ -220,7 +220,7 @@ TEST_F(CoreTest, DeathsThatBlameNobodyBreakThePool) {
     EXPECT_EQ(all<Broken>().size(), 1U);
 }
 
-TEST_F(CoreTest, RareDeathsDoNotBreakThePool) {
+TEST_F(SchedulerTest, RareDeathsDoNotBreakThePool) {
     make(1);
     for (int i = 0; i < 10; ++i) {
         wait(21s);

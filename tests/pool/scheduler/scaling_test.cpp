@@ -6,7 +6,7 @@
 namespace sinew::pool {
 namespace {
 
-class CoreScaling : public CoreTest {
+class SchedulerScaling : public SchedulerTest {
 protected:
     void make_elastic(std::uint32_t least, std::uint32_t most) {
         SchedulerSettings settings;
@@ -23,7 +23,7 @@ protected:
     }
 };
 
-TEST_F(CoreScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
+TEST_F(SchedulerScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
     make(2, 1);
     tell(WorkerRecycled{workers_[0]});
     auto const successor = one<StartWorker>();
@@ -35,7 +35,7 @@ TEST_F(CoreScaling, AWornWorkerWorksUntilItsSuccessorIsThere) {
     EXPECT_EQ(scheduler_.stats().ready, 3U);
 }
 
-TEST_F(CoreScaling, AWornWorkerThatIsIdleLeavesAsSoonAsItsSuccessorIsThere) {
+TEST_F(SchedulerScaling, AWornWorkerThatIsIdleLeavesAsSoonAsItsSuccessorIsThere) {
     make(2, 1);
     tell(WorkerRecycled{workers_[0]});
     tell(WorkerReady{one<StartWorker>().worker});
@@ -44,7 +44,7 @@ TEST_F(CoreScaling, AWornWorkerThatIsIdleLeavesAsSoonAsItsSuccessorIsThere) {
     EXPECT_TRUE(none<StartWorker>());
 }
 
-TEST_F(CoreScaling, TheWornAreReplacedOneAtATime) {
+TEST_F(SchedulerScaling, TheWornAreReplacedOneAtATime) {
     make(3, 1);
     for (auto const worker : workers_) tell(WorkerRecycled{worker});
     auto const first = one<StartWorker>();
@@ -55,7 +55,7 @@ TEST_F(CoreScaling, TheWornAreReplacedOneAtATime) {
     EXPECT_EQ(all<StartWorker>().size(), 1U);
 }
 
-TEST_F(CoreScaling, NoWorkerGetsMoreTasksThanItMay) {
+TEST_F(SchedulerScaling, NoWorkerGetsMoreTasksThanItMay) {
     SchedulerSettings settings;
     settings.max_tasks_per_worker = 10;
     make(1, 1, settings);
@@ -70,7 +70,7 @@ TEST_F(CoreScaling, NoWorkerGetsMoreTasksThanItMay) {
     EXPECT_EQ(one<ReleaseWorker>().worker, first.worker);
 }
 
-TEST_F(CoreScaling, WorkIsWorthWorkers) {
+TEST_F(SchedulerScaling, WorkIsWorthWorkers) {
     make_elastic(1, 8);
     teach(500ms);
     submit(1, 6);  // three seconds of work; one worker per second of work
@@ -78,13 +78,13 @@ TEST_F(CoreScaling, WorkIsWorthWorkers) {
 }
 
 // G14 (Fiber)
-TEST_F(CoreScaling, NeverMoreThanTheMost) {
+TEST_F(SchedulerScaling, NeverMoreThanTheMost) {
     make_elastic(0, 4);
     submit(1, 1000);
     EXPECT_EQ(all<StartWorker>().size(), 4U);
 }
 
-TEST_F(CoreScaling, TheIdleLeaveAfterAWhileAndNotBefore) {
+TEST_F(SchedulerScaling, TheIdleLeaveAfterAWhileAndNotBefore) {
     make_elastic(1, 3);
     JobOptions options;
     options.chunk = 1;
@@ -101,7 +101,7 @@ TEST_F(CoreScaling, TheIdleLeaveAfterAWhileAndNotBefore) {
     EXPECT_TRUE(none<ReleaseWorker>());
 }
 
-TEST_F(CoreScaling, AResizeTakesTheIdleFirst) {
+TEST_F(SchedulerScaling, AResizeTakesTheIdleFirst) {
     make(3, 1);
     submit(1, 1);
     auto const busy = one<SendBatch>().worker;
@@ -113,6 +113,25 @@ TEST_F(CoreScaling, AResizeTakesTheIdleFirst) {
     EXPECT_EQ(all<StartWorker>().size(), 2U);  // workers that are ending still take up room
     for (auto const& one : released) die(one.worker, Cause::planned);
     EXPECT_EQ(all<StartWorker>().size(), 1U);
+}
+
+// Regression: the timer was set again for the same instant, for ever.
+TEST_F(SchedulerScaling, AnIdleGraceOfZeroEndsWhatIsNotNeededAtOnceAndKeepsTheRest) {
+    SchedulerSettings settings;
+    settings.min_workers = 1;
+    settings.max_workers = 2;
+    settings.idle_grace = 0s;
+    make(settings);
+    tell(Begin{});
+    ready_all();
+    wait(0s);
+    EXPECT_TRUE(none<ReleaseWorker>());
+    EXPECT_GT(scheduler_.due(), now_);
+    submit(1, 2, {.chunk = 1});
+    ready_all();
+    for (auto const& batch : all<SendBatch>()) finish(batch);
+    wait(10ms);
+    EXPECT_EQ(all<ReleaseWorker>().size(), 1U);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ using namespace std::chrono_literals;
 using Cause = WorkerDied::Cause;
 
 /// A scheduler with its clock, and the actions that it has requested.
-class CoreTest : public testing::Test {
+class SchedulerTest : public testing::Test {
 protected:
     void make(SchedulerSettings settings) { scheduler_ = Scheduler(settings); }
     /// Makes `count` ready workers with `in_flight` batches each.

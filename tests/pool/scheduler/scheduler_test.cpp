@@ -8,7 +8,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST_F(CoreTest, WorkersAreStartedAtTheFirstJobOnly) {
+TEST_F(SchedulerTest, WorkersAreStartedAtTheFirstJobOnly) {
     SchedulerSettings settings;
     settings.min_workers = settings.max_workers = 3;
     make(settings);
@@ -18,7 +18,7 @@ TEST_F(CoreTest, WorkersAreStartedAtTheFirstJobOnly) {
     EXPECT_EQ(all<StartWorker>().size(), 3U);
 }
 
-TEST_F(CoreTest, ATaskIsSentAcceptedAndEndsItsJob) {
+TEST_F(SchedulerTest, ATaskIsSentAcceptedAndEndsItsJob) {
     make(1);
     submit(7, 1);
     auto const batch = one<SendBatch>();
@@ -30,13 +30,13 @@ TEST_F(CoreTest, ATaskIsSentAcceptedAndEndsItsJob) {
     EXPECT_EQ(scheduler_.stats().done, 1U);
 }
 
-TEST_F(CoreTest, AnEmptyJobEndsAtOnce) {
+TEST_F(SchedulerTest, AnEmptyJobEndsAtOnce) {
     make(1);
     submit(1, 0);
     EXPECT_EQ(one<JobEnded>().job, 1U);
 }
 
-TEST_F(CoreTest, TheFirstBatchIsSmallAndLaterOnesAreWorthTheBatchTime) {
+TEST_F(SchedulerTest, TheFirstBatchIsSmallAndLaterOnesAreWorthTheBatchTime) {
     make(1, 1);
     submit(1, 1'000'000);
     auto const first = one<SendBatch>();
@@ -45,28 +45,28 @@ TEST_F(CoreTest, TheFirstBatchIsSmallAndLaterOnesAreWorthTheBatchTime) {
     EXPECT_EQ(one<SendBatch>().count, 500U);
 }
 
-TEST_F(CoreTest, ABatchHasItsLargestSize) {
+TEST_F(SchedulerTest, ABatchHasItsLargestSize) {
     make(1, 1);
     teach(1ns);
     submit(1, 1'000'000);
     EXPECT_EQ(one<SendBatch>().count, 4096U);
 }
 
-TEST_F(CoreTest, TasksLongerThanTheBatchTimeAreSentOneByOne) {
+TEST_F(SchedulerTest, TasksLongerThanTheBatchTimeAreSentOneByOne) {
     make(1, 2);
     teach(10ms);
     submit(1, 100);
     EXPECT_THAT(tasks(all<SendBatch>()), ElementsAre("1:0+1", "1:1+1"));
 }
 
-TEST_F(CoreTest, LongTasksComeSeveralAtATimeWhileThereAreMany) {
+TEST_F(SchedulerTest, LongTasksComeSeveralAtATimeWhileThereAreMany) {
     make(1, 1);
     teach(1ms);
     submit(1, 5000);
     EXPECT_EQ(one<SendBatch>().count, 4U);
 }
 
-TEST_F(CoreTest, SmallChunksOfShortTasksComeManyAhead) {
+TEST_F(SchedulerTest, SmallChunksOfShortTasksComeManyAhead) {
     make(1, 2);
     teach(1us);
     JobOptions options;
@@ -75,14 +75,14 @@ TEST_F(CoreTest, SmallChunksOfShortTasksComeManyAhead) {
     EXPECT_EQ(all<SendBatch>().size(), 16U);
 }
 
-TEST_F(CoreTest, BatchesShrinkTowardsTheEnd) {
+TEST_F(SchedulerTest, BatchesShrinkTowardsTheEnd) {
     make(2, 1);
     teach(1ns);
     submit(1, 80);
     EXPECT_THAT(tasks(all<SendBatch>()), ElementsAre("1:0+10", "1:10+9"));
 }
 
-TEST_F(CoreTest, AFixedChunkIsKept) {
+TEST_F(SchedulerTest, AFixedChunkIsKept) {
     make(1, 1);
     JobOptions options;
     options.chunk = 32;
@@ -93,7 +93,7 @@ TEST_F(CoreTest, AFixedChunkIsKept) {
     EXPECT_EQ(one<SendBatch>().count, 8U);
 }
 
-TEST_F(CoreTest, ABatchStaysBelowItsBytes) {
+TEST_F(SchedulerTest, ABatchStaysBelowItsBytes) {
     make(1, 1);
     JobOptions options;
     options.chunk = 1000;
@@ -102,7 +102,7 @@ TEST_F(CoreTest, ABatchStaysBelowItsBytes) {
     EXPECT_EQ(one<SendBatch>().count, 4U);
 }
 
-TEST_F(CoreTest, OneLongTaskDoesNotMakeBatchesSmall) {
+TEST_F(SchedulerTest, OneLongTaskDoesNotMakeBatchesSmall) {
     make(1, 1);
     teach(10us);
     submit(1, 1'000'000);
@@ -111,13 +111,13 @@ TEST_F(CoreTest, OneLongTaskDoesNotMakeBatchesSmall) {
     EXPECT_GE(one<SendBatch>().count, before.count / 2);
 }
 
-TEST_F(CoreTest, AWorkerHasItsCreditAndNotMore) {
+TEST_F(SchedulerTest, AWorkerHasItsCreditAndNotMore) {
     make(2, 3);
     submit(1, 100'000);
     EXPECT_EQ(all<SendBatch>().size(), 6U);
 }
 
-TEST_F(CoreTest, ATaskDoesNotWaitForALongJobBeforeIt) {
+TEST_F(SchedulerTest, ATaskDoesNotWaitForALongJobBeforeIt) {
     make(1, 1);
     submit(1, 1'000'000);
     submit(2, 1);
@@ -125,7 +125,7 @@ TEST_F(CoreTest, ATaskDoesNotWaitForALongJobBeforeIt) {
     EXPECT_EQ(one<JobEnded>().job, 2U);
 }
 
-TEST_F(CoreTest, AJobMayGrow) {
+TEST_F(SchedulerTest, AJobMayGrow) {
     make(1);
     tell(JobSubmitted{1, 1, {}, false});
     finish(one<SendBatch>());
@@ -135,7 +135,7 @@ TEST_F(CoreTest, AJobMayGrow) {
     EXPECT_EQ(one<JobEnded>().job, 1U);
 }
 
-TEST_F(CoreTest, AThrownTaskHasFailed) {
+TEST_F(SchedulerTest, AThrownTaskHasFailed) {
     make(1);
     JobOptions options;
     options.stop_at_failure = false;
@@ -151,7 +151,7 @@ TEST_F(CoreTest, AThrownTaskHasFailed) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, AThrownTaskIsTriedAgainAfterItsPause) {
+TEST_F(SchedulerTest, AThrownTaskIsTriedAgainAfterItsPause) {
     make(1);
     submit(1, 1);
     auto const batch = one<SendBatch>();
@@ -165,7 +165,7 @@ TEST_F(CoreTest, AThrownTaskIsTriedAgainAfterItsPause) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, AFailureStopsWhatIsBehindItAndNotWhatIsBefore) {
+TEST_F(SchedulerTest, AFailureStopsWhatIsBehindItAndNotWhatIsBefore) {
     make(1, 2);
     JobOptions options;
     options.chunk = 10;
@@ -182,7 +182,7 @@ TEST_F(CoreTest, AFailureStopsWhatIsBehindItAndNotWhatIsBefore) {
     EXPECT_EQ(all<JobEnded>().size(), 1U);
 }
 
-TEST_F(CoreTest, TasksBeforeTheFailedOneAreStillExecuted) {
+TEST_F(SchedulerTest, TasksBeforeTheFailedOneAreStillExecuted) {
     make(2, 1);
     JobOptions options;
     options.chunk = 2;
@@ -194,7 +194,7 @@ TEST_F(CoreTest, TasksBeforeTheFailedOneAreStillExecuted) {
     EXPECT_TRUE(none<JobEnded>());
 }
 
-TEST_F(CoreTest, AnIdleWorkerGetsWhatABusyOneHasNotBegun) {
+TEST_F(SchedulerTest, AnIdleWorkerGetsWhatABusyOneHasNotBegun) {
     make(2, 2);
     teach(10ms);
     submit(1, 3);
@@ -210,7 +210,7 @@ TEST_F(CoreTest, AnIdleWorkerGetsWhatABusyOneHasNotBegun) {
     EXPECT_EQ(moved.first, sent[2].first);
 }
 
-TEST_F(CoreTest, TheTailOfALongBatchIsTakenOnceOnly) {
+TEST_F(SchedulerTest, TheTailOfALongBatchIsTakenOnceOnly) {
     make(2, 1);
     submit(1, 40);
     auto const sent = all<SendBatch>();
@@ -226,7 +226,7 @@ TEST_F(CoreTest, TheTailOfALongBatchIsTakenOnceOnly) {
     EXPECT_EQ(scheduler_.stats().held, 1U);
 }
 
-TEST_F(CoreTest, AChunkOfTheUsersIsNotCut) {
+TEST_F(SchedulerTest, AChunkOfTheUsersIsNotCut) {
     make(2, 1);
     JobOptions options;
     options.chunk = 10;
@@ -235,7 +235,7 @@ TEST_F(CoreTest, AChunkOfTheUsersIsNotCut) {
     EXPECT_TRUE(none<Revoke>());
 }
 
-TEST_F(CoreTest, GivingBackABatchThatHasEndedIsNoOffence) {
+TEST_F(SchedulerTest, GivingBackABatchThatHasEndedIsNoOffence) {
     make(2, 1);
     JobOptions options;
     options.chunk = 10;
@@ -247,7 +247,7 @@ TEST_F(CoreTest, GivingBackABatchThatHasEndedIsNoOffence) {
     EXPECT_TRUE(actions_.empty());
 }
 
-TEST_F(CoreTest, ResultsCountOnceAndOfTheLivingOnly) {
+TEST_F(SchedulerTest, ResultsCountOnceAndOfTheLivingOnly) {
     make(1, 1);
     submit(1, 20);
     auto const batch = one<SendBatch>();
@@ -259,7 +259,7 @@ TEST_F(CoreTest, ResultsCountOnceAndOfTheLivingOnly) {
     EXPECT_EQ(scheduler_.stats().stale, 1U);
 }
 
-TEST_F(CoreTest, TheSameResultsTwiceAreFenced) {
+TEST_F(SchedulerTest, TheSameResultsTwiceAreFenced) {
     make(1, 1);
     submit(1, 20);
     auto const batch = one<SendBatch>();
@@ -270,7 +270,7 @@ TEST_F(CoreTest, TheSameResultsTwiceAreFenced) {
     EXPECT_TRUE(none<Accept>());
 }
 
-TEST_F(CoreTest, ImpossibleMessagesEndTheirSender) {
+TEST_F(SchedulerTest, ImpossibleMessagesEndTheirSender) {
     make(4, 1);
     JobOptions options;
     options.chunk = 4;

@@ -23,7 +23,7 @@ std::string trouble_of(std::uint64_t seed, bool& broken) {
     }
 }
 
-TEST(CoreSimulation, WhateverHappensEveryTaskComesToOneEnd) {
+TEST(SchedulerSimulation, WhateverHappensEveryTaskComesToOneEnd) {
     auto const* const given = std::getenv("SINEW_TEST_SEED");
     std::uint64_t const first = given != nullptr ? std::strtoull(given, nullptr, 10) : 1;
     std::uint64_t const count = given != nullptr ? 1 : 4000;
