@@ -27,6 +27,7 @@ set(arrows
     "src/process: src/base src/task src/wire"
     "src/nodes: src/base src/task src/wire src/process"
     "src/pool/scheduler: src/base"
+    "src/pool/placement: src/base src/task src/wire src/process src/nodes src/pool/."
     "src/pool/worker: src/base src/task src/wire src/process src/pool/."
     "src/pool: src/base src/task src/wire src/process src/nodes src/world src/comm"
     "src/manager/managed: src/base src/task"

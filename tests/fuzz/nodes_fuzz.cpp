@@ -17,7 +17,7 @@
 
 #include "src/nodes/node_agent.hpp"
 #include "src/nodes/remote_node.hpp"
-#include "src/pool/master/child_worker.hpp"
+#include "src/pool/placement/child_worker.hpp"
 #include "src/process/child/remote_host.hpp"
 #include "tests/fuzz/fake_child.hpp"
 #include "tests/fuzz/fake_runtime.hpp"

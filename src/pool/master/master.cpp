@@ -16,31 +16,18 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-constexpr std::size_t many_over = 64;
-// Delay of a process start if an idle worker has just got work: on few cores, that worker would
-// otherwise wait 14 ms for the start.
-constexpr auto head_start = std::chrono::milliseconds(10);
-constexpr auto patience_with_frozen = std::chrono::seconds(4);  // after it became suspect
-
-/// Thrown if a worker violates the protocol.
-class ProtocolError : public Error {
-public:
-    using Error::Error;
-};
-
-template <class Head>
-Head take_head(Reader& reader) {
-    Head head;
-    reader.read(&head, sizeof head);
-    return head;
-}
+constexpr std::size_t many_over = 64;  // jobs whose functions a worker may forget
 
 }  // namespace
 
 Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> placement)
     : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(placement)),
       scheduler_(settings_of(options, checked(options, *placement_))),
-      progress_(runtime_.loop(), options.progress, scheduler_), events_(options.events) {}
+      progress_(runtime_.loop(), options.progress, scheduler_), events_(options.events),
+      workers_(runtime_, options_, *placement_, scheduler_, jobs_, events_,
+               {.event = [this](Event const& event,
+                                ArrivedResults* arrived) { step_in_turn(event, arrived); },
+                .changed = [this] { notify(changed_); }}) {}
 
 Master::~Master() = default;
 
@@ -203,7 +190,7 @@ PoolStats Master::stats() {
             .stale_messages = counts.stale,
             .workers = static_cast<int>(counts.workers),
             .ready = static_cast<int>(counts.ready),
-            .busy = busy_};
+            .busy = workers_.busy()};
 }
 
 void Master::step(Event const& event) {
@@ -246,7 +233,7 @@ bool Master::wakes_before_it_starts() {
     if (std::ranges::none_of(actions_, starts)) return false;
     return std::ranges::any_of(actions_, [this](Action const& action) {
         auto const* batch = std::get_if<SendBatch>(&action);
-        return batch != nullptr && find(batch->worker) != nullptr &&
+        return batch != nullptr && workers_.find(batch->worker) != nullptr &&
                scheduler_.batches(batch->worker).front().id == batch->batch;
     });
 }
@@ -317,53 +304,13 @@ void Master::arm_timer() {
 
 // ---- the scheduler's actions --------------------------------------------------------------------
 
-WorkerRecord* Master::find(WorkerId id) {
-    auto const found = workers_.find(key_of(id));
-    return found == workers_.end() ? nullptr : found->second.get();
-}
-
-// On the loop's thread: a child's parent-death signal is bound to the thread that starts it.
 void Master::act(StartWorker const& action) {
     end_with_program();
-    auto worker = std::make_unique<WorkerRecord>();
-    worker->id = action.worker;
-    auto const start = [weak = weak_from_this(), id = action.worker] {
-        if (auto const self = weak.lock()) self->start(id);
-    };
-    if (woken_) worker->patience = runtime_.loop().after(head_start, start);
-    else runtime_.loop().post(start);
-    workers_.emplace(key_of(action.worker), std::move(worker));
-}
-
-void Master::start(WorkerId id) {
-    auto* const worker = find(id);
-    if (worker == nullptr) return;
-    if (worker->killed) {  // before it was started
-        workers_.erase(key_of(id));
-        return step_in_turn(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""});
-    }
-    WorkerStart start;
-    start.program = detail::program_identity().text;
-    if (auto const* entry = options_.initializer.entry()) {
-        start.initializer = detail::id_of(*entry).value;
-        start.initializer_arguments = options_.initializer.arguments();
-    }
-    start.max_rss_bytes = options_.max_rss_per_worker;
-    start.meta = meta_.value_or(options_.meta);
-    try {
-        worker->handle = placement_->start(id.slot, start);
-    } catch (std::exception const& problem) {  // includes std::system_error of std::thread
-        workers_.erase(key_of(id));
-        return step_in_turn(StartFailed{id, problem.what()});
-    }
-    log("worker_started", {{"slot", std::uint64_t{id.slot}}, {"who", worker->handle->name()}});
-    worker->handle->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
-                        .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
-                        .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
+    workers_.start(action.worker, meta_.value_or(options_.meta), woken_, weak_from_this());
 }
 
 void Master::act(SendBatch const& action) {
-    auto* const worker = find(action.worker);
+    auto* const worker = workers_.find(action.worker);
     auto const found = jobs_.find(action.job);
     if (worker == nullptr || !worker->handle || found == jobs_.end()) return;
     worker->send(action, found->second);
@@ -371,7 +318,7 @@ void Master::act(SendBatch const& action) {
 }
 
 void Master::act(Revoke const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
+    if (auto* const worker = workers_.find(action.worker); worker != nullptr && worker->handle) {
         BatchHead const head{action.batch};
         worker->handle->send(Kind::revoke, {bytes_of(head)});
         if (from_user_) spoken_to_.push_back(worker);
@@ -379,7 +326,7 @@ void Master::act(Revoke const& action) {
 }
 
 void Master::act(AskToStop const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle) {
+    if (auto* const worker = workers_.find(action.worker); worker != nullptr && worker->handle) {
         BatchHead const head{action.batch};
         worker->handle->send(Kind::stop_task, {bytes_of(head)});
         if (from_user_) spoken_to_.push_back(worker);
@@ -393,11 +340,11 @@ void Master::act(Accept const& action, ArrivedResults& arrived) {
 void Master::act(Fail const& action, ArrivedResults const* arrived) {
     auto& job = jobs_.at(action.job);
     job.fail(action, arrived);
-    log("task_failed", {{"job", action.job},
-                        {"function", detail::task_name(*job.spec().function)},
-                        {"task", action.index},
-                        {"attempts", std::uint64_t{action.attempts}},
-                        {"why", action.why}});
+    events_.write("task_failed", {{"job", action.job},
+                                  {"function", detail::task_name(*job.spec().function)},
+                                  {"task", action.index},
+                                  {"attempts", std::uint64_t{action.attempts}},
+                                  {"why", action.why}});
 }
 
 void Master::act(Drop const& action) {
@@ -407,16 +354,16 @@ void Master::act(Drop const& action) {
 void Master::act(JobEnded const& action) {
     auto const found = jobs_.find(action.job);
     if (found == jobs_.end()) return;
-    log("job_ended", {{"job", action.job},
-                      {"function", detail::task_name(*found->second.spec().function)},
-                      {"tasks", found->second.count()}});
+    events_.write("job_ended", {{"job", action.job},
+                                {"function", detail::task_name(*found->second.spec().function)},
+                                {"tasks", found->second.count()}});
     auto& job = over_.emplace_back(std::move(found->second));
     jobs_.erase(found);
     auto const told = std::move(job.told);
     bool const has_state = !job.spec().state.bytes().empty();
     job.sink().ended();
     for (auto const id : told) {
-        auto* const worker = find(id);
+        auto* const worker = workers_.find(id);
         if (worker == nullptr || !worker->handle) continue;
         worker->knows.erase(action.job);
         worker->over.push_back(action.job);
@@ -427,15 +374,16 @@ void Master::act(JobEnded const& action) {
 }
 
 void Master::act(KillWorker const& action) {
-    auto* const worker = find(action.worker);
+    auto* const worker = workers_.find(action.worker);
     if (worker == nullptr) return;
     worker->killed = true;
-    log("worker_killed", {{"slot", std::uint64_t{action.worker.slot}}, {"why", action.why}});
+    events_.write("worker_killed",
+                  {{"slot", std::uint64_t{action.worker.slot}}, {"why", action.why}});
     if (worker->handle) worker->handle->kill();
 }
 
 void Master::act(ReleaseWorker const& action) {
-    auto* const worker = find(action.worker);
+    auto* const worker = workers_.find(action.worker);
     if (worker == nullptr) return;
     worker->released = true;
     if (!worker->handle) return act(KillWorker{action.worker, "it is not needed"});
@@ -444,23 +392,23 @@ void Master::act(ReleaseWorker const& action) {
 }
 
 void Master::act(Fenced const& action) {
-    if (auto* const worker = find(action.worker); worker != nullptr && worker->handle)
+    if (auto* const worker = workers_.find(action.worker); worker != nullptr && worker->handle)
         worker->handle->send(Kind::fenced, {});
 }
 
 void Master::act(Broken const& action) {
-    log("broken", {{"why", action.why}});
+    events_.write("broken", {{"why", action.why}});
     notify(changed_);
 }
 
 void Master::act(Retried const& action) {
     auto const found = jobs_.find(action.job);
     auto const name = found == jobs_.end() ? "" : detail::task_name(*found->second.spec().function);
-    log("task_retried", {{"job", action.job},
-                         {"function", name},
-                         {"task", action.index},
-                         {"attempt", std::uint64_t{action.attempts}},
-                         {"why", action.why}});
+    events_.write("task_retried", {{"job", action.job},
+                                   {"function", name},
+                                   {"task", action.index},
+                                   {"attempt", std::uint64_t{action.attempts}},
+                                   {"why", action.why}});
     if (std::exchange(warned_, true)) return;
     log_warning(text("pool: ", name, ", task ", action.index, " is executed again (", action.why,
                      "). Set TaskOptions::at_most_once for tasks that must not be. Further ones "
@@ -469,120 +417,7 @@ void Master::act(Retried const& action) {
 
 void Master::act(Ended const&) {
     ended_ = true;
-    log("ended", {});
-    notify(changed_);
-}
-
-void Master::log(std::string const& what, std::initializer_list<EventLog::Field> fields) {
-    if (events_.on()) events_.write(what, fields);
-}
-
-// ---- messages of workers, and their ends --------------------------------------------------------
-
-void Master::on_message(WorkerId id, Kind kind, std::span<std::byte const> body) {
-    auto* const worker = find(id);
-    if (worker == nullptr || worker->misunderstood) return;
-    try {
-        switch (kind) {
-            case Kind::ready:
-                return on_ready(*worker);
-            case Kind::refused:
-                worker->killed = true;  // it ends by itself, too
-                worker->handle->kill();
-                return step_in_turn(StartFailed{
-                    id, std::string(reinterpret_cast<char const*>(body.data()), body.size())});
-            case Kind::results:
-                return on_results(*worker, body);
-            case Kind::revoked:
-                return on_revoked(*worker, body);
-            case Kind::recycled:
-                return step_in_turn(WorkerRecycled{id});
-            default:
-                throw ProtocolError(text("a message of kind ", int(kind)));
-        }
-    } catch (std::exception const& problem) {
-        // Its tasks are not to blame, but the worker cannot continue.
-        log_warning(text("pool: ", worker->handle->name(), " sent an invalid message (",
-                         problem.what(), "); it is replaced"));
-        worker->killed = worker->misunderstood = true;
-        worker->handle->kill();
-    }
-}
-
-void Master::on_ready(WorkerRecord& worker) {
-    if (std::exchange(worker.ready, true)) throw ProtocolError("ready twice");
-    log("worker_ready", {{"slot", std::uint64_t{worker.id.slot}}, {"who", worker.handle->name()}});
-    step_in_turn(WorkerReady{worker.id});
-    notify(changed_);
-}
-
-void Master::on_results(WorkerRecord& worker, std::span<std::byte const> body) {
-    Reader reader(body);
-    auto const head = take_head<ResultsHead>(reader);
-    Results event{.worker = worker.id,
-                  .batch = head.batch,
-                  .from = head.from,
-                  .done = head.done,
-                  .busy = Duration(head.busy_ns),
-                  .thrown = {}};
-    auto const batch = scheduler_.batch(worker.id, head.batch);
-    if (!batch) {
-        event.from = event.done = 0;  // nothing can be accepted
-        return step_in_turn(event);
-    }
-    if (head.done > batch->count || head.from > head.done)
-        throw ProtocolError(text("results up to ", head.done, " of a batch of ", batch->count));
-    auto const& job = jobs_.find(batch->job);
-    ArrivedResults arrived{.errors = {}, .values = Reader({})};
-    for (std::uint32_t i = 0; i < head.thrown; ++i) {
-        auto const offset = take_head<std::uint32_t>(reader);
-        auto error = ErrorRecord::decode_from(reader);
-        if (job != jobs_.end()) event.thrown.push_back(job->second.thrown(offset, error));
-        arrived.errors.emplace_back(batch->first + offset, std::move(error));
-    }
-    arrived.values = reader;
-    busy_ += std::clamp(event.busy, Duration::zero(), Duration::max() - busy_);  // untrusted
-    step_in_turn(event, &arrived);                                               // does not throw
-}
-
-void Master::on_revoked(WorkerRecord& worker, std::span<std::byte const> body) {
-    Reader reader(body);
-    auto const head = take_head<RevokedHead>(reader);
-    if (auto const batch = scheduler_.batch(worker.id, head.batch);
-        batch && head.kept > batch->count)
-        throw ProtocolError(text("keeps ", head.kept, " of a batch of ", batch->count));
-    step_in_turn(Revoked{worker.id, head.batch, head.kept});
-}
-
-// A suspect worker gets no new work, and is killed if it does not recover. Its task is blamed,
-// since a task can stop its process, and would do so again.
-void Master::on_liveness(WorkerId id, bool suspect) {
-    auto* const worker = find(id);
-    if (worker == nullptr) return;
-    if (!suspect) {
-        worker->patience = {};
-        return step_in_turn(WorkerAlive{id});
-    }
-    worker->patience = runtime_.loop().after(patience_with_frozen, [this, id] {
-        if (auto* const still = find(id)) {
-            still->frozen = true;
-            still->handle->kill();
-        }
-    });
-    step_in_turn(WorkerSuspect{id});
-}
-
-void Master::on_ended(WorkerId id, WorkerEnd const& end) {
-    auto* const worker = find(id);
-    if (worker == nullptr) return;
-    auto const died = worker->death(end, scheduler_);
-    log("worker_ended", {{"slot", std::uint64_t{id.slot}}, {"why", died.why}});
-    bool const failed_start = !worker->ready && !worker->killed;
-    // Destroyed later, because the handle itself has called this function.
-    runtime_.loop().post([gone = std::shared_ptr<WorkerHandle>(std::move(worker->handle))] {});
-    workers_.erase(key_of(id));
-    if (failed_start) step_in_turn(StartFailed{id, died.why});
-    else step_in_turn(died);
+    events_.write("ended", {});
     notify(changed_);
 }
 

@@ -8,13 +8,12 @@
 #include <optional>
 #include <sinew/detail/pool_job.hpp>
 #include <string>
-#include <unordered_map>
 #include <vector>
 
 #include "src/pool/master/callback_thread.hpp"
 #include "src/pool/master/event_log.hpp"
 #include "src/pool/master/progress_line.hpp"
-#include "src/pool/master/worker_record.hpp"
+#include "src/pool/master/worker_set.hpp"
 #include "src/pool/scheduler/scheduler.hpp"
 #include "src/process/runtime.hpp"
 
@@ -77,8 +76,6 @@ private:
     void perform(Action const& action, ArrivedResults* arrived);
     void break_down(std::string const& why);
     void arm_timer();
-    static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
-    WorkerRecord* find(WorkerId id);
 
     // One for each kind of action.
     void act(StartWorker const& action);
@@ -96,15 +93,6 @@ private:
     void act(Retried const& action);
     void act(Ended const& action);
 
-    void start(WorkerId id);
-    void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
-    void on_ready(WorkerRecord& worker);
-    void on_results(WorkerRecord& worker, std::span<std::byte const> body);
-    void on_revoked(WorkerRecord& worker, std::span<std::byte const> body);
-    void on_liveness(WorkerId id, bool suspect);
-    void on_ended(WorkerId id, WorkerEnd const& end);
-    void log(std::string const& what, std::initializer_list<EventLog::Field> fields);
-
     process::Runtime& runtime_;
     PoolOptions options_;
     std::optional<Meta> meta_;  ///< of each worker; settled before the first starts
@@ -112,9 +100,9 @@ private:
     Scheduler scheduler_;
     ProgressLine progress_;
     EventLog events_;
-    std::unordered_map<JobId, JobRecord> jobs_;
+    WorkerSet::Jobs jobs_;
+    WorkerSet workers_;
     std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
-    std::unordered_map<std::uint64_t, std::unique_ptr<WorkerRecord>> workers_;  ///< by key_of
     std::vector<WorkerRecord*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;
     std::deque<Pending> pending_;
@@ -125,7 +113,6 @@ private:
     JobId next_job_ = 1;
     std::string broken_;
     bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false;
-    Duration busy_{};
     std::condition_variable changed_;  ///< workers came up or went, or the pool broke
     CallbackThread callbacks_;
 };

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <sinew/detail/pool_job.hpp>
 
-#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/placement/worker_handle.hpp"
 #include "src/pool/scheduler/scheduler.hpp"
 
 namespace sinew::pool {

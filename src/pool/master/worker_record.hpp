@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "src/pool/master/job_record.hpp"
-#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/placement/worker_handle.hpp"
 #include "src/pool/scheduler/scheduler.hpp"
 #include "src/wire/loop/loop.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/master/nodes_placement.hpp"
+#include "src/pool/placement/nodes_placement.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -9,7 +9,7 @@
 
 #include "src/base/text.hpp"
 #include "src/nodes/access.hpp"
-#include "src/pool/master/child_worker.hpp"
+#include "src/pool/placement/child_worker.hpp"
 #include "src/process/child/remote_host.hpp"
 
 namespace sinew::pool {

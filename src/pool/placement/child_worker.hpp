@@ -5,7 +5,7 @@
 #include <memory>
 #include <sinew/node.hpp>
 
-#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/placement/worker_handle.hpp"
 
 namespace sinew::pool {
 

@@ -15,7 +15,6 @@
 #include <string>
 
 #include "src/pool/protocol.hpp"
-#include "src/pool/scheduler/events.hpp"
 #include "src/process/child/child.hpp"
 
 namespace sinew::pool {

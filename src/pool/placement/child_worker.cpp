@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/master/child_worker.hpp"
+#include "src/pool/placement/child_worker.hpp"
 
 #include <csignal>
 #include <cstring>
@@ -8,8 +8,8 @@
 
 #include "src/base/bytes.hpp"
 #include "src/base/text.hpp"
-#include "src/pool/master/bulk_sender.hpp"
-#include "src/pool/master/reassembler.hpp"
+#include "src/pool/placement/bulk_sender.hpp"
+#include "src/pool/placement/reassembler.hpp"
 #include "src/process/child/remote_host.hpp"
 #include "src/process/runtime.hpp"
 #include "src/process/shared/shared_file.hpp"

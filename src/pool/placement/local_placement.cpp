@@ -8,7 +8,7 @@
 #include <string>
 
 #include "src/base/text.hpp"
-#include "src/pool/master/child_worker.hpp"
+#include "src/pool/placement/child_worker.hpp"
 #include "src/process/child/child_role.hpp"
 #include "src/process/resources/reservation.hpp"
 

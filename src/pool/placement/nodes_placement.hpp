@@ -4,7 +4,7 @@
 #include <memory>
 #include <sinew/nodes.hpp>
 
-#include "src/pool/master/worker_handle.hpp"
+#include "src/pool/placement/worker_handle.hpp"
 
 namespace sinew::pool {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/master/bulk_sender.hpp"
+#include "src/pool/placement/bulk_sender.hpp"
 
 #include <algorithm>
 #include <utility>

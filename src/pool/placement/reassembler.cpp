@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pool/master/reassembler.hpp"
+#include "src/pool/placement/reassembler.hpp"
 
 #include <algorithm>
 #include <cstring>
