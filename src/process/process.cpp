@@ -36,7 +36,7 @@ struct Process::State {
     State(ProcessOptions options_, detail::TaskEntry const& entry_)
         : options(std::move(options_)), entry(entry_), exceptions(std::uncaught_exceptions()) {}
 
-    void start(Runtime& runtime);
+    void start();
     void listen(std::shared_ptr<State> const& self);
     void wait_for_begin(std::unique_lock<std::mutex>& lock);
     /// Waits until `until` at most. Returns whether the process has ended.
@@ -62,7 +62,8 @@ struct Process::State {
     std::optional<process::ChildEnd> ended;
 };
 
-void Process::State::start(Runtime& runtime) {
+// Requires: guard held, until listen() has returned: a child on another node may end at once.
+void Process::State::start() {
     for (auto const& variable : options.env)
         if (variable.find('=') == std::string::npos || variable.front() == '=')
             throw UsageError(text(options.name, " cannot have \"", variable,
@@ -76,7 +77,6 @@ void Process::State::start(Runtime& runtime) {
     for (auto const part : {state.bytes(), arguments.bytes()})
         if (!part.empty()) order.write(part.data(), part.size());
     auto const bytes = order.bytes();
-    std::lock_guard const lock(runtime.guard());
     child = process::start_child(options.node, {.role = "process",
                                                 .name = options.name,
                                                 .message = {bytes.begin(), bytes.end()},
@@ -92,7 +92,6 @@ void Process::State::start(Runtime& runtime) {
 }
 
 void Process::State::listen(std::shared_ptr<State> const& self) {
-    std::lock_guard const lock(Runtime::instance().guard());
     std::weak_ptr<State> const weak = self;
     child->on({.control =
                    [weak](wire::Message const& message) {
@@ -203,9 +202,9 @@ void Process::start() {
         throw UsageError(text(state_->options.name, " was started before (as pid ", state_->pid,
                               "). Make another Process: each runs once"));
     auto& runtime = Runtime::instance();
-    state_->start(runtime);
-    state_->listen(state_);
     std::unique_lock lock(runtime.guard());
+    state_->start();
+    state_->listen(state_);
     state_->wait_for_begin(lock);
 }
 

@@ -117,6 +117,16 @@ void processes(Nodes const& nodes) {
             check(has(error.what(), "/no/such/folder"), error.what());
         }
     }
+    // Regression: start() missed the end of such a process if it came at once, and waited for 60 s.
+    for (int i = 0; i < 300; ++i) {
+        Process nowhere({.node = nodes[nodes.size() - 1], .out = "/no/such/folder/out"}, [] {});
+        try {
+            nowhere.start();
+            check(false, "an output that cannot be opened, again");
+        } catch (Error const& error) {
+            check(has(error.what(), "/no/such/folder"), error.what());
+        }
+    }
     std::filesystem::remove_all(folder);
 }
 

@@ -82,6 +82,7 @@ public:
         std::function<void(ChildEnd const&)> ended;
     };
     virtual ~Child() = default;  ///< kills the child without callbacks
+    /// Must be called before the guard, with which the child was started, is released.
     virtual void on(Callbacks callbacks) = 0;
     virtual pid_t pid() const = 0;
     virtual wire::Link& control() = 0;
