@@ -9,8 +9,8 @@
 #include "src/base/text.hpp"
 #include "src/nodes/access.hpp"
 #include "src/pool/master/master.hpp"
-#include "src/pool/placement/nodes_placement.hpp"
 #include "src/pool/master/serving_master.hpp"
+#include "src/pool/placement/nodes_placement.hpp"
 
 namespace sinew {
 namespace {
