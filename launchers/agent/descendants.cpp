@@ -22,7 +22,7 @@
 namespace sinew::launch {
 namespace {
 
-struct Process {
+struct ProcStat {
     pid_t parent = 0;
     char state = '?';
     std::uint64_t start = 0;
@@ -31,12 +31,12 @@ struct Process {
 constexpr int fields_before_start = 17;  // between the parent and the start time, see proc(5)
 
 // Parses /proc/PID/stat: pid (name that may hold anything) state parent ...
-Process about(std::string const& pid) {
+ProcStat about(std::string const& pid) {
     std::string line;
     std::getline(std::ifstream("/proc/" + pid + "/stat"), line);
     auto const end = line.rfind(')');
     if (end == std::string::npos || end + 4 >= line.size()) return {};
-    Process found{.parent = 0, .state = line[end + 2], .start = 0};
+    ProcStat found{.parent = 0, .state = line[end + 2], .start = 0};
     std::istringstream rest(line.substr(end + 4));
     rest >> found.parent;
     std::string skipped;
