@@ -46,12 +46,18 @@ struct BackendEntry {
     std::string_view suits;
     /// Returns the reason why the backend is unusable, or an empty string if it is usable.
     std::string (*unusable)(RunOptions const&);
+    /// Null if jobs run wholly elsewhere.
     std::unique_ptr<Backend> (*make)(RunOptions const&);
+    /// Runs a job wholly elsewhere and returns its exit code; shows what that would do (--dry-run).
+    int (*run)(RunOptions const&) = nullptr;
+    int (*plan)(RunOptions const&) = nullptr;
 };
 
 std::vector<BackendEntry> const& backends();
-/// Returns the backend asked for, or the first suitable one. Throws UsageError, which lists the
-/// backends, if there is none.
+/// Returns the row of the backend asked for, or of the first suitable one. Throws UsageError, which
+/// lists the backends, if there is none, or if options are for another.
+BackendEntry const& choose_entry(RunOptions const& options);
+/// Makes that backend. Requires: its jobs have their root here.
 std::unique_ptr<Backend> choose_backend(RunOptions const& options);
 
 }  // namespace sinew::launch

@@ -5,6 +5,9 @@
 #include <sinew/error.hpp>
 
 #include "launchers/backends/backend.hpp"
+#if SINEW_HAVE_K8S
+#include "launchers/kubernetes/run.hpp"
+#endif
 #include "launchers/backends/local.hpp"
 #include "launchers/backends/ssh.hpp"
 #include "launchers/command_line/options.hpp"
@@ -41,17 +44,33 @@ std::string ssh_unusable(RunOptions const& options) {
 }  // namespace
 
 std::vector<BackendEntry> const& backends() {
-    static std::vector<BackendEntry> const table{
+    static std::vector<BackendEntry> const table {
         {"local", "this host; --fake-nodes N simulates several", local_unusable, make_local},
-        {"ssh",
-         "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
-         "names",
-         ssh_unusable, make_ssh},
+            {"ssh",
+             "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
+             "names",
+             ssh_unusable, make_ssh},
+#if SINEW_HAVE_K8S
+            {"kubernetes",
+             "pods of a cluster, by the kubeconfig; needs --image",
+             [](RunOptions const&) { return std::string(); },
+             nullptr,
+             kubernetes::run,
+             kubernetes::plan},
+#else
+            {"kubernetes", "pods of a cluster",
+             [](RunOptions const&) {
+                 return std::string(
+                     "this sinew was built without libcurl or yaml-cpp. Debian: apt-get "
+                     "install libcurl4-openssl-dev libyaml-cpp-dev, and build it again");
+             },
+             nullptr},
+#endif
     };
     return table;
 }
 
-std::unique_ptr<Backend> choose_backend(RunOptions const& options) {
+BackendEntry const& choose_entry(RunOptions const& options) {
     std::string names;
     auto const wanted = options.backend != "auto"                        ? options.backend
                         : options.hosts.empty() || is_only_here(options) ? std::string("local")
@@ -63,9 +82,17 @@ std::unique_ptr<Backend> choose_backend(RunOptions const& options) {
             throw UsageError(text("backend ", wanted, " is not usable here: ", reason));
         if (wanted == "ssh" && options.hosts.empty())
             throw UsageError("backend ssh needs hosts. Name them by -H or --hostfile");
-        return entry.make(options);
+        if (auto const& flag = options.kubernetes.first_flag;
+            wanted != "kubernetes" && !flag.empty())
+            throw UsageError(
+                text(flag, " is for --backend kubernetes (the backend is ", wanted, ")"));
+        return entry;
     }
     throw UsageError(text("there is no backend ", wanted, " (there are: ", names, ")"));
+}
+
+std::unique_ptr<Backend> choose_backend(RunOptions const& options) {
+    return choose_entry(options).make(options);
 }
 
 }  // namespace sinew::launch

@@ -67,6 +67,12 @@ int run_main(std::vector<std::string> const& arguments) {
         for (auto const& note : options.notes) std::cerr << "sinew: " << note << '\n';
     if (options.verbosity >= 1 && !options.hosts_from.empty())
         std::cerr << "sinew: hosts: from " << options.hosts_from << '\n';
+    auto const& backend = choose_entry(options);
+    if (backend.run != nullptr)
+        return options.dry_run ? backend.plan(options) : backend.run(options);
+    if (options.kubernetes.yaml)
+        throw UsageError(
+            text("--dry-run=yaml is for --backend kubernetes (the backend is ", backend.name, ")"));
     if (options.dry_run) return show_plan(options);
     check_folders(options);
     check_root_address(options);

@@ -63,12 +63,21 @@ Settings expand_map_by(Setting const& setting) {
     return parts;
 }
 
+bool is_switch(std::string const& value) {
+    for (char const* word : {"0", "1", "2", "yes", "no", "on", "off", "true", "false"})
+        if (lower(value) == word) return true;
+    return false;
+}
+
 }  // namespace
 
 std::vector<Setting> expand(Setting const& setting) {
     if (setting.key == "output") return expand_output(setting);
     if (setting.key == "display") return expand_display(setting);
     if (setting.key == "map-by") return expand_map_by(setting);
+    // Fiber's -v CLAIM; -v alone is --verbose, as of mpirun.
+    if (setting.key == "verbose" && setting.origin.starts_with("-v=") && !is_switch(setting.value))
+        return {with(setting, "volume", setting.value)};
     if (setting.key == "quiet") {
         std::string const value = lower(setting.value);
         if (value == "yes" || value == "1" || value == "on" || value == "true")

@@ -39,7 +39,7 @@ std::vector<Flag> const flags{
     {"mpi", "--mpi", "auto|pmix|pmi1|none", one, For::job, "run",
      "what to offer the program; auto looks at what it is linked with"},
     {"dry-run", "--dry-run --do-not-launch", "", none, For::job, "run",
-     "show which ranks would run where, start nothing"},
+     "show which ranks would run where, start nothing; =yaml: a cluster's objects"},
     {"timing", "--timing", "", none, For::job, "run", "show where the start-up time went"},
     {"quiet", "-q --quiet", "", none, For::job, "run", "print nothing but errors"},
     {"verbose", "-v -vv --verbose", "", none, For::job, "run", "print more; twice: much more"},
@@ -51,7 +51,7 @@ std::vector<Flag> const flags{
     {"host", "-H --host -host -hosts --hosts", "HOST[:N],...", one, For::job, "hosts",
      "hosts and slots; with a hostfile: which of its hosts"},
     {"backend", "--backend", "NAME", one, For::job, "hosts",
-     "how to start agents: auto, local, ssh; sinew info lists them"},
+     "where ranks run: auto, local, ssh, kubernetes; sinew info lists them"},
     {"launch-agent", "--launch-agent", "COMMAND", one, For::job, "hosts",
      "start agents by this command, with {host} in it"},
     {"fake-nodes", "--fake-nodes", "COUNT|S,S,...", one, For::job, "hosts",
@@ -98,6 +98,52 @@ std::vector<Flag> const flags{
     {"no-kill", "--no-kill -disable-auto-cleanup --enable-recovery", "", none, For::job,
      "failures", "let the other ranks continue when one fails"},
 
+    {"image", "--image", "IMAGE", one, For::job, "kubernetes",
+     "the container image that has the program"},
+    {"image-pull-policy", "--image-pull-policy", "Always|IfNotPresent|Never", one, For::job,
+     "kubernetes", "when nodes pull the image; default: the cluster's rule"},
+    {"image-pull-secret", "--image-pull-secret", "SECRET", one, For::job, "kubernetes",
+     "a Secret with the registry's password; may be repeated"},
+    {"agent-image", "--agent-image", "IMAGE", one, For::job, "kubernetes",
+     "copy sinew from this image; default: --image has it"},
+    {"namespace", "--namespace", "NAME", one, For::job, "kubernetes",
+     "namespace of the job; default: the context's"},
+    {"context", "--context", "NAME", one, For::job, "kubernetes",
+     "context of the kubeconfig; default: the current one"},
+    {"kubeconfig", "--kubeconfig", "FILE", one, For::job, "kubernetes",
+     "default: $KUBECONFIG, ~/.kube/config, or the pod's service account"},
+    {"cpu", "--cpu", "QUANTITY", one, For::job, "kubernetes",
+     "CPUs requested for each rank, without a limit; default 1; 0: none"},
+    {"memory", "--memory", "QUANTITY", one, For::job, "kubernetes",
+     "memory of each rank, such as 4Gi: requested, and the limit"},
+    {"shm", "--shm", "QUANTITY", one, For::job, "kubernetes",
+     "size limit of /dev/shm; default: the limit of the pod's memory"},
+    {"volume", "--volume", "CLAIM[:PATH[:ro]]", one, For::job, "kubernetes",
+     "mount a PersistentVolumeClaim; default path /persistent; may be repeated"},
+    {"service-account", "--service-account", "NAME", one, For::job, "kubernetes",
+     "of the pods; without it they get no token"},
+    {"node-selector", "--node-selector", "LABEL=VALUE", one, For::job, "kubernetes",
+     "only nodes with this label; may be repeated"},
+    {"toleration", "--toleration", "KEY[=VALUE][:EFFECT]", one, For::job, "kubernetes",
+     "nodes with this taint, too; may be repeated"},
+    {"pod-template", "--pod-template", "FILE", one, For::job, "kubernetes",
+     "a PodTemplateSpec that is merged into the pods' (strategic merge)"},
+    {"label", "--label", "KEY=VALUE", one, For::job, "kubernetes",
+     "label of all objects of the job; may be repeated"},
+    {"annotation", "--annotation", "KEY=VALUE", one, For::job, "kubernetes",
+     "annotation of the pods; may be repeated"},
+    {"gang", "--gang", "none|auto|volcano|coscheduling|kueue[:QUEUE]", one, For::job, "kubernetes",
+     "have all pods scheduled together; default: none"},
+    {"network-policy", "--network-policy", "", none, For::job, "kubernetes",
+     "let only pods of the job connect to its pods"},
+    {"discovery", "--discovery", "vip|dns|api", one, For::job, "kubernetes",
+     "how pods find the root: a Service's address (default), DNS, or the API"},
+    {"ttl", "--ttl", "TIME", one, For::job, "kubernetes",
+     "how long a job that has ended is kept if nobody removes it; default 1h"},
+    {"detach", "-d --detach -a --attach", "", none, For::job, "kubernetes",
+     "return when the job has been created; --attach, the default: show the output, end with the "
+     "job's exit code, remove the job"},
+
     {"help", "-h --help", "[TOPIC]", Takes::maybe_value, For::job, "run", "show help"},
     {"version", "-V --version", "", none, For::job, "run", "show the version"},
 };
@@ -105,6 +151,11 @@ std::vector<Flag> const flags{
 
 std::string_view without_dashes(std::string_view spelling) {
     return spelling.substr(std::min(spelling.find_first_not_of('-'), spelling.size()));
+}
+
+std::string_view implied_by(std::string_view name) {
+    if (name == "nooversubscribe" || name == "a" || name == "attach") return "no";
+    return name == "vv" ? "2" : "yes";
 }
 
 /// The number of letters to insert, delete, replace, or swap with the next one.
@@ -142,8 +193,7 @@ std::vector<std::string_view> spellings(Flag const& flag) {
 FoundFlag find_flag(std::string_view name) {
     for (Flag const& flag : flags)
         for (std::string_view const spelling : spellings(flag))
-            if (without_dashes(spelling) == name)
-                return {&flag, name == "nooversubscribe" ? "no" : name == "vv" ? "2" : "yes"};
+            if (without_dashes(spelling) == name) return {&flag, implied_by(name)};
     return {};
 }
 

@@ -120,6 +120,34 @@ or none. By default they are bound to sockets where there are several and
 ranks for each, else not at all. So --map-by core and socket mean slot.
 )";
 
+constexpr std::string_view kubernetes =
+    R"(The ranks run in pods of a cluster, which a kubeconfig (or, in a pod, its
+service account) reaches. It needs rights in one namespace, and neither an
+operator nor sshd: see docs/kubernetes.md and k8s/manifests/role.yaml.
+
+  sinew run --backend kubernetes --image IMG -n 8 ./train       8 pods
+  sinew run --backend kubernetes --image IMG -n 8 -N 2 ./train  4 pods
+  sinew run --backend kubernetes --image IMG --gpu 1 nvidia-smi
+  sinew run --backend kubernetes --image IMG --volume data:/data -n 4 ./train
+  sinew run --backend kubernetes --image IMG -d --name sgd -n 4 ./train
+  sinew logs sgd -f --backend kubernetes         also ps, attach, stop, events
+  sinew scale sgd 8 --backend kubernetes         a job with --max-restarts
+  sinew cp results.csv data:/runs/1.csv          to a claim, and back
+
+The pods' troubles are shown with their reasons: no node with enough GPUs, an
+image that cannot be pulled, a quota. sinew run shows the output of all ranks,
+ends with the job's exit code and removes the job. Ctrl-C deletes it. With -d
+it goes on by itself, and is removed --ttl after its end.
+
+A pod that is evicted, preempted, deleted or lost with its node is replaced,
+and the job is started again if --max-restarts allows restarts; only failures
+of ranks use up their number. --cpu, --memory and --gpu are of each rank.
+A flag is kept for next time by its key in ~/.config/sinew/config:
+
+  backend = kubernetes
+  image = registry.example/ml/train:7
+)";
+
 constexpr std::string_view environment_help = R"(Every rank gets, under several names:
 
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
@@ -198,6 +226,7 @@ std::vector<HelpTopic> const& help_topics() {
         {"mapping", "which rank goes where, and what it is bound to", mapping},
         {"output", "tags, times, files, JSON, standard input", output},
         {"failures", "exit codes, timeouts, signals, restarts", failures},
+        {"kubernetes", "pods, images, volumes, GPUs of a cluster", kubernetes},
         {"environment", "variables the ranks get; configuration files", environment_help},
         {"examples", "to copy from", examples},
     };

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "launchers/command_line/kubernetes_options.hpp"
 #include "launchers/common/job.hpp"
 
 namespace sinew::launch {
@@ -19,6 +20,7 @@ enum class OutputFormat : std::uint8_t { plain, json };
 /// The options of `sinew run`, from flags, SINEW_RUN_<KEY> and configuration files.
 struct RunOptions {
     std::vector<App> apps;
+    std::string name;  ///< --name; empty: made from the program's
     std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
     std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
     std::string found_agent;       ///< the allocation's launch_agent, for hosts other than this one
@@ -30,6 +32,7 @@ struct RunOptions {
 
     int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: unspecified
     int nodes = 0;     ///< --nnodes; 0: unspecified
+    int gpus = 0;      ///< --gpu: of each rank
     MapBy map_by = MapBy::slot;
     RankOrder rank_order = RankOrder::topology;
     std::optional<bool> oversubscribe;  ///< no value: allowed on a single host
@@ -44,13 +47,14 @@ struct RunOptions {
     int verbosity = 0;           ///< -1 with -q, 1 with -v, 2 with -vv
 
     std::optional<std::chrono::nanoseconds> timeout;
-    std::chrono::nanoseconds start_timeout = std::chrono::minutes(1);
+    std::optional<std::chrono::nanoseconds> start_timeout;     ///< default: the backend's
     std::chrono::nanoseconds grace = std::chrono::seconds(5);  ///< between TERM and KILL
     int max_restarts = 0;
     bool kill_on_failure = true;
 
     std::string folder;  ///< where `sinew run` was started; empty: that folder has been deleted
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
+    KubernetesOptions kubernetes;
     std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 
     std::optional<std::string> help;  ///< --help [topic]: show help_text(topic) and run nothing

@@ -128,7 +128,8 @@ public:
 private:
     /// Paths are relative to the folder of their source, so they are resolved while it is known.
     std::string stored(Setting const& part) const {
-        bool const path = part.key == "wdir" || part.key == "output-filename";
+        static Words const paths{"wdir", "output-filename", "pod-template", "kubeconfig"};
+        bool const path = std::find(paths.begin(), paths.end(), part.key) != paths.end();
         return path ? resolve(part.value, part.folder, environment_.home) : part.value;
     }
 
@@ -261,6 +262,8 @@ RunOptions parse_run(Words const& arguments, ProcessContext const& environment) 
                                   " has no -n (each of several programs needs "
                                   "its own)"));
     }
+    // Configuration files may have settings for backends that are not used.
+    draft.options.kubernetes.first_flag = sources.check(first).options.kubernetes.first_flag;
     draft.options.folder = environment.folder;
     draft.options.apps = std::move(apps);
     return std::move(draft.options);

@@ -10,6 +10,7 @@
 #include <sinew/error.hpp>
 
 #include "launchers/command_line/flags.hpp"
+#include "launchers/command_line/kubernetes_settings.hpp"
 #include "launchers/command_line/values.hpp"
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
@@ -19,42 +20,6 @@ namespace {
 
 constexpr int most_ranks = 1'000'000;
 constexpr int most_nodes = 100'000;
-
-bool to_flag(Setting const& setting) {
-    std::string const value = lower(setting.value);
-    for (char const* yes : {"1", "yes", "on", "true"})
-        if (value == yes) return true;
-    for (char const* no : {"0", "no", "off", "false"})
-        if (value == no) return false;
-    bad_value(setting, "yes or no");
-}
-
-int to_count(Setting const& setting, int least, int most) {
-    if (auto const number = parse_int(setting.value, least, most)) return *number;
-    bad_value(setting, text("a whole number from ", least, " to ", most));
-}
-
-std::chrono::nanoseconds to_time(Setting const& setting, bool zero) {
-    if (zero && (setting.value == "0" || setting.value == "0s")) return {};
-    if (auto const time = parse_duration(setting.value)) return *time;
-    bad_value(setting, std::string(zero ? "0 or " : "") + "a time such as 30s, 500ms or 5min");
-}
-
-/// Returns the index of the value in `choices`.
-std::size_t to_choice(Setting const& setting, std::vector<std::string_view> const& choices) {
-    auto const at = std::find(choices.begin(), choices.end(), lower(setting.value));
-    if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
-    std::string list;
-    for (std::size_t i = 0; i < choices.size(); ++i)
-        list += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + std::string(choices[i]);
-    bad_value(setting, list);
-}
-
-std::string to_words(Setting const& setting) {
-    if (setting.value.empty())
-        bad_value(setting, text("not empty: ", find_key(setting.key)->value));
-    return setting.value;
-}
 
 /// Notes that a flag of another launcher has a different meaning here. Each such flag is in the
 /// table of docs/launching.md.
@@ -142,7 +107,11 @@ void set_timeout(Draft& draft, Setting const& setting) {
     draft.options.timeout = time.count() == 0 ? std::nullopt : std::optional(time);
 }
 
-using Setter = std::function<void(Draft&, Setting const&)>;
+void set_dry_run(Draft& draft, Setting const& setting) {
+    draft.options.kubernetes.yaml = lower(setting.value) == "yaml";
+    draft.options.dry_run = draft.options.kubernetes.yaml || to_flag(setting);
+}
+
 using Field = bool RunOptions::*;
 
 Setter flag(Field field) {
@@ -172,7 +141,7 @@ std::map<std::string_view, Setter> const setters{
     {"wdir", [](Draft& d, Setting const& s) { d.wdir = to_words(s); }},
     {"mpi", [](Draft& d, Setting const& s) {
         d.options.mpi = static_cast<MpiSupport>(to_choice(s, {"auto", "pmix", "pmi1", "none"})); }},
-    {"dry-run", flag(&RunOptions::dry_run)},
+    {"dry-run", set_dry_run},
     {"timing", flag(&RunOptions::timing)},
     {"verbose", set_verbose},
     {"allow-run-as-root", [](Draft&, Setting const& s) { to_flag(s); }},
@@ -208,6 +177,7 @@ std::map<std::string_view, Setter> const setters{
 }  // namespace
 
 void apply(Draft& draft, Setting const& setting) {
+    if (auto const set = kubernetes_setter(setting.key)) return set(draft, setting);
     auto const at = setters.find(setting.key);
     if (at == setters.end())
         throw UsageError(text(setting.origin, " (nothing sets ", setting.key, ")"));

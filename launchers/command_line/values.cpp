@@ -9,6 +9,8 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/command_line/flags.hpp"
+#include "src/base/env.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -60,6 +62,42 @@ std::string read_text(std::string const& path, std::string const& what) {
     if (content.size() > longest)
         throw UsageError(text(what, " ", path, " is longer than ", longest, " bytes"));
     return content;
+}
+
+bool to_flag(Setting const& setting) {
+    std::string const value = lower(setting.value);
+    for (char const* yes : {"1", "yes", "on", "true"})
+        if (value == yes) return true;
+    for (char const* no : {"0", "no", "off", "false"})
+        if (value == no) return false;
+    bad_value(setting, "yes or no");
+}
+
+int to_count(Setting const& setting, int least, int most) {
+    if (auto const number = parse_int(setting.value, least, most)) return *number;
+    bad_value(setting, text("a whole number from ", least, " to ", most));
+}
+
+std::chrono::nanoseconds to_time(Setting const& setting, bool zero) {
+    if (zero && (setting.value == "0" || setting.value == "0s")) return {};
+    if (auto const time = parse_duration(setting.value)) return *time;
+    bad_value(setting, std::string(zero ? "0 or " : "") + "a time such as 30s, 500ms or 5min");
+}
+
+/// Returns the index of the value in `choices`.
+std::size_t to_choice(Setting const& setting, std::vector<std::string_view> const& choices) {
+    auto const at = std::find(choices.begin(), choices.end(), lower(setting.value));
+    if (at != choices.end()) return static_cast<std::size_t>(at - choices.begin());
+    std::string list;
+    for (std::size_t i = 0; i < choices.size(); ++i)
+        list += (i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ") + std::string(choices[i]);
+    bad_value(setting, list);
+}
+
+std::string to_words(Setting const& setting) {
+    if (setting.value.empty())
+        bad_value(setting, text("not empty: ", find_key(setting.key)->value));
+    return setting.value;
 }
 
 void bad_value(Setting const& setting, std::string const& expected) {

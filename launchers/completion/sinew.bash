@@ -9,6 +9,7 @@ _sinew_switches="
     --display-allocation --report-bindings -report-bindings --tag-output -tag-output -l
     -prepend-rank --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup
     --enable-recovery -h --help -V --version
+    --network-policy -d --detach -a --attach
 "
 _sinew_with_value="
     -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes -x --x -genvlist
@@ -17,6 +18,9 @@ _sinew_with_value="
     --root-address --map-by -map-by --rank-order --bind-to -bind-to --display
     --output-filename -output-filename --output --stdin -stdin --timeout -timeout
     --start-timeout --grace --max-restarts
+    --image --image-pull-policy --image-pull-secret --agent-image --namespace --context
+    --kubeconfig --cpu --memory --shm --volume --service-account --node-selector
+    --toleration --pod-template --label --annotation --gang --discovery --ttl
 "
 _sinew_with_two="
     -env -genv --mca -mca --gmca --omca --pmixmca
@@ -26,7 +30,7 @@ _sinew_with_two="
 _sinew_value() {
     local flag=$1 current=$2 words=
     case ${flag#-} in
-        -hostfile | hostfile | -machinefile | machinefile | f | -env-file)
+        -hostfile | hostfile | -machinefile | machinefile | f | -env-file | -pod-template | -kubeconfig)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return ;;
@@ -39,11 +43,14 @@ _sinew_value() {
         -bind-to | bind-to) words="auto core socket package none" ;;
         -rank-order) words="topology index hostfile" ;;
         -mpi) words="auto pmix pmi1 none" ;;
-        -backend) words="auto local ssh" ;;
+        -backend) words="auto local ssh kubernetes" ;;
+        -gang) words="none auto volcano coscheduling kueue:" ;;
+        -discovery) words="vip dns api" ;;
+        -image-pull-policy) words="Always IfNotPresent Never" ;;
         -output) words="tag timestamp json plain dir=" ;;
         -display) words="map bind" ;;
         -stdin | stdin) words="0 all none" ;;
-        h | -help) words="run hosts mapping output failures environment examples" ;;
+        h | -help) words="run hosts mapping output failures kubernetes environment examples" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }

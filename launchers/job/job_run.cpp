@@ -72,7 +72,7 @@ JobRun::JobRun(RunOptions options)
            .present = [this](int node) { return root_->present(node); },
            .running = [this] { return machine_.running(); }}),
       machine_({.nodes = names_of(nodes_),
-                .start_timeout = options_.start_timeout,
+                .start_timeout = options_.start_timeout.value_or(std::chrono::minutes(1)),
                 .grace = std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace),
                 .max_restarts = options_.max_restarts,
                 .kill_on_failure = options_.kill_on_failure},

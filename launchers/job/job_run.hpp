@@ -15,7 +15,7 @@
 #include "launchers/job/job_machine.hpp"
 #include "launchers/job/names.hpp"
 #include "launchers/job/output_forwarder.hpp"
-#include "launchers/job/timeline.hpp"
+#include "launchers/common/timeline.hpp"
 #include "launchers/tree/root.hpp"
 #include "src/base/job_folder.hpp"
 

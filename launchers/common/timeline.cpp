@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/job/timeline.hpp"
+#include "launchers/common/timeline.hpp"
 
 #include <iomanip>
 #include <sstream>
