@@ -40,13 +40,16 @@ struct Call {
     std::string ns = {}, name = {};
     std::vector<std::pair<std::string, std::string>> query = {};
     std::string body = {}, content_type = {};
+    std::string subresource = {};
+    bool text_answer = false;    ///< the answer is not JSON; it is given as a string
     std::string create_id = {};  ///< the value of the annotation that marks what this call made
     /// Of all attempts together; 0: that of the client's options.
     std::chrono::milliseconds timeout = {};
 };
 
-/// The answer is the object. The object gets an annotation with a random value: if an answer is
-/// lost, and the repeated request finds the object there with this value, the call has succeeded.
+/// The answer is the object. The request has an id, with which the client marks the object
+/// (ClientOptions::create_annotation): if an answer is lost, and the repeated request finds an object
+/// with this mark, the call has succeeded.
 Call create(Resource const& resource, Json object, std::string ns = {});
 Call get(Resource const& resource, std::string name, std::string ns = {});
 /// The answer is a list with all `items`, however many pages it takes.

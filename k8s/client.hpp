@@ -10,6 +10,7 @@
 #include <string_view>
 
 #include "k8s/call.hpp"
+#include "k8s/client_options.hpp"
 #include "k8s/config/configuration.hpp"
 #include "k8s/exec_stream.hpp"
 #include "k8s/http/registration.hpp"
@@ -17,20 +18,6 @@
 #include "k8s/watch.hpp"
 
 namespace sinew::k8s {
-
-struct ClientOptions {
-    std::chrono::milliseconds connect_timeout = std::chrono::seconds(10);
-    /// Of one attempt, from the request to the last byte of the answer.
-    std::chrono::milliseconds attempt_timeout = std::chrono::seconds(30);
-    /// Of a call with all its attempts.
-    std::chrono::milliseconds call_timeout = std::chrono::seconds(60);
-    std::size_t max_answer = std::size_t(64) << 20;  ///< bytes of one answer (of a list: one page)
-    std::size_t max_list = std::size_t(512) << 20;   ///< bytes of all pages of a list
-    int page_size = 500;                             ///< objects in a page
-    std::string create_annotation = "sinew/create-id";
-    /// Asked at each turn of a blocking call; true ends it with Unavailable ("interrupted").
-    std::function<bool()> interrupted = {};
-};
 
 /// A client of one API server: calls, watches and logs, all at once in one thread.
 ///
