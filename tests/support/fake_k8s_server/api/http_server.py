@@ -5,7 +5,7 @@ import json
 import socketserver
 import urllib.parse
 
-from . import discovery, errors, registry, schema, tables, watch
+from . import discovery, errors, protobuf, registry, schema, tables, watch
 from .resources import SUB_KINDS
 
 
@@ -163,9 +163,9 @@ class Handler(http.server.BaseHTTPRequestHandler):
         ctype = self.headers.get('Content-Type', '').split(';')[0].strip()
         obj = None
         if raw:
-            if ctype not in ('', 'application/json') + registry.PATCH_TYPES and r.verb != 'delete':
-                raise errors.unsupported_media(('application/json',))
-            obj = schema.parse_json(raw)
+            if ctype not in ('', 'application/json', protobuf.MEDIA_TYPE) + registry.PATCH_TYPES and r.verb != 'delete':
+                raise errors.unsupported_media(('application/json', protobuf.MEDIA_TYPE))
+            obj = protobuf.decode(raw) if ctype == protobuf.MEDIA_TYPE else schema.parse_json(raw)
         elif r.verb in ('create', 'update', 'patch') and r.sub != 'exec':
             raise errors.bad_request('the body of the request is empty')
         if r.verb == 'watch':
