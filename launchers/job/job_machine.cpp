@@ -65,7 +65,6 @@ void JobMachine::launch_if_ready() {
         if (!present.contains(node) || leaving_.contains(node)) return;
     for (int const node : present)
         if (is_wanted(node) && !leaving_.contains(node)) members_.insert(node);
-    emit(CancelTimer{Timer::growth});
     emit(LaunchRanks{});
 }
 
@@ -118,17 +117,24 @@ JobMachine::Actions JobMachine::agent_lost(int node, std::string const& why) {
         finish_step();
         return take();
     }
-    if (!is_wanted(node)) return take();
+    if (!is_wanted(node)) {
+        lose_ranks(node);
+        return take();
+    }
     if (!members_.contains(node) || lost_before_launch(node, was_leaving)) {
         start_agent(node);
         return take();
     }
     disrupted_ = disrupted_ || settings_.by_itself(node);
     causes_.node_lost(name(node), why);
-    for (int const rank : ranks_on(node)) alive_.erase(rank);
     failed();
-    if (alive_.empty()) epoch_over();
+    lose_ranks(node);
     return take();
+}
+
+void JobMachine::lose_ranks(int node) {
+    for (int const rank : ranks_on(node)) cut_short_ = alive_.erase(rank) != 0 || cut_short_;
+    if (alive_.empty()) epoch_over();
 }
 
 // While the job gathers, the next agent of the node is waited for.
@@ -324,6 +330,7 @@ JobMachine::Actions JobMachine::hand_over(int signal) {
     handing_over_ = true;
     code_ = exit_replace;
     causes_.interrupted(signal);
+    emit(Report{"sinew: this root ends, and the agents wait for another to go on with the job"});
     if (phase_ == Phase::starting) finish();
     else if (phase_ == Phase::running) stop(gently(SIGTERM));
     return take();
@@ -435,7 +442,6 @@ void JobMachine::finish() {
     phase_ = Phase::finishing;
     emit(CancelTimer{Timer::start});
     emit(CancelTimer{Timer::stop});
-    emit(CancelTimer{Timer::growth});
     if (!handing_over_) emit(FinishAgents{});
     else
         for (int const node : facts_.present_nodes())

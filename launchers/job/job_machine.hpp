@@ -182,6 +182,7 @@ private:
     void learn(Progress const& past);
     void start_agent(int node);
     bool lost_before_launch(int node, bool was_leaving);
+    void lose_ranks(int node);
     void drop_unwanted();
     void regroup();
     void set_start_timer();

@@ -11,6 +11,12 @@
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
+namespace {
+
+// An agent that reaches no root gives up so long before the end of its patience at most.
+constexpr auto least_patience = std::chrono::seconds(2);
+
+}  // namespace
 
 PodAgent::PodAgent(PodConfig const& config, PodIdentity const& identity, RunOptions const& options,
                    JobFolder& folder)
@@ -62,12 +68,14 @@ PodAgent::Then PodAgent::serve(int& code) {
         code = end == 0 ? 0 : agent->was_refused() ? given_up : 1;
     } else if (init_process_is_gone() || (begun && !may_restart_)) {
         code = 1;
-    } else if (!agent->was_attached()) {
-        code = given_up;  // it has waited as long as it was told to
-    } else {
+    } else if (agent->was_attached()) {
         log_warning(text("agent on ", config_.name, ": waits for another root"));
         until_ = wire::Clock::now() + patience_;
         return Then::again;
+    } else if (wire::Clock::now() + least_patience < until_) {
+        return Then::again;  // the root has ended its link
+    } else {
+        code = given_up;
     }
     return Then::over;
 }

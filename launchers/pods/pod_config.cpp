@@ -114,7 +114,7 @@ std::optional<int> read_wanted_nodes(std::string const& config_path) {
     std::string words(16, '\0');
     file.read(words.data(), static_cast<std::streamsize>(words.size()));
     words.resize(static_cast<std::size_t>(file.gcount()));
-    return parse_int(trim(words), 1, most_nodes);
+    return parse_int(trim(std::string_view(words).substr(0, words.find('\n'))), 1, most_nodes);
 }
 
 }  // namespace sinew::launch

@@ -131,11 +131,14 @@ void TreeRouter::welcome(std::unique_ptr<wire::Link> link) {
                          },
                      .end =
                          [this](auto const& end) {
-                             if (!parent_)
-                                 callbacks_.root_lost("sinew run did not accept this agent: " +
-                                                      end.text);
+                             first_link_.reset();
+                             if (!parent_ && !placing_) not_accepted(end.text);
                          }});
     say_hello(everyone);
+}
+
+void TreeRouter::not_accepted(std::string const& why) {
+    callbacks_.root_lost("sinew run did not accept this agent: " + why);
 }
 
 void TreeRouter::say_hello(int unreachable) {
@@ -147,6 +150,7 @@ void TreeRouter::say_hello(int unreachable) {
 }
 
 void TreeRouter::on_placement(Placement const& placement) {
+    placing_ = {};
     if (!placement.refused.empty()) {
         auto const why = "refused by sinew run: " + placement.refused;
         first_link_.reset();
@@ -154,6 +158,7 @@ void TreeRouter::on_placement(Placement const& placement) {
         refused_ = true;
         return callbacks_.root_lost(why);
     }
+    if (!first_link_) return not_accepted("its link has ended");
     parent_node_ = placement.parent;
     if (placement.parent == root_node) return attach(std::move(first_link_));
     dialling_ = wire::dial(loop_, wire::Address::parse(placement.address), credentials_,

@@ -81,6 +81,7 @@ private:
     void dial_again(std::size_t which, std::string const& why);
     wire::Clock::duration pause();
     void welcome(std::unique_ptr<wire::Link> link);
+    void not_accepted(std::string const& why);
     void say_hello(int unreachable);
     Hello hello(wire::Link const& link);
     void on_placement(Placement const& placement);
