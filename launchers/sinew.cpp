@@ -11,6 +11,7 @@
 #include "launchers/cli/info.hpp"
 #include "launchers/cli/run_main.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/verbs/verbs.hpp"
 
 namespace {
 
@@ -21,6 +22,10 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "agent") return agent_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
+    if (verb == "ps") return ps_main(arguments, std::cout);
+    if (verb == "logs") return logs_main(arguments, std::cout, std::cerr);
+    if (verb == "attach") return attach_main(arguments, std::cout, std::cerr);
+    if (verb == "stop") return stop_main(arguments, std::cout, std::cerr);
     return help_main(verb, arguments);
 }
 

@@ -43,6 +43,7 @@ private:
     AgentConfig config_;
     JobFolder const& folder_;
     TreeRouter tree_;
+    GpuClaims gpus_;  ///< kept from one epoch to the next
     std::unique_ptr<NodeJob> job_;
     wire::Loop::Handle orphans_, leave_timer_;
     bool finishing_now_ = false, leaving_ = false;

@@ -8,6 +8,9 @@
 
 namespace sinew::launch {
 
+/// No job has more.
+inline constexpr int most_ranks_of_job = 1'000'000;
+
 /// A piece of output of one rank: a line, several, or a part of one.
 struct OutputRecord {
     int rank = 0;

@@ -16,7 +16,7 @@
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
