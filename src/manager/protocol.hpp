@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "src/base/bytes.hpp"
 #include "src/process/rpc/message.hpp"

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <typeinfo>
-#include <utility>
 
 #include <sinew/detail/plain_function.hpp>
 #include <sinew/detail/signature.hpp>

@@ -7,7 +7,6 @@
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
 
 #include <sinew/detail/call.hpp>
 #include <sinew/ring_member.hpp>

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/client/object.hpp"
 
-#include <cstring>
 #include <sinew/task/encoding.hpp>
 
 #include "src/base/text.hpp"

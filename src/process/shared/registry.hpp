@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <sinew/shared.hpp>
 #include <string>
