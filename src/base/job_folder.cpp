@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <ctime>
 #include <filesystem>
 #include <fstream>
@@ -16,6 +15,7 @@
 #include <string_view>
 
 #include "src/base/env.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
 
@@ -104,17 +104,14 @@ JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
             ::unlink((first + "/lock").c_str());
             ::rmdir(first.c_str());
             if (error == EMFILE || error == ENFILE)
-                throw SystemError(text(path_, " cannot be locked (", std::strerror(error),
-                                       "). Raise the limit of open files (ulimit -n)"),
-                                  error);
+                throw_errno(text(path_, " cannot be locked"),
+                            "Raise the limit of open files (ulimit -n)", error);
             continue;
         }
         error = errno;
     }
-    throw SystemError(
-        text(path_, " cannot be created (", std::strerror(error),
-             "). Set SINEW_TMPDIR to a folder on this node for sockets and shared memory"),
-        error);
+    throw_errno(text(path_, " cannot be created"),
+                "Set SINEW_TMPDIR to a folder on this node for sockets and shared memory", error);
 }
 
 JobFolder::~JobFolder() {
@@ -124,7 +121,7 @@ JobFolder::~JobFolder() {
 std::string JobFolder::below(std::string const& name) const {
     std::string path = path_ + "/" + name;
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-        throw SystemError(text(path, " cannot be created (", std::strerror(errno), ")"), errno);
+        throw_errno(text(path, " cannot be created"));
     return path;
 }
 
