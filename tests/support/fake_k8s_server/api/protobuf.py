@@ -12,7 +12,7 @@ MEDIA_TYPE = 'application/vnd.kubernetes.protobuf'
 _MAGIC = b'k8s\0'
 _DEPTH = 24
 _TABLE = '''
-ObjectMeta: 1 name s, 2 generateName s, 3 namespace s, 4 selfLink s, 5 uid s, 6 resourceVersion s, 7 generation i, 8 creationTimestamp -, 11 labels {s}, 12 annotations {s}, 14 finalizers [s]
+ObjectMeta: 1 name s, 2 generateName s, 3 namespace s, 4 selfLink s, 5 uid s, 6 resourceVersion s, 7 generation -, 8 creationTimestamp -, 11 labels {s}, 12 annotations {s}, 14 finalizers [s]
 Secret: 1 metadata ObjectMeta, 2 data {y}, 3 type s, 4 stringData {s}, 5 immutable b
 ConfigMap: 1 metadata ObjectMeta, 2 data {s}, 3 binaryData {y}, 4 immutable b
 ServiceAccount: 1 metadata ObjectMeta, 4 automountServiceAccountToken b
