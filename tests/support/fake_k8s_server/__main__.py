@@ -86,7 +86,10 @@ def _ctl(o):
         print('fake_k8s_server: %s' % e, file=sys.stderr)
         return 1
     if out is not None:
-        print(json.dumps(out, indent=1))
+        try:
+            print(json.dumps(out, indent=1), flush=True)
+        except BrokenPipeError:
+            os._exit(0)                                # the reader has seen enough
     return 0
 
 
