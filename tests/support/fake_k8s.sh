@@ -8,7 +8,7 @@
 #
 # fake_k8s_start ends the script with code 77 where the server cannot run (no root, no python3, no openssl), with 1
 # when it does not become ready within FAKE_K8S_READY_SECONDS (20).  The stop is trapped at EXIT (a trap that the
-# script sets itself must call fake_k8s_stop) and fails the script when a process of the server is left.
+# script sets itself must call fake_k8s_stop; a script that is killed takes the server with it) and fails the script when a process of the server is left.
 
 fake_k8s_folder=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")/fake_k8s_server
 
@@ -40,7 +40,7 @@ fake_k8s_start() {
     FAKE_K8S_DIR=$(mktemp -d)
     export FAKE_K8S_DIR
     trap fake_k8s_stop EXIT
-    python3 -B "$fake_k8s_folder" start --dir "$FAKE_K8S_DIR" "$@" >"$FAKE_K8S_DIR/out" 2>&1 &
+    python3 -B "$fake_k8s_folder" start --with-parent --dir "$FAKE_K8S_DIR" "$@" >"$FAKE_K8S_DIR/out" 2>&1 &
     fake_k8s_pid=$!
     until grep -q '^ready ' "$FAKE_K8S_DIR/out"; do
         if ! kill -0 "$fake_k8s_pid" 2>/dev/null || [ "$waited" -ge "$limit" ]; then

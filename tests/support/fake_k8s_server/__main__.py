@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 
 if not __package__:
@@ -11,6 +12,7 @@ if not __package__:
     __import__(__package__)
 
 from . import control, server  # noqa: E402
+from .kubelet import linux  # noqa: E402
 from .kubelet.runtime import Refused  # noqa: E402
 
 # ctl command -> its arguments: a bare name is positional, --name an option, --name! a switch
@@ -46,6 +48,7 @@ def _parser():
     s.add_argument('--backoff', type=float, default=10.0, help='first delay of crash loops and image pulls, seconds')
     s.add_argument('--job-backoff', type=float, default=10.0, help='first delay before a Job replaces a failed pod, seconds')
     s.add_argument('--time-scale', type=float, default=1.0, help='divides TTLs, Jobs\' deadlines and tolerationSeconds')
+    s.add_argument('--with-parent', action='store_true', help='stop, as by SIGTERM, when the process that started this one ends')
     s.add_argument('--node-grace', type=float, default=1.0, help='seconds until a silent node is NotReady')
     c = sub.add_parser('cleanup', help='remove what a killed server left in its folder')
     c.add_argument('--dir', required=True)
@@ -67,6 +70,11 @@ def _parser():
 
 def _start(o):
     o.namespace = o.namespace or ['default']
+    if o.with_parent:
+        parent = os.getppid()
+        linux.die_with_parent(signal.SIGTERM)
+        if os.getppid() != parent:
+            return 1                                   # it ended before we asked
     try:
         s = server.FakeServer(o)
     except (server.Busy, Refused, OSError, RuntimeError) as e:

@@ -52,6 +52,24 @@ class Failures(unittest.TestCase):
         self.assertNotIn('failed', R.job('evicted')['status'])
         self.end('evicted')
 
+    def test_eviction_under_pressure_leaves_a_failed_pod(self):
+        R.create_job('pressed', 'sleep 60', backoffLimit=0, pod={'terminationGracePeriodSeconds': 0})
+        R.ctl('pressure', pod='ml/' + R.wait(lambda: running('pressed'))[0]['metadata']['name'])
+        R.wait(lambda: R.condition('pressed', 'Failed'))
+        st = R.pods('pressed')[0]['status']
+        self.assertEqual((st['phase'], st['reason']), ('Failed', 'Evicted'))
+        self.assertIn(('DisruptionTarget', 'TerminationByKubelet'), [(c['type'], c.get('reason')) for c in st['conditions']])
+        self.end('pressed')
+
+    def test_replacement_waits_for_the_end_of_a_terminating_pod(self):
+        R.create_job('polite', 'trap "" TERM; while :; do sleep 0.1; done', podReplacementPolicy='Failed')
+        first = R.wait(lambda: running('polite'))[0]['metadata']['name']
+        R.ctl('delete', pod='ml/' + first)
+        R.wait(lambda: R.job('polite')['status'].get('terminating') == 1)
+        self.assertEqual([p['metadata']['name'] for p in R.pods('polite')], [first])
+        self.assertNotEqual(R.wait(lambda: running('polite'))[0]['metadata']['name'], first)
+        self.end('polite')
+
     def test_per_index_limit(self):
         R.create_job('indexes', '[ $JOB_COMPLETION_INDEX != 1 ]', 3, backoffLimitPerIndex=1)
         c = R.wait(lambda: R.condition('indexes', 'Failed'))

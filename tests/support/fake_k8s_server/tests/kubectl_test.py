@@ -117,6 +117,19 @@ class Kubectl(unittest.TestCase):
         self.assertEqual(pod['status']['initContainerStatuses'][0]['state']['terminated']['reason'], 'Completed')
         R.kubectl('delete', 'pod/seen', 'secret/key')
 
+    def test_dns_of_services_and_its_absence(self):
+        R.create('/api/v1/namespaces/ml/services', {'metadata': {'name': 'heads'}, 'spec': {
+            'clusterIP': 'None', 'selector': {'job-name': 'named'}, 'publishNotReadyAddresses': True}})
+        R.create_job('named', 'exec sleep 60', pod={'subdomain': 'heads'})
+        pod = R.wait(lambda: [p for p in R.pods('named') if p['status']['phase'] == 'Running'])[0]
+        ask = lambda name, code=0: R.kubectl('exec', pod['metadata']['name'], '--', 'getent', 'ahostsv4', name, code=code).split(' ')[0]
+        self.assertEqual(ask('named-0.heads'), pod['status']['podIP'])
+        self.assertEqual(ask('kubernetes.default'), R.api('GET', '/api/v1/namespaces/default/services/kubernetes')[1]['spec']['clusterIP'])
+        R.ctl('dns', on=False)
+        ask('kubernetes.default.svc.cluster.local.', 2)
+        R.ctl('dns', on=True)
+        R.kubectl('delete', 'job/named', 'service/heads')
+
     def test_owner_gone_dependents_gone(self):
         owner = R.create_job('owner', 'sleep 60')
         ref = [{'apiVersion': 'batch/v1', 'kind': 'Job', 'name': 'owner', 'uid': owner['metadata']['uid']}]

@@ -35,8 +35,9 @@ class Rig:
 
     def __init__(self, *options):
         self.dir = tempfile.mkdtemp()
-        self.proc = subprocess.Popen([sys.executable, '-B', FOLDER, 'start', '--dir', self.dir] + list(options), stdout=subprocess.PIPE,
-                                     stderr=open(os.path.join(self.dir, 'errors'), 'wb'), text=True)
+        with open(os.path.join(self.dir, 'errors'), 'wb') as errors:
+            self.proc = subprocess.Popen([sys.executable, '-B', FOLDER, 'start', '--with-parent', '--dir', self.dir] + list(options),
+                                         stdout=subprocess.PIPE, stderr=errors, text=True)
         atexit.register(self.stop)
         line = self.proc.stdout.readline()
         if not line.startswith('ready '):
