@@ -53,7 +53,7 @@ class Failures(unittest.TestCase):
         self.end('evicted')
 
     def test_eviction_under_pressure_leaves_a_failed_pod(self):
-        R.create_job('pressed', 'sleep 60', backoffLimit=0, pod={'terminationGracePeriodSeconds': 0})
+        R.create_job('pressed', 'sleep 60', backoffLimit=0)
         R.ctl('pressure', pod='ml/' + R.wait(lambda: running('pressed'))[0]['metadata']['name'])
         R.wait(lambda: R.condition('pressed', 'Failed'))
         st = R.pods('pressed')[0]['status']
@@ -62,7 +62,7 @@ class Failures(unittest.TestCase):
         self.end('pressed')
 
     def test_replacement_waits_for_the_end_of_a_terminating_pod(self):
-        R.create_job('polite', 'trap "" TERM; while :; do sleep 0.1; done', podReplacementPolicy='Failed')
+        R.create_job('polite', 'trap "" TERM; while :; do sleep 0.1; done', podReplacementPolicy='Failed', pod={'terminationGracePeriodSeconds': 1})
         first = R.wait(lambda: running('polite'))[0]['metadata']['name']
         R.ctl('delete', pod='ml/' + first)
         R.wait(lambda: R.job('polite')['status'].get('terminating') == 1)
@@ -124,7 +124,7 @@ class Failures(unittest.TestCase):
         self.end('absent')
 
     def test_node_that_goes_down(self):
-        R.create_job('node', 'sleep 60', 1)
+        R.create_job('node', 'sleep 60', pod={'terminationGracePeriodSeconds': 1})
         pod = R.wait(lambda: running('node'))[0]
         node = pod['spec']['nodeName']
         R.ctl('node-down', node=node, evict_after=0.1)

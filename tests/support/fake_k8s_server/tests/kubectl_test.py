@@ -27,6 +27,24 @@ done 2>/dev/null
 exit 3
 '''
 
+VISITOR = '''
+import os, time, urllib.request
+url = 'http://%s:%s/' % (os.environ['READY_SERVICE_HOST'], os.environ['READY_SERVICE_PORT_A'])
+time.sleep(1)
+try:
+    urllib.request.urlopen(url, timeout=1)
+    print('too early')
+except OSError as e:
+    print(e.reason.strerror)
+open('/data/go', 'w').close()
+for _ in range(80):
+    try:
+        print('go' in urllib.request.urlopen(url, timeout=1).read().decode())
+        break
+    except OSError:
+        time.sleep(0.1)
+'''
+
 
 class Kubectl(unittest.TestCase):
     def test_apply_of_an_indexed_job_whose_pods_meet_at_the_cluster_ip(self):
@@ -55,7 +73,7 @@ class Kubectl(unittest.TestCase):
         R.wait(lambda: not R.pods('talk'))
 
     def test_logs_follow_and_delete_sends_sigterm(self):
-        R.create_job('follow', 'trap "echo bye; exit 5" TERM; echo one; while :; do sleep 0.05; done')
+        R.create_job('follow', 'trap "echo bye; exit 5" TERM; echo one; while :; do sleep 0.05; done', pod={'terminationGracePeriodSeconds': 5})
         pod = R.wait(lambda: [p for p in R.pods('follow') if p['status']['phase'] == 'Running'])[0]['metadata']['name']
         p = subprocess.Popen(['kubectl', '--kubeconfig', R.kubeconfig, 'logs', '-f', pod], stdout=subprocess.PIPE, text=True)
         try:
@@ -129,6 +147,24 @@ class Kubectl(unittest.TestCase):
         ask('kubernetes.default.svc.cluster.local.', 2)
         R.ctl('dns', on=True)
         R.kubectl('delete', 'job/named', 'service/heads')
+
+    def test_claim_is_shared_and_unready_pods_are_not_behind_the_service(self):
+        R.create('/api/v1/namespaces/ml/persistentvolumeclaims', {'metadata': {'name': 'data'}, 'spec': {
+            'accessModes': ['ReadWriteMany'], 'resources': {'requests': {'storage': '1Gi'}}}})
+        R.create('/api/v1/namespaces/ml/services', {'metadata': {'name': 'ready'}, 'spec': {'selector': {'job-name': 'probed'}, 'ports': [
+            {'name': 'a', 'port': 80, 'targetPort': 'web'}]}})
+        R.create_job('probed', '', pod={
+            'volumes': [{'name': 'data', 'persistentVolumeClaim': {'claimName': 'data'}}],
+            'containers': [{'name': 'main', 'image': 'a', 'command': ['bash', '-c', 'cd /data; exec python3 -m http.server 8080'],
+                            'ports': [{'name': 'web', 'containerPort': 8080}], 'volumeMounts': [{'name': 'data', 'mountPath': '/data'}],
+                            'readinessProbe': {'periodSeconds': 1, 'exec': {'command': ['test', '-e', '/data/go']}}}]})
+        mount = {'name': 'data', 'mountPath': '/data'}
+        R.create_job('writer', '', pod={
+            'volumes': [{'name': 'data', 'persistentVolumeClaim': {'claimName': 'data'}}],
+            'containers': [{'name': 'main', 'image': 'a', 'command': ['python3', '-c', VISITOR], 'volumeMounts': [mount]}]})
+        R.wait(lambda: R.condition('writer', 'Complete'), 15)
+        self.assertEqual(R.log(R.pods('writer')[0]['metadata']['name']), 'Connection refused\nTrue\n')
+        R.kubectl('delete', 'job/writer', 'job/probed', 'service/ready', 'pvc/data')
 
     def test_owner_gone_dependents_gone(self):
         owner = R.create_job('owner', 'sleep 60')

@@ -123,7 +123,7 @@ class Rig:
         return out
 
     def create_job(self, name, script, n=1, pod=None, **spec):
-        template = {'restartPolicy': 'Never', 'automountServiceAccountToken': False, 'terminationGracePeriodSeconds': 1,
+        template = {'restartPolicy': 'Never', 'automountServiceAccountToken': False, 'terminationGracePeriodSeconds': 0,
                     'containers': [{'name': 'main', 'image': 'any:1', 'command': ['bash', '-c', script]}]}
         template.update(pod or {})
         return self.create('/apis/batch/v1/namespaces/ml/jobs', {'metadata': {'name': name}, 'spec': dict({
