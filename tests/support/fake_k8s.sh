@@ -40,7 +40,8 @@ fake_k8s_start() {
     FAKE_K8S_DIR=$(mktemp -d)
     export FAKE_K8S_DIR
     trap fake_k8s_stop EXIT
-    python3 -B "$fake_k8s_folder" start --with-parent --dir "$FAKE_K8S_DIR" "$@" >"$FAKE_K8S_DIR/out" 2>&1 &
+    : >"$FAKE_K8S_DIR/out"
+    python3 -B "$fake_k8s_folder" start --with-parent --dir "$FAKE_K8S_DIR" "$@" >>"$FAKE_K8S_DIR/out" 2>&1 &
     fake_k8s_pid=$!
     until grep -q '^ready ' "$FAKE_K8S_DIR/out"; do
         if ! kill -0 "$fake_k8s_pid" 2>/dev/null || [ "$waited" -ge "$limit" ]; then

@@ -28,7 +28,7 @@ _COMMANDS = {
 
 def _parser():
     p = argparse.ArgumentParser(prog='fake_k8s_server', description='A Kubernetes API server, controllers and nodes for tests, on one machine.')
-    sub = p.add_subparsers(dest='verb', required=True)
+    sub = p.add_subparsers(dest='mode', required=True)
     s = sub.add_parser('start', help='run in the foreground; prints "ready KUBECONFIG"')
     s.add_argument('--dir', required=True, help='folder of this server: state, keys, kubeconfigs; removed from it at the end')
     s.add_argument('--address', default='127.0.0.1')
@@ -85,7 +85,7 @@ def _start(o):
 
 
 def _ctl(o):
-    args = {k: v for k, v in vars(o).items() if k not in ('verb', 'dir', 'command')}
+    args = {k: v for k, v in vars(o).items() if k not in ('mode', 'dir', 'command')}
     if 'state' in args:
         args = {'on': args['state'] == 'on'}
     try:
@@ -103,9 +103,9 @@ def _ctl(o):
 
 def main():
     o = _parser().parse_args()
-    if o.verb == 'start':
+    if o.mode == 'start':
         return _start(o)
-    if o.verb == 'ctl':
+    if o.mode == 'ctl':
         return _ctl(o)
     try:
         os.close(server.lock_folder(o.dir))

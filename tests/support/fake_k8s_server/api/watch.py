@@ -77,7 +77,7 @@ def serve(handler, r):
         if rv == 0:
             rv = store.rv
         elif store.since(key, rv) is None:
-            raise _gone(rv, store.floor[key])
+            raise _gone(rv, store.floor.get(key, store.rv))
         elif rv > store.rv:
             raise errors.ApiError(504, 'Timeout', 'Too large resource version: %d, current: %d' % (rv, store.rv),
                                   {'causes': [{'reason': 'ResourceVersionTooLarge', 'message': 'Too large resource version'}], 'retryAfterSeconds': 1})

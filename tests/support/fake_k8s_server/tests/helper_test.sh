@@ -14,6 +14,8 @@ said=$(
     kubectl wait --for=jsonpath='{.status.ready}'=1 job/endless --timeout=10s >/dev/null || exit 5
     KUBECONFIG=$(fake_k8s_user alice) kubectl get pods 2>/dev/null && exit 6
     fake_k8s_ctl stats | grep -q '"user": "alice"' || exit 7
+    fake_k8s_ctl fault 500 --verb list --resource pods --count 1 || exit 8
+    kubectl get pods 2>&1 | grep -q injected || exit 9
     exit 3
 )
 code=$?
