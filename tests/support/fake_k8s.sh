@@ -47,6 +47,8 @@ fake_k8s_start() {
         if ! kill -0 "$fake_k8s_pid" 2>/dev/null || [ "$waited" -ge "$limit" ]; then
             echo "the fake Kubernetes API server did not become ready:" >&2
             cat "$FAKE_K8S_DIR/out" >&2
+            kill -0 "$fake_k8s_pid" 2>/dev/null || wait "$fake_k8s_pid"
+            [ $? -ne 77 ] || exit 77           # the text says what this machine lacks
             exit 1
         fi
         sleep 0.05

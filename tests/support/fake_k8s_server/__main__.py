@@ -15,6 +15,7 @@ from . import control, server  # noqa: E402
 from .kubelet import linux  # noqa: E402
 from .kubelet.runtime import Refused  # noqa: E402
 
+_CANNOT = 77                                           # this machine cannot run pods: tests are skipped
 # ctl command -> its arguments: a bare name is positional, --name an option, --name! a switch
 _COMMANDS = {
     'stats': ('--reset!',), 'fault': ('code:int', '--verb', '--resource', '--user', '--count:int', '--probability:float', '--retry-after:int',
@@ -29,7 +30,7 @@ _COMMANDS = {
 def _parser():
     p = argparse.ArgumentParser(prog='fake_k8s_server', description='A Kubernetes API server, controllers and nodes for tests, on one machine.')
     sub = p.add_subparsers(dest='mode', required=True)
-    s = sub.add_parser('start', help='run in the foreground; prints "ready KUBECONFIG"')
+    s = sub.add_parser('start', help='run in the foreground; prints "ready KUBECONFIG"; code 77: this machine cannot run pods')
     s.add_argument('--dir', required=True, help='folder of this server: state, keys, kubeconfigs; removed from it at the end')
     s.add_argument('--address', default='127.0.0.1')
     s.add_argument('--port', type=int, default=0, help='0: any free one')
@@ -79,7 +80,7 @@ def _start(o):
         s = server.FakeServer(o)
     except (server.Busy, Refused, OSError, RuntimeError) as e:
         print('fake_k8s_server: %s' % e, file=sys.stderr)
-        return 1
+        return _CANNOT if isinstance(e, Refused) else 1
     s.run(lambda: print('ready ' + s.kubeconfig, flush=True))
     return 0
 

@@ -41,6 +41,9 @@ class Rig:
         atexit.register(self.stop)
         line = self.proc.stdout.readline()
         if not line.startswith('ready '):
+            if self.proc.wait(10) == SKIP:
+                print('skipped: ' + self.errors())
+                sys.exit(SKIP)
             raise RuntimeError('the server did not start: ' + self.errors())
         self.kubeconfig = line.split()[1]
         with open(self.kubeconfig) as f:
