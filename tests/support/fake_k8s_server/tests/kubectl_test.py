@@ -190,6 +190,7 @@ class Kubectl(unittest.TestCase):
 
     def test_pod_security_refuses_the_jobs_pods(self):
         R.create('/api/v1/namespaces', {'metadata': {'name': 'strict', 'labels': {'pod-security.kubernetes.io/enforce': 'restricted'}}})
+        R.wait(lambda: R.api('GET', '/api/v1/namespaces/strict/serviceaccounts/default')[0] == 200)
         spec = {'template': {'spec': {'restartPolicy': 'Never', 'containers': [{'name': 'main', 'image': 'a', 'command': ['true']}]}}}
         code, _, headers = R.api('POST', '/apis/batch/v1/namespaces/strict/jobs', {'metadata': {'name': 'j'}, 'spec': spec})
         self.assertEqual(code, 201)
