@@ -136,8 +136,10 @@ class Strategies:
         want = spec.get('clusterIP', '')
         if want and want != 'None':
             if not self.ips.claim(want):
-                errs.invalid('spec.clusterIPs', [want], 'failed to allocate IP %s: %s' % (
-                    want, 'provided IP is already allocated' if self.ips.inside(want) else 'the provided IP is not in the valid range. The range of valid IPs is %s' % self.ips.cidr))
+                why = 'provided IP is already allocated'
+                if not self.ips.inside(want):
+                    why = 'the provided IP is not in the valid range. The range of valid IPs is %s' % self.ips.cidr
+                errs.invalid('spec.clusterIPs', [want], 'failed to allocate IP %s: %s' % (want, why))
         elif not want:
             spec['clusterIP'] = self.ips.take()
         spec['clusterIPs'] = [spec['clusterIP']]
