@@ -17,7 +17,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_text = std::size_t(16) << 20;
-constexpr std::size_t max_values = 1'000'000;  // aliases may repeat what is there
+constexpr std::size_t max_values = 100'000;  // aliases may repeat what is there
 constexpr int max_depth = 100;
 
 // ---- writing
