@@ -43,6 +43,7 @@ set(arrows
     "k8s/config: src/base k8s/objects"
     "k8s/http: src/base k8s/config"
     "k8s/credentials: src/base k8s/objects k8s/config k8s/http"
+    "k8s/requests: src/base k8s/objects k8s/config k8s/http k8s/credentials k8s/."
     "k8s: src/base"
     "launchers/common: src/base src/wire"
     "launchers/program: src/base launchers/common"
