@@ -60,6 +60,10 @@ PodAgent::Then PodAgent::serve(int& code) {
     int const end = agent_->run();
     auto const agent = std::exchange(agent_, nullptr);
     progress_ = agent->progress();
+    // The next one is of the same process, so that it does not pass for a replacement.
+    config_.process = agent->self().process;
+    config_.began_ms = agent->self().began_ms;
+    ++config_.incarnation;
     bool const begun = progress_.epochs > 0;
     int const given_up = may_restart_ ? exit_replace : 1;
     if (agent->left()) {

@@ -145,8 +145,9 @@ void Root::on_detached(int child, Detached const& detached) {
     auto const top = way(detached.child);
     if (top != child) return;  // it has already reattached elsewhere
     auto const hello = hellos_.find(detached.child);
-    if (hello != hellos_.end() && hello->second.process != detached.process)
-        return;  // another process serves the node by now
+    if (hello != hellos_.end() && (hello->second.process != detached.process ||
+                                   hello->second.incarnation != detached.incarnation))
+        return;  // another agent serves the node by now
     on_gone(detached.child, detached.why);
 }
 

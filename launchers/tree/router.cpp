@@ -71,7 +71,11 @@ void TreeRouter::dial_root(std::size_t which) {
     auto patience = dial_until_ - wire::Clock::now();
     bool const several = config_.roots.size() > 1 || config_.by_itself;
     // A host that is not the root may never answer; the limit leaves time for the other addresses.
-    if (several) patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
+    if (several) {
+        auto const share = std::chrono::milliseconds(config_.patience_ms) / 2 /
+                           static_cast<int>(config_.roots.size());
+        patience = std::min<wire::Clock::duration>({patience, share, std::chrono::seconds(2)});
+    }
     auto const next = (which + 1) % config_.roots.size();
     dialling_ = wire::dial(
         loop_, address, credentials_, upward_options(), patience,
@@ -297,12 +301,16 @@ void TreeRouter::on_child_end(int child, wire::LinkEnd const& end) {
 
 void TreeRouter::child_lost(int child, std::string const& why) {
     auto const nodes = children_.at(child).nodes.nodes();
-    auto const process = children_.at(child).link->peer().origin;
+    auto const peer = children_.at(child).link->peer();
     children_.remove(child);
     perform(fences_.child_gone(child));
     up(Kind::detached,
        {bytes_of(encode(
-           Detached{.child = child, .nodes = nodes, .why = why, .process = process}))});
+           Detached{.child = child,
+                    .nodes = nodes,
+                    .why = why,
+                    .process = peer.origin,
+                    .incarnation = peer.epoch}))});
 }
 
 void TreeRouter::restart(std::uint32_t epoch, std::vector<int> const& members,

@@ -265,7 +265,7 @@ TEST_F(Pods, GiveUpWithoutARoot) {
     auto const never = end_of(1);
     EXPECT_EQ(never.code, 1);
     EXPECT_THAT(never.err, HasSubstr("cannot reach sinew run at tcp:127.0.0.1:"));
-    submit(2, with({"-n", "2", "--max-restarts", "1"}, until(1)), 1000);
+    submit(2, with({"-n", "2", "--max-restarts", "1"}, until(1)), 3000);
     start(1, {{"SINEW_ROOT", text("no-such-host.invalid:", port, ",127.0.0.1:", port)}});
     start(0);
     ASSERT_TRUE(runs(2)) << "by the second address";
@@ -286,7 +286,7 @@ TEST_F(Pods, ThoseThatAreAbsentAreNamed) {
 
 TEST_F(Pods, WithAnotherSecretAreRefusedAndDoNoHarm) {
     submit(1, with({"-n", "1", "--max-restarts", "1"},
-                   {"sh", "-c", "echo run in 0; sleep 2; echo done"}), 1500);
+                   {"sh", "-c", "echo run in 0; sleep 4; echo done"}), 1000);
     start(0);
     ASSERT_TRUE(runs(1));
     auto const config = read_whole(folder + "/config");
@@ -294,9 +294,9 @@ TEST_F(Pods, WithAnotherSecretAreRefusedAndDoNoHarm) {
     wrong.replace(wrong.find("bbbb"), 4, "cccc");
     write("config", wrong);
     start(1);
+    auto const foreign = end_of(1);
     write("config", config);
     start(7);  // knows the secret, but is not expected
-    auto const foreign = end_of(1);
     EXPECT_EQ(foreign.code, 75);
     EXPECT_THAT(foreign.err, HasSubstr("does not know this job's secret"));
     EXPECT_THAT(end_of(7).err, HasSubstr("no node 7 is expected in this job"));
