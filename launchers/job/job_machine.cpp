@@ -291,8 +291,9 @@ JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
     if (count == wanted_ || count == 0 || phase_ == Phase::finishing || handing_over_) return {};
     auto const change = text("sinew: ", count, " nodes are wanted instead of ", wanted_);
     if (settings_.max_restarts == 0) {
-        emit(Report{text(change, ", but a job changes its nodes by a restart. Start it with "
-                                 "--max-restarts 1 or more")});
+        emit(Report{text(change,
+                         ", but a job changes its nodes by a restart. Start it with "
+                         "--max-restarts 1 or more")});
         return take();
     }
     int const before = std::exchange(wanted_, count);
@@ -308,8 +309,7 @@ JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
 
 void JobMachine::drop_unwanted() {
     std::erase_if(members_, [this](int node) { return !is_wanted(node); });
-    for (int node = wanted_; node < static_cast<int>(names_.size()); ++node)
-        dismiss(node);
+    for (int node = wanted_; node < static_cast<int>(names_.size()); ++node) dismiss(node);
 }
 
 void JobMachine::regroup() {
@@ -417,11 +417,11 @@ bool JobMachine::restart() {
     if (!kind) return false;
     ++restarts_;
     ++epoch_;
-    emit(Report{text("sinew: ",
-                     causes_.failed() ? causes_.summary()
-                                      : text("the job goes on with ", wanted_, " nodes"),
-                     "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ",
-                     settings_.max_restarts, " of the budget used)")});
+    emit(Report{text(
+        "sinew: ",
+        causes_.failed() ? causes_.summary() : text("the job goes on with ", wanted_, " nodes"),
+        "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ", settings_.max_restarts,
+        " of the budget used)")});
     phase_ = Phase::starting;
     drop_unwanted();
     for (int const node : members_) {

@@ -53,8 +53,8 @@ int PodAgent::run() {
 
 // One agent, from the first attempt to reach a root to the loss of that root.
 PodAgent::Then PodAgent::serve(int& code) {
-    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until_ - wire::Clock::now());
+    auto const left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - wire::Clock::now());
     config_.patience_ms = std::max<std::int64_t>(left.count(), 1);
     agent_ = std::make_unique<Agent>(loop_, config_, folder_, progress_);
     int const end = agent_->run();

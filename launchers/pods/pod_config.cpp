@@ -53,9 +53,9 @@ std::int64_t take_number(Json const& all, char const* key, std::int64_t least, s
 
 std::vector<std::string> take_words(Json const& all, char const* key) {
     auto const& value = value_of(all, key);
-    bool const words = value.is_array() && !value.empty() &&
-                       std::all_of(value.begin(), value.end(),
-                                   [](Json const& word) { return word.is_string(); });
+    bool const words =
+        value.is_array() && !value.empty() &&
+        std::all_of(value.begin(), value.end(), [](Json const& word) { return word.is_string(); });
     if (!words) refuse(key, "a list of strings, the arguments of sinew run");
     auto found = value.get<std::vector<std::string>>();
     for (auto const& word : found)

@@ -60,9 +60,12 @@ protected:
     }
     /// The job's Secret. `arguments`: of sinew run.
     void submit(int nodes, Words const& arguments, int patience_ms = 8000) {
-        nlohmann::json const config{{"job", job},          {"secret", std::string(64, 'b')},
-                                    {"nodes", nodes},      {"port", port},
-                                    {"discovery", "vip"},  {"run", arguments},
+        nlohmann::json const config{{"job", job},
+                                    {"secret", std::string(64, 'b')},
+                                    {"nodes", nodes},
+                                    {"port", port},
+                                    {"discovery", "vip"},
+                                    {"run", arguments},
                                     {"root_patience_ms", patience_ms}};
         write("config", config.dump() + "\n");
         write("nodes", text(nodes, "\n"));
@@ -126,9 +129,8 @@ TEST_F(Pods, MayComeInAnyOrderAndAreOrderedByPlace) {
     submit(4, with({"-n", "8", "--oversubscribe", "--report-map"},
                    {"sh", "-c", "echo $SINEW_RANK at $SINEW_NODE_NAME; env | sed 's/^/has /'"}));
     auto const place = [](char const* zone, char const* machine) {
-        return std::map<std::string, std::string>{{"SINEW_PLACE_REGION", "eu"},
-                                                  {"SINEW_PLACE_ZONE", zone},
-                                                  {"SINEW_POD_NODE", machine}};
+        return std::map<std::string, std::string>{
+            {"SINEW_PLACE_REGION", "eu"}, {"SINEW_PLACE_ZONE", zone}, {"SINEW_POD_NODE", machine}};
     };
     start(2, place("b", "m10"));
     start(1, place("a", "m1"));
@@ -285,8 +287,10 @@ TEST_F(Pods, ThoseThatAreAbsentAreNamed) {
 }
 
 TEST_F(Pods, WithAnotherSecretAreRefusedAndDoNoHarm) {
-    submit(1, with({"-n", "1", "--max-restarts", "1"},
-                   {"sh", "-c", "echo run in 0; sleep 4; echo done"}), 1000);
+    submit(
+        1,
+        with({"-n", "1", "--max-restarts", "1"}, {"sh", "-c", "echo run in 0; sleep 4; echo done"}),
+        1000);
     start(0);
     ASSERT_TRUE(runs(1));
     auto const config = read_whole(folder + "/config");
