@@ -47,10 +47,6 @@ void JobMachine::dismiss(int node) {
     emit(DismissAgent{node});
 }
 
-bool JobMachine::is_here(int node) const {
-    return facts_.present_nodes().contains(node) && !leaving_.contains(node);
-}
-
 void JobMachine::start_agent(int node) { emit(StartAgent{node, incarnations_[node]++}); }
 
 bool JobMachine::all_wanted_present() const {
@@ -125,10 +121,7 @@ JobMachine::Actions JobMachine::agent_lost(int node, std::string const& why) {
         finish_step();
         return take();
     }
-    if (!is_wanted(node)) {
-        lose_ranks(node);
-        return take();
-    }
+    if (!is_wanted(node)) return lose_ranks(node), take();
     if (!members_.contains(node) || lost_before_launch(node, was_leaving)) {
         start_agent(node);
         return take();

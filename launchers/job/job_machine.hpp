@@ -177,7 +177,9 @@ private:
     }
     Actions take() { return std::exchange(actions_, {}); }
     bool is_wanted(int node) const { return node < wanted_; }
-    bool is_here(int node) const;
+    bool is_here(int node) const {
+        return facts_.present_nodes().contains(node) && !leaving_.contains(node);
+    }
     bool all_wanted_present() const;
     bool newcomers_present() const;
     void launch_if_ready();
