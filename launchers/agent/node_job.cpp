@@ -191,7 +191,8 @@ void NodeJob::bind_ranks() {
         auto const machine = processors();
         std::string lines;
         for (std::size_t i = 0; i < mine_.size(); ++i)
-            lines += show_binding(mine_[i], launch_.map.nodes[node_].name, cpusets_[i], machine) + "\n";
+            lines +=
+                show_binding(mine_[i], launch_.map.nodes[node_].name, cpusets_[i], machine) + "\n";
         tree_.up(Kind::notice, {bytes_of(lines)});
     }
 }

@@ -34,10 +34,10 @@ public:
         std::unique_ptr<Backend> backend;
         std::string job;  ///< its name
         wire::Secret secret;
-        std::uint16_t port = 0;    ///< of the root, on all addresses of this host
-        std::string address;       ///< of this host, for the other nodes
-        int first_nodes = 0;       ///< the number of nodes for which -n was meant
-        std::vector<Node> nodes;   ///< the present ones
+        std::uint16_t port = 0;   ///< of the root, on all addresses of this host
+        std::string address;      ///< of this host, for the other nodes
+        int first_nodes = 0;      ///< the number of nodes for which -n was meant
+        std::vector<Node> nodes;  ///< the present ones
         /// The number of nodes wanted, asked each second; nothing: as before.
         std::function<std::optional<int>()> wanted;
         std::function<Node(int index)> node;  ///< of a node that is wanted later
@@ -122,7 +122,7 @@ private:
     wire::Loop::Handle timeout_, stop_self_, changes_;
     std::optional<int> wanted_;  ///< the number of nodes that was asked for last
     std::string shown_map_;      ///< by --report-map
-    bool concluded_ = false;  ///< the closing lines are written, or being written
+    bool concluded_ = false;     ///< the closing lines are written, or being written
 };
 
 }  // namespace sinew::launch
