@@ -131,8 +131,7 @@ void Agent::launch(Launch launch) {
     tree_.restart(launch.epoch, launch.agents, launch.parents);
     job_ = std::make_unique<NodeJob>(
         loop_, tree_, folder_,
-        NodeJob::Setting{
-            .node_name = config_.name, .interface = tree_.interface(), .gpus = gpus_},
+        NodeJob::Setting{.node_name = config_.name, .interface = tree_.interface(), .gpus = gpus_},
         std::move(launch));
     job_->start();
 }

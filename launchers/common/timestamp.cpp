@@ -52,9 +52,9 @@ std::optional<std::chrono::system_clock::time_point> parse_timestamp(std::string
             unit /= 10;
         }
     }
-    return system_clock::time_point(duration_cast<system_clock::duration>(
-        sys_days(date).time_since_epoch() + hours(fields[3]) + minutes(fields[4]) +
-        seconds(fields[5]) + part));
+    return system_clock::time_point(
+        duration_cast<system_clock::duration>(sys_days(date).time_since_epoch() + hours(fields[3]) +
+                                              minutes(fields[4]) + seconds(fields[5]) + part));
 }
 
 }  // namespace sinew::launch

@@ -86,8 +86,7 @@ JobSummary parse_job_summary(std::string_view bytes) {
         job.ranks_running = take_number(json, "ranks_running", 0, most_ranks_of_job);
         job.nodes = take_number(json, "nodes", 0, most_ranks_of_job);
         job.restarts = take_number(json, "restarts", 0, any);
-        if (!json.at("exit_code").is_null())
-            job.exit_code = take_number(json, "exit_code", 0, 255);
+        if (!json.at("exit_code").is_null()) job.exit_code = take_number(json, "exit_code", 0, 255);
         auto const started = parse_timestamp(take_text(json, "started"));
         if (!started) throw UsageError("a job's start that is no time");
         job.started = *started;

@@ -28,8 +28,8 @@ std::int64_t in_range(nlohmann::json const& json, char const* key, std::int64_t 
                       std::int64_t most) {
     auto const& value = json.at(key);
     // A number beyond 63 bits would be read as a negative one.
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >
-                                                                         std::uint64_t{1} << 62))
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{1} << 62))
         throw UsageError(text(key, " (must be a whole number from ", least, " to ", most, ")"));
     auto const number = value.get<std::int64_t>();
     if (number < least || number > most)
@@ -50,8 +50,8 @@ void take_ranks(nlohmann::json const& json, ControlRequest& request) {
     for (auto const& each : list) {
         if (!each.is_number_integer() || each.get<std::int64_t>() < 0 ||
             each.get<std::int64_t>() >= most_ranks_of_job)
-            throw UsageError(text("ranks (each must be a whole number from 0 to ", most_ranks_of_job - 1,
-                                  ")"));
+            throw UsageError(
+                text("ranks (each must be a whole number from 0 to ", most_ranks_of_job - 1, ")"));
         ranks.insert(each.get<int>());
     }
 }
@@ -79,14 +79,15 @@ std::string refused_line(std::string const& why) { return line_of({{"refused", w
 
 ControlRequest parse_request(std::string_view line) {
     if (line.size() > longest_request)
-        throw UsageError(text("a request of ", line.size(), " bytes (must be at most ",
-                              longest_request, ")"));
+        throw UsageError(
+            text("a request of ", line.size(), " bytes (must be at most ", longest_request, ")"));
     try {
         auto const json = nlohmann::json::parse(line);
         auto const name = json.at("request").get<std::string>();
         auto const at = std::find(verbs.begin(), verbs.end(), name);
         if (at == verbs.end())
-            throw UsageError(text("request ", cut(name), " (must be status, logs, attach or stop)"));
+            throw UsageError(
+                text("request ", cut(name), " (must be status, logs, attach or stop)"));
         ControlRequest request;
         request.verb = static_cast<Verb>(at - verbs.begin());
         if (json.contains("ranks")) take_ranks(json, request);
@@ -115,8 +116,8 @@ ControlAnswer parse_answer(std::string_view line) {
             answer.job = parse_job_summary(line);
         } else if (json.contains("skipped")) {
             answer.kind = Kind::skipped;
-            answer.bytes = static_cast<std::uint64_t>(
-                in_range(json, "skipped", 0, std::int64_t{1} << 62));
+            answer.bytes =
+                static_cast<std::uint64_t>(in_range(json, "skipped", 0, std::int64_t{1} << 62));
         } else if (json.contains("logs_end")) {
             answer.kind = Kind::logs_end;
         } else if (json.contains("stopping")) {

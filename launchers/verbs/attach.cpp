@@ -26,8 +26,7 @@ constexpr char attach_usage[] =
 std::string farewell;
 
 extern "C" void detach(int) {
-    [[maybe_unused]] auto const written =
-        ::write(STDERR_FILENO, farewell.data(), farewell.size());
+    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, farewell.data(), farewell.size());
     ::_exit(128 + SIGINT);
 }
 

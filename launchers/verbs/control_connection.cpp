@@ -36,8 +36,8 @@ ControlConnection::ControlConnection(std::string const& folder) {
     socklen_t length = sizeof peer;
     if (::getsockopt(fd_.get(), SOL_SOCKET, SO_PEERCRED, &peer, &length) != 0 ||
         peer.uid != ::geteuid())
-        throw Unavailable(text("the job in ", folder, " is served by user ", peer.uid,
-                               " (must be ", ::geteuid(), ")"));
+        throw Unavailable(text("the job in ", folder, " is served by user ", peer.uid, " (must be ",
+                               ::geteuid(), ")"));
     root_ = peer.pid;
     ended_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, root_, 0)));
 }

@@ -20,9 +20,9 @@ constexpr auto answer_time = 5s;
 constexpr auto ending_time = 60s;
 
 [[noreturn]] void lost(std::string const& name) {
-    throw Unavailable(
-        text("the connection to ", name, " has ended without its exit code. Was its sinew run "
-                                         "killed?"));
+    throw Unavailable(text("the connection to ", name,
+                           " has ended without its exit code. Was its sinew run "
+                           "killed?"));
 }
 
 /// Passes output on until the answer that is not output: the end of the logs or of the job.

@@ -33,8 +33,7 @@ std::unique_ptr<JobSource> choose_job_source(JobSourceOptions const& options) {
     throw UsageError(text("--backend ", options.backend, " (must be one of ", names, ")"));
 }
 
-std::optional<std::size_t> choose_job(std::vector<JobSummary> const& jobs,
-                                      std::string const& job) {
+std::optional<std::size_t> choose_job(std::vector<JobSummary> const& jobs, std::string const& job) {
     if (job.empty()) return std::nullopt;
     std::vector<std::size_t> matches;
     for (std::size_t i = 0; i < jobs.size(); ++i) {

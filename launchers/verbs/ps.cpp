@@ -24,8 +24,8 @@ constexpr std::size_t columns = 7;
 using Row = std::array<std::string, columns>;
 
 std::string age(std::chrono::system_clock::duration since) {
-    auto const seconds = std::max<std::int64_t>(
-        0, std::chrono::duration_cast<std::chrono::seconds>(since).count());
+    auto const seconds =
+        std::max<std::int64_t>(0, std::chrono::duration_cast<std::chrono::seconds>(since).count());
     if (seconds < 120) return text(seconds, "s");
     if (seconds < 7200) return text(seconds / 60, "m", seconds % 60, "s");
     if (seconds < 48 * 3600) return text(seconds / 3600, "h", seconds / 60 % 60, "m");

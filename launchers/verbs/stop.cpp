@@ -63,8 +63,9 @@ int stop_main(std::vector<std::string> const& arguments, std::ostream& out, std:
     auto const source = source_of(values);
     auto names = jobs_of(values);
     if (names.empty() == (values.count("all") == 0))
-        throw UsageError("no job is named, or jobs and --all (must be one of both). sinew ps lists "
-                         "the jobs");
+        throw UsageError(
+            "no job is named, or jobs and --all (must be one of both). sinew ps lists "
+            "the jobs");
     if (names.empty())
         for (auto const& job : source->list()) names.push_back(job.name);
     std::vector<Stopping> jobs;

@@ -43,8 +43,7 @@ TEST_F(Verbs, ListShowAndEndTwoJobs) {
     EXPECT_THAT(verb({"logs", "alpha", "--tag", "-r", "0-1"}).out,
                 AllOf(HasSubstr("[0]<stdout>: one 0\n"), HasSubstr("[1]<stdout>: one 1\n")));
     EXPECT_EQ(verb({"logs", job.at("id").get<std::string>(), "-r", "0", "--tail", "0"}).out, "");
-    EXPECT_THAT(verb({"logs", "alpha", "-r", "0", "--json"}).out,
-                HasSubstr(R"("text":"one 0"})"));
+    EXPECT_THAT(verb({"logs", "alpha", "-r", "0", "--json"}).out, HasSubstr(R"("text":"one 0"})"));
 
     auto const again = run({"-n", "1", "--name", "alpha", "true"});
     EXPECT_EQ(again.code, 2);
