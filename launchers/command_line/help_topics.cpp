@@ -97,7 +97,7 @@ second INT (Ctrl-C) kills. Nothing is left behind, not even after kill -9.
   sinew run --max-restarts 3 -n 8 ./train      the whole job again, up to 3
                         times; SINEW_RESTART tells it which restart this is
   sinew run --no-kill -n 8 ./survivor          the other ranks continue
-  sinew stop train                             from elsewhere: ends the job by name
+  sinew stop train                             ends the job of that name
 
 Times are written as 500ms, 30s, 5min or 2h; a bare number is seconds.
 )";

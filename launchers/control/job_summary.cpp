@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "launchers/common/flat_json.hpp"
 #include "launchers/common/timestamp.hpp"
 #include "launchers/io/output_record.hpp"
 #include "src/base/text.hpp"
@@ -72,7 +73,7 @@ std::string to_json(std::vector<JobSummary> const& jobs) {
 JobSummary parse_job_summary(std::string_view bytes) {
     constexpr int any = 0x7fffffff;
     try {
-        auto const json = nlohmann::json::parse(bytes);
+        auto const json = parse_flat_json(bytes);
         JobSummary job;
         job.name = take_text(json, "name");
         job.id = take_text(json, "id");

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "launchers/common/flat_json.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -82,7 +83,7 @@ ControlRequest parse_request(std::string_view line) {
         throw UsageError(
             text("a request of ", line.size(), " bytes (must be at most ", longest_request, ")"));
     try {
-        auto const json = nlohmann::json::parse(line);
+        auto const json = parse_flat_json(line);
         auto const name = json.at("request").get<std::string>();
         auto const at = std::find(verbs.begin(), verbs.end(), name);
         if (at == verbs.end())
@@ -110,7 +111,7 @@ ControlAnswer parse_answer(std::string_view line) {
         return answer;
     }
     try {
-        auto const json = nlohmann::json::parse(line);
+        auto const json = parse_flat_json(line);
         if (json.contains("per_rank")) {
             answer.kind = Kind::status;
             answer.job = parse_job_summary(line);

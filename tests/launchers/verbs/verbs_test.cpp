@@ -67,7 +67,7 @@ TEST_F(Verbs, ListShowAndEndTwoJobs) {
 }
 
 TEST_F(Verbs, AttachShowsWhatFollowsAndEndsAsTheJob) {
-    Launched job({"-n", "2", "--name", "attached", "sh", "-c",
+    Launched job({"-n", "2", "--name", "attached", "--stdin", "all", "sh", "-c",
                   "echo early; read word; echo late $word; exit 7"},
                  {.input = Launched::Input::open});
     ASSERT_TRUE(job.says("early", 2));
