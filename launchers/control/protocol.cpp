@@ -14,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Verb = ControlRequest::Verb;
-using Kind = ControlAnswer::Kind;
+using AnswerKind = ControlAnswer::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::array<char const*, 4> verbs{"status", "logs", "attach", "stop"};
@@ -107,29 +107,29 @@ ControlRequest parse_request(std::string_view line) {
 ControlAnswer parse_answer(std::string_view line) {
     ControlAnswer answer;
     if (parse_output_line(line, answer.record)) {
-        answer.kind = Kind::output;
+        answer.kind = AnswerKind::output;
         return answer;
     }
     try {
         auto const json = parse_flat_json(line);
         if (json.contains("per_rank")) {
-            answer.kind = Kind::status;
+            answer.kind = AnswerKind::status;
             answer.job = parse_job_summary(line);
         } else if (json.contains("skipped")) {
-            answer.kind = Kind::skipped;
+            answer.kind = AnswerKind::skipped;
             answer.bytes =
                 static_cast<std::uint64_t>(in_range(json, "skipped", 0, std::int64_t{1} << 62));
         } else if (json.contains("logs_end")) {
-            answer.kind = Kind::logs_end;
+            answer.kind = AnswerKind::logs_end;
         } else if (json.contains("stopping")) {
-            answer.kind = Kind::stopping;
+            answer.kind = AnswerKind::stopping;
             answer.grace = milliseconds(in_range(json, "stopping", 0, longest_grace));
         } else if (json.contains("ended")) {
-            answer.kind = Kind::ended;
+            answer.kind = AnswerKind::ended;
             answer.exit_code = static_cast<int>(in_range(json, "ended", 0, 255));
             answer.text = cut(json.at("cause").get<std::string>());
         } else {
-            answer.kind = Kind::refused;
+            answer.kind = AnswerKind::refused;
             answer.text = cut(json.at("refused").get<std::string>());
         }
         return answer;

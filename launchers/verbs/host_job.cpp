@@ -12,7 +12,7 @@ namespace {
 
 using namespace std::chrono_literals;
 using Clock = ControlConnection::Clock;
-using Kind = ControlAnswer::Kind;
+using AnswerKind = ControlAnswer::Kind;
 using Verb = ControlRequest::Verb;
 
 constexpr auto answer_time = 5s;
@@ -33,19 +33,19 @@ ControlAnswer show(std::string const& name, std::string const& folder,
     AnswerReader answers(connection);
     while (auto answer = answers.next()) {
         switch (answer->kind) {
-            case Kind::output:
+            case AnswerKind::output:
                 sink.output(answer->record);
                 break;
-            case Kind::skipped:
+            case AnswerKind::skipped:
                 sink.skipped(answer->bytes);
                 break;
-            case Kind::refused:
+            case AnswerKind::refused:
                 throw Unavailable(text(name, ": ", answer->text));
-            case Kind::logs_end:
-            case Kind::ended:
+            case AnswerKind::logs_end:
+            case AnswerKind::ended:
                 return std::move(*answer);
-            case Kind::status:
-            case Kind::stopping:
+            case AnswerKind::status:
+            case AnswerKind::stopping:
                 break;
         }
     }
@@ -79,7 +79,7 @@ JobSummary HostJob::summary() {
         connection.send({});
         auto const answer = connection.answer(Clock::now() + answer_time);
         if (!answer) throw Unavailable(text(name_, " has ended"));
-        if (answer->kind != Kind::status) return silent(name_, connection.root(), "silent");
+        if (answer->kind != AnswerKind::status) return silent(name_, connection.root(), "silent");
         return answer->job;
     } catch (Timeout const&) {
         return silent(name_, connection.root(),
@@ -93,7 +93,7 @@ void HostJob::logs(LogOptions const& options, LogSink& sink) {
 
 JobHandle::End HostJob::attach(LogOptions const& options, LogSink& sink) {
     auto const end = show(name_, folder_, request_for(Verb::attach, options), sink);
-    if (end.kind != Kind::ended) lost(name_);
+    if (end.kind != AnswerKind::ended) lost(name_);
     return {end.exit_code, end.text};
 }
 
@@ -111,9 +111,11 @@ void HostJob::stop(StopOptions const& options) {
         if (connection.root_is_stopped()) connection.continue_root();
         try {
             auto const answer = connection.answer(std::min(until, Clock::now() + 1s));
-            if (!answer || answer->kind == Kind::ended) break;
-            if (answer->kind == Kind::refused) throw Unavailable(text(name_, ": ", answer->text));
-            if (answer->kind == Kind::stopping) until = Clock::now() + answer->grace + ending_time;
+            if (!answer || answer->kind == AnswerKind::ended) break;
+            if (answer->kind == AnswerKind::refused)
+                throw Unavailable(text(name_, ": ", answer->text));
+            if (answer->kind == AnswerKind::stopping)
+                until = Clock::now() + answer->grace + ending_time;
         } catch (Timeout const&) {
             if (Clock::now() >= until) break;
         }

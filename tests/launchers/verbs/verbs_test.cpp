@@ -102,6 +102,17 @@ TEST_F(Verbs, AttachNoticesThatTheRootWasKilled) {
     EXPECT_TRUE(eventually([] { return lines_of(verb({"ps"}).out).size() == 1; }));
 }
 
+// No agent knows the folder of a root that it reaches by TCP.
+TEST_F(Verbs, AKilledRootOfAgentsElsewhereLeavesNoFolder) {
+    Launched job({"-n", "1", "--name", "far", "--launch-agent", "sh -c 'exec \"$@\"' sh", "-H",
+                  "elsewhere", rank_program(), "ignore", "15"});
+    ASSERT_TRUE(job.says("ready"));
+    EXPECT_EQ(job_named("far").at("backend"), "ssh");
+    job.signal(SIGKILL);
+    job.wait();
+    EXPECT_TRUE(eventually([] { return unheld_folders().empty(); }));
+}
+
 TEST_F(Verbs, StopEndsAJobThatASignalHasStopped) {
     Launched job({"-n", "1", "--name", "asleep", rank_program(), "signals"});
     ASSERT_TRUE(job.says("ready"));
