@@ -43,7 +43,8 @@ TEST(Timestamp, IsReadAsItIsWritten) {
     EXPECT_EQ(parse_timestamp("1970-01-01T00:00:01.5Z"), system_clock::time_point(1500ms));
     for (auto const* bad :
          {"", "now", "2023-13-01T00:00:00Z", "2023-01-01T00:00:00", "2023-01-01T24:00:00Z",
-          "2023-01-01T00:00:00.Z", "2023-01-01T00:00:00.x1Z", "9999-01-01T00:00:00Z"})
+          "2023-01-01T00:00:00.Z", "2023-01-01T00:00:00.x1Z", "9999-01-01T00:00:00Z",
+          "1554-01-01T00:00:00Z"})
         EXPECT_FALSE(parse_timestamp(bad)) << bad;
 }
 

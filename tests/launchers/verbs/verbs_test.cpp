@@ -107,7 +107,8 @@ TEST_F(Verbs, AKilledRootOfAgentsElsewhereLeavesNoFolder) {
     Launched job({"-n", "1", "--name", "far", "--launch-agent", "sh -c 'exec \"$@\"' sh", "-H",
                   "elsewhere", rank_program(), "ignore", "15"});
     ASSERT_TRUE(job.says("ready"));
-    EXPECT_EQ(job_named("far").at("backend"), "ssh");
+    EXPECT_THAT(verb({"ps", "--backend", "ssh"}).out, ContainsRegex("far +running"));
+    EXPECT_THAT(verb({"ps", "--backend", "local"}).out, Not(HasSubstr("far")));
     job.signal(SIGKILL);
     job.wait();
     EXPECT_TRUE(eventually([] { return unheld_folders().empty(); }));
