@@ -93,8 +93,9 @@ void NodeJob::take_gpus() {
     claims.release();
     auto const given = launch_.env.find("CUDA_VISIBLE_DEVICES");
     auto const there = given != launch_.env.end() ? named_gpus(given->second) : visible_gpus();
-    auto const wish = text("--gpu ", launch_.gpus, ": ", ranks, ranks == 1 ? " rank" : " ranks",
-                           ranks == 1 ? " here needs " : " here need ", wanted, wanted == 1 ? " GPU" : " GPUs");
+    auto const wish =
+        text("--gpu ", launch_.gpus, ": ", ranks, ranks == 1 ? " rank" : " ranks",
+             ranks == 1 ? " here needs " : " here need ", wanted, wanted == 1 ? " GPU" : " GPUs");
     if (there.size() < wanted)
         throw UsageError(text(wish, ", but this node has ", there.size(),
                               ". Ask for fewer, or see CUDA_VISIBLE_DEVICES and the driver "

@@ -271,8 +271,7 @@ std::vector<int> JobMachine::ranks_on(int node) const {
 }
 
 FirstCause::Who JobMachine::who(int rank) const {
-    return {
-        .rank = rank, .node = map_.nodes[map_.ranks[rank].node].name, .pid = pid_of(rank)};
+    return {.rank = rank, .node = map_.nodes[map_.ranks[rank].node].name, .pid = pid_of(rank)};
 }
 
 // ---- the number of nodes ------------------------------------------------------------------------
@@ -349,10 +348,11 @@ JobMachine::Actions JobMachine::told_to_stop(std::string const& by,
 
 char const* JobMachine::state() const {
     switch (phase_) {
+        case Phase::running:
+            if (reported_.size() == agent_of_node_.size()) return "running";
+            [[fallthrough]];
         case Phase::starting:
             return restarts_ > 0 ? "restarting" : "starting";
-        case Phase::running:
-            return "running";
         case Phase::stopping:
         case Phase::finishing:
             break;

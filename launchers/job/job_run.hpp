@@ -13,6 +13,7 @@
 
 #include "launchers/command_line/options.hpp"
 #include "launchers/control/control_server.hpp"
+#include "launchers/control/folder_guard.hpp"
 #include "launchers/job/agent_processes.hpp"
 #include "launchers/job/input_forwarder.hpp"
 #include "launchers/job/job_machine.hpp"
@@ -57,6 +58,7 @@ private:
     bool agent_processes_run() const override { return agents_->running(); }
     Output output() const override { return output_.state(); }
 
+    JobFolder claim_name();
     void open_control();
     JobSummary summary() const;
     void open_root();
@@ -105,6 +107,7 @@ private:
     std::string job_;
     wire::Secret secret_;
     std::optional<JobFolder> folder_;
+    std::optional<FolderGuard> guard_;         ///< of the next, where no agent removes it
     std::optional<JobFolder> control_folder_;  ///< that of the control socket; holds the name
     std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
     wire::Loop loop_;

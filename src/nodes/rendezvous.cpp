@@ -13,10 +13,10 @@
 #include <utility>
 
 #include "src/base/bytes.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
