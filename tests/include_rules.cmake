@@ -25,6 +25,7 @@ set(arrows
     "src/process/queue: src/base src/task src/wire src/process/. src/process/rpc"
     "src/process/child: src/base src/task src/wire src/process/. src/process/resources src/process/shared"
     "src/process: src/base src/task src/wire"
+    "src/nodes/acquire: src/base src/task src/wire src/process src/nodes/."
     "src/nodes: src/base src/task src/wire src/process"
     "src/pool/scheduler: src/base"
     "src/pool/placement: src/base src/task src/wire src/process src/nodes src/pool/."
@@ -35,7 +36,7 @@ set(arrows
     "src/manager/server: src/base src/task src/wire src/process src/nodes src/manager/. src/manager/restart"
     "src/manager: src/base src/task src/wire src/process src/nodes"
     "src/ring: src/base src/task src/wire src/process src/nodes src/transport src/world src/comm"
-    "src/init: src/base src/process src/pool src/manager src/ring"
+    "src/init: src/base src/process src/nodes src/pool src/manager src/ring"
     "src/comm/progress: src/base src/transport collectives"
     "src/comm: src/base src/transport src/wire src/world collectives"
     "launchers/common: src/base src/wire"
@@ -48,6 +49,7 @@ set(arrows
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
+    "launchers/acquire: src/base src/wire launchers/common launchers/program launchers/command_line launchers/io launchers/backends launchers/agent"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/backends launchers/agent"
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
@@ -83,7 +85,7 @@ set(third_party
     "nccl\\.h$: collectives/nccl/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"
-    "nlohmann/: launchers/ benchmarks/ examples/ tests/"
+    "nlohmann/: launchers/ src/nodes/acquire/ benchmarks/ examples/ tests/"
     "(gtest|gmock)/: tests/")
 
 set(violations "")

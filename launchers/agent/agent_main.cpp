@@ -3,13 +3,9 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <sinew/error.hpp>
 
@@ -17,6 +13,7 @@
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/log.hpp"
+#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -32,33 +29,10 @@ constexpr char help[] =
     "to,\n"
     "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n";
 
-// Reads up to the end of a line, not of the file: the writer may keep the pipe open.
-std::string read_line(int fd) {
-    std::string line;
-    std::array<char, 4096> buffer;
-    while (line.find('\n') == std::string::npos && line.size() < (1U << 20)) {
-        ssize_t const count = ::read(fd, buffer.data(), buffer.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        line.append(buffer.data(), static_cast<std::size_t>(count));
-    }
-    return line;
-}
-
-std::string read_file(std::string const& path) {
-    UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct ::stat about {};
-    if (!file || ::fstat(file.get(), &about) != 0)
-        throw SystemError(text(path, " cannot be read (", std::strerror(errno), ")"), errno);
-    if (about.st_uid != ::getuid() || (about.st_mode & 077) != 0)
-        throw UsageError(text(path, " holds a secret and must be yours alone. chmod 600 ", path));
-    return read_line(file.get());
-}
-
 AgentConfig configuration(std::vector<std::string> const& arguments) {
     if (arguments.empty()) return parse_config(read_line(STDIN_FILENO));
     if (arguments.size() == 2 && arguments[0] == "--config")
-        return parse_config(read_file(arguments[1]));
+        return parse_config(read_secret_file(arguments[1]));
     throw UsageError(text("sinew agent does not know ", arguments[0], ". See sinew agent --help"));
 }
 

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/nodes/acquire/agent_main.hpp"
+
+#include <poll.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <condition_variable>
+#include <csignal>
+#include <cstdlib>
+#include <sinew/detail/task.hpp>
+#include <sinew/error.hpp>
+#include <sinew/process.hpp>
+#include <utility>
+
+#include "src/base/bytes.hpp"
+#include "src/base/env.hpp"
+#include "src/base/log.hpp"
+#include "src/base/system/cgroup.hpp"
+#include "src/base/system/secret_file.hpp"
+#include "src/base/text.hpp"
+#include "src/nodes/acquire/agent_config.hpp"
+#include "src/nodes/meeting.hpp"
+#include "src/nodes/node_agent.hpp"
+#include "src/process/resources/gpus.hpp"
+#include "src/wire/hello.hpp"
+
+namespace sinew::nodes {
+namespace {
+
+using namespace std::chrono_literals;
+constexpr auto join_patience = 30s;  ///< until the other end has answered
+constexpr int exit_failed = 1;
+
+JoinMessage own_message(std::string const& id, Meta const& meta) {
+    auto const memory = memory_bounds();
+    return {.id = id,
+            .host = process::Runtime::host_name(),
+            .program = detail::program_identity().text,
+            .cores = meta.cpu > 0 ? meta.cpu : cpu_count(),
+            .gpus = static_cast<int>(process::visible_gpus().size()),
+            .memory_mib = memory.cgroup.value_or(memory.host) >> 20};
+}
+
+// Takes this node's share of the host's GPUs.
+void take_gpus(AgentConfig const& config) {
+    auto const index = env("SINEW_NODE_INDEX");
+    ::unsetenv("SINEW_NODE_INDEX");
+    if (config.gpus.empty() || !index) return;
+    auto const each = static_cast<std::size_t>(config.meta.gpu);
+    auto const first = std::strtoul(index->c_str(), nullptr, 10) * each;
+    std::string words;
+    for (auto i = first; i < std::min(first + each, config.gpus.size()); ++i)
+        words += text(words.empty() ? "" : ",", config.gpus[i]);
+    ::setenv("CUDA_VISIBLE_DEVICES", words.c_str(), 1);
+}
+
+/// The answer to the first message.
+struct Answer {
+    bool welcome = false;
+    std::string why;  ///< not welcome
+};
+
+Answer wait_for_answer(process::Runtime& runtime, wire::Link& link) {
+    std::unique_lock lock(runtime.guard());
+    std::condition_variable changed;
+    std::optional<Answer> answer;
+    link.on({.message =
+                 [&](wire::Message const& message) {
+                     if (answer) return;
+                     std::string const words(
+                         reinterpret_cast<char const*>(message.payload.data()),
+                         message.payload.size());
+                     answer = Answer{message.kind == welcome, wire::printable(words)};
+                     // What follows is for the Agent's callbacks.
+                     link.pause();
+                     changed.notify_all();
+                 },
+             .end =
+                 [&](wire::LinkEnd const& end) {
+                     if (!answer) answer = Answer{false, end.text};
+                     changed.notify_all();
+                 }});
+    if (!changed.wait_for(lock, join_patience, [&] { return answer.has_value(); }))
+        return {false, text("no answer within ", join_patience.count(), " s")};
+    link.on({.message = [](auto const&) {}, .end = [](auto const&) {}});
+    return *answer;
+}
+
+int serve(std::string const& from) {
+    auto const config = parse_config(from == "-" ? read_line(STDIN_FILENO) : read_secret_file(from));
+    auto const id = env("SINEW_NODE_ID").value_or(env("SINEW_POD_NAME").value_or("node"));
+    ::unsetenv("SINEW_NODE_ID");
+    for (auto const& each : config.env) {
+        auto const at = each.find('=');
+        ::setenv(each.substr(0, at).c_str(), each.substr(at + 1).c_str(), 1);
+    }
+    take_gpus(config);
+    ::prctl(PR_SET_NAME, "sinew node");
+    auto const secret = wire::Secret::from_hex(config.session);
+    process::Runtime::join_session(secret, text("agent of ", id));
+    auto& runtime = process::Runtime::instance();
+    std::string problem;
+    auto link = dial_any(runtime, config.addresses, {secret, {.name = runtime.name()}},
+                         link_options(), join_patience, problem);
+    if (!link)
+        throw SystemError(text(id, " cannot join ", config.master, " (", problem,
+                               "). This host must reach it by TCP"),
+                          0);
+    auto const joined_at = process::lease_clock_ns();
+    {
+        std::lock_guard const lock(runtime.guard());
+        auto const message = encode_join(own_message(id, config.meta));
+        link->send_now(joined, 0, {message});
+    }
+    auto const answer = wait_for_answer(runtime, *link);
+    if (!answer.welcome) {
+        std::lock_guard const lock(runtime.guard());
+        close_in_order(std::move(link));
+        throw Unavailable(text(config.master, " has refused ", id, ": ", answer.why));
+    }
+    cpu_set_t cpus;
+    ::sched_getaffinity(0, sizeof cpus, &cpus);
+    auto& held = *link;
+    auto const agent = std::make_shared<Agent>(runtime, std::move(link),
+                                               Agent::Setup{.name = id,
+                                                            .session = secret,
+                                                            .cpus = cpus,
+                                                            .master = config.master,
+                                                            .joined_at = joined_at});
+    std::unique_lock lock(runtime.guard());
+    agent->begin();
+    held.resume();
+    auto const withdraw = [agent](int) { agent->withdraw(); };
+    auto const signals = runtime.loop().signals({SIGTERM, SIGINT, SIGHUP}, withdraw);
+    wire::Loop::Handle input;
+    if (from == "-")
+        input = runtime.loop().readable(STDIN_FILENO, [agent, &input] {
+            std::array<char, 256> ignored;
+            ssize_t const count = ::read(STDIN_FILENO, ignored.data(), ignored.size());
+            if (count > 0 || (count < 0 && errno == EINTR)) return;
+            agent->withdraw();
+            input = {};
+        });
+    lock.unlock();
+    agent->wait_until_over();
+    lock.lock();
+    input = {};
+    return 0;
+}
+
+}  // namespace
+
+std::optional<std::string> is_node_agent() {
+    auto found = env("SINEW_NODE_CONFIG");
+    ::unsetenv("SINEW_NODE_CONFIG");
+    return found;
+}
+
+int node_agent_main(std::string const& config) {
+    try {
+        return serve(config);
+    } catch (std::exception const& problem) {
+        log_warning(problem.what());
+        return exit_failed;
+    }
+}
+
+}  // namespace sinew::nodes
