@@ -95,6 +95,7 @@ void ProcessProvider::resize(int count) {
 
 void ProcessProvider::run(Slot& slot) {
     slot.pause = {};
+    slot.life = lives_[slot.index]++;
     auto const id = id_of(slot);
     auto const command = command_(slot.index, id);
     char const* const path = ::getenv("PATH");
@@ -200,7 +201,6 @@ void ProcessProvider::on_end(Slot& slot) {
 void ProcessProvider::after_end(Slot& slot, std::string const& how) {
     if (releasing_ || !slot.wanted) return drop(slot);
     slot.failures = slot.has_joined ? 0 : slot.failures + 1;
-    ++slot.life;
     if (slot.failures < most_failures) {
         auto const pause = std::min(first_pause * (1 << slot.failures) / 2, longest_pause);
         slot.pause = loop_.after(std::max(pause, first_pause), [this, &slot] { run(slot); });

@@ -46,7 +46,7 @@ public:
 private:
     struct Slot {
         int index = 0;
-        int life = 0;      ///< how many times it was started again
+        int life = 0;      ///< how many agents of this index were started before
         int failures = 0;  ///< agents in a row that have not joined
         bool wanted = true, has_joined = false, given_up = false, is_agent = false;
         pid_t pid = 0;
@@ -73,6 +73,7 @@ private:
     int const output_fd_;
     Command const command_;
     std::map<int, Slot> slots_;  ///< by index
+    std::map<int, int> lives_;   ///< how many agents of an index were started
     int count_ = 0;
     bool releasing_ = false, told_released_ = false;
 };

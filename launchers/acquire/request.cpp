@@ -2,6 +2,7 @@
 #include "launchers/acquire/request.hpp"
 
 #include <algorithm>
+#include <cctype>
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
@@ -37,13 +38,20 @@ void take_count(Json const& json, char const* key, int& into, int most) {
 // Words become arguments and variables of programs, in which no zero byte can be.
 bool is_clean(std::string const& word) { return word.find('\0') == std::string::npos; }
 
+// A host that begins with a dash would be an option of ssh.
+bool is_host(std::string const& word) {
+    auto const is_part = [](unsigned char each) {
+        return std::isalnum(each) != 0 || std::string_view("-_.:@%").find(static_cast<char>(each)) !=
+                                              std::string_view::npos;
+    };
+    return !word.empty() && word.front() != '-' && std::ranges::all_of(word, is_part);
+}
+
 void check(AcquireRequest const& request) {
     if (request.command.empty() || request.command.front().empty()) refuse("command");
     if (!std::ranges::all_of(request.command, is_clean) || !is_clean(request.folder))
         refuse("command");
-    for (auto const& host : request.hosts)
-        // A host that begins with a dash would be an option of ssh.
-        if (host.empty() || host.front() == '-' || !is_clean(host)) refuse("hosts");
+    if (!std::ranges::all_of(request.hosts, is_host)) refuse("hosts");
     for (auto const& [name, value] : request.env)
         if (name.empty() || name.find('=') != std::string::npos || !is_clean(name + value))
             refuse("env");

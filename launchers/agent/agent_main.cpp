@@ -5,7 +5,10 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <array>
+#include <cerrno>
 #include <csignal>
+#include <cstring>
 #include <iostream>
 #include <sinew/error.hpp>
 
@@ -13,7 +16,7 @@
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/log.hpp"
-#include "src/base/system/secret_file.hpp"
+#include "src/base/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -28,6 +31,19 @@ constexpr char help[] =
     "It dials the root, starts this node's ranks, carries their output, and ends them when told "
     "to,\n"
     "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n";
+
+// Reads up to the end of a line, not of the file: the writer may keep the pipe open.
+std::string read_line(int fd) {
+    std::string line;
+    std::array<char, 4096> buffer;
+    while (line.find('\n') == std::string::npos && line.size() < (1U << 20)) {
+        ssize_t const count = ::read(fd, buffer.data(), buffer.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count <= 0) break;
+        line.append(buffer.data(), static_cast<std::size_t>(count));
+    }
+    return line;
+}
 
 AgentConfig configuration(std::vector<std::string> const& arguments) {
     if (arguments.empty()) return parse_config(read_line(STDIN_FILENO));

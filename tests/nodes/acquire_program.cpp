@@ -204,22 +204,22 @@ void resized() {
             std::this_thread::sleep_for(5ms);
         }
     };
-    squares();
-    workers(2);
+    squares(); say("squares");
+    workers(2); say("workers 2");
     nodes.resize(3);
-    workers(6);
-    squares();
+    workers(6); say("workers 6");
+    squares(); say("squares");
     nodes.resize(1);
-    workers(2);
-    squares();
+    workers(2); say("workers 2");
+    squares(); say("squares");
     nodes.resize(0);
-    workers(0);
+    workers(0); say("workers 0");
     check(nodes.size() == 0, "no nodes");
     auto result = pool.map_async<square>(range(0, 1000));
     check(!result.wait_for(300ms), "a pool without nodes waits");
     nodes.resize(2);
     check(result.get()[999] == 999 * 999, "it goes on");
-    workers(4);
+    workers(4); say("workers 4");
     auto const error = error_of([&] { nodes.resize(-1); });
     check(has(error, "-1 nodes (must be from 0"), error);
 }
@@ -319,12 +319,24 @@ void hosts(std::vector<std::string> const& words) {
     check(found == std::set<std::string>(words.begin() + 1, words.end()), "all hosts");
     // By TCP between the nodes.
     Ring(options.count, task<&Members::reduce>, {.nodes = nodes.all()}).run();
-    if (options.launch_agent.starts_with("env ")) {
-        auto const known = nodes.changes();
-        ::kill(-agents().front(), SIGTERM);
-        check(nodes.wait_for_change(known, 10s), "a node that leaves");
-        check(pool.map<square>(range(0, 1000))[999] == 999 * 999, "squares");
-    }
+    if (options.launch_agent != "env") return;
+    auto const known = nodes.changes();
+    ::kill(agents().front(), SIGTERM);
+    check(nodes.wait_for_change(known, 10s), "a node that leaves");
+    check(pool.map<square>(range(0, 1000))[999] == 999 * 999, "squares");
+    check(nodes.wait_for(options.count, 10s), "it is replaced");
+    auto const begin = Clock::now();
+    auto result = pool.map_async(
+        [](int x) {
+            std::this_thread::sleep_for(10ms);
+            return x;
+        },
+        range(0, 200));
+    std::this_thread::sleep_for(100ms);
+    ::kill(agents().front(), SIGKILL);
+    check(result.get()[199] == 199, "results");
+    auto const took = since(begin);
+    check(took > 8 && took < 15, text("after the lease: ", took, " s"));
 }
 
 int run(std::string const& what, std::vector<std::string> const& more) {

@@ -58,36 +58,59 @@ void take_gpus(AgentConfig const& config) {
     ::setenv("CUDA_VISIBLE_DEVICES", words.c_str(), 1);
 }
 
-/// The answer to the first message.
-struct Answer {
-    bool welcome = false;
-    std::string why;  ///< not welcome
+/// The link of an agent that has joined, until it is answered. Requires: guard held.
+struct Joining {
+    std::unique_ptr<wire::Link> link;
+    std::shared_ptr<Agent> agent;  ///< of one that is welcome
+    std::string why;               ///< it is not
+    std::condition_variable changed;
+
+    void begin(process::Runtime& runtime, Agent::Setup const& setup) {
+        link->on({.message =
+                      [this, &runtime, setup](wire::Message const& message) {
+                          if (!link) return;
+                          if (message.kind == welcome) be_agent(runtime, setup);
+                          else refuse(message.payload);
+                          changed.notify_all();
+                      },
+                  .end =
+                      [this](wire::LinkEnd const& end) {
+                          why = end.text;
+                          changed.notify_all();
+                      }});
+    }
+    // At once, since orders may follow in the same piece.
+    void be_agent(process::Runtime& runtime, Agent::Setup const& setup) {
+        agent = std::make_shared<Agent>(runtime, std::move(link), setup);
+        agent->begin();
+    }
+    void refuse(std::span<std::byte const> words) {
+        why = wire::printable({reinterpret_cast<char const*>(words.data()), words.size()});
+        close_in_order(std::move(link));
+    }
 };
 
-Answer wait_for_answer(process::Runtime& runtime, wire::Link& link) {
+// Returns the agent when the other end has accepted it. Throws Unavailable.
+std::shared_ptr<Agent> join(process::Runtime& runtime, std::unique_ptr<wire::Link> link,
+                            AgentConfig const& config, std::string const& id) {
     std::unique_lock lock(runtime.guard());
-    std::condition_variable changed;
-    std::optional<Answer> answer;
-    link.on({.message =
-                 [&](wire::Message const& message) {
-                     if (answer) return;
-                     std::string const words(
-                         reinterpret_cast<char const*>(message.payload.data()),
-                         message.payload.size());
-                     answer = Answer{message.kind == welcome, wire::printable(words)};
-                     // What follows is for the Agent's callbacks.
-                     link.pause();
-                     changed.notify_all();
-                 },
-             .end =
-                 [&](wire::LinkEnd const& end) {
-                     if (!answer) answer = Answer{false, end.text};
-                     changed.notify_all();
-                 }});
-    if (!changed.wait_for(lock, join_patience, [&] { return answer.has_value(); }))
-        return {false, text("no answer within ", join_patience.count(), " s")};
-    link.on({.message = [](auto const&) {}, .end = [](auto const&) {}});
-    return *answer;
+    cpu_set_t cpus;
+    ::sched_getaffinity(0, sizeof cpus, &cpus);
+    auto const joining = std::make_shared<Joining>();
+    joining->link = std::move(link);
+    auto const message = encode_join(own_message(id, config.meta));
+    joining->begin(runtime, {.name = id,
+                             .session = runtime.secret(),
+                             .cpus = cpus,
+                             .master = config.master,
+                             .joined_at = process::lease_clock_ns()});
+    joining->link->send_now(joined, 0, {message});
+    bool const answered = joining->changed.wait_for(
+        lock, join_patience, [&] { return joining->agent || !joining->why.empty(); });
+    if (joining->agent) return joining->agent;
+    joining->link = nullptr;
+    auto const why = answered ? joining->why : text("no answer within ", join_patience.count(), " s");
+    throw Unavailable(text(id, " is refused by ", config.master, ": ", why));
 }
 
 int serve(std::string const& from) {
@@ -110,30 +133,8 @@ int serve(std::string const& from) {
         throw SystemError(text(id, " cannot join ", config.master, " (", problem,
                                "). This host must reach it by TCP"),
                           0);
-    auto const joined_at = process::lease_clock_ns();
-    {
-        std::lock_guard const lock(runtime.guard());
-        auto const message = encode_join(own_message(id, config.meta));
-        link->send_now(joined, 0, {message});
-    }
-    auto const answer = wait_for_answer(runtime, *link);
-    if (!answer.welcome) {
-        std::lock_guard const lock(runtime.guard());
-        close_in_order(std::move(link));
-        throw Unavailable(text(config.master, " has refused ", id, ": ", answer.why));
-    }
-    cpu_set_t cpus;
-    ::sched_getaffinity(0, sizeof cpus, &cpus);
-    auto& held = *link;
-    auto const agent = std::make_shared<Agent>(runtime, std::move(link),
-                                               Agent::Setup{.name = id,
-                                                            .session = secret,
-                                                            .cpus = cpus,
-                                                            .master = config.master,
-                                                            .joined_at = joined_at});
+    auto const agent = join(runtime, std::move(link), config, id);
     std::unique_lock lock(runtime.guard());
-    agent->begin();
-    held.resume();
     auto const withdraw = [agent](int) { agent->withdraw(); };
     auto const signals = runtime.loop().signals({SIGTERM, SIGINT, SIGHUP}, withdraw);
     wire::Loop::Handle input;
