@@ -51,6 +51,7 @@ set(arrows
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire launchers/common launchers/program launchers/command_line launchers/io launchers/backends launchers/agent"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/backends launchers/agent"
+    "launchers/pods: src/base src/wire launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows

@@ -19,8 +19,8 @@
 #include "src/base/bytes.hpp"
 #include "src/base/env.hpp"
 #include "src/base/log.hpp"
+#include "src/base/secret_file.hpp"
 #include "src/base/system/cgroup.hpp"
-#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 #include "src/nodes/acquire/agent_config.hpp"
 #include "src/nodes/meeting.hpp"
@@ -114,7 +114,7 @@ std::shared_ptr<Agent> join(process::Runtime& runtime, std::unique_ptr<wire::Lin
 }
 
 int serve(std::string const& from) {
-    auto const config = parse_config(from == "-" ? read_line(STDIN_FILENO) : read_secret_file(from));
+    auto const config = parse_config(from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from));
     auto const id = env("SINEW_NODE_ID").value_or(env("SINEW_POD_NAME").value_or("node"));
     ::unsetenv("SINEW_NODE_ID");
     for (auto const& each : config.env) {
