@@ -12,7 +12,7 @@ namespace sinew::launch {
 namespace {
 
 using Json = nlohmann::json;
-constexpr int most_nodes = 1 << 16;
+constexpr int most_acquired = 1 << 16;
 constexpr int most_devices = 1 << 20;
 
 [[noreturn]] void refuse(char const* what) {
@@ -73,7 +73,7 @@ AcquireRequest parse_request(std::string_view line) try {
     if (!json.is_object()) refuse("not an object");
     AcquireRequest request;
     take(json, "backend", request.backend);
-    take_count(json, "count", request.count, most_nodes);
+    take_count(json, "count", request.count, most_acquired);
     take(json, "hosts", request.hosts);
     take(json, "launch_agent", request.launch_agent);
     take(json, "command", request.command);
@@ -95,7 +95,7 @@ AcquireCommand parse_command(std::string_view line) try {
     auto const json = Json::parse(line);
     if (!json.is_object()) refuse("not an object");
     AcquireCommand command;
-    if (json.contains("count")) take_count(json, "count", command.count.emplace(), most_nodes);
+    if (json.contains("count")) take_count(json, "count", command.count.emplace(), most_acquired);
     if (json.contains("joined")) take(json, "joined", command.joined.emplace());
     if (json.contains("lost")) take(json, "lost", command.lost.emplace());
     return command;

@@ -258,7 +258,6 @@ void late() {
     auto options = local(1);
     options.backend = "ssh";
     options.hosts = {"a"};
-    options.launch_agent = "sleep 100 #{command}";
     options.launch_agent = "sh -c 'exec sleep 100' {command}";
     options.start_timeout = 1s;
     auto error = error_of([&] { Nodes::acquire(options); });
@@ -367,5 +366,10 @@ int main(int argc, char** argv) {
         return 0;
     }
     sinew::init(argc, argv);
-    return run(words[0], {words.begin() + 1, words.end()});
+    try {
+        return run(words[0], {words.begin() + 1, words.end()});
+    } catch (std::exception const& problem) {
+        std::cerr << problem.what() << std::endl;
+        return 8;
+    }
 }

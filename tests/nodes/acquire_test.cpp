@@ -73,7 +73,7 @@ TEST_F(AcquireTest, AnotherBuildIsRefused) {
                                  "' {command}"),
                             "a"},
                            program(), Seconds(60));
-    EXPECT_NE(ended.code, 0);
+    EXPECT_EQ(ended.code, 8);
     EXPECT_THAT(ended.err, AllOf(HasSubstr("node odd on "), HasSubstr("is refused"),
                                  HasSubstr("another build of it (build "),
                                  HasSubstr("5 times in a row")));
