@@ -20,8 +20,7 @@ using namespace sinew::launch;
 
 int perform(std::string const& verb, std::vector<std::string> const& arguments) {
     if (verb == "run") return run_main(arguments);
-    if (verb == "agent")
-        return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
+    if (verb == "agent") return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
     if (verb == "acquire") return acquire_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);

@@ -61,8 +61,7 @@ public:
 
     int run() {
         reading_ = loop_.readable(STDIN_FILENO, [this] { read(); });
-        auto const signals =
-            loop_.signals({SIGTERM, SIGINT, SIGHUP}, [this](int) { release(); });
+        auto const signals = loop_.signals({SIGTERM, SIGINT, SIGHUP}, [this](int) { release(); });
         loop_.run();
         provider_.reset();
         return code_;

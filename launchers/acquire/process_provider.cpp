@@ -88,9 +88,8 @@ void ProcessProvider::resize(int count) {
         slot.given_up = false;
         if (slot.pid == 0 && !slot.pause) run(slot);
     }
-    std::erase_if(slots_, [](auto const& each) {
-        return !each.second.wanted && each.second.pid == 0;
-    });
+    std::erase_if(slots_,
+                  [](auto const& each) { return !each.second.wanted && each.second.pid == 0; });
 }
 
 void ProcessProvider::run(Slot& slot) {

@@ -41,8 +41,8 @@ bool is_clean(std::string const& word) { return word.find('\0') == std::string::
 // A host that begins with a dash would be an option of ssh.
 bool is_host(std::string const& word) {
     auto const is_part = [](unsigned char each) {
-        return std::isalnum(each) != 0 || std::string_view("-_.:@%").find(static_cast<char>(each)) !=
-                                              std::string_view::npos;
+        return std::isalnum(each) != 0 ||
+               std::string_view("-_.:@%").find(static_cast<char>(each)) != std::string_view::npos;
     };
     return !word.empty() && word.front() != '-' && std::ranges::all_of(word, is_part);
 }

@@ -20,7 +20,8 @@ struct Hosts {
 };
 
 Hosts hosts_of(AcquireRequest const& request) {
-    Hosts found{.names = request.hosts, .given_template = request.launch_agent, .found_template = {}};
+    Hosts found{
+        .names = request.hosts, .given_template = request.launch_agent, .found_template = {}};
     if (!found.names.empty()) return found;
     auto const allocation = find_allocation(ProcessContext::of_process());
     if (!allocation || allocation->hosts.empty())
@@ -53,9 +54,8 @@ std::unique_ptr<NodeProvider> make_ssh_provider(wire::Loop& loop, AcquireRequest
             return NodeCommand{.argv = fill_template(hosts.found_template, start, words),
                                .env = {},
                                .folder = request.folder};
-        return NodeCommand{.argv = ssh_command(host, in_folder(request.folder, words)),
-                           .env = {},
-                           .folder = {}};
+        return NodeCommand{
+            .argv = ssh_command(host, in_folder(request.folder, words)), .env = {}, .folder = {}};
     };
     return std::make_unique<ProcessProvider>(loop, request, std::move(events), output_fd,
                                              std::move(command));

@@ -109,8 +109,20 @@ private:
 }  // namespace
 
 std::vector<std::string> ssh_command(std::string const& host, std::string const& remote) {
-    return {"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
-            "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", host, "--", remote};
+    return {"ssh",
+            "-T",
+            "-x",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "ConnectTimeout=10",
+            "-o",
+            "ServerAliveInterval=5",
+            "-o",
+            "ServerAliveCountMax=3",
+            host,
+            "--",
+            remote};
 }
 
 std::string in_folder(std::string const& folder, std::vector<std::string> const& words) {

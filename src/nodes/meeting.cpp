@@ -34,7 +34,8 @@ void be_reachable(process::Runtime& runtime, std::string const& address) {
 
 std::unique_ptr<wire::Link> dial_any(process::Runtime& runtime,
                                      std::vector<std::string> const& addresses,
-                                     wire::Credentials const& self, wire::LinkOptions const& options,
+                                     wire::Credentials const& self,
+                                     wire::LinkOptions const& options,
                                      wire::Clock::duration patience, std::string& problem) {
     std::unique_lock lock(runtime.guard());
     std::condition_variable changed;

@@ -93,9 +93,8 @@ Nodes::Nodes(Communicator& communicator) : exceptions_(std::uncaught_exceptions(
         [&](auto link, wire::Secret const& session, cpu_set_t const& cpus) {
             agent = std::make_shared<nodes::Agent>(
                 runtime, std::move(link),
-                nodes::Agent::Setup{.name = text("rank ", communicator.rank()),
-                                    .session = session,
-                                    .cpus = cpus});
+                nodes::Agent::Setup{
+                    .name = text("rank ", communicator.rank()), .session = session, .cpus = cpus});
             agent->begin();
         },
         [&] { agent->leave(); });
@@ -147,9 +146,7 @@ void Nodes::wait() {
     if (served_) served_->agent().wait_until_over();
 }
 
-int Nodes::size() const {
-    return static_cast<int>(nodes::present(nodes::owned_by(state_)).size());
-}
+int Nodes::size() const { return static_cast<int>(nodes::present(nodes::owned_by(state_)).size()); }
 
 Node Nodes::operator[](int node) const {
     auto const members = nodes::present(nodes::owned_by(state_));
@@ -172,8 +169,7 @@ bool Nodes::wait_for(int count, std::chrono::nanoseconds limit) const {
     std::unique_lock lock(state.runtime.guard());
     auto const there = [&] { return roster.present.size() >= static_cast<std::size_t>(count); };
     if (count <= 0) return true;
-    roster.changed.wait_for(lock, limit,
-                            [&] { return there() || !roster.failure.empty(); });
+    roster.changed.wait_for(lock, limit, [&] { return there() || !roster.failure.empty(); });
     if (!there() && !roster.failure.empty()) throw Unavailable(roster.failure);
     return there();
 }

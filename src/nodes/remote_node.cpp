@@ -122,9 +122,9 @@ void RemoteNode::on_end(std::string const& why) {
     if (cut_off()) return;
     auto const link = sender_.release();
     if (!leaving_ || !children_.empty())
-        log_warning(text(name_, " is lost (", why, ")",
-                         children_.empty() ? ""
-                                           : "; the processes that were started there end, too"));
+        log_warning(
+            text(name_, " is lost (", why, ")",
+                 children_.empty() ? "" : "; the processes that were started there end, too"));
     if (!leaving_) why_lost_ = why;
     tell_change();
     if (children_.empty()) return;

@@ -115,9 +115,9 @@ void others() {
     auto const nodes = Nodes::acquire(options);
     for (auto const& node : nodes.all()) {
         check(!node.is_here(), "an acquired node is not this process");
-        Process process({.node = node}, [](std::string const& host) {
-            std::exit(node_here() == host ? 41 : 42);
-        }, node.host());
+        Process process(
+            {.node = node},
+            [](std::string const& host) { std::exit(node_here() == host ? 41 : 42); }, node.host());
         process.start();
         process.join();
         check(process.exitcode() == 41, text("exit code ", *process.exitcode()));
@@ -204,22 +204,30 @@ void resized() {
             std::this_thread::sleep_for(5ms);
         }
     };
-    squares(); say("squares");
-    workers(2); say("workers 2");
+    squares();
+    say("squares");
+    workers(2);
+    say("workers 2");
     nodes.resize(3);
-    workers(6); say("workers 6");
-    squares(); say("squares");
+    workers(6);
+    say("workers 6");
+    squares();
+    say("squares");
     nodes.resize(1);
-    workers(2); say("workers 2");
-    squares(); say("squares");
+    workers(2);
+    say("workers 2");
+    squares();
+    say("squares");
     nodes.resize(0);
-    workers(0); say("workers 0");
+    workers(0);
+    say("workers 0");
     check(nodes.size() == 0, "no nodes");
     auto result = pool.map_async<square>(range(0, 1000));
     check(!result.wait_for(300ms), "a pool without nodes waits");
     nodes.resize(2);
     check(result.get()[999] == 999 * 999, "it goes on");
-    workers(4); say("workers 4");
+    workers(4);
+    say("workers 4");
     auto const error = error_of([&] { nodes.resize(-1); });
     check(has(error, "-1 nodes (must be from 0"), error);
 }
@@ -246,7 +254,8 @@ void refused() {
     options.hosts = {"nowhere"};
     options.launch_agent = "/no/such/program {host} {command}";
     error = error_of([&] { Nodes::acquire(options); });
-    check(has(error, "/no/such/program cannot be executed") && has(error, "5 times in a row"), error);
+    check(has(error, "/no/such/program cannot be executed") && has(error, "5 times in a row"),
+          error);
     ::setenv("SINEW_COMMAND", "/no/such/sinew", 1);
     error = error_of([&] { Nodes::acquire(local(1)); });
     check(has(error, "SINEW_COMMAND=/no/such/sinew cannot be executed"), error);
@@ -261,7 +270,8 @@ void late() {
     options.launch_agent = "sh -c 'exec sleep 100' {command}";
     options.start_timeout = 1s;
     auto error = error_of([&] { Nodes::acquire(options); });
-    check(has(error, "0 of 1 nodes came within 1 s") || has(error, "no node came within 1 s"), error);
+    check(has(error, "0 of 1 nodes came within 1 s") || has(error, "no node came within 1 s"),
+          error);
     check(has(error, "its agent is starting"), error);
     options.minimum = 0;
     auto const nodes = Nodes::acquire(options);

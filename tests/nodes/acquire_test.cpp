@@ -68,15 +68,14 @@ TEST_F(AcquireTest, TasksOfAHostThatVanishesAreRedoneAfterItsLease) {
 
 TEST_F(AcquireTest, AnotherBuildIsRefused) {
     auto const* const other = std::getenv("SINEW_TEST_NODES_PROGRAM");
-    auto const ended = run({"hosts",
-                            text("sh -c 'exec env SINEW_NODE_CONFIG=- SINEW_NODE_ID=odd ", other,
-                                 "' {command}"),
-                            "a"},
-                           program(), Seconds(60));
+    auto const ended = run(
+        {"hosts",
+         text("sh -c 'exec env SINEW_NODE_CONFIG=- SINEW_NODE_ID=odd ", other, "' {command}"), "a"},
+        program(), Seconds(60));
     EXPECT_EQ(ended.code, 8);
-    EXPECT_THAT(ended.err, AllOf(HasSubstr("node odd on "), HasSubstr("is refused"),
-                                 HasSubstr("another build of it (build "),
-                                 HasSubstr("5 times in a row")));
+    EXPECT_THAT(ended.err,
+                AllOf(HasSubstr("node odd on "), HasSubstr("is refused"),
+                      HasSubstr("another build of it (build "), HasSubstr("5 times in a row")));
 }
 
 TEST_F(AcquireTest, NothingIsLeftWhenTheProgramIsKilled) {

@@ -102,10 +102,9 @@ void Acquisition::begin() {
     std::error_code none;
     auto const program = std::filesystem::read_symlink("/proc/self/exe", none).string();
     process_ = std::make_shared<BackendProcess>(
-        runtime_.loop(),
-        BackendProcess::Callbacks{
-            .event = [this](BackendEvent const& event) { on_event(event); },
-            .ended = [this](std::string const& how) { on_backend_end(how); }});
+        runtime_.loop(), BackendProcess::Callbacks{
+                             .event = [this](BackendEvent const& event) { on_event(event); },
+                             .ended = [this](std::string const& how) { on_backend_end(how); }});
     process_->start();
     process_->tell(request_line(options_, backend_, program, config_line(config)));
     expect_nodes();
@@ -134,9 +133,9 @@ std::vector<std::string> Acquisition::listen(bool here) {
         address = wire::Address::tcp(v6 ? "::" : "0.0.0.0", 0);
     }
     wire::Credentials const self{runtime_.secret(), {.name = runtime_.name()}};
-    listener_ = std::make_unique<wire::Listener>(
-        runtime_.loop(), address, self, wire::Listener::Options{.link = link_options()},
-        [this](auto link) { accept(std::move(link)); });
+    listener_ = std::make_unique<wire::Listener>(runtime_.loop(), address, self,
+                                                 wire::Listener::Options{.link = link_options()},
+                                                 [this](auto link) { accept(std::move(link)); });
     auto const bound = listener_->address();
     if (here) return {bound.text()};
     std::vector<std::string> words;
@@ -187,8 +186,7 @@ void Acquisition::add(std::unique_ptr<wire::Link> link, JoinMessage const& join)
     auto const address = link->local_host();
     auto const agent =
         std::make_shared<RemoteNode>(runtime_.loop(), std::move(link), join.host, join.id);
-    auto const member =
-        std::make_shared<Member>(share_of(join, options_.meta), agent, join.id);
+    auto const member = std::make_shared<Member>(share_of(join, options_.meta), agent, join.id);
     agent->on_change([this, member = std::weak_ptr(member)] {
         if (auto const changed = member.lock()) on_node(changed);
     });
@@ -252,7 +250,8 @@ void Acquisition::say_waiting() {
             said.size() < 3)
             said.push_back(why);
     roster_->waiting_for = {};
-    for (auto const& why : said) roster_->waiting_for += text(roster_->waiting_for.empty() ? "" : "; ", why);
+    for (auto const& why : said)
+        roster_->waiting_for += text(roster_->waiting_for.empty() ? "" : "; ", why);
 }
 
 void Acquisition::fail(std::string const& why) {
@@ -267,11 +266,10 @@ void Acquisition::expect_nodes() {
         auto const self = shared_from_this();
         if (options_.count == 0) return;
         auto const& said = roster_->waiting_for;
-        roster_->failure =
-            text("no node came within ",
-                 std::chrono::duration<double>(options_.start_timeout).count(), " s (",
-                 said.empty() ? "backend " + backend_ + " does not say why" : said,
-                 "). See NodesOptions::start_timeout");
+        roster_->failure = text(
+            "no node came within ", std::chrono::duration<double>(options_.start_timeout).count(),
+            " s (", said.empty() ? "backend " + backend_ + " does not say why" : said,
+            "). See NodesOptions::start_timeout");
         roster_->tell();
     });
 }

@@ -29,14 +29,10 @@ int count_in(Json const& json, char const* key) {
 }  // namespace
 
 std::string config_line(AgentConfig const& config) {
-    Json const json{{"session", config.session},
-                    {"addresses", config.addresses},
-                    {"master", config.master},
-                    {"env", config.env},
-                    {"cpu", config.meta.cpu},
-                    {"memory_mib", config.meta.memory_mib},
-                    {"gpu", config.meta.gpu},
-                    {"gpus", config.gpus}};
+    Json const json{{"session", config.session}, {"addresses", config.addresses},
+                    {"master", config.master},   {"env", config.env},
+                    {"cpu", config.meta.cpu},    {"memory_mib", config.meta.memory_mib},
+                    {"gpu", config.meta.gpu},    {"gpus", config.gpus}};
     return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
@@ -80,8 +76,10 @@ JoinMessage decode_join(std::span<std::byte const> bytes) {
     message.host = wire::printable(decode<std::string>(reader));
     message.program = wire::printable(decode<std::string>(reader));
     constexpr std::int64_t most = 1 << 20;
-    message.cores = static_cast<int>(std::clamp<std::int64_t>(decode<std::int64_t>(reader), 1, most));
-    message.gpus = static_cast<int>(std::clamp<std::int64_t>(decode<std::int64_t>(reader), 0, most));
+    message.cores =
+        static_cast<int>(std::clamp<std::int64_t>(decode<std::int64_t>(reader), 1, most));
+    message.gpus =
+        static_cast<int>(std::clamp<std::int64_t>(decode<std::int64_t>(reader), 0, most));
     message.memory_mib = decode<std::uint64_t>(reader);
     return message;
 }

@@ -109,12 +109,14 @@ std::shared_ptr<Agent> join(process::Runtime& runtime, std::unique_ptr<wire::Lin
         lock, join_patience, [&] { return joining->agent || !joining->why.empty(); });
     if (joining->agent) return joining->agent;
     joining->link = nullptr;
-    auto const why = answered ? joining->why : text("no answer within ", join_patience.count(), " s");
+    auto const why =
+        answered ? joining->why : text("no answer within ", join_patience.count(), " s");
     throw Unavailable(text(id, " is refused by ", config.master, ": ", why));
 }
 
 int serve(std::string const& from) {
-    auto const config = parse_config(from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from));
+    auto const config =
+        parse_config(from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from));
     auto const id = env("SINEW_NODE_ID").value_or(env("SINEW_POD_NAME").value_or("node"));
     ::unsetenv("SINEW_NODE_ID");
     for (auto const& each : config.env) {

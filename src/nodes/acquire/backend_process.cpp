@@ -92,12 +92,12 @@ void BackendProcess::close() {
 // the end of the child is reported.
 void BackendProcess::write() {
     while (!to_write_.empty()) {
-        ssize_t const count =
-            ::send(in_.get(), to_write_.data(), to_write_.size(), MSG_NOSIGNAL);
+        ssize_t const count = ::send(in_.get(), to_write_.data(), to_write_.size(), MSG_NOSIGNAL);
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && errno == EAGAIN) {
             if (!writing_)
-                writing_ = loop_.writable(in_.get(), [self = shared_from_this()] { self->write(); });
+                writing_ =
+                    loop_.writable(in_.get(), [self = shared_from_this()] { self->write(); });
             return;
         }
         if (count < 0) break;

@@ -51,11 +51,11 @@ std::string find_command() {
     for (std::string each; std::getline(folders, each, ':');)
         if (auto const path = fs::path(each) / "sinew"; !each.empty() && can_run(path))
             return path.string();
-    throw SystemError(text("there is no sinew command to acquire nodes with (SINEW_COMMAND is not "
-                           "set, there is no bin/sinew in the installation of ",
-                           module.string(),
-                           ", and none in PATH). Install it, or set SINEW_COMMAND to its path"),
-                      ENOENT);
+    throw SystemError(
+        text("there is no sinew command to acquire nodes with (SINEW_COMMAND is not "
+             "set, there is no bin/sinew in the installation of ",
+             module.string(), ", and none in PATH). Install it, or set SINEW_COMMAND to its path"),
+        ENOENT);
 }
 
 }  // namespace sinew::nodes

@@ -144,9 +144,8 @@ void Master::settle_meta(Meta const& wish) {
 }
 
 void Master::fit() {
-    auto const most =
-        placement_->present(*meta_, options_.workers ? std::optional(options_.workers->max)
-                                                     : std::nullopt);
+    auto const most = placement_->present(
+        *meta_, options_.workers ? std::optional(options_.workers->max) : std::nullopt);
     auto const least = options_.workers ? static_cast<std::uint32_t>(options_.workers->min) : most;
     Resize const size{std::min(least, most), most};
     process::Runtime::in_callback() ? step_in_turn(size) : step(size);

@@ -27,8 +27,8 @@ public:
         for (auto const& member : roster_->present) {
             if (member->lost()) continue;
             auto const room = std::max<std::uint64_t>(1, room_on(member->share(), start.meta));
-            auto const load = static_cast<double>(member->agent()->children()) /
-                              static_cast<double>(room);
+            auto const load =
+                static_cast<double>(member->agent()->children()) / static_cast<double>(room);
             if (best && load >= least) continue;
             best = member;
             least = load;

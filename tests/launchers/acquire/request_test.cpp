@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <sinew/error.hpp>
+#include <sinew/task/encoding.hpp>
 
 #include "src/nodes/acquire/agent_config.hpp"
 #include "src/nodes/acquire/backend_protocol.hpp"
@@ -74,8 +75,8 @@ TEST(AcquireRequestTest, WhatIsNotValidIsRefusedWithoutTheSecret) {
     for (std::string const start :
          {R"({"count":-1)", R"({"count":70000)", R"({"count":1.5)", R"({"count":"2")",
           R"({"hosts":["-oProxyCommand=x"])", R"({"hosts":["a b"])", R"({"hosts":[""])",
-          R"({"hosts":"a")", R"({"command":[])", R"({"command":["a\u0000b"])",
-          R"({"name":"A/b")", R"({"env":{"A=":"b"})", R"({"cpu":-2)", R"({"memory_mib":"x")"}) {
+          R"({"hosts":"a")", R"({"command":[])", R"({"command":["a\u0000b"])", R"({"name":"A/b")",
+          R"({"env":{"A=":"b"})", R"({"cpu":-2)", R"({"memory_mib":"x")"}) {
         auto line = start + R"(,"configuration":")" + secret + R"(")";
         if (line.find("command") == std::string::npos) line += R"(,"command":["p"])";
         line += "}";
