@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <chrono>
 #include <exception>
 #include <mutex>
@@ -59,6 +60,12 @@ State const& owned_by(std::shared_ptr<State> const& state) {
 std::vector<std::shared_ptr<Member>> present(State const& state) {
     std::lock_guard const lock(state.runtime.guard());
     return state.owned.roster->present;
+}
+
+// The time after `limit`, which may be the largest there is.
+std::chrono::steady_clock::time_point deadline_of(std::chrono::nanoseconds limit) {
+    constexpr std::chrono::nanoseconds longest = std::chrono::hours(24 * 365);
+    return std::chrono::steady_clock::now() + std::min(limit, longest);
 }
 
 Node node_of(std::shared_ptr<State> const& state, std::shared_ptr<Member> const& member) {
@@ -169,7 +176,8 @@ bool Nodes::wait_for(int count, std::chrono::nanoseconds limit) const {
     std::unique_lock lock(state.runtime.guard());
     auto const there = [&] { return roster.present.size() >= static_cast<std::size_t>(count); };
     if (count <= 0) return true;
-    roster.changed.wait_for(lock, limit, [&] { return there() || !roster.failure.empty(); });
+    roster.changed.wait_until(lock, nodes::deadline_of(limit),
+                              [&] { return there() || !roster.failure.empty(); });
     if (!there() && !roster.failure.empty()) throw Unavailable(roster.failure);
     return there();
 }
@@ -184,7 +192,8 @@ bool Nodes::wait_for_change(std::uint64_t known, std::chrono::nanoseconds limit)
     auto const& state = nodes::owned_by(state_);
     auto& roster = *state.owned.roster;
     std::unique_lock lock(state.runtime.guard());
-    return roster.changed.wait_for(lock, limit, [&] { return roster.changes != known; });
+    return roster.changed.wait_until(lock, nodes::deadline_of(limit),
+                                     [&] { return roster.changes != known; });
 }
 
 std::string Nodes::waiting_for() const {

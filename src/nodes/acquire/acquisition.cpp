@@ -196,7 +196,7 @@ void Acquisition::add(std::unique_ptr<wire::Link> link, JoinMessage const& join)
     process_->tell(joined_line(join.id));
     reasons_.erase(join.id);
     none_ = {};
-    roster_->failure = {};
+    over_ = roster_->failure = {};
     roster_->present.push_back(member);
     ++roster_->changes;
     say_waiting();

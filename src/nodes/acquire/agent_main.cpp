@@ -115,8 +115,9 @@ std::shared_ptr<Agent> join(process::Runtime& runtime, std::unique_ptr<wire::Lin
 }
 
 int serve(std::string const& from) {
-    auto const config =
-        parse_config(from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from));
+    auto line = from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from);
+    auto const config = parse_config(line);
+    wipe(line);
     auto const id = env("SINEW_NODE_ID").value_or(env("SINEW_POD_NAME").value_or("node"));
     ::unsetenv("SINEW_NODE_ID");
     for (auto const& each : config.env) {
@@ -137,6 +138,8 @@ int serve(std::string const& from) {
                           0);
     auto const agent = join(runtime, std::move(link), config, id);
     std::unique_lock lock(runtime.guard());
+    // They are ignored when the handle is gone: the end of this process removes its folder.
+    for (int const number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, SIG_IGN);
     auto const withdraw = [agent](int) { agent->withdraw(); };
     auto const signals = runtime.loop().signals({SIGTERM, SIGINT, SIGHUP}, withdraw);
     wire::Loop::Handle input;
