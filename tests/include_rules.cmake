@@ -26,6 +26,7 @@ set(arrows
     "src/process/queue: src/base src/task src/wire src/process/. src/process/rpc"
     "src/process/child: src/base src/task src/wire src/process/. src/process/resources src/process/shared"
     "src/process: src/base src/task src/wire"
+    "src/nodes/acquire: src/base src/task src/wire src/process src/nodes/."
     "src/nodes: src/base src/task src/wire src/process"
     "src/pool/scheduler: src/base"
     "src/pool/placement: src/base src/task src/wire src/process src/nodes src/pool/."
@@ -36,7 +37,7 @@ set(arrows
     "src/manager/server: src/base src/task src/wire src/process src/nodes src/manager/. src/manager/restart"
     "src/manager: src/base src/task src/wire src/process src/nodes"
     "src/ring: src/base src/task src/wire src/process src/nodes src/transport src/world src/comm"
-    "src/init: src/base src/process src/pool src/manager src/ring"
+    "src/init: src/base src/process src/nodes src/pool src/manager src/ring"
     "src/comm/progress: src/base src/transport collectives"
     "src/comm: src/base src/transport src/wire src/world collectives"
     "k8s/objects: src/base"
@@ -57,6 +58,7 @@ set(arrows
     "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
+    "launchers/acquire: src/base src/wire launchers/common launchers/program launchers/command_line launchers/io launchers/backends launchers/agent launchers/kubernetes k8s"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/backends launchers/agent"
     "launchers/pods: src/base src/wire launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers: src/base src/wire src/world collectives"
@@ -94,7 +96,7 @@ set(third_party
     "nccl\\.h$: collectives/nccl/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"
-    "nlohmann/: k8s/ launchers/ benchmarks/ examples/ tests/"
+    "nlohmann/: k8s/ launchers/ src/nodes/acquire/ benchmarks/ examples/ tests/"
     "(gtest|gmock)/: tests/")
 
 set(violations "")
