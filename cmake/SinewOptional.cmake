@@ -104,6 +104,25 @@ macro(sinew_find_pmix)
     endif()
 endmacro()
 
+# What a client of the Kubernetes API is made of.
+macro(sinew_find_k8s)
+    find_package(CURL 7.85 QUIET)   # certificates from memory, protocols by name
+    find_package(nlohmann_json QUIET)
+    find_package(yaml-cpp QUIET)
+    if(CURL_FOUND AND nlohmann_json_FOUND AND yaml-cpp_FOUND)
+        set(found TRUE)
+        set(about "libcurl ${CURL_VERSION_STRING}")
+        if(NOT TARGET sinew::yaml)   # its own package names no folder before 0.8
+            add_library(sinew::yaml INTERFACE IMPORTED)
+            if(TARGET yaml-cpp::yaml-cpp)
+                set_target_properties(sinew::yaml PROPERTIES INTERFACE_LINK_LIBRARIES yaml-cpp::yaml-cpp)
+            else()
+                set_target_properties(sinew::yaml PROPERTIES INTERFACE_LINK_LIBRARIES yaml-cpp)
+            endif()
+        endif()
+    endif()
+endmacro()
+
 # For the test with GPU memory (tests/gpu) alone: nothing of the library uses it.
 macro(sinew_find_cuda)
     find_package(CUDAToolkit QUIET)

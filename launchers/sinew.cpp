@@ -11,6 +11,7 @@
 #include "launchers/cli/info.hpp"
 #include "launchers/cli/run_main.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/pods/pod_main.hpp"
 
 namespace {
 
@@ -18,7 +19,8 @@ using namespace sinew::launch;
 
 int perform(std::string const& verb, std::vector<std::string> const& arguments) {
     if (verb == "run") return run_main(arguments);
-    if (verb == "agent") return agent_main(arguments);
+    if (verb == "agent")
+        return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
     return help_main(verb, arguments);

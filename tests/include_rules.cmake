@@ -38,6 +38,11 @@ set(arrows
     "src/init: src/base src/process src/pool src/manager src/ring"
     "src/comm/progress: src/base src/transport collectives"
     "src/comm: src/base src/transport src/wire src/world collectives"
+    "k8s/objects: src/base"
+    "k8s/config: src/base k8s/objects"
+    "k8s/http: src/base k8s/config"
+    "k8s/credentials: src/base k8s/objects k8s/config k8s/http"
+    "k8s: src/base"
     "launchers/common: src/base src/wire"
     "launchers/program: src/base launchers/common"
     "launchers/command_line: src/base launchers/common launchers/program"
@@ -50,6 +55,7 @@ set(arrows
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/backends launchers/agent"
+    "launchers/pods: src/base src/wire launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
@@ -59,7 +65,7 @@ set(arrows
     "benchmarks/manager: examples benchmarks"         # the example's simulator
     "benchmarks:"
     "examples:"
-    "tests: src collectives launchers benchmarks examples")
+    "tests: src collectives k8s launchers benchmarks examples")
 
 # Public headers that are above a layer, and so not for it: what they declare is made of it.
 set(public_above
@@ -75,16 +81,17 @@ set(third_party
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/process/resources/cores\\.cpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"
-    "openssl/: src/wire/ src/base/sha256 tests/wire/"
+    "openssl/: src/wire/ src/base/sha256 k8s/objects/base64 tests/wire/"
     "pmix: launchers/pmi/ src/world/pmix_ tests/launchers/pmi/"
     "zmq: benchmarks/peers/"
     "grpcpp/: benchmarks/peers/"
-    "yaml-cpp/: launchers/"
+    "yaml-cpp/: k8s/objects/"
+    "curl/: k8s/"
     "cuda: tests/gpu/ collectives/nccl/ collectives/kernels/"
     "nccl\\.h$: collectives/nccl/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"
-    "nlohmann/: launchers/ benchmarks/ examples/ tests/"
+    "nlohmann/: k8s/ launchers/ benchmarks/ examples/ tests/"
     "(gtest|gmock)/: tests/")
 
 set(violations "")
@@ -142,7 +149,7 @@ macro(check_include)
         if(name IN_LIST row)
             violation("${layer} may not include <${header}>, which is above it")
         endif()
-    elseif(header MATCHES "^(src|collectives|tests|benchmarks|examples)/")
+    elseif(header MATCHES "^(src|collectives|k8s|tests|benchmarks|examples)/")
         violation("private <${header}> is included by \"\", not by <>")
     else()
         look_up(third_party "${header}" header)
@@ -157,7 +164,7 @@ macro(check_include)
 endmacro()
 
 set(folders "")
-foreach(folder include src collectives launchers benchmarks examples tests)
+foreach(folder include src collectives k8s launchers benchmarks examples tests)
     if(IS_DIRECTORY ${ROOT}/${folder})
         list(APPEND folders ${folder})
     endif()

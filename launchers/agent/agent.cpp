@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
+#include <chrono>
 #include <csignal>
+#include <random>
 #include <sinew/error.hpp>
 #include <sinew/version.hpp>
 
@@ -18,8 +20,16 @@
 namespace sinew::launch {
 namespace {
 
+// Not zero, which would mean that there is none.
+std::uint64_t random_number() {
+    std::random_device device;
+    return std::uint64_t(device()) << 32 | device() | 1;
+}
+
 // What the root learns about this node.
-Hello description(AgentConfig const& config) {
+Hello description(AgentConfig const& config, Progress const& progress) {
+    using namespace std::chrono;
+    auto const now = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
     Hello hello{.node = config.node,
                 .incarnation = config.incarnation,
                 .name = config.name,
@@ -32,7 +42,11 @@ Hello description(AgentConfig const& config) {
                 .listen = {},
                 .free_port = free_port(),
                 .unreachable = everyone,
-                .place = {}};
+                .place = config.place,
+                .process = random_number(),
+                .began_ms = now.count(),
+                .progress = progress};
+    if (config.place != Place{}) return hello;
     try {
         hello.place = place_of_this_node();
     } catch (UsageError const& problem) {
@@ -44,9 +58,9 @@ Hello description(AgentConfig const& config) {
 
 }  // namespace
 
-Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder)
-    : loop_(loop), config_(std::move(config)), folder_(folder),
-      tree_(loop_, config_, description(config_), folder_.path(),
+Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, Progress progress)
+    : loop_(loop), config_(std::move(config)), folder_(folder), progress_(progress),
+      tree_(loop_, config_, description(config_, progress_), folder_.path(),
             {.message = [this](Kind kind, auto body) { handle(kind, body); },
              .fence_done =
                  [this](auto const& key, auto const& parts) {
@@ -56,7 +70,15 @@ Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder)
                  [this](auto const& key, auto const& why) {
                      if (job_) job_->fence_failed(key, why);
                  },
-             .root_lost = [this](auto const& why) { give_up(why); },
+             .root_lost =
+                 [this](auto const& why) {
+                     lost_root_ = true;
+                     give_up(why);
+                 },
+             .waiting =
+                 [this](auto const& why) {
+                     log_warning(text("agent on ", config_.name, " waits: ", why));
+                 },
              .child_left = [this] { finish_step(); },
              .parent_left = [this] { loop_.stop(); }}) {}
 
@@ -88,6 +110,8 @@ void Agent::handle(Kind kind, std::span<std::byte const> body) {
             return launch(decode<Launch>(text_of(body)));
         case Kind::finish:
             return finish();
+        case Kind::dismiss:
+            return dismiss();
         case Kind::stop: {
             if (job_) job_->stop(decode<Stop>(text_of(body)));
             return;
@@ -129,9 +153,11 @@ void Agent::launch(Launch launch) {
         kill_descendants();
     }
     tree_.restart(launch.epoch, launch.agents, launch.parents);
+    progress_ = launch.progress;
+    tree_.set_progress(progress_);
     job_ = std::make_unique<NodeJob>(
         loop_, tree_, folder_,
-        NodeJob::Setting{.node_name = config_.name, .interface = tree_.interface()},
+        NodeJob::Setting{.agent = config_.node, .interface = tree_.interface()},
         std::move(launch));
     job_->start();
 }
@@ -146,10 +172,17 @@ void Agent::finish() {
     finish_step();
 }
 
+// Those below find other parents.
+void Agent::dismiss() {
+    dismissed_ = true;
+    finish();
+}
+
 // Waits until all output is delivered and all children have left, then sends `bye` to the parent.
 void Agent::finish_step() {
     if (job_) job_->wind_up();
-    if ((job_ && job_->has_output()) || tree_.has_children() || !tree_.has_parent()) return;
+    if ((job_ && job_->has_output()) || !tree_.has_parent()) return;
+    if (tree_.has_children() && !dismissed_) return;
     job_.reset();
     tree_.close();
 }

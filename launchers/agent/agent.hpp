@@ -18,7 +18,8 @@ namespace sinew::launch {
 /// however the root ends.
 class Agent {
 public:
-    Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder);
+    /// `progress`: of the job, as an earlier agent of this process knew it.
+    Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, Progress progress = {});
     ~Agent();
 
     /// Runs until the job is over or lost; returns the exit code.
@@ -28,11 +29,23 @@ public:
     /// Ends the ranks at once; logs `why` and sends it to the root.
     void give_up(std::string const& why);
 
+    // After run():
+    /// It was asked to leave.
+    bool left() const { return leaving_; }
+    /// The root could not be reached, or its link has ended without an order.
+    bool lost_root() const { return lost_root_ && !tree_.refused(); }
+    /// The root has refused it for good: another serves the node.
+    bool was_refused() const { return tree_.refused(); }
+    /// The root had accepted it.
+    bool was_attached() const { return tree_.was_attached(); }
+    Progress const& progress() const { return progress_; }
+
 private:
     void handle(Kind kind, std::span<std::byte const> body);
     void handle_mpi(Kind kind, std::span<std::byte const> body);
     void launch(Launch launch);
     void finish();
+    void dismiss();
     void finish_step();
     void finish_now();
     void end(int code);
@@ -42,10 +55,12 @@ private:
     wire::Loop& loop_;
     AgentConfig config_;
     JobFolder const& folder_;
+    Progress progress_;
     TreeRouter tree_;
     std::unique_ptr<NodeJob> job_;
     wire::Loop::Handle orphans_, leave_timer_;
-    bool finishing_now_ = false, leaving_ = false;
+    bool finishing_now_ = false, leaving_ = false, lost_root_ = false;
+    bool dismissed_ = false;  ///< the job goes on: nobody below is waited for
     int code_ = 0;
 };
 

@@ -3,7 +3,6 @@
 
 #include <fcntl.h>
 #include <sys/resource.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <array>
@@ -18,6 +17,7 @@
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/log.hpp"
+#include "src/base/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -50,20 +50,10 @@ std::string read_line(int fd) {
     return line;
 }
 
-std::string read_file(std::string const& path) {
-    UniqueFd const file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-    struct ::stat about {};
-    if (!file || ::fstat(file.get(), &about) != 0)
-        throw SystemError(text(path, " cannot be read (", std::strerror(errno), ")"), errno);
-    if (about.st_uid != ::getuid() || (about.st_mode & 077) != 0)
-        throw UsageError(text(path, " holds a secret and must be yours alone. chmod 600 ", path));
-    return read_line(file.get());
-}
-
 AgentConfig configuration(std::vector<std::string> const& arguments) {
     if (arguments.empty()) return parse_config(read_line(STDIN_FILENO));
     if (arguments.size() == 2 && arguments[0] == "--config")
-        return parse_config(read_file(arguments[1]));
+        return parse_config(read_secret_file(arguments[1]));
     throw UsageError(text("sinew agent does not know ", arguments[0], ". See sinew agent --help"));
 }
 

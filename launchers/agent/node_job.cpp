@@ -51,9 +51,9 @@ NodeJob::NodeJob(wire::Loop& loop, TreeRouter& tree, JobFolder const& folder, Se
                  Launch launch)
     : loop_(loop), tree_(tree), folder_(folder), setting_(std::move(setting)),
       launch_(std::move(launch)), gate_(loop) {
-    auto const& nodes = launch_.map.nodes;
-    for (std::size_t i = 0; i < nodes.size(); ++i)
-        if (nodes[i].name == setting_.node_name) node_ = static_cast<int>(i);
+    auto const& agents = launch_.agents;
+    for (std::size_t i = 0; i < agents.size(); ++i)
+        if (agents[i] == setting_.agent) node_ = static_cast<int>(i);
     if (node_ >= 0) mine_ = launch_.map.ranks_of(node_);
 }
 
@@ -168,7 +168,7 @@ void NodeJob::bind_ranks() {
         auto const machine = processors();
         std::string lines;
         for (std::size_t i = 0; i < mine_.size(); ++i)
-            lines += show_binding(mine_[i], setting_.node_name, cpusets_[i], machine) + "\n";
+            lines += show_binding(mine_[i], launch_.map.nodes[node_].name, cpusets_[i], machine) + "\n";
         tree_.up(Kind::notice, {bytes_of(lines)});
     }
 }

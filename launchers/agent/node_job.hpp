@@ -28,7 +28,7 @@ namespace sinew::launch {
 class NodeJob {
 public:
     struct Setting {
-        std::string node_name;
+        int agent = 0;          ///< its number among the job's agents
         std::string interface;  ///< network interface; empty: the libraries choose
     };
     NodeJob(wire::Loop& loop, TreeRouter& tree, JobFolder const& folder, Setting setting,

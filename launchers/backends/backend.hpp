@@ -35,6 +35,10 @@ public:
     virtual int window() const = 0;
     /// Whether agents reach the root through a Unix socket on this host; otherwise they use TCP.
     virtual bool on_this_host() const = 0;
+    /// Whether this node's agent comes by itself, and another after each loss: its host starts it,
+    /// with the job's secret and the root's address. It has an environment of its own. Nothing is
+    /// started for it then.
+    virtual bool comes_by_itself(int /*node*/) const { return false; }
     virtual AgentProcess command(AgentStart const& start) const = 0;
     /// Suggests a remedy for an agent that failed to start, from its exit code and last output.
     virtual std::string explain(int exit_code, std::string_view words) const = 0;

@@ -23,6 +23,14 @@ std::string ranges(std::vector<int> const& numbers) {
     return out.str();
 }
 
+/// "region/zone/block/rack machine", a dash for each label that is not known.
+std::string in_words(Place const& place) {
+    auto const label = [](std::string const& each) { return each.empty() ? "-" : each; };
+    auto const where = label(place.region) + "/" + label(place.zone) + "/" + label(place.block) +
+                       "/" + label(place.rack);
+    return place.machine.empty() ? where : where + " on " + place.machine;
+}
+
 struct Ranks {
     std::vector<std::vector<int>> of_node, of_app;
 };
@@ -67,10 +75,21 @@ std::string show_map(JobMap const& map, std::vector<App> const& apps) {
         return out << "  " << std::left << std::setw(static_cast<int>(width)) << node << std::right
                    << std::setw(7) << slots << std::setw(7) << cores << "  ";
     };
-    row("node", "slots", "cores") << "ranks\n";
-    for (std::size_t i = 0; i < map.nodes.size(); ++i)
-        row(map.nodes[i].name, or_dash(map.nodes[i].slots), or_dash(map.nodes[i].cores))
-            << ranges(ranks.of_node[i]) << "\n";
+    bool const placed = std::any_of(map.nodes.begin(), map.nodes.end(),
+                                    [](Node const& node) { return node.place != Place{}; });
+    std::size_t longest = 5;
+    for (auto const& numbers : ranks.of_node) longest = std::max(longest, ranges(numbers).size());
+    auto const end = [&](std::string const& numbers, std::string const& where) {
+        out << numbers;
+        if (placed) out << std::string(longest - numbers.size() + 2, ' ') << where;
+        out << "\n";
+    };
+    row("node", "slots", "cores");
+    end("ranks", "place");
+    for (std::size_t i = 0; i < map.nodes.size(); ++i) {
+        row(map.nodes[i].name, or_dash(map.nodes[i].slots), or_dash(map.nodes[i].cores));
+        end(ranges(ranks.of_node[i]), in_words(map.nodes[i].place));
+    }
     for (std::size_t i = 0; i < apps.size(); ++i)
         out << "  " << (apps.size() == 1 ? "program" : "program " + std::to_string(i + 1)) << ": "
             << joined(apps[i].argv) << "  (ranks " << ranges(ranks.of_app[i]) << ")\n";

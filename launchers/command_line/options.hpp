@@ -57,6 +57,8 @@ struct RunOptions {
     KubernetesOptions kubernetes;
     std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 
+    std::string summary_file;  ///< for one line of JSON about the end of the job; empty: none
+
     std::optional<std::string> help;  ///< --help [topic]: show help_text(topic) and run nothing
     bool version = false;             ///< --version: show it and run nothing
     std::vector<std::string> notes;   ///< flags without effect, and why; shown unless -q

@@ -27,6 +27,8 @@ struct HostRequest {
 /// Labels by which nodes are sorted, in natural order, the region first. Empty labels are equal.
 struct Place {
     std::string region, zone, block, rack;
+    std::string machine = {};  ///< on which the node runs, where several nodes may share one
+    friend bool operator==(Place const&, Place const&) = default;
 };
 
 /// One node of the job, served by one agent.

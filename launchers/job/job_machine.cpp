@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/job/job_machine.hpp"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -20,29 +21,51 @@ constexpr auto report_time = 10s;
 // For agents to end, again after each sign of life.
 constexpr auto finish_time = 10s;
 constexpr auto terminate_time = 2s;
+// For the other nodes that are new, when one has joined.
+constexpr auto growth_time = 30s;
 // For agents that are about to join when the job ends.
 constexpr auto arrival_time = 2s;
 
 }  // namespace
 
 JobMachine::JobMachine(Settings settings, JobFacts const& facts)
-    : settings_(std::move(settings)), facts_(facts) {}
+    : settings_(std::move(settings)), facts_(facts), names_(settings_.nodes),
+      wanted_(static_cast<int>(names_.size())) {
+    for (int node = 0; node < wanted_; ++node) members_.insert(node);
+}
 
 // ---- agents -------------------------------------------------------------------------------------
 
 JobMachine::Actions JobMachine::begin() {
     set_start_timer();
-    for (int node = 0; node < static_cast<int>(settings_.nodes.size()); ++node) start_agent(node);
+    for (int const node : members_) start_agent(node);
     return take();
 }
 
 void JobMachine::start_agent(int node) { emit(StartAgent{node, incarnations_[node]++}); }
 
-bool JobMachine::all_present() const {
-    auto const& present = facts_.present_nodes();
-    for (int node = 0; node < static_cast<int>(settings_.nodes.size()); ++node)
-        if (!present.contains(node)) return false;
+bool JobMachine::all_wanted_present() const {
+    for (int node = 0; node < wanted_; ++node)
+        if (!facts_.present_nodes().contains(node)) return false;
     return true;
+}
+
+bool JobMachine::newcomers_present() const {
+    auto const& present = facts_.present_nodes();
+    return std::any_of(present.begin(), present.end(), [this](int node) {
+        return is_wanted(node) && !members_.contains(node);
+    });
+}
+
+// The nodes that are wanted and there become members, when no member is absent.
+void JobMachine::launch_if_ready() {
+    if (phase_ != Phase::starting) return;
+    auto const& present = facts_.present_nodes();
+    for (int const node : members_)
+        if (!present.contains(node) || leaving_.contains(node)) return;
+    for (int const node : present)
+        if (is_wanted(node) && !leaving_.contains(node)) members_.insert(node);
+    emit(LaunchRanks{});
 }
 
 void JobMachine::set_start_timer() { emit(SetTimer{Timer::start, settings_.start_timeout}); }
@@ -50,7 +73,7 @@ void JobMachine::set_start_timer() { emit(SetTimer{Timer::start, settings_.start
 void JobMachine::start_timed_out() {
     if (phase_ != Phase::starting) return;
     std::string absent;
-    for (int node = 0; node < static_cast<int>(settings_.nodes.size()); ++node)
+    for (int const node : members_)
         if (!facts_.present_nodes().contains(node))
             absent += text(absent.empty() ? "" : ", ", name(node));
     causes_.launcher_failed(text("no agent connected from ", absent, " within ",
@@ -59,24 +82,69 @@ void JobMachine::start_timed_out() {
     failed();
 }
 
-JobMachine::Actions JobMachine::agent_joined(int node) {
-    if (phase_ == Phase::finishing) emit(FinishAgent{node});
-    else if (phase_ == Phase::starting && all_present()) emit(LaunchRanks{});
+// The epochs of two roots must not be taken for each other, and the budget is the job's.
+void JobMachine::learn(Progress const& past) {
+    if (launched_ || past.epochs <= epoch_) return;
+    epoch_ = past.epochs;
+    restarts_ = std::max(restarts_, past.restarts + 1);
+    failures_ = std::max(failures_, past.failures);
+    disruptions_ = std::max(disruptions_, past.disruptions + 1);
+}
+
+JobMachine::Actions JobMachine::agent_joined(int node, Progress const& past) {
+    leaving_.erase(node);
+    if (phase_ == Phase::finishing) {
+        if (!handing_over_) emit(FinishAgent{node});
+        return take();
+    }
+    if (!is_wanted(node)) {
+        emit(DismissAgent{node});
+        return take();
+    }
+    learn(past);
+    if (phase_ == Phase::starting) launch_if_ready();
+    else if (members_.contains(node)) return take();
+    else if (phase_ == Phase::running && all_wanted_present()) regroup();
+    else emit(SetTimer{Timer::growth, growth_time});
     return take();
 }
 
 JobMachine::Actions JobMachine::agent_lost(int node, std::string const& why) {
     emit(EndAgentProcesses{node});
+    bool const was_leaving = leaving_.erase(node) != 0;
     if (phase_ == Phase::finishing) {
         finished_.insert(node);
         finish_step();
         return take();
     }
+    if (!is_wanted(node)) {
+        lose_ranks(node);
+        return take();
+    }
+    if (!members_.contains(node) || lost_before_launch(node, was_leaving)) {
+        start_agent(node);
+        return take();
+    }
+    disrupted_ = disrupted_ || settings_.by_itself(node);
     causes_.node_lost(name(node), why);
-    for (int const rank : ranks_on(node)) alive_.erase(rank);
     failed();
-    if (alive_.empty()) epoch_over();
+    lose_ranks(node);
     return take();
+}
+
+void JobMachine::lose_ranks(int node) {
+    for (int const rank : ranks_on(node)) cut_short_ = alive_.erase(rank) != 0 || cut_short_;
+    if (alive_.empty()) epoch_over();
+}
+
+// While the job gathers, the next agent of the node is waited for.
+bool JobMachine::lost_before_launch(int node, bool was_leaving) {
+    if (phase_ != Phase::starting || settings_.max_restarts == 0) return false;
+    if (!was_leaving && (!settings_.by_itself(node) || disruptions_ >= most_disruptions))
+        return false;
+    if (!was_leaving) ++disruptions_;
+    set_start_timer();
+    return true;
 }
 
 JobMachine::Actions JobMachine::agent_left() {
@@ -96,11 +164,18 @@ JobMachine::Actions JobMachine::agent_process_ended(std::string const& failure) 
 
 // Its link ends next, which ends the job. After the job nobody needs the agent.
 JobMachine::Actions JobMachine::agent_failing(int node, std::string const& why) {
-    if (phase_ != Phase::finishing) causes_.node_lost(name(node), why);
+    if (phase_ != Phase::finishing && members_.contains(node)) causes_.node_lost(name(node), why);
     return take();
 }
 
 JobMachine::Actions JobMachine::agent_leaving(int node) {
+    if (phase_ == Phase::finishing || !facts_.present_nodes().contains(node)) return take();
+    leaving_.insert(node);
+    bool const gathering = phase_ == Phase::starting && settings_.max_restarts > 0;
+    if (gathering || !members_.contains(node)) {
+        emit(DismissAgent{node});
+        return take();
+    }
     planned_ = true;
     causes_.node_lost(name(node), "its agent was asked to end (SIGTERM)");
     failed();
@@ -124,6 +199,8 @@ JobMachine::Actions JobMachine::launched(JobMap map, std::vector<int> agents) {
     alive_.clear();
     for (int rank = 0; rank < map_.size(); ++rank) alive_.insert(rank);
     phase_ = Phase::running;
+    launched_ = true;
+    planned_ = disrupted_ = regrouping_ = cut_short_ = false;
     emit(CancelTimer{Timer::start});
     return take();
 }
@@ -160,6 +237,7 @@ JobMachine::Actions JobMachine::ranks_started(int node, std::vector<StartedRank>
 JobMachine::Actions JobMachine::rank_exited(int node, Exited const& exited) {
     if (alive_.erase(exited.rank) == 0) return {};  // of an earlier epoch, or nonsense
     bool const had_failed = causes_.failed();
+    cut_short_ = cut_short_ || exited.stopped;
     bool const unfinished = exited.joined && !exited.left;
     causes_.rank_ended(who(exited.rank),
                        {.code = exited.code,
@@ -198,6 +276,39 @@ FirstCause::Who JobMachine::who(int rank) const {
             .pid = pid == pids_.end() ? 0 : pid->second};
 }
 
+// ---- the number of nodes ------------------------------------------------------------------------
+
+JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
+    int const count = static_cast<int>(names.size());
+    if (count == wanted_ || count == 0 || phase_ == Phase::finishing || handing_over_) return {};
+    auto const change = text("sinew: ", count, " nodes are wanted instead of ", wanted_);
+    if (settings_.max_restarts == 0) {
+        emit(Report{text(change, ", but a job changes its nodes by a restart. Start it with "
+                                 "--max-restarts 1 or more")});
+        return take();
+    }
+    int const before = std::exchange(wanted_, count);
+    if (count > static_cast<int>(names_.size())) names_ = std::move(names);
+    emit(Report{text(change, count < before ? "" : ". The job restarts when they have joined")});
+    for (int node = before; node < count; ++node)
+        if (!facts_.present_nodes().contains(node)) start_agent(node);
+    if (phase_ == Phase::running && !members_.empty() && !is_wanted(*members_.rbegin())) regroup();
+    else if (phase_ != Phase::stopping) drop_unwanted();
+    launch_if_ready();
+    return take();
+}
+
+void JobMachine::drop_unwanted() {
+    std::erase_if(members_, [this](int node) { return !is_wanted(node); });
+    for (int node = wanted_; node < static_cast<int>(names_.size()); ++node)
+        emit(DismissAgent{node});
+}
+
+void JobMachine::regroup() {
+    regrouping_ = true;
+    stop(gently(SIGTERM));
+}
+
 // ---- ends ---------------------------------------------------------------------------------------
 
 JobMachine::Actions JobMachine::interrupted(int signal) {
@@ -211,6 +322,17 @@ JobMachine::Actions JobMachine::interrupted(int signal) {
     } else {
         stop(interrupts_ == 2 ? Stop{.signal = 0, .grace_ms = 0} : gently(signal));
     }
+    return take();
+}
+
+JobMachine::Actions JobMachine::hand_over(int signal) {
+    if (phase_ == Phase::finishing || handing_over_) return take();
+    handing_over_ = true;
+    code_ = exit_replace;
+    causes_.interrupted(signal);
+    emit(Report{"sinew: this root ends, and the agents wait for another to go on with the job"});
+    if (phase_ == Phase::starting) finish();
+    else if (phase_ == Phase::running) stop(gently(SIGTERM));
     return take();
 }
 
@@ -271,30 +393,48 @@ void JobMachine::epoch_over() {
     if (phase_ == Phase::finishing || phase_ == Phase::starting) return;
     emit(CancelTimer{Timer::stop});
     emit(Mark{"ranks ended"});
-    if (!causes_.failed() || !restart()) finish();
+    // Ranks that had all ended by themselves are not started again because nodes come or go.
+    bool const again = causes_.failed() || (regrouping_ && cut_short_);
+    if (handing_over_ || !again || !restart()) finish();
 }
 
-// The whole job is launched again on the same nodes. A planned leave does not count.
+// The whole job is launched again.
 bool JobMachine::restart() {
     if (interrupts_ > 0 || settings_.max_restarts == 0) return false;
-    if (!planned_ && failures_ >= settings_.max_restarts) return false;
     // A program that does not exist, or that the kernel refuses, will not exist the next time.
     if (auto const code = causes_.exit_code();
         causes_.not_started() && (code == exit_not_found || code == exit_not_executable))
         return false;
-    if (!planned_) ++failures_;
+    auto const kind = count_restart();
+    if (!kind) return false;
     ++restarts_;
     ++epoch_;
-    emit(Report{text("sinew: ", causes_.summary(), "\nsinew: restart ", restarts_, " (",
-                     planned_ ? "planned, " : "", failures_, " of ", settings_.max_restarts,
-                     " of the budget used)")});
-    planned_ = false;
+    emit(Report{text("sinew: ",
+                     causes_.failed() ? causes_.summary()
+                                      : text("the job goes on with ", wanted_, " nodes"),
+                     "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ",
+                     settings_.max_restarts, " of the budget used)")});
     phase_ = Phase::starting;
-    for (int node = 0; node < static_cast<int>(settings_.nodes.size()); ++node)
+    drop_unwanted();
+    for (int const node : members_) {
         if (!facts_.present_nodes().contains(node)) start_agent(node);
+        else if (leaving_.contains(node)) emit(DismissAgent{node});  // the next one comes after it
+    }
     set_start_timer();
-    if (all_present()) emit(LaunchRanks{});
+    launch_if_ready();
     return true;
+}
+
+// What does not count: a planned leave, other nodes, and the loss of a node that comes by itself,
+// whose ranks' peers may have failed before the loss was noticed. Returns what to say of the
+// restart; nothing if the budget is used up.
+std::optional<std::string> JobMachine::count_restart() {
+    if (planned_ || regrouping_) return "planned, ";
+    if (disrupted_ && disruptions_ < most_disruptions)
+        return text("disruption ", ++disruptions_, " of at most ", most_disruptions, ", ");
+    if (failures_ >= settings_.max_restarts) return std::nullopt;
+    ++failures_;
+    return "";
 }
 
 void JobMachine::finish() {
@@ -302,7 +442,10 @@ void JobMachine::finish() {
     phase_ = Phase::finishing;
     emit(CancelTimer{Timer::start});
     emit(CancelTimer{Timer::stop});
-    emit(FinishAgents{});
+    if (!handing_over_) emit(FinishAgents{});
+    else
+        for (int const node : facts_.present_nodes())
+            if (!settings_.by_itself(node)) emit(FinishAgent{node});
     // An agent that is about to join gets the same message then; one that hangs cannot get it.
     emit(SetTimer{Timer::arrival, arrival_time});
     finish_step();
@@ -311,7 +454,9 @@ void JobMachine::finish() {
 // Concludes when all agents have finished, all output is written and all processes have ended.
 void JobMachine::finish_step() {
     bool waiting = facts_.agent_processes_run() || facts_.output() != JobFacts::Output::settled;
-    for (int const node : facts_.present_nodes()) waiting = waiting || !finished_.contains(node);
+    for (int const node : facts_.present_nodes())
+        if (!handing_over_ || !settings_.by_itself(node))
+            waiting = waiting || !finished_.contains(node);
     terminated_ = false;
     if (waiting) emit(SetTimer{Timer::finish, finish_time});
     else {
@@ -335,6 +480,9 @@ JobMachine::Actions JobMachine::timer_fired(Timer timer) {
             break;
         case Timer::stop:
             stop_timed_out();
+            break;
+        case Timer::growth:
+            if (phase_ == Phase::running && newcomers_present()) regroup();
             break;
         case Timer::arrival:
             emit(GiveUpOnAbsent{});

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -48,10 +49,14 @@ public:
         std::chrono::milliseconds grace{};  ///< between the signal to a rank and SIGKILL
         int max_restarts = 0;
         bool kill_on_failure = true;
+        /// Nodes whose agents come by themselves, and are replaced by somebody else when lost.
+        std::function<bool(int node)> by_itself = [](int) { return false; };
     };
-    enum class Timer { start, stop, arrival, finish };
+    enum class Timer { start, stop, growth, arrival, finish };
+    /// How often the loss of agents that come by themselves restarts a job beyond max_restarts.
+    static constexpr int most_disruptions = 100;
 
-    struct StartAgent {
+    struct StartAgent {  ///< or expect it, if it comes by itself
         int node;
         std::uint32_t incarnation;
     };
@@ -60,6 +65,9 @@ public:
         Stop how;
     };
     struct FinishAgent {  ///< this node's, which has joined late
+        int node;
+    };
+    struct DismissAgent {  ///< this node's: the job goes on without it
         int node;
     };
     struct FinishAgents {};     ///< all; from now on their links end as they should
@@ -87,8 +95,8 @@ public:
     struct ExitAtOnce {
         int code;
     };
-    using Action = std::variant<StartAgent, LaunchRanks, StopRanks, FinishAgent, FinishAgents,
-                                EndAgentProcesses, SignalAgentProcesses, GiveUpOnAbsent, SetTimer,
+    using Action = std::variant<StartAgent, LaunchRanks, StopRanks, FinishAgent, DismissAgent,
+                                FinishAgents, EndAgentProcesses, SignalAgentProcesses, GiveUpOnAbsent, SetTimer,
                                 CancelTimer, Report, Mark, Conclude, ExitAtOnce>;
     using Actions = std::vector<Action>;
 
@@ -99,7 +107,8 @@ public:
     Actions timer_fired(Timer timer);
 
     // Agents.
-    Actions agent_joined(int node);
+    /// `past`: how far the job had come, as this agent knows it from another root.
+    Actions agent_joined(int node, Progress const& past = {});
     /// The link of a node that had joined has ended.
     Actions agent_lost(int node, std::string const& why);
     /// After FinishAgents: a link has ended as it should.
@@ -121,8 +130,15 @@ public:
     Actions rank_exited(int node, Exited const& exited);
     Actions rank_aborted(Aborted const& aborted);
 
+    /// Other nodes are wanted from now on: the first `names.size()`. Restarts the job on them, those
+    /// that are new when they have joined.
+    Actions resize(std::vector<std::string> names);
+
     // Everything else that ends a job.
     Actions interrupted(int signal);
+    /// This root is asked to leave, and another will take its place: ends the ranks and the agents
+    /// that it has started; those that come by themselves stay. Requires max_restarts > 0.
+    Actions hand_over(int signal);
     Actions timed_out(std::string const& limit);
     Actions output_failed(int error, std::string const& where);
     Actions internal_error(std::string const& what);
@@ -134,6 +150,16 @@ public:
     std::uint32_t epoch() const { return epoch_; }
     /// Of any kind, for SINEW_RESTART.
     int restarts() const { return restarts_; }
+    /// With this epoch.
+    Progress progress() const {
+        return {.epochs = epoch_ + 1,
+                .restarts = restarts_,
+                .failures = failures_,
+                .disruptions = disruptions_};
+    }
+    /// The nodes on which the next launch takes place, or the last one took place.
+    std::set<int> const& members() const { return members_; }
+    bool handing_over() const { return handing_over_; }
     JobMap const& map() const { return map_; }
     std::vector<int> const& agents() const { return agent_of_node_; }
     FirstCause const& causes() const { return causes_; }
@@ -149,8 +175,16 @@ private:
         actions_.emplace_back(std::forward<One>(action));
     }
     Actions take() { return std::exchange(actions_, {}); }
-    bool all_present() const;
+    bool is_wanted(int node) const { return node < wanted_; }
+    bool all_wanted_present() const;
+    bool newcomers_present() const;
+    void launch_if_ready();
+    void learn(Progress const& past);
     void start_agent(int node);
+    bool lost_before_launch(int node, bool was_leaving);
+    void lose_ranks(int node);
+    void drop_unwanted();
+    void regroup();
     void set_start_timer();
     void start_timed_out();
     void stop_timed_out();
@@ -160,12 +194,13 @@ private:
     Stop gently(int signal) const;
     void epoch_over();
     bool restart();
+    std::optional<std::string> count_restart();
     void finish();
     void finish_step();
     std::vector<int> ranks_on(int node) const;
     FirstCause::Who who(int rank) const;
     std::string const& name(int node) const {
-        return settings_.nodes.at(static_cast<std::size_t>(node));
+        return names_.at(static_cast<std::size_t>(node));
     }
 
     Settings const settings_;
@@ -173,12 +208,22 @@ private:
     Actions actions_;
 
     Phase phase_ = Phase::starting;
+    std::vector<std::string> names_;  ///< of all nodes that were ever wanted
+    int wanted_ = 0;                  ///< nodes, the first ones
+    std::set<int> members_;           ///< they take part; others that are wanted will join
+    std::set<int> leaving_;           ///< their agents were asked to end, and are present
     FirstCause causes_;                          ///< of this epoch
     std::map<int, std::uint32_t> incarnations_;  ///< of the next agent, by node
     std::uint32_t epoch_ = 0;
     int restarts_ = 0;
     int failures_ = 0;      ///< restarts that count against max_restarts
+    int disruptions_ = 0;   ///< restarts because a node was lost
     bool planned_ = false;  ///< this epoch ends because an agent leaves
+    bool disrupted_ = false;     ///< a node that comes by itself was lost in this epoch
+    bool regrouping_ = false;    ///< this epoch ends because other nodes are wanted
+    bool cut_short_ = false;     ///< a rank of this epoch has ended because it was told to
+    bool launched_ = false;      ///< this root has launched an epoch
+    bool handing_over_ = false;  ///< another root will take the place of this one
     int interrupts_ = 0;
     std::optional<int> code_;  ///< of the exit, where it is not the first cause's
     bool reader_gone_ = false;

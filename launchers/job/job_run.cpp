@@ -2,6 +2,7 @@
 #include "launchers/job/job_run.hpp"
 
 #include <poll.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,6 +16,7 @@
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/common/durations.hpp"
 #include "launchers/common/host_name.hpp"
+#include "launchers/job/summary_file.hpp"
 #include "launchers/map/mapping.hpp"
 #include "src/base/bytes.hpp"
 #include "src/base/log.hpp"
@@ -54,8 +56,20 @@ std::vector<std::string> names_of(std::vector<Node> const& nodes) {
 }  // namespace
 
 JobRun::JobRun(RunOptions options)
-    : options_(std::move(options)), backend_(choose_backend(options_)),
-      nodes_(requested_nodes(options_, host_name())), job_(make_job_name()),
+    : JobRun(options, {.backend = choose_backend(options),
+                       .job = make_job_name(),
+                       .secret = wire::Secret::random(),
+                       .port = 0,
+                       .address = {},
+                       .first_nodes = 0,
+                       .nodes = requested_nodes(options, host_name()),
+                       .wanted = {},
+                       .node = {}}) {}
+
+JobRun::JobRun(RunOptions options, Arranged arranged)
+    : options_(std::move(options)), arranged_(std::move(arranged)),
+      backend_(std::move(arranged_.backend)), nodes_(std::move(arranged_.nodes)),
+      job_(arranged_.job), secret_(arranged_.secret),
       output_(
           loop_, printer_options(options_),
           {.credit =
@@ -75,7 +89,8 @@ JobRun::JobRun(RunOptions options)
                 .start_timeout = options_.start_timeout.value_or(std::chrono::minutes(1)),
                 .grace = std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace),
                 .max_restarts = options_.max_restarts,
-                .kill_on_failure = options_.kill_on_failure},
+                .kill_on_failure = options_.kill_on_failure,
+                .by_itself = [this](int node) { return backend_->comes_by_itself(node); }},
                *this) {}
 
 JobRun::~JobRun() = default;
@@ -101,6 +116,8 @@ int JobRun::run() {
             output_.limit_patience();
             perform(machine_.timed_out(in_words(*options_.timeout)));
         });
+    if (arranged_.wanted)
+        changes_ = loop_.every(std::chrono::seconds(1), [this] { look_for_changes(); });
     timeline_.mark("ready");
     perform(machine_.begin());
     timeline_.mark("agents started");
@@ -144,7 +161,12 @@ void JobRun::open_root() {
             .message = [this](int node, Kind kind, auto body) { on_message(node, kind, body); }});
 }
 
+// A host without IPv6 has no address "::".
 wire::Address JobRun::listen_address() const {
+    if (arranged_.port != 0) {
+        UniqueFd const six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+        return wire::Address::tcp(six ? "::" : "0.0.0.0", arranged_.port);
+    }
     if (backend_->on_this_host()) return wire::Address::unix_socket(folder_->path() + "/root.sock");
     bool const six = options_.root_address.find(':') != std::string::npos;
     return wire::Address::tcp(six ? "::" : "0.0.0.0", 0);
@@ -153,6 +175,8 @@ wire::Address JobRun::listen_address() const {
 std::vector<std::string> JobRun::root_addresses() const {
     auto const& bound = root_->address();
     if (backend_->on_this_host()) return {bound.text()};
+    // The root itself starts agents on this host only.
+    if (arranged_.port != 0) return {wire::Address::tcp("127.0.0.1", bound.port).text()};
     if (!options_.root_address.empty())
         return {wire::Address::tcp(options_.root_address, bound.port).text()};
     std::vector<std::string> found;
@@ -177,6 +201,7 @@ void JobRun::perform(JobMachine::Actions actions) {
 }
 
 void JobRun::act(JobMachine::StartAgent const& action) {
+    if (backend_->comes_by_itself(action.node)) return root_->expect_by_itself(action.node);
     auto const& node = nodes_.at(action.node);
     root_->expect(action.node, action.incarnation);
     AgentConfig config{.job = job_,
@@ -185,10 +210,14 @@ void JobRun::act(JobMachine::StartAgent const& action) {
                        .name = node.name,
                        .incarnation = action.incarnation,
                        .roots = root_addresses(),
-                       .listen = static_cast<int>(nodes_.size()) > options_.tree_fanout,
+                       .listen = static_cast<int>(nodes_.size()) > options_.tree_fanout ||
+                                 (arranged_.wanted && options_.max_restarts > 0),
                        .folders = {},
                        // We listen before it starts.
-                       .patience_ms = 10'000};
+                       .patience_ms = 10'000,
+                       .by_itself = false,
+                       .address = arranged_.address,
+                       .place = node.place};
     if (folder_) config.folders.push_back(folder_->path());
     agents_->start({.node = action.node, .host = node.host, .configuration = config_line(config)});
 }
@@ -210,6 +239,8 @@ void JobRun::act(JobMachine::FinishAgent const& action) {
     root_->send(action.node, Kind::finish, {});
 }
 
+void JobRun::act(JobMachine::DismissAgent const& action) { root_->dismiss(action.node); }
+
 void JobRun::act(JobMachine::FinishAgents const&) {
     root_->farewell();
     root_->send(everyone, Kind::finish, {});
@@ -227,13 +258,17 @@ void JobRun::act(JobMachine::SetTimer const& action) {
 void JobRun::act(JobMachine::CancelTimer const& action) { timers_.erase(action.timer); }
 void JobRun::act(JobMachine::Report const& action) { notice(action.line); }
 void JobRun::act(JobMachine::Mark const& action) { timeline_.mark(action.what); }
-void JobRun::act(JobMachine::ExitAtOnce const& action) { ::_exit(action.code); }
+void JobRun::act(JobMachine::ExitAtOnce const& action) {
+    write_summary(action.code);
+    ::_exit(action.code);
+}
 
 // The closing lines come last, and the loop runs until they are written: that they cannot be is a
 // failure like any other of the output.
 void JobRun::act(JobMachine::Conclude const&) {
     if (std::exchange(concluded_, true)) return stop_when_written();
     timeline_.mark("cleaned up");
+    write_summary(machine_.exit_code());
     if (output_.unread()) return loop_.stop();  // leave_output_behind writes them
     bool const json = options_.output == OutputFormat::json;
     output_.write_result(json ? machine_.causes().json() + "\n" : "", [this] {
@@ -280,21 +315,49 @@ void JobRun::leave_output_behind() {
     ::_exit(machine_.exit_code());
 }
 
+void JobRun::write_summary(int exit_code) const {
+    if (options_.summary_file.empty()) return;
+    sinew::launch::write_summary(options_.summary_file, {.exit_code = exit_code,
+                                                         .cause = machine_.causes().summary(),
+                                                         .restarts = machine_.restarts()});
+}
+
 void JobRun::notice(std::string const& line, int verbosity) {
     if (options_.verbosity >= verbosity) output_.report(line);
 }
 
 // ---- ranks --------------------------------------------------------------------------------------
 
+void JobRun::look_for_changes() {
+    auto const wanted = arranged_.wanted();
+    if (!wanted || wanted == std::exchange(wanted_, wanted)) return;
+    while (static_cast<int>(nodes_.size()) < *wanted)
+        nodes_.push_back(arranged_.node(static_cast<int>(nodes_.size())));
+    std::vector<std::string> names;
+    for (int node = 0; node < *wanted; ++node) names.push_back(nodes_[node].name);
+    perform(machine_.resize(std::move(names)));
+}
+
+std::vector<Node> JobRun::members() const {
+    std::vector<Node> members;
+    for (int const node : machine_.members()) members.push_back(nodes_.at(node));
+    return members;
+}
+
 void JobRun::launch() {
-    auto map = make_map(options_, nodes_);
+    auto const nodes = members();
+    int const count = static_cast<int>(nodes.size());
+    int const first = arranged_.first_nodes > 0 ? arranged_.first_nodes : count;
+    auto map = make_map(scaled(options_, first, count), nodes);
     std::vector<int> agents;  // by node of the map, which leaves out nodes without ranks
     for (auto const& node : map.nodes) {
         auto const same = [&](Node const& other) { return other.name == node.name; };
         agents.push_back(
             static_cast<int>(std::find_if(nodes_.begin(), nodes_.end(), same) - nodes_.begin()));
     }
-    if (options_.report_map && machine_.epoch() == 0) notice(show_map(map, options_.apps), -1);
+    if (options_.report_map)
+        if (auto shown = show_map(map, options_.apps); shown != shown_map_)
+            notice(shown_map_ = std::move(shown), -1);
     names_.clear();
     perform(machine_.launched(std::move(map), std::move(agents)));
     auto const message = encode(order());
@@ -324,9 +387,10 @@ Launch JobRun::order() const {
                   .master_port = first.free_port,
                   .window = std::clamp<std::int64_t>(
                       window_of_all / static_cast<std::int64_t>(nodes_.size()), 64 << 10, 4 << 20),
-                  .report_bindings = options_.report_bindings && machine_.epoch() == 0};
+                  .report_bindings = options_.report_bindings && machine_.epoch() == 0,
+                  .progress = machine_.progress()};
     for (int const agent : agents) launch.addresses.push_back(root_->hello(agent).address);
-    if (!backend_->on_this_host())
+    if (!backend_->on_this_host() && arranged_.port == 0)
         for (auto const& [name, value] : own_variables())
             if (is_forwarded(name)) launch.env.emplace(name, value);
     for (auto const& [name, value] : options_.env) launch.env.insert_or_assign(name, value);
@@ -339,7 +403,7 @@ void JobRun::on_joined(int node) {
     agents_->arrived(node);
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
-    perform(machine_.agent_joined(node));
+    perform(machine_.agent_joined(node, root_->hello(node).progress));
 }
 
 void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
@@ -401,6 +465,10 @@ void JobRun::on_agent_process_ended(int node, AgentProcesses::End const& end) {
 }
 
 void JobRun::on_signal(int number) {
+    // A host that is to be replaced says so by SIGTERM.
+    if (number == SIGTERM && arranged_.port != 0 && options_.max_restarts > 0 &&
+        !machine_.handing_over() && !machine_.finishing())
+        return perform(machine_.hand_over(number));
     if (number == SIGINT || number == SIGTERM || number == SIGHUP || number == SIGQUIT)
         return perform(machine_.interrupted(number));
     std::int32_t const forwarded = number;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -26,11 +28,28 @@ namespace sinew::launch {
 /// output.
 class JobRun final : private JobFacts {
 public:
+    /// What somebody else has arranged for a job whose agents come by themselves.
+    struct Arranged {
+        std::unique_ptr<Backend> backend;
+        std::string job;  ///< its name
+        wire::Secret secret;
+        std::uint16_t port = 0;    ///< of the root, on all addresses of this host
+        std::string address;       ///< of this host, for the other nodes
+        int first_nodes = 0;       ///< the number of nodes for which -n was meant
+        std::vector<Node> nodes;   ///< the present ones
+        /// The number of nodes wanted, asked each second; nothing: as before.
+        std::function<std::optional<int>()> wanted;
+        std::function<Node(int index)> node;  ///< of a node that is wanted later
+    };
+
     explicit JobRun(RunOptions options);
+    JobRun(RunOptions options, Arranged arranged);
     ~JobRun() override;
     /// Returns the exit code. Does not return if output is left that nobody reads, or at the third
     /// interrupt: the process exits then.
     int run();
+    /// After run(): this root was asked to leave, and another may go on with the job.
+    bool handed_over() const { return machine_.handing_over(); }
 
 private:
     std::set<int> const& present_nodes() const override { return root_->present_nodes(); }
@@ -48,6 +67,7 @@ private:
     void act(JobMachine::LaunchRanks const& action);
     void act(JobMachine::StopRanks const& action);
     void act(JobMachine::FinishAgent const& action);
+    void act(JobMachine::DismissAgent const& action);
     void act(JobMachine::FinishAgents const& action);
     void act(JobMachine::EndAgentProcesses const& action);
     void act(JobMachine::SignalAgentProcesses const& action);
@@ -59,6 +79,8 @@ private:
     void act(JobMachine::Conclude const& action);
     [[noreturn]] void act(JobMachine::ExitAtOnce const& action);
 
+    void look_for_changes();
+    std::vector<Node> members() const;
     void launch();
     Launch order() const;
     void on_joined(int node);
@@ -69,14 +91,16 @@ private:
     void on_output_settled();
     void stop_when_written();
     std::string closing_lines() const;
+    void write_summary(int exit_code) const;
     [[noreturn]] void leave_output_behind();
     void notice(std::string const& line, int verbosity = 0);
 
     RunOptions options_;
+    Arranged arranged_;
     std::unique_ptr<Backend> backend_;
-    std::vector<Node> nodes_;  ///< by agent
+    std::vector<Node> nodes_;  ///< by agent; all that were ever wanted
     std::string job_;
-    wire::Secret secret_ = wire::Secret::random();
+    wire::Secret secret_;
     std::optional<JobFolder> folder_;
     wire::Loop loop_;
     OutputForwarder output_;
@@ -89,7 +113,9 @@ private:
     std::unique_ptr<Root> root_;
     std::unique_ptr<AgentProcesses> agents_;
     std::map<JobMachine::Timer, wire::Loop::Handle> timers_;
-    wire::Loop::Handle timeout_, stop_self_;
+    wire::Loop::Handle timeout_, stop_self_, changes_;
+    std::optional<int> wanted_;  ///< the number of nodes that was asked for last
+    std::string shown_map_;      ///< by --report-map
     bool concluded_ = false;  ///< the closing lines are written, or being written
 };
 

@@ -61,6 +61,22 @@ Json failure_policy() {
     return {{"rules", Json::array({ignore, fail})}};
 }
 
+std::string command_text(std::vector<App> const& apps) {
+    std::string words;
+    for (auto const& app : apps) {
+        if (!words.empty()) words += " :";
+        for (auto const& word : app.argv) words += text(words.empty() ? "" : " ", word);
+    }
+    constexpr std::size_t longest = 1000;
+    return words.size() > longest ? words.substr(0, longest) + "..." : words;
+}
+
+int total_ranks(std::vector<App> const& apps, JobShape const& shape) {
+    int ranks = 0;
+    for (auto const& app : apps) ranks += app.ranks;
+    return ranks > 0 ? ranks : shape.nodes * shape.ranks_per_node;
+}
+
 // The variable that Kubernetes sets for a Service: TRAIN_A_SERVICE_HOST for train-a.
 std::string host_variable(std::string const& service) {
     std::string name;
@@ -168,6 +184,9 @@ ClusterObject JobObjects::job(std::string const& root_ip) const {
     }
     Json object = kind_of(k8s::jobs);
     object["metadata"] = metadata(name_);
+    object["metadata"]["annotations"] = {
+        {command_annotation, command_text(options_.apps)},
+        {ranks_annotation, std::to_string(total_ranks(options_.apps, shape_))}};
     if (flags.gang == Gang::kueue)
         object["metadata"]["labels"]["kueue.x-k8s.io/queue-name"] = flags.queue;
     object["spec"] = {{"completionMode", "Indexed"},

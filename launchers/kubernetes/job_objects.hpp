@@ -15,6 +15,11 @@ namespace sinew::launch::kubernetes {
 /// The port on which the root listens in its pod.
 inline constexpr int root_port = 7077;
 
+/// Annotations of the Job, for `sinew ps`: the programs with their arguments, and the number of
+/// ranks.
+inline constexpr char command_annotation[] = "sinew/command";
+inline constexpr char ranks_annotation[] = "sinew/ranks";
+
 struct ClusterObject {
     k8s::Resource resource;
     nlohmann::json object;

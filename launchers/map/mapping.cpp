@@ -42,14 +42,14 @@ void check_names(std::vector<Node> const& nodes) {
     if (nodes.empty()) throw UsageError("no nodes to run on. Name hosts with -H or --hostfile");
 }
 
-/// Sorts by region, zone, block, rack, name (natural order); rotates the first given to the front.
+/// Sorts by region, zone, block, rack, machine, name (natural order); rotates the first given to the front.
 void sort_into_ring(std::vector<Node>& nodes) {
     std::string const first = nodes.front().name;
     auto const less = [](Node const& a, Node const& b) {
         for (auto const& [mine, its] :
              {std::tie(a.place.region, b.place.region), std::tie(a.place.zone, b.place.zone),
               std::tie(a.place.block, b.place.block), std::tie(a.place.rack, b.place.rack),
-              std::tie(a.name, b.name)}) {
+              std::tie(a.place.machine, b.place.machine), std::tie(a.name, b.name)}) {
             int const order = compare_natural(mine, its);
             if (order != 0) return order < 0;
         }
@@ -241,6 +241,16 @@ JobMap make_map(RunOptions const& options, std::vector<Node> nodes) {
     check_stdin(options, map.size());
     hand_out_programs(map.ranks, options.apps);
     return map;
+}
+
+RunOptions scaled(RunOptions options, int first, int nodes) {
+    if (first == nodes) return options;
+    if (options.nodes > 0) options.nodes = nodes;
+    if (options.apps.size() != 1 || options.apps.front().ranks == 0) return options;
+    int& ranks = options.apps.front().ranks;
+    if (options.per_node == 0) options.per_node = (ranks + first - 1) / first;
+    ranks = 0;
+    return options;
 }
 
 }  // namespace sinew::launch

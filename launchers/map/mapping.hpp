@@ -31,6 +31,10 @@ std::vector<Node> requested_nodes(RunOptions const& options, std::string const& 
 /// Throws UsageError with the numbers and a remedy if the ranks do not fit.
 JobMap make_map(RunOptions const& options, std::vector<Node> nodes);
 
+/// The options for another number of nodes than the `first` for which they were meant: the ranks of
+/// each node remain as many, as far as one program has a number of ranks (-n).
+RunOptions scaled(RunOptions options, int first, int nodes);
+
 /// A listing for people (--report-map, --dry-run): one line for each node and each program.
 std::string show_map(JobMap const& map, std::vector<App> const& apps);
 /// The same for programs, as one line of JSON:

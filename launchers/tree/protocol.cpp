@@ -10,20 +10,22 @@
 namespace sinew::launch {
 
 // clang-format off
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, region, zone, block, rack)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Place, region, zone, block, rack, machine)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Node, name, host, slots, max_slots, cores, place)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankPlace, node, local_rank, app)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobMap, nodes, ranks, oversubscribed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(App, argv, ranks, folder, env)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentConfig, job, secret, node, name, incarnation, roots, listen,
-    folders, patience_ms)
+    folders, patience_ms, by_itself, address, place)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, epochs, restarts, failures, disruptions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid, cores, host,
-    address, interface, listen, free_port, unreachable, place)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused)
+    address, interface, listen, free_port, unreachable, place, process, began_ms,
+    progress)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused, later)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, data_key, map, agents, parents, addresses, apps, env, folder,
-    bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings)
+    bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, progress)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left,
     in_world, oom, cause)

@@ -50,6 +50,7 @@ enum class Kind : std::uint8_t {
     finish,       ///< root: clean up and end
     bye,          ///< agent: cleaned up
     failing,      ///< agent: ends its ranks and itself; text of the reason
+    dismiss,      ///< root: as finish, for one node, while the job goes on without this agent
 };
 
 /// The configuration that an agent reads from standard input: one line of JSON. Holds the secret.
@@ -63,6 +64,18 @@ struct AgentConfig {
     bool listen = false;               ///< the agent may get children
     std::vector<std::string> folders;  ///< the root's, for agents to remove if it was killed
     std::int64_t patience_ms = 30000;  ///< time limit for reaching the root
+    /// The root has not started this agent: it waits for the root, and says what it waits for.
+    bool by_itself = false;
+    std::string address;  ///< of this node, for the others; empty: that of its link to the root
+    Place place;          ///< of this node; empty: place_of_this_node()
+};
+
+/// How far a job has come. A root that takes the place of another learns it from the agents.
+struct Progress {
+    std::uint32_t epochs = 0;  ///< the number of the next epoch
+    int restarts = 0;          ///< of any kind
+    int failures = 0;          ///< restarts that count against --max-restarts
+    int disruptions = 0;       ///< restarts because a node was lost
 };
 
 struct Hello {
@@ -78,12 +91,16 @@ struct Hello {
     int free_port = 0;           ///< for MASTER_PORT
     int unreachable = everyone;  ///< assigned parent that it could not reach; everyone: none
     Place place;
+    std::uint64_t process = 0;  ///< a random number, which no other agent of the job has
+    std::int64_t began_ms = 0;  ///< when this agent began, in milliseconds of the epoch
+    Progress progress;          ///< zero: it has served no epoch
 };
 
 struct Placement {
     int parent = 0;       ///< root_node: stay on this link
     std::string address;  ///< the parent's, unless that is the root
     std::string refused;  ///< not empty: why the agent is refused
+    bool later = false;   ///< it may be accepted later
 };
 
 /// The root sends the tree with the job. Only later changes are passed on link by link, so that an
@@ -97,6 +114,7 @@ struct Detached {
     int child = 0;
     std::vector<int> nodes;  ///< the child and all nodes below it
     std::string why;
+    std::uint64_t process = 0;  ///< the child's Hello::process
 };
 
 struct Launch {
@@ -118,6 +136,7 @@ struct Launch {
     int master_port = 0;
     std::int64_t window = 0;  ///< bytes of output in flight from one agent, at most
     bool report_bindings = false;
+    Progress progress;  ///< with this epoch
 };
 
 struct StartedRank {

@@ -2,7 +2,6 @@
 #include "launchers/tree/root.hpp"
 
 #include <sinew/error.hpp>
-#include <sinew/version.hpp>
 
 #include "launchers/tree/fence_codec.hpp"
 #include "src/base/log.hpp"
@@ -24,7 +23,10 @@ Root::Root(wire::Loop& loop, wire::Address const& address, wire::Credentials cre
 
 Root::~Root() = default;
 
-void Root::expect(int node, std::uint32_t incarnation) { expected_[node] = incarnation; }
+void Root::dismiss(int node) {
+    admission_.dismiss(node);
+    if (present(node)) send(node, Kind::dismiss, {});
+}
 
 // The root's child that leads to `node`; nullopt if `node` is not connected.
 std::optional<int> Root::way(int node) const {
@@ -45,57 +47,66 @@ std::vector<int> Root::parents() const {
     return found;
 }
 
+// A node may have several links for a while: an agent that looks for another parent, a newcomer
+// beside the one that it replaces.
 void Root::on_link(std::unique_ptr<wire::Link> link) {
     int const node = static_cast<int>(link->peer().node);
-    link->on({.message = [this, node](auto const& message) { on_first_message(node, message); },
-              .end =
-                  [this, node](wire::LinkEnd const& end) {
-                      if (children_.contains(node)) return on_end(node, end.text);
-                      joining_.erase(node);
-                  }});
-    // A second link of an agent that is a child already is dropped.
-    if (!children_.contains(node)) joining_[node] = std::move(link);
+    auto const number = ++links_;
+    link->on({.message = [this, number, node](
+                          auto const& message) { on_link_message(number, node, message); },
+              .end = [this, number, node](auto const& end) { on_link_end(number, node, end); }});
+    joining_[number] = {.node = node, .link = std::move(link)};
 }
 
-void Root::on_first_message(int node, wire::Message const& message) {
-    if (children_.contains(node)) return on_message(node, message);
+void Root::on_link_message(std::uint64_t number, int node, wire::Message const& message) {
+    if (!joining_.contains(number)) {
+        auto const child = child_numbers_.find(node);
+        if (child != child_numbers_.end() && child->second == number) on_message(node, message);
+        return;
+    }
     auto body = message.payload;
     take_head<std::int32_t>(body);
     auto const kind = static_cast<Kind>(message.kind);
-    if (kind == Kind::hello) on_hello(node, body);
+    if (kind == Kind::hello) on_hello(number, body);
     if (kind == Kind::here && tree_.parent(node)) on_here(node);
 }
 
-std::string Root::refusal(int node, Hello const& hello) const {
-    auto const expected = expected_.find(node);
-    if (expected == expected_.end() || hello.node != node)
-        return text("no node ", node, " is expected in this job");
-    if (expected->second != hello.incarnation)
-        return text("another incarnation of node ", node, " is expected (", expected->second,
-                    ", this one is ", hello.incarnation, ")");
-    if (hello.version != sinew::version())
-        return text("it is sinew ", hello.version, ", `sinew run` is ", sinew::version(),
-                    ". Install the same version on ", hello.name);
-    return {};
+void Root::on_link_end(std::uint64_t number, int node, wire::LinkEnd const& end) {
+    if (joining_.erase(number) != 0) return;
+    auto const child = child_numbers_.find(node);
+    if (child != child_numbers_.end() && child->second == number) on_end(node, end.text);
 }
 
-void Root::on_hello(int node, std::span<std::byte const> body) {
+void Root::on_hello(std::uint64_t number, std::span<std::byte const> body) {
+    int const node = joining_.at(number).node;
     auto hello = decode<Hello>(text_of(body));
-    auto& link = joining_.at(node);
-    Placement placement{.parent = root_node, .address = {}, .refused = refusal(node, hello)};
+    bool const accepted = present(node) || children_.contains(node);
+    auto const verdict = admission_.judge(node, hello, accepted);
+    if (verdict.replaces) {
+        children_.remove(node);
+        child_numbers_.erase(node);
+        on_gone(node, text("another agent has taken its place (", hello.name, ", process ",
+                           hello.pid, ")"));
+    }
+    Placement placement{.parent = root_node,
+                        .address = {},
+                        .refused = verdict.refused,
+                        .later = verdict.later};
     if (placement.refused.empty()) {
         placement.parent = hello.unreachable == everyone ? tree_.place(node)
                                                          : tree_.place(node, hello.unreachable);
         if (placement.parent != root_node) placement.address = hellos_.at(placement.parent).listen;
         hellos_[node] = std::move(hello);
     }
+    auto& link = joining_.at(number).link;
     std::int32_t const to = node;
     link->send(static_cast<std::uint8_t>(Kind::place), 0,
                {bytes_of(to), bytes_of(encode(placement))});
     if (!placement.refused.empty()) return link->close();
     if (placement.parent != root_node) return;  // the link stays until the agent has attached
     children_.add(node, std::move(link));
-    joining_.erase(node);
+    child_numbers_[node] = number;
+    joining_.erase(number);
 }
 
 void Root::on_here(int node) {
@@ -133,11 +144,15 @@ void Root::on_attach(int child, Attach const& attach) {
 void Root::on_detached(int child, Detached const& detached) {
     auto const top = way(detached.child);
     if (top != child) return;  // it has already reattached elsewhere
+    auto const hello = hellos_.find(detached.child);
+    if (hello != hellos_.end() && hello->second.process != detached.process)
+        return;  // another process serves the node by now
     on_gone(detached.child, detached.why);
 }
 
 void Root::on_end(int child, std::string const& why) {
     children_.remove(child);
+    child_numbers_.erase(child);
     if (!farewell_) return on_gone(child, why);
     present_.erase(child);
     callbacks_.left();
@@ -151,7 +166,7 @@ void Root::on_gone(int node, std::string const& why) {
     if (top == node) perform(fences_.child_gone(node));
     else if (top) perform(fences_.below(*top, NodeSet(tree_.subtree(*top))));
     present_.erase(node);
-    expected_.erase(node);
+    admission_.gone(node);
     orphans_.erase(node);
     for (int const orphan : below)
         if (orphan != node && present_.contains(orphan) && !orphans_.contains(orphan))

@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "launchers/tree/admission.hpp"
 #include "launchers/tree/child_links.hpp"
 #include "launchers/tree/fence.hpp"
 #include "launchers/tree/protocol.hpp"
@@ -41,7 +42,11 @@ public:
 
     wire::Address const& address() const { return listener_.address(); }
     /// Allows this node to join, in this incarnation only.
-    void expect(int node, std::uint32_t incarnation);
+    void expect(int node, std::uint32_t incarnation) { admission_.expect(node, incarnation); }
+    /// Allows an agent of this node that comes by itself to join, now and after each loss.
+    void expect_by_itself(int node) { admission_.expect_by_itself(node); }
+    /// Lets no agent of this node join any more, and tells the one that is present to end.
+    void dismiss(int node);
     bool present(int node) const { return present_.contains(node); }
     Hello const& hello(int node) const { return hellos_.at(node); }
     std::set<int> const& present_nodes() const { return present_; }
@@ -59,9 +64,9 @@ public:
 
 private:
     void on_link(std::unique_ptr<wire::Link> link);
-    void on_first_message(int node, wire::Message const& message);
-    void on_hello(int node, std::span<std::byte const> body);
-    std::string refusal(int node, Hello const& hello) const;
+    void on_link_message(std::uint64_t number, int node, wire::Message const& message);
+    void on_link_end(std::uint64_t number, int node, wire::LinkEnd const& end);
+    void on_hello(std::uint64_t number, std::span<std::byte const> body);
     void on_here(int node);
     std::optional<int> way(int node) const;
     void on_message(int child, wire::Message const& message);
@@ -75,10 +80,16 @@ private:
     Callbacks callbacks_;
     TreeBuilder tree_;
     FenceNode fences_;
-    std::map<int, std::uint32_t> expected_;
+    Admission admission_;
     std::map<int, Hello> hellos_;
-    std::map<int, std::unique_ptr<wire::Link>> joining_;  ///< connected, but not children
+    struct Joining {
+        int node = 0;
+        std::unique_ptr<wire::Link> link;
+    };
+    std::uint64_t links_ = 0;                   ///< accepted so far, which numbers them
+    std::map<std::uint64_t, Joining> joining_;  ///< connected, but not children; by number
     ChildLinks children_;
+    std::map<int, std::uint64_t> child_numbers_;  ///< of the children's links
     std::set<int> present_;  ///< attached, or orphaned and not yet lost
     struct Orphan {
         wire::Loop::Handle patience;

@@ -24,6 +24,12 @@ std::size_t best_root(std::vector<std::string> const& roots) {
     return 0;
 }
 
+constexpr wire::Clock::duration first_pause = std::chrono::milliseconds(100);
+constexpr wire::Clock::duration longest_pause = std::chrono::seconds(2);
+// When an agent that comes by itself says what it waits for: first, and then again.
+constexpr auto first_word_after = std::chrono::seconds(10);
+constexpr auto next_word_after = std::chrono::seconds(30);
+
 // Heartbeat timeouts are off, since the root may be stopped by Ctrl-Z, which must not count as
 // dead. TCP keepalive detects a dead host, and the end of the connection a dead process.
 wire::LinkOptions upward_options() {
@@ -42,41 +48,64 @@ TreeRouter::TreeRouter(wire::Loop& loop, AgentConfig const& config, Hello self, 
                    .self = {.node = static_cast<std::uint32_t>(config.node),
                             .slot = 0,
                             .epoch = config.incarnation,
-                            .name = text("agent on ", config.name)}},
+                            .name = text("agent on ", config.name),
+                            .origin = self_.process}},
       fences_(config.node) {}
 
 TreeRouter::~TreeRouter() = default;
 
 void TreeRouter::connect() {
     if (config_.listen) listen();
-    dial_until_ = wire::Clock::now() + std::chrono::milliseconds(config_.patience_ms);
-    dial_root(best_root(config_.roots));
+    auto const now = wire::Clock::now();
+    dial_until_ = now + std::chrono::milliseconds(config_.patience_ms);
+    tell_at_ = now + first_word_after;
+    pause_ = first_pause;
+    auto const first = best_root(config_.roots);
+    // A root that accepts agents and loses them at once is not asked without a pause.
+    if (config_.by_itself) dialling_ = loop_.after(pause(), [this, first] { dial_root(first); });
+    else dial_root(first);
 }
 
 void TreeRouter::dial_root(std::size_t which) {
     auto const address = wire::Address::parse(config_.roots.at(which));
     auto patience = dial_until_ - wire::Clock::now();
+    bool const several = config_.roots.size() > 1 || config_.by_itself;
     // A host that is not the root may never answer; the limit leaves time for the other addresses.
-    if (config_.roots.size() > 1)
-        patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
+    if (several) patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
     auto const next = (which + 1) % config_.roots.size();
     dialling_ = wire::dial(
-        loop_, address, credentials_, upward_options(), patience, [this, next](auto dialled) {
+        loop_, address, credentials_, upward_options(), patience,
+        [this, next, several](auto dialled) {
             if (dialled.link) return welcome(std::move(dialled.link));
-            // Waits first, since the connection may have been refused within a millisecond.
-            auto const again = wire::Clock::now() + std::chrono::milliseconds(100);
-            if (again < dial_until_ && config_.roots.size() > 1) {
-                dialling_ =
-                    loop_.after(std::chrono::milliseconds(100), [this, next] { dial_root(next); });
-                return;
-            }
-            callbacks_.root_lost("cannot reach sinew run at " + dialled.error);
+            auto const why = "cannot reach sinew run at " + dialled.error;
+            if (several) dial_again(next, why);
+            else callbacks_.root_lost(why);
         });
+}
+
+// Waits first, since the connection may have been refused within a millisecond.
+void TreeRouter::dial_again(std::size_t which, std::string const& why) {
+    auto const now = wire::Clock::now();
+    auto const wait = pause();
+    if (now + wait >= dial_until_) return callbacks_.root_lost(why);
+    if (config_.by_itself && now >= tell_at_) {
+        tell_at_ = now + next_word_after;
+        callbacks_.waiting(why);
+    }
+    dialling_ = loop_.after(wait, [this, which] { dial_root(which); });
+}
+
+// Grows for agents that come by themselves, and is random, as thousands may wait for one root.
+wire::Clock::duration TreeRouter::pause() {
+    if (!config_.by_itself) return first_pause;
+    auto const wait = pause_ / 2 + pause_ / 2 * (random_() % 256) / 256;
+    pause_ = std::min(2 * pause_, longest_pause);
+    return wait;
 }
 
 Hello TreeRouter::hello(wire::Link const& link) {
     auto hello = self_;
-    hello.address = link.local_host();
+    hello.address = config_.address.empty() ? link.local_host() : config_.address;
     if (hello.address.empty()) hello.address = "127.0.0.1";  // all agents are on this host
     hello.interface = interface_ = wire::interface_of(hello.address).name;
     if (listener_)
@@ -94,17 +123,22 @@ void TreeRouter::welcome(std::unique_ptr<wire::Link> link) {
                              take_head<std::int32_t>(body);
                              if (static_cast<Kind>(message.kind) != Kind::place) return;
                              // Deferred: on_placement may replace this link's callbacks.
-                             loop_.post([this, placement = decode<Placement>(text_of(body))] {
-                                 on_placement(placement);
-                             });
+                             placing_ = loop_.after(
+                                 wire::Clock::duration::zero(),
+                                 [this, placement = decode<Placement>(text_of(body))] {
+                                     on_placement(placement);
+                                 });
                          },
                      .end =
                          [this](auto const& end) {
-                             if (!parent_)
-                                 callbacks_.root_lost("sinew run did not accept this agent: " +
-                                                      end.text);
+                             first_link_.reset();
+                             if (!parent_ && !placing_) not_accepted(end.text);
                          }});
     say_hello(everyone);
+}
+
+void TreeRouter::not_accepted(std::string const& why) {
+    callbacks_.root_lost("sinew run did not accept this agent: " + why);
 }
 
 void TreeRouter::say_hello(int unreachable) {
@@ -116,8 +150,15 @@ void TreeRouter::say_hello(int unreachable) {
 }
 
 void TreeRouter::on_placement(Placement const& placement) {
-    if (!placement.refused.empty())
-        return callbacks_.root_lost("refused by sinew run: " + placement.refused);
+    placing_ = {};
+    if (!placement.refused.empty()) {
+        auto const why = "refused by sinew run: " + placement.refused;
+        first_link_.reset();
+        if (placement.later && config_.by_itself) return dial_again(0, why);
+        refused_ = true;
+        return callbacks_.root_lost(why);
+    }
+    if (!first_link_) return not_accepted("its link has ended");
     parent_node_ = placement.parent;
     if (placement.parent == root_node) return attach(std::move(first_link_));
     dialling_ = wire::dial(loop_, wire::Address::parse(placement.address), credentials_,
@@ -158,6 +199,7 @@ void TreeRouter::on_parent_lost(wire::LinkEnd const& end) {
     // The loss of the parent does not end this agent: the root assigns another or ends the job.
     fences_.parent_gone(end.text);
     // The root has been listening all the time, so if it does not answer soon, it is gone too.
+    pause_ = first_pause;
     dial_until_ = wire::Clock::now() + std::chrono::seconds(2);
     dial_root(0);
 }
@@ -189,8 +231,9 @@ void TreeRouter::fence(FenceKey const& key, Bytes bytes) {
 
 void TreeRouter::listen() {
     bool const here = config_.roots.front().starts_with("unix:");
+    bool const six = config_.address.find(':') != std::string::npos;
     auto const address = here ? wire::Address::unix_socket(folder_ + "/agent.sock")
-                              : wire::Address::tcp("0.0.0.0", 0);
+                              : wire::Address::tcp(six ? "::" : "0.0.0.0", 0);
     listener_ =
         std::make_unique<wire::Listener>(loop_, address, credentials_, wire::Listener::Options{},
                                          [this](auto link) { on_child(std::move(link)); });
@@ -254,9 +297,12 @@ void TreeRouter::on_child_end(int child, wire::LinkEnd const& end) {
 
 void TreeRouter::child_lost(int child, std::string const& why) {
     auto const nodes = children_.at(child).nodes.nodes();
+    auto const process = children_.at(child).link->peer().origin;
     children_.remove(child);
     perform(fences_.child_gone(child));
-    up(Kind::detached, {bytes_of(encode(Detached{.child = child, .nodes = nodes, .why = why}))});
+    up(Kind::detached,
+       {bytes_of(encode(
+           Detached{.child = child, .nodes = nodes, .why = why, .process = process}))});
 }
 
 void TreeRouter::restart(std::uint32_t epoch, std::vector<int> const& members,

@@ -5,6 +5,7 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
+#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,8 @@ public:
         std::function<void(FenceKey const& key, std::string const& why)> fence_failed;
         /// The root cannot be reached, or refuses this agent.
         std::function<void(std::string const& why)> root_lost;
+        /// An agent that comes by itself still waits for the root. Called now and then.
+        std::function<void(std::string const& why)> waiting = [](std::string const&) {};
         /// A link ended after farewell(), as it should.
         std::function<void()> child_left, parent_left;
     };
@@ -42,9 +45,16 @@ public:
     /// Connects to the root, and by its answer to a parent. Messages wait until there is one.
     void connect();
     bool has_parent() const { return parent_ != nullptr; }
+    /// Whether this agent has had a parent, and so been part of the job.
+    bool was_attached() const { return was_attached_; }
+    /// Whether the root has refused this agent for good.
+    bool refused() const { return refused_; }
     bool has_children() const { return !children_.empty(); }
     /// The network interface through which the root is reached; empty: loopback.
     std::string const& interface() const { return interface_; }
+
+    /// What a root that replaces this one will be told.
+    void set_progress(Progress const& progress) { self_.progress = progress; }
 
     /// Sends a message of this node to the root.
     void up(Kind kind, std::initializer_list<std::span<std::byte const>> parts);
@@ -68,7 +78,10 @@ private:
 
     // The way up.
     void dial_root(std::size_t which);
+    void dial_again(std::size_t which, std::string const& why);
+    wire::Clock::duration pause();
     void welcome(std::unique_ptr<wire::Link> link);
+    void not_accepted(std::string const& why);
     void say_hello(int unreachable);
     Hello hello(wire::Link const& link);
     void on_placement(Placement const& placement);
@@ -92,7 +105,7 @@ private:
 
     wire::Loop& loop_;
     AgentConfig const& config_;
-    Hello const self_;
+    Hello self_;
     std::string const folder_;
     Callbacks const callbacks_;
     wire::Credentials credentials_;
@@ -104,9 +117,11 @@ private:
     ChildLinks children_;
     std::vector<Pending> waiting_;  ///< messages queued until there is a parent
     FenceNode fences_;
-    wire::Loop::Handle dialling_;
-    wire::Clock::time_point dial_until_{};
-    bool was_attached_ = false, farewell_ = false;
+    wire::Loop::Handle dialling_, placing_;
+    wire::Clock::time_point dial_until_{}, tell_at_{};
+    wire::Clock::duration pause_{};
+    std::minstd_rand random_{std::random_device{}()};
+    bool was_attached_ = false, farewell_ = false, refused_ = false;
 };
 
 }  // namespace sinew::launch

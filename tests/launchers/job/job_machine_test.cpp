@@ -30,7 +30,7 @@ struct PlayedFacts final : JobFacts {
 
 /// The actions as words, so that a failure shows the course of the job.
 std::string word(JobMachine::Action const& action) {
-    static constexpr char const* timers[] = {"start", "stop", "arrival", "finish"};
+    static constexpr char const* timers[] = {"start", "stop", "growth", "arrival", "finish"};
     auto const timer = [](JobMachine::Timer which) { return timers[static_cast<int>(which)]; };
     struct Words {
         decltype(timer) name;
@@ -43,6 +43,9 @@ std::string word(JobMachine::Action const& action) {
         }
         std::string operator()(JobMachine::FinishAgent const& a) const {
             return text("finish ", a.node);
+        }
+        std::string operator()(JobMachine::DismissAgent const& a) const {
+            return text("dismiss ", a.node);
         }
         std::string operator()(JobMachine::FinishAgents const&) const { return "finish all"; }
         std::string operator()(JobMachine::EndAgentProcesses const& a) const {
@@ -258,10 +261,176 @@ TEST_F(JobMachineTest, APlannedLeaveDoesNotCount) {
         machine.agent_leaving(1);
         machine.rank_exited(0, exit_of(0, 0, SIGTERM, true));
         EXPECT_THAT(words(machine.rank_exited(1, exit_of(1, 0, SIGTERM, true))),
-                    testing::Contains(HasSubstr("(planned, 0 of 1")));
+                    testing::AllOf(testing::Contains(HasSubstr("(planned, 0 of 1")),
+                                   testing::Contains("dismiss 1"),
+                                   testing::Not(testing::Contains("launch"))))
+            << "the agent that leaves gets no ranks";
         EXPECT_EQ(machine.restarts(), restart);
+        EXPECT_THAT(is_lost(machine, 1, "closed"),
+                    ElementsAre("end 1", "set start", text("start 1.", restart)));
+        EXPECT_THAT(joins(machine, 1), ElementsAre("launch"));
         machine.launched(map_of(2, 1), {0, 1});
     }
+}
+
+/// Node 0's agent is started; the others come by themselves.
+class PodsTest : public JobMachineTest {
+protected:
+    JobMachine gathering(int nodes, int restarts) {
+        JobMachine::Settings settings{.nodes = {},
+                                      .start_timeout = std::chrono::seconds(30),
+                                      .grace = std::chrono::milliseconds(100),
+                                      .max_restarts = restarts,
+                                      .kill_on_failure = true,
+                                      .by_itself = [](int node) { return node > 0; }};
+        for (int node = 0; node < nodes; ++node) settings.nodes.push_back(text("n", node));
+        JobMachine machine{settings, facts};
+        machine.begin();
+        return machine;
+    }
+    JobMachine running_pods(int nodes, int restarts) {
+        auto machine = gathering(nodes, restarts);
+        for (int node = 0; node < nodes; ++node) joins(machine, node);
+        launch(machine, nodes);
+        return machine;
+    }
+    void launch(JobMachine& machine, int nodes) {
+        std::vector<int> agents;
+        for (int node = 0; node < nodes; ++node) agents.push_back(node);
+        machine.launched(map_of(nodes, 1), agents);
+    }
+    Words end_ranks(JobMachine& machine, std::initializer_list<int> ranks) {
+        Words all;
+        for (int const rank : ranks) {
+            auto const some = words(machine.rank_exited(rank, exit_of(rank, 0, SIGTERM, true)));
+            all.insert(all.end(), some.begin(), some.end());
+        }
+        return all;
+    }
+    static std::vector<std::string> names(int count) {
+        std::vector<std::string> all;
+        for (int node = 0; node < count; ++node) all.push_back(text("n", node));
+        return all;
+    }
+};
+
+TEST_F(PodsTest, TheLossOfAPodDoesNotUseUpTheBudgetButMayNotGoOnForEver) {
+    auto machine = running_pods(2, 1);
+    for (int loss = 1; loss <= JobMachine::most_disruptions + 2; ++loss) {
+        is_lost(machine, 1, "it is gone");
+        auto const again = end_ranks(machine, {0});
+        if (loss == JobMachine::most_disruptions + 2) break;
+        auto const counted =
+            loss <= JobMachine::most_disruptions
+                ? text("disruption ", loss, " of at most ", JobMachine::most_disruptions,
+                       ", 0 of 1 of the budget used")
+                : std::string("(1 of 1 of the budget used)");
+        EXPECT_THAT(again, testing::Contains(HasSubstr(counted)));
+        joins(machine, 1);
+        launch(machine, 2);
+    }
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), 125);
+}
+
+TEST_F(PodsTest, PeersThatFailBeforeTheLossIsNoticedAreNoFailureOfTheProgram) {
+    auto machine = running_pods(3, 1);
+    machine.rank_exited(1, exit_of(1, 9));
+    is_lost(machine, 2, "it is gone");
+    EXPECT_THAT(end_ranks(machine, {0}), testing::Contains(HasSubstr("disruption 1 of")));
+}
+
+TEST_F(PodsTest, ALossWhileTheJobGathersIsWaitedOut) {
+    auto machine = gathering(2, 1);
+    joins(machine, 1);
+    EXPECT_THAT(is_lost(machine, 1, "evicted"), ElementsAre("end 1", "set start", "start 1.1"));
+    joins(machine, 0);
+    EXPECT_THAT(joins(machine, 1), ElementsAre("launch"));
+    auto strict = gathering(2, 0);
+    is_lost(strict, 1, "evicted");
+    EXPECT_TRUE(strict.finishing()) << "nothing may be restarted";
+    EXPECT_EQ(strict.exit_code(), 125);
+}
+
+TEST_F(PodsTest, ANewRootCountsOnFromWhatTheAgentsKnow) {
+    auto machine = gathering(3, 3);
+    facts.present = {0, 1, 2};
+    machine.agent_joined(0);
+    machine.agent_joined(1, {.epochs = 5, .restarts = 4, .failures = 2, .disruptions = 1});
+    EXPECT_EQ(machine.epoch(), 5U);
+    EXPECT_EQ(machine.restarts(), 5);
+    EXPECT_EQ(machine.progress().failures, 2);
+    EXPECT_EQ(machine.progress().disruptions, 2);
+    launch(machine, 3);
+    machine.agent_joined(2, {.epochs = 9, .restarts = 9, .failures = 9, .disruptions = 9});
+    EXPECT_EQ(machine.epoch(), 5U) << "it has launched by then";
+}
+
+TEST_F(PodsTest, ARootThatIsToldToLeaveKeepsTheAgentsThatCameByThemselves) {
+    auto machine = running_pods(2, 1);
+    EXPECT_THAT(words(machine.hand_over(SIGTERM)),
+                ElementsAre(HasSubstr("another"), "stop by 15", "set stop"));
+    auto const end = end_ranks(machine, {0, 1});
+    EXPECT_THAT(end, testing::Contains("finish 0"));
+    EXPECT_THAT(end, testing::Not(testing::Contains("finish 1")));
+    EXPECT_THAT(end, testing::Not(testing::Contains("finish all")));
+    facts.processes = false;
+    EXPECT_THAT(is_lost(machine, 0, "closed"), testing::Contains("conclude"))
+        << "node 1 is not waited for";
+    EXPECT_THAT(joins(machine, 1), IsEmpty());
+    EXPECT_EQ(machine.exit_code(), exit_replace);
+    EXPECT_TRUE(machine.handing_over());
+}
+
+TEST_F(PodsTest, MoreNodesJoinByARestartAtOnceWhenAllAreThere) {
+    auto machine = running_pods(2, 1);
+    EXPECT_THAT(words(machine.resize(names(4))),
+                ElementsAre(HasSubstr("4 nodes are wanted instead of 2"), "start 2.0", "start 3.0"));
+    EXPECT_THAT(joins(machine, 3), ElementsAre("set growth"));
+    EXPECT_THAT(joins(machine, 2), ElementsAre("stop by 15", "set stop"));
+    auto const again = end_ranks(machine, {0, 1});
+    EXPECT_THAT(again, testing::Contains("launch"));
+    EXPECT_THAT(again, testing::Contains(HasSubstr("(planned, 0 of 1")));
+    EXPECT_EQ(machine.members().size(), 4U);
+}
+
+TEST_F(PodsTest, MoreNodesOfWhichSomeNeverComeJoinAfterAWhile) {
+    auto machine = running_pods(2, 1);
+    machine.resize(names(4));
+    joins(machine, 3);
+    EXPECT_THAT(words(machine.timer_fired(JobMachine::Timer::growth)),
+                ElementsAre("stop by 15", "set stop"));
+    EXPECT_THAT(end_ranks(machine, {0, 1}), testing::Contains("launch"));
+    EXPECT_EQ(machine.members(), (std::set<int>{0, 1, 3}));
+}
+
+TEST_F(PodsTest, FewerNodesGoOnWithoutTheHighest) {
+    auto machine = running_pods(3, 1);
+    EXPECT_THAT(words(machine.resize(names(2))),
+                ElementsAre(HasSubstr("2 nodes are wanted instead of 3"), "stop by 15", "set stop"));
+    auto const again = end_ranks(machine, {0, 1, 2});
+    EXPECT_THAT(again, testing::Contains("dismiss 2"));
+    EXPECT_THAT(again, testing::Contains("launch"));
+    EXPECT_EQ(machine.members(), (std::set<int>{0, 1}));
+    launch(machine, 2);
+    EXPECT_THAT(is_lost(machine, 2, "closed"), ElementsAre("end 2"));
+    EXPECT_TRUE(machine.running());
+}
+
+TEST_F(PodsTest, RanksThatHaveAllEndedAreNotStartedAgainForOtherNodes) {
+    auto machine = running_pods(2, 1);
+    machine.rank_exited(0, exit_of(0, 0));
+    machine.resize(names(1));
+    machine.rank_exited(1, exit_of(1, 0));
+    EXPECT_TRUE(machine.finishing());
+    EXPECT_EQ(machine.exit_code(), 0);
+}
+
+TEST_F(PodsTest, TheNumberOfNodesNeedsRestarts) {
+    auto machine = running_pods(2, 0);
+    EXPECT_THAT(words(machine.resize(names(3))), ElementsAre(HasSubstr("--max-restarts")));
+    EXPECT_TRUE(machine.running());
+    EXPECT_EQ(machine.members().size(), 2U);
 }
 
 TEST_F(JobMachineTest, AProgramThatDoesNotExistIsNotTriedAgain) {

@@ -7,6 +7,7 @@
 #include <limits>
 #include <random>
 
+#include "launchers/common/exit_codes.hpp"
 #include "launchers/job/job_machine.hpp"
 #include "src/base/text.hpp"
 
@@ -19,8 +20,9 @@ using Time = std::chrono::nanoseconds;
 class SimulatedJob final : private JobFacts {
 public:
     explicit SimulatedJob(std::uint64_t seed)
-        : random_(seed), nodes_(1 + pick(4)), ranks_each_(1 + pick(3)),
-          max_restarts_(static_cast<int>(pick(3))), machine_(settings(), *this), agents_(nodes_) {}
+        : random_(seed), pods_(pick(2) == 0), wanted_(1 + static_cast<int>(pick(4))),
+          ranks_each_(1 + pick(3)), max_restarts_(static_cast<int>(pick(3))),
+          machine_(settings(), *this), agents_(most_nodes) {}
 
     void run() {
         perform(machine_.begin());
@@ -57,10 +59,18 @@ private:
                                       .start_timeout = 30s,
                                       .grace = 100ms,
                                       .max_restarts = max_restarts_,
-                                      .kill_on_failure = pick(4) != 0};
-        for (std::size_t node = 0; node < nodes_; ++node) settings.nodes.push_back(text("n", node));
+                                      .kill_on_failure = pick(4) != 0,
+                                      .by_itself = [this](int node) { return by_itself(node); }};
+        settings.nodes = names(wanted_);
         return settings;
     }
+    static std::vector<std::string> names(int count) {
+        std::vector<std::string> all;
+        for (int node = 0; node < count; ++node) all.push_back(text("n", node));
+        return all;
+    }
+    bool by_itself(int node) const { return pods_ && node > 0; }
+    bool takes_part(int node) const { return machine_.members().contains(node) && node < wanted_; }
     std::size_t pick(std::size_t below) {
         return std::uniform_int_distribution<std::size_t>(0, below - 1)(random_);
     }
@@ -68,7 +78,7 @@ private:
 
     // ---- a turn: something happens, or the next timer fires
     void turn() {
-        auto const node = static_cast<int>(pick(nodes_));
+        auto const node = static_cast<int>(pick(most_nodes));
         auto& agent = agents_[static_cast<std::size_t>(node)];
         now_ += std::chrono::milliseconds(pick(200));
         if (fire_timer()) return;
@@ -114,7 +124,7 @@ private:
 
     void come(int node, AgentState& agent) {
         if (agent.state != Agent::starting || agent.hangs) return;
-        if (rarely()) {
+        if (rarely() && !by_itself(node)) {
             agent.state = Agent::absent;
             agent.process = false;
             failed_ = true;
@@ -122,7 +132,11 @@ private:
         }
         agent.state = Agent::present;
         present_.insert(node);
-        perform(machine_.agent_joined(node));
+        Progress past;
+        if (by_itself(node) && !launched_ && pick(4) == 0)
+            past = {.epochs = std::uint32_t(pick(9)), .restarts = 1, .failures = 0, .disruptions = 0};
+        told_ = std::max(told_, past.epochs);
+        perform(machine_.agent_joined(node, past));
     }
 
     void end_a_rank(int node, AgentState& agent) {
@@ -146,19 +160,30 @@ private:
         perform(machine_.agent_finished(node));
         agent.state = Agent::gone;
         present_.erase(node);
-        perform(machine_.agent_left());
+        if (farewell_) perform(machine_.agent_left());
+        else perform(machine_.agent_lost(node, "it has closed its link"));
     }
 
     void go_wrong(int node, AgentState& agent) {
-        switch (pick(7)) {
+        switch (pick(10)) {
             case 0:
                 return lose(node, agent);
+            case 7:
+                return resize();
+            case 8:
+                if (!pods_ || max_restarts_ == 0 || interrupted_) return;
+                failed_ = true;
+                return perform(machine_.hand_over(SIGTERM));
+            case 9:  // another agent takes the place of this one at once
+                if (!by_itself(node) || machine_.finishing()) return;
+                lose(node, agent);
+                return come(node, agent);
             case 1:
                 agent.hangs = true;
                 return;
             case 2:
                 if (agent.state == Agent::present && !agent.finishing) {
-                    failed_ = true;
+                    failed_ = failed_ || takes_part(node);
                     perform(machine_.agent_leaving(node));
                 }
                 return;
@@ -185,8 +210,15 @@ private:
         agent.state = Agent::gone;
         agent.alive.clear();
         present_.erase(node);
-        if (!machine_.finishing()) failed_ = true;
+        if (!machine_.finishing() && takes_part(node)) failed_ = true;
         perform(machine_.agent_lost(node, "the simulation says so"));
+    }
+
+    void resize() {
+        if (!pods_) return;
+        int const count = 1 + static_cast<int>(pick(most_nodes));
+        if (max_restarts_ > 0 && !machine_.finishing() && !machine_.handing_over()) wanted_ = count;
+        perform(machine_.resize(names(count)));
     }
 
     // ---- actions
@@ -202,25 +234,32 @@ private:
             << "an incarnation twice";
         agent = {.state = Agent::starting,
                  .hangs = rarely(),
-                 .process = true,
+                 .process = !by_itself(action.node),
                  .incarnation = action.incarnation,
                  .alive = {}};
     }
     void act(JobMachine::LaunchRanks const&) {
-        EXPECT_EQ(present_.size(), nodes_) << "an agent is absent";
         EXPECT_FALSE(interrupted_) << "after an interrupt";
+        EXPECT_FALSE(machine_.handing_over());
+        EXPECT_GE(machine_.epoch(), told_) << "an epoch of another root";
+        EXPECT_TRUE(epochs_.insert(machine_.epoch()).second) << "an epoch twice";
+        launched_ = true;
         JobMap map;
         std::vector<int> agents;
         int rank = 0;
-        for (std::size_t node = 0; node < nodes_; ++node) {
+        for (int const node : machine_.members()) {
+            EXPECT_TRUE(present_.contains(node)) << "an agent is absent";
+            EXPECT_LT(node, wanted_);
             map.nodes.emplace_back().name = text("n", node);
-            agents.push_back(static_cast<int>(node));
-            auto& agent = agents_[node];
+            int const index = static_cast<int>(agents.size());
+            agents.push_back(node);
+            auto& agent = agents_[static_cast<std::size_t>(node)];
+            EXPECT_FALSE(agent.finishing) << "it leaves";
             EXPECT_TRUE(agent.alive.empty() || agent.told_to_stop) << "ranks that nobody stopped";
             agent.alive.clear();
             agent.told_to_stop = false;
             for (std::size_t i = 0; i < ranks_each_; ++i, ++rank) {
-                map.ranks.push_back({static_cast<int>(node), static_cast<int>(i), 0});
+                map.ranks.push_back({index, static_cast<int>(i), 0});
                 agent.alive.insert(rank);
             }
         }
@@ -247,7 +286,13 @@ private:
         EXPECT_EQ(agent.state, Agent::present);
         agent.finishing = agent.told_to_stop = true;
     }
+    void act(JobMachine::DismissAgent const& action) {
+        auto& agent = agents_.at(static_cast<std::size_t>(action.node));
+        if (agent.state == Agent::present) agent.finishing = agent.told_to_stop = true;
+        else if (agent.state == Agent::starting) agent.state = Agent::absent;
+    }
     void act(JobMachine::FinishAgents const&) {
+        farewell_ = true;
         for (auto& agent : agents_)
             if (agent.state == Agent::present) agent.finishing = agent.told_to_stop = true;
     }
@@ -287,13 +332,17 @@ private:
     }
 
     void check_end() {
+        if (machine_.handing_over() && !interrupted_) EXPECT_EQ(machine_.exit_code(), exit_replace);
         EXPECT_FALSE(failed_ && machine_.exit_code() == 0);
         EXPECT_EQ(machine_.causes().failed(), machine_.exit_code() != 0)
             << machine_.causes().table();
     }
 
     std::mt19937_64 random_;
-    std::size_t const nodes_, ranks_each_;
+    static constexpr std::size_t most_nodes = 6;
+    bool const pods_;  ///< all agents but the first come by themselves
+    int wanted_;       ///< nodes
+    std::size_t const ranks_each_;
     int const max_restarts_;
     JobMachine machine_;
     std::vector<AgentState> agents_;
@@ -303,7 +352,10 @@ private:
     std::map<JobMachine::Timer, Time> timers_;
     Time now_{};
     int finish_timers_ = 0;
-    bool failed_ = false, interrupted_ = false, over_ = false;
+    std::uint32_t told_ = 0;          ///< the next epoch, by what agents knew from another root
+    std::set<std::uint32_t> epochs_;  ///< launched
+    bool failed_ = false, interrupted_ = false, over_ = false, farewell_ = false;
+    bool launched_ = false;
 };
 
 TEST(JobSimulation, EndsWhateverHappens) {

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <memory>
+
+#include "launchers/agent/agent.hpp"
+#include "launchers/command_line/options.hpp"
+#include "launchers/pods/pod_config.hpp"
+#include "launchers/pods/pod_identity.hpp"
+#include "src/base/job_folder.hpp"
+#include "src/wire/loop/loop.hpp"
+
+namespace sinew::launch {
+
+/// The agent of a pod, which comes by itself. When the root is lost its ranks end, and if the job
+/// may be restarted, or has not begun, a new agent waits for the next root. On one thread.
+class PodAgent {
+public:
+    /// The folder must outlive this object.
+    PodAgent(PodConfig const& config, PodIdentity const& identity, RunOptions const& options,
+             JobFolder& folder);
+
+    /// Returns the exit code of the container, see pod_main().
+    int run();
+
+private:
+    enum class Then { again, over };
+    Then serve(int& code);
+    void on_signal(int number);
+
+    AgentConfig config_;
+    std::chrono::milliseconds const patience_;
+    bool const may_restart_;
+    JobFolder& folder_;
+    wire::Loop loop_;
+    std::unique_ptr<Agent> agent_;
+    Progress progress_;
+    wire::Clock::time_point until_;  ///< for the next root
+};
+
+}  // namespace sinew::launch

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <boost/program_options.hpp>
+
+#include "launchers/command_line/kubernetes_options.hpp"
+
+namespace sinew::launch {
+
+/// Adds --namespace, --context and --kubeconfig.
+void add_cluster_flags(boost::program_options::options_description& flags);
+/// What they say; a flag that is missing is taken from SINEW_RUN_NAMESPACE and the like.
+KubernetesOptions cluster_options(boost::program_options::variables_map const& values);
+
+}  // namespace sinew::launch
