@@ -12,6 +12,8 @@
 #include "launchers/cli/run_main.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/pods/pod_main.hpp"
+#include "launchers/verbs/cluster_verbs.hpp"
+#include "launchers/verbs/verbs.hpp"
 
 namespace {
 
@@ -19,10 +21,18 @@ using namespace sinew::launch;
 
 int perform(std::string const& verb, std::vector<std::string> const& arguments) {
     if (verb == "run") return run_main(arguments);
-    if (verb == "agent")
-        return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
+    if (verb == "agent") return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
+    if (verb == "ps") return ps_main(arguments, std::cout);
+    if (verb == "logs") return logs_main(arguments, std::cout, std::cerr);
+    if (verb == "attach") return attach_main(arguments, std::cout, std::cerr);
+    if (verb == "stop") return stop_main(arguments, std::cout, std::cerr);
+#if SINEW_HAVE_K8S
+    if (verb == "scale") return scale_main(arguments, std::cout);
+    if (verb == "cp") return cp_main(arguments, std::cout);
+    if (verb == "events") return events_main(arguments, std::cout);
+#endif
     return help_main(verb, arguments);
 }
 

@@ -6,6 +6,7 @@ cmake_minimum_required(VERSION 3.25)
 # A layer that is not named here yet must be added with its arrows: an unknown folder is an error.
 # "folder/." is what lies in the folder itself, without its subfolders.
 set(arrows
+    "src/base/gpus: src/base"
     "src/base/system: src/base"
     "src/base/waiting: src/base"
     "src/base:"
@@ -49,12 +50,13 @@ set(arrows
     "launchers/map: src/base launchers/common launchers/command_line"
     "launchers/tree: src/base src/wire launchers/common"
     "launchers/io: src/base src/wire launchers/common"
+    "launchers/control: src/base src/wire launchers/common launchers/io"
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
-    "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/backends launchers/agent"
+    "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/backends launchers/agent"
     "launchers/pods: src/base src/wire launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"

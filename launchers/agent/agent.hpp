@@ -57,6 +57,7 @@ private:
     JobFolder const& folder_;
     Progress progress_;
     TreeRouter tree_;
+    GpuClaims gpus_;  ///< kept from one epoch to the next
     std::unique_ptr<NodeJob> job_;
     wire::Loop::Handle orphans_, leave_timer_;
     bool finishing_now_ = false, leaving_ = false, lost_root_ = false;

@@ -18,6 +18,7 @@
 #include "launchers/pmi/mpi_environment.hpp"
 #include "launchers/pmi/open_mpi_shortcuts.hpp"
 #include "launchers/program/program_kind.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
 #include "src/world/world_file.hpp"
 
@@ -70,6 +71,7 @@ NodeJob::~NodeJob() {
 void NodeJob::start() {
     if (mine_.empty()) return;
     attempt([this] {
+        take_gpus();
         epoch_folder_ = folder_.below(text("epoch-", launch_.epoch));
         world_file_ = epoch_folder_ + "/world";
         auto const many = launch_.map.nodes.size() > 1;
@@ -81,6 +83,27 @@ void NodeJob::start() {
         else addresses_.emplace();
         find_programs();
     });
+}
+
+void NodeJob::take_gpus() {
+    auto const ranks = mine_.size();
+    auto const wanted = static_cast<std::size_t>(launch_.gpus) * ranks;
+    auto& claims = setting_.gpus;
+    if (wanted == claims.gpus().size()) return;  // of the epoch before
+    claims.release();
+    auto const given = launch_.env.find("CUDA_VISIBLE_DEVICES");
+    auto const there = given != launch_.env.end() ? named_gpus(given->second) : visible_gpus();
+    auto const wish = text("--gpu ", launch_.gpus, ": ", ranks, ranks == 1 ? " rank" : " ranks",
+                           ranks == 1 ? " here needs " : " here need ", wanted, wanted == 1 ? " GPU" : " GPUs");
+    if (there.size() < wanted)
+        throw UsageError(text(wish, ", but this node has ", there.size(),
+                              ". Ask for fewer, or see CUDA_VISIBLE_DEVICES and the driver "
+                              "(nvidia-smi)"));
+    if (claims.take(there, wanted, "job " + launch_.name)) return;
+    auto const in_use = gpus_in_use(there);
+    throw Unavailable(text(wish, ", but ", in_use.size(), " of ", there.size(),
+                           in_use.size() == 1 ? " is" : " are", " in use by ", holders_of(in_use),
+                           ". Wait until they are free, or ask for fewer"));
 }
 
 void NodeJob::attempt(std::function<void()> const& step) {
@@ -287,6 +310,11 @@ Variables NodeJob::environment_for(int rank, std::vector<int>& keep) {
                                               .world_file = world_file_,
                                               .listen_fds = fds}));
     add(environment, mpi_->environment(rank, keep));
+    if (launch_.gpus > 0) {
+        auto const first = setting_.gpus.gpus().begin() +
+                           static_cast<std::ptrdiff_t>(place.local_rank) * launch_.gpus;
+        add(environment, gpu_variables({first, first + launch_.gpus}));
+    }
     return environment;
 }
 

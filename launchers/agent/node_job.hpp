@@ -17,6 +17,7 @@
 #include "launchers/tree/fence.hpp"
 #include "launchers/tree/protocol.hpp"
 #include "launchers/tree/router.hpp"
+#include "src/base/gpus/gpu_claims.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/system/oom.hpp"
 #include "src/wire/loop/loop.hpp"
@@ -30,6 +31,7 @@ public:
     struct Setting {
         int agent = 0;          ///< its number among the job's agents
         std::string interface;  ///< network interface; empty: the libraries choose
+        GpuClaims& gpus;        ///< for the ranks; the agent's, which outlives this object
     };
     NodeJob(wire::Loop& loop, TreeRouter& tree, JobFolder const& folder, Setting setting,
             Launch launch);
@@ -60,6 +62,7 @@ private:
     };
     struct Search;
     // The steps of `start`. Each starts the next one, some by way of another thread.
+    void take_gpus();
     void find_programs();
     void on_programs(Search& search);
     void serve_mpi(MpiNeeds needs);

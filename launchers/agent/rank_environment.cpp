@@ -82,7 +82,8 @@ std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const
 
 bool is_forwarded(std::string const& name) {
     // Launcher settings and facts about this node stay here; identities are set for each rank.
-    if (name.starts_with("SINEW_RUN_") || name == "SINEW_TMPDIR" || name == "SINEW_PLACE")
+    if (name.starts_with("SINEW_RUN_") || name == "SINEW_TMPDIR" || name == "SINEW_PLACE" ||
+        name == "SINEW_GPU_SCOPE")
         return false;
     static constexpr std::array<std::string_view, 11> families{
         "SINEW_", "OMPI_MCA_", "PMIX_MCA_", "MPIR_CVAR_",          "MPICH_", "UCX_", "FI_",

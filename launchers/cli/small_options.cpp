@@ -25,15 +25,17 @@ std::string suggestion(std::string word, po::options_description const& flags,
 }  // namespace
 
 po::variables_map parse_small(std::vector<std::string> const& arguments,
-                              po::options_description const& flags, std::string const& command) {
+                              po::options_description const& flags, std::string const& command,
+                              std::string const& words) {
     // Abbreviations such as --timeou are refused: later flags could change their meaning.
     int const style =
         po::command_line_style::default_style & ~po::command_line_style::allow_guessing;
     po::variables_map values;
     try {
-        po::positional_options_description none;
+        po::positional_options_description places;
+        if (!words.empty()) places.add(words.c_str(), -1);
         po::store(
-            po::command_line_parser(arguments).options(flags).positional(none).style(style).run(),
+            po::command_line_parser(arguments).options(flags).positional(places).style(style).run(),
             values);
         po::notify(values);
     } catch (po::too_many_positional_options_error const&) {

@@ -66,6 +66,10 @@ std::string help_text(std::string_view topic) {
         return text(
             "sinew runs parallel programs: of Open MPI, of MPICH, of sinew, or any other.\n\n"
             "  sinew run -n 4 ./program    start it as 4 ranks\n"
+            "  sinew ps                    the jobs that run\n"
+            "  sinew logs JOB              their last output; -f: and what follows\n"
+            "  sinew attach JOB            output and exit code, as if it were run here\n"
+            "  sinew stop JOB              end it\n"
             "  sinew info                  what is built in, and what this machine has\n"
             "  sinew doctor                look for causes of failing or slow jobs\n"
             "  sinew help TOPIC            more, with examples\n\ntopics:\n",

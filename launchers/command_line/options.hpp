@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -20,7 +21,8 @@ enum class OutputFormat : std::uint8_t { plain, json };
 /// The options of `sinew run`, from flags, SINEW_RUN_<KEY> and configuration files.
 struct RunOptions {
     std::vector<App> apps;
-    std::string name;  ///< --name; empty: made from the program's
+    std::string name;  ///< --name: of the job; empty: made from the program's name
+    int gpus = 0;      ///< --gpu: for each rank; 0: ranks see all GPUs of their node
     std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
     std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
     std::string found_agent;       ///< the allocation's launch_agent, for hosts other than this one
@@ -32,7 +34,6 @@ struct RunOptions {
 
     int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: unspecified
     int nodes = 0;     ///< --nnodes; 0: unspecified
-    int gpus = 0;      ///< --gpu: of each rank
     MapBy map_by = MapBy::slot;
     RankOrder rank_order = RankOrder::topology;
     std::optional<bool> oversubscribe;  ///< no value: allowed on a single host
@@ -43,6 +44,7 @@ struct RunOptions {
     bool tag_output = false, timestamp_output = false;
     OutputFormat output = OutputFormat::plain;
     std::string output_folder;   ///< --output-filename DIR; empty: none
+    std::size_t log_buffer = std::size_t{1} << 20;  ///< bytes kept for `sinew logs`
     std::string stdin_to = "0";  ///< "0", "3", "all", "none"
     int verbosity = 0;           ///< -1 with -q, 1 with -v, 2 with -vv
 

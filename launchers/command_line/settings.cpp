@@ -12,6 +12,7 @@
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/kubernetes_settings.hpp"
 #include "launchers/command_line/values.hpp"
+#include "launchers/common/job_name.hpp"
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
 
@@ -112,6 +113,25 @@ void set_dry_run(Draft& draft, Setting const& setting) {
     draft.options.dry_run = draft.options.kubernetes.yaml || to_flag(setting);
 }
 
+void set_name(Draft& draft, Setting const& setting) {
+    if (!is_job_name(setting.value))
+        bad_value(setting,
+                  "1 to 63 lower-case letters, digits and '-', which neither begin nor end with '-'");
+    draft.options.name = setting.value;
+}
+
+void set_log_buffer(Draft& draft, Setting const& setting) {
+    constexpr std::size_t most = std::size_t{1} << 30;
+    try {
+        draft.options.log_buffer =
+            setting.value == "0" ? 0 : parse_bytes(setting.value, setting.origin);
+    } catch (UsageError const&) {
+        bad_value(setting, "a size such as 0, 64K or 16M, up to 1G");
+    }
+    if (draft.options.log_buffer > most)
+        bad_value(setting, "a size such as 0, 64K or 16M, up to 1G");
+}
+
 using Field = bool RunOptions::*;
 
 Setter flag(Field field) {
@@ -131,6 +151,8 @@ std::map<std::string_view, Setter> const setters{
     {"np", [](Draft& d, Setting const& s) { d.ranks = to_count(s, 1, most_ranks); }},
     {"npernode", number(&RunOptions::per_node, 1, most_ranks)},
     {"nnodes", number(&RunOptions::nodes, 1, most_nodes)},
+    {"name", set_name},
+    {"gpu", number(&RunOptions::gpus, 0, 1024)},
     {"x", set_variable},
     {"env", set_pair("")},
     {"genv", set_pair("")},
@@ -163,6 +185,7 @@ std::map<std::string_view, Setter> const setters{
     {"output-filename", set_output_filename},
     {"output", [](Draft& d, Setting const& s) {
         d.options.output = static_cast<OutputFormat>(to_choice(s, {"plain", "json"})); }},
+    {"log-buffer", set_log_buffer},
     {"stdin", set_stdin},
     {"timeout", set_timeout},
     {"start-timeout", [](Draft& d, Setting const& s) { d.options.start_timeout = to_time(s, false); }},

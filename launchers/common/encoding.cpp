@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/common/encoding.hpp"
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 
@@ -52,6 +53,35 @@ std::string base64(std::string_view bytes) {
                 group << 8 | (i + j < bytes.size() ? static_cast<unsigned char>(bytes[i + j]) : 0u);
         for (std::size_t j = 0; j < 4; ++j)
             out += i + j > bytes.size() ? '=' : digits[group >> (18 - 6 * j) & 63];
+    }
+    return out;
+}
+
+std::optional<std::string> from_base64(std::string_view text) {
+    auto const value = [](char c) -> std::uint32_t {
+        if (c >= 'A' && c <= 'Z') return static_cast<std::uint32_t>(c - 'A');
+        if (c >= 'a' && c <= 'z') return static_cast<std::uint32_t>(c - 'a') + 26;
+        if (c >= '0' && c <= '9') return static_cast<std::uint32_t>(c - '0') + 52;
+        return c == '+' ? 62 : c == '/' ? 63 : 64;
+    };
+    if (text.size() % 4 != 0) return std::nullopt;
+    std::string out;
+    out.reserve(text.size() / 4 * 3);
+    for (std::size_t i = 0; i < text.size(); i += 4) {
+        auto const group = text.substr(i, 4);
+        // Padding is one or two '=' at the very end.
+        auto const digits = std::min<std::size_t>(group.find('='), 4);
+        bool const last = i + 4 == text.size();
+        if (digits < 2 || (digits < 4 && !last)) return std::nullopt;
+        if (group.find_first_not_of('=', digits) != group.npos) return std::nullopt;
+        std::uint32_t bits = 0;
+        for (std::size_t j = 0; j < 4; ++j) {
+            auto const one = j < digits ? value(group[j]) : 0;
+            if (one == 64) return std::nullopt;
+            bits = bits << 6 | one;
+        }
+        for (std::size_t j = 0; j + 1 < digits; ++j)
+            out += static_cast<char>(bits >> (16 - 8 * j) & 0xff);
     }
     return out;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -10,5 +11,7 @@ namespace sinew::launch {
 bool is_utf8(std::string_view bytes);
 /// Encodes as base64 with padding (RFC 4648).
 std::string base64(std::string_view bytes);
+/// Decodes base64 with padding; nothing if it is not.
+std::optional<std::string> from_base64(std::string_view text);
 
 }  // namespace sinew::launch

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/io/output_printer.hpp"
 
-#include <array>
 #include <nlohmann/json.hpp>
 
 #include "launchers/common/encoding.hpp"
+#include "launchers/common/timestamp.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -113,11 +113,7 @@ std::string const& OutputPrinter::date(Time when) {
     auto const since = floor<milliseconds>(when.time_since_epoch());
     auto const second = floor<seconds>(since);
     if (auto const now = static_cast<std::time_t>(second.count()); now != dated_) {
-        std::tm parts{};
-        ::gmtime_r(&now, &parts);
-        std::array<char, 32> buffer{};
-        date_.assign(buffer.data(),
-                     std::strftime(buffer.data(), buffer.size(), "%Y-%m-%dT%H:%M:%S.000Z", &parts));
+        date_ = timestamp(when);
         dated_ = now;
     }
     auto const part = static_cast<int>((since - second).count());

@@ -111,9 +111,17 @@ void FirstCause::launcher_failed(std::string const& why) { add_own(Kind::launche
 void FirstCause::timed_out(std::string const& limit) { add_own(Kind::timeout, 0, limit); }
 
 void FirstCause::interrupted(int signal) {
+    add_interrupt(signal, "told to end by " + signal_text(signal));
+}
+
+void FirstCause::stopped(std::string const& by) {
+    add_interrupt(SIGTERM, text("stopped by sinew stop (", by, ")"));
+}
+
+void FirstCause::add_interrupt(int signal, std::string const& how) {
     for (auto const& event : events_)
-        if (event.kind == Kind::interrupt) return;  // repeated signals count once
-    add_own(Kind::interrupt, signal, {});
+        if (event.kind == Kind::interrupt) return;  // repeated ones count once
+    add_own(Kind::interrupt, signal, how);
 }
 
 // Adds a failure that does not belong to a rank.
@@ -194,7 +202,7 @@ std::string FirstCause::what(Event const& event) {
         case Kind::timeout:
             return "not finished within " + detail;
         case Kind::interrupt:
-            return "told to end by " + signal_text(event.number);
+            return detail;
     }
     return {};
 }

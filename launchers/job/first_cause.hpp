@@ -46,6 +46,8 @@ public:
     void timed_out(std::string const& limit);
     /// Reports that the user told `sinew run` to end.
     void interrupted(int signal);
+    /// The same by `sinew stop`; `by` says who: "user 0, pid 12".
+    void stopped(std::string const& by);
 
     bool failed() const { return first_ != nothing; }
     /// Whether the first cause is that a rank's program could not be started.
@@ -77,6 +79,7 @@ private:
     static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
     void add(Event event);
+    void add_interrupt(int signal, std::string const& how);
     void blame_deserter();
     void add_own(Kind kind, int number, std::string const& detail, std::string const& node = {});
     static char const* name(Kind kind);

@@ -270,10 +270,8 @@ std::vector<int> JobMachine::ranks_on(int node) const {
 }
 
 FirstCause::Who JobMachine::who(int rank) const {
-    auto const pid = pids_.find(rank);
-    return {.rank = rank,
-            .node = map_.nodes[map_.ranks[rank].node].name,
-            .pid = pid == pids_.end() ? 0 : pid->second};
+    return {
+        .rank = rank, .node = map_.nodes[map_.ranks[rank].node].name, .pid = pid_of(rank)};
 }
 
 // ---- the number of nodes ------------------------------------------------------------------------
@@ -334,6 +332,41 @@ JobMachine::Actions JobMachine::hand_over(int signal) {
     if (phase_ == Phase::starting) finish();
     else if (phase_ == Phase::running) stop(gently(SIGTERM));
     return take();
+}
+
+JobMachine::Actions JobMachine::told_to_stop(std::string const& by,
+                                             std::optional<std::chrono::milliseconds> grace,
+                                             bool now) {
+    interrupts_ = std::max(interrupts_, 1);  // no restart
+    causes_.stopped(by);
+    if (phase_ == Phase::starting) finish();
+    else if (now && phase_ != Phase::finishing) stop({.signal = 0, .grace_ms = 0});
+    else if (phase_ == Phase::running)
+        stop({.signal = SIGTERM, .grace_ms = grace.value_or(settings_.grace).count()});
+    return take();
+}
+
+char const* JobMachine::state() const {
+    switch (phase_) {
+        case Phase::starting:
+            return restarts_ > 0 ? "restarting" : "starting";
+        case Phase::running:
+            return "running";
+        case Phase::stopping:
+        case Phase::finishing:
+            break;
+    }
+    return "finishing";
+}
+
+pid_t JobMachine::pid_of(int rank) const {
+    auto const pid = pids_.find(rank);
+    return pid == pids_.end() ? 0 : pid->second;
+}
+
+char const* JobMachine::state_of(int rank) const {
+    if (!alive_.contains(rank)) return "ended";
+    return pids_.contains(rank) && phase_ != Phase::starting ? "running" : "starting";
 }
 
 JobMachine::Actions JobMachine::timed_out(std::string const& limit) {

@@ -139,12 +139,21 @@ public:
     /// This root is asked to leave, and another will take its place: ends the ranks and the agents
     /// that it has started; those that come by themselves stay. Requires max_restarts > 0.
     Actions hand_over(int signal);
+    /// `sinew stop`: SIGTERM and SIGKILL after `grace` (no value: that of the job); with `now`
+    /// SIGKILL at once. Repeated, it adds nothing but `now`.
+    Actions told_to_stop(std::string const& by, std::optional<std::chrono::milliseconds> grace,
+                         bool now);
     Actions timed_out(std::string const& limit);
     Actions output_failed(int error, std::string const& where);
     Actions internal_error(std::string const& what);
     /// The last output that waited was written, or is no longer waited for.
     Actions output_settled();
 
+    /// starting, running, restarting or finishing.
+    char const* state() const;
+    /// starting, running or ended.
+    char const* state_of(int rank) const;
+    pid_t pid_of(int rank) const;
     bool running() const { return phase_ == Phase::running; }
     bool finishing() const { return phase_ == Phase::finishing; }
     std::uint32_t epoch() const { return epoch_; }

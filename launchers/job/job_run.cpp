@@ -16,6 +16,7 @@
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/common/durations.hpp"
 #include "launchers/common/host_name.hpp"
+#include "launchers/common/job_name.hpp"
 #include "launchers/job/summary_file.hpp"
 #include "launchers/map/mapping.hpp"
 #include "src/base/bytes.hpp"
@@ -98,6 +99,7 @@ JobRun::~JobRun() = default;
 int JobRun::run() {
     // This folder is for the root's socket; agents make their own.
     remove_stale_folders();
+    open_control();
     if (backend_->on_this_host()) folder_.emplace(job_ + "-run");
     open_root();
     agents_ = std::make_unique<AgentProcesses>(
@@ -122,6 +124,7 @@ int JobRun::run() {
     perform(machine_.begin());
     timeline_.mark("agents started");
     run_loop();
+    control_->finish(machine_.exit_code(), machine_.causes().summary());
     if (agents_->running()) {
         agents_.reset();  // kills both processes of each agent
         remove_stale_folders();
@@ -141,6 +144,70 @@ void JobRun::run_loop() {
         perform(machine_.internal_error(problem.what()));
         loop_.run();
     }
+}
+
+// ---- the verbs ----------------------------------------------------------------------------------
+
+void JobRun::open_control() {
+    bool const given = !options_.name.empty();
+    // Names that are made differ by chance only.
+    for (int attempt = 0; attempt < 10 && !control_folder_; ++attempt) {
+        if (!given) options_.name = make_job_name(options_.apps.front().argv.front());
+        if (auto claimed = JobFolder::claim(job_folder_beginning + options_.name))
+            control_folder_.emplace(std::move(*claimed));
+        else if (given) break;
+    }
+    if (!control_folder_)
+        throw UsageError(text("--name ", options_.name, ": a job of that name runs on this host. ",
+                              "Choose another, or see sinew ps"));
+    control_.emplace(
+        loop_, *control_folder_, ControlServer::Settings{.log_bytes = options_.log_buffer},
+        ControlServer::Callbacks{
+            .summary = [this] { return summary(); },
+            .stop =
+                [this](ControlRequest const& request, std::string const& by) {
+                    perform(machine_.told_to_stop(by, request.grace, request.now));
+                    if (request.now) return std::chrono::milliseconds(0);
+                    return request.grace.value_or(
+                        std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace));
+                }});
+}
+
+JobSummary JobRun::summary() const {
+    // More would make a message that takes too long.
+    constexpr int most_described = 1 << 16;
+    JobSummary job{.name = options_.name,
+                   .id = job_,
+                   .backend = std::string(backend_->name()),
+                   .command = {},
+                   .state = machine_.state(),
+                   .host = host_name(),
+                   .pid = ::getpid(),
+                   .ranks = machine_.map().size(),
+                   .nodes = static_cast<int>(nodes_.size()),
+                   .restarts = machine_.restarts(),
+                   .started = started_,
+                   .exit_code = {},
+                   .cause = machine_.causes().summary(),
+                   .per_rank = {}};
+    for (auto const& app : options_.apps) {
+        if (!job.command.empty()) job.command += " :";
+        for (auto const& word : app.argv) job.command += (job.command.empty() ? "" : " ") + word;
+    }
+    auto const& map = machine_.map();
+    for (int rank = 0; rank < map.size(); ++rank) {
+        std::string const state = machine_.state_of(rank);
+        if (state == "running") ++job.ranks_running;
+        if (map.size() > most_described) continue;
+        auto const& place = map.ranks[rank];
+        int const agent = machine_.agents()[place.node];
+        job.per_rank.push_back({.rank = rank,
+                                .node = map.nodes[place.node].name,
+                                .host = root_->present(agent) ? root_->hello(agent).host : "",
+                                .pid = machine_.pid_of(rank),
+                                .state = state});
+    }
+    return job;
 }
 
 // ---- the root of the tree -----------------------------------------------------------------------
@@ -218,7 +285,7 @@ void JobRun::act(JobMachine::StartAgent const& action) {
                        .by_itself = false,
                        .address = arranged_.address,
                        .place = node.place};
-    if (folder_) config.folders.push_back(folder_->path());
+    if (folder_) config.folders = {folder_->path(), control_folder_->path()};
     agents_->start({.node = action.node, .host = node.host, .configuration = config_line(config)});
 }
 
@@ -312,6 +379,8 @@ void JobRun::leave_output_behind() {
     }
     root_.reset();
     folder_.reset();
+    control_.reset();
+    control_folder_.reset();
     ::_exit(machine_.exit_code());
 }
 
@@ -372,6 +441,7 @@ Launch JobRun::order() const {
     Launch launch{.epoch = machine_.epoch(),
                   .restart = machine_.restarts(),
                   .job = job_,
+                  .name = options_.name,
                   .data_key = secret_.derive(text("data plane ", machine_.epoch())).hex(),
                   .map = machine_.map(),
                   .agents = agents,
@@ -380,6 +450,7 @@ Launch JobRun::order() const {
                   .apps = options_.apps,
                   .env = {},
                   .folder = options_.folder,
+                  .gpus = options_.gpus,
                   .bind_to = options_.bind_to,
                   .mpi = options_.mpi,
                   .stdin_to = options_.stdin_to,
@@ -392,7 +463,9 @@ Launch JobRun::order() const {
     for (int const agent : agents) launch.addresses.push_back(root_->hello(agent).address);
     if (!backend_->on_this_host() && arranged_.port == 0)
         for (auto const& [name, value] : own_variables())
-            if (is_forwarded(name)) launch.env.emplace(name, value);
+            // With --gpu each node shares out the GPUs that it has.
+            if (is_forwarded(name) && (options_.gpus == 0 || name != "CUDA_VISIBLE_DEVICES"))
+                launch.env.emplace(name, value);
     for (auto const& [name, value] : options_.env) launch.env.insert_or_assign(name, value);
     return launch;
 }
@@ -410,6 +483,12 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
     switch (kind) {
         case Kind::output: {
             auto const head = take_head<OutputHead>(body);
+            control_->output({.rank = head.rank,
+                              .node = nodes_.at(node).name,
+                              .stream = head.stream == 2 ? OutputStream::err : OutputStream::out,
+                              .time = std::chrono::system_clock::now(),
+                              .bytes = std::string(text_of(body)),
+                              .starts_line = head.starts_line != 0});
             return output_.from_rank(node, nodes_.at(node).name, head, body);
         }
         case Kind::started:

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "launchers/command_line/options.hpp"
+#include "launchers/control/control_server.hpp"
 #include "launchers/job/agent_processes.hpp"
 #include "launchers/job/input_forwarder.hpp"
 #include "launchers/job/job_machine.hpp"
@@ -56,6 +57,8 @@ private:
     bool agent_processes_run() const override { return agents_->running(); }
     Output output() const override { return output_.state(); }
 
+    void open_control();
+    JobSummary summary() const;
     void open_root();
     wire::Address listen_address() const;
     std::vector<std::string> root_addresses() const;
@@ -102,6 +105,8 @@ private:
     std::string job_;
     wire::Secret secret_;
     std::optional<JobFolder> folder_;
+    std::optional<JobFolder> control_folder_;  ///< that of the control socket; holds the name
+    std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
     wire::Loop loop_;
     OutputForwarder output_;
     InputForwarder input_;
@@ -110,6 +115,7 @@ private:
     JobMachine machine_;
     std::deque<JobMachine::Action> actions_;
     bool performing_ = false;
+    std::optional<ControlServer> control_;
     std::unique_ptr<Root> root_;
     std::unique_ptr<AgentProcesses> agents_;
     std::map<JobMachine::Timer, wire::Loop::Handle> timers_;

@@ -17,7 +17,7 @@
 namespace sinew::launch {
 namespace {
 
-using Json = nlohmann::json;
+using PodJson = nlohmann::json;
 
 constexpr int most_nodes = 100'000;
 constexpr std::size_t longest_name = 63;  // it is part of file names and of Kubernetes' labels
@@ -28,19 +28,19 @@ constexpr std::int64_t longest_patience_ms = std::int64_t{7} * 24 * 3600 * 1000;
                           "). Was it made by `sinew run --backend kubernetes` of this version?"));
 }
 
-Json const& value_of(Json const& all, char const* key) {
+PodJson const& value_of(PodJson const& all, char const* key) {
     auto const found = all.find(key);
     if (found == all.end()) refuse(key, "present");
     return *found;
 }
 
-std::string take_string(Json const& all, char const* key) {
+std::string take_string(PodJson const& all, char const* key) {
     auto const& value = value_of(all, key);
     if (!value.is_string()) refuse(key, "a string");
     return value.get<std::string>();
 }
 
-std::int64_t take_number(Json const& all, char const* key, std::int64_t least, std::int64_t most) {
+std::int64_t take_integer(PodJson const& all, char const* key, std::int64_t least, std::int64_t most) {
     auto const& value = value_of(all, key);
     bool const fits =
         value.is_number_unsigned()
@@ -51,11 +51,11 @@ std::int64_t take_number(Json const& all, char const* key, std::int64_t least, s
     return value.get<std::int64_t>();
 }
 
-std::vector<std::string> take_words(Json const& all, char const* key) {
+std::vector<std::string> take_words(PodJson const& all, char const* key) {
     auto const& value = value_of(all, key);
     bool const words = value.is_array() && !value.empty() &&
                        std::all_of(value.begin(), value.end(),
-                                   [](Json const& word) { return word.is_string(); });
+                                   [](PodJson const& word) { return word.is_string(); });
     if (!words) refuse(key, "a list of strings, the arguments of sinew run");
     auto found = value.get<std::vector<std::string>>();
     for (auto const& word : found)
@@ -69,7 +69,7 @@ bool is_name(std::string_view words) {
                        [](unsigned char c) { return c < 0x80 && std::isalnum(c) != 0; });
 }
 
-void check_keys(Json const& all) {
+void check_keys(PodJson const& all) {
     constexpr std::array<std::string_view, 7> known{
         "job", "secret", "nodes", "port", "discovery", "run", "root_patience_ms"};
     for (auto const& [key, value] : all.items())
@@ -80,19 +80,19 @@ void check_keys(Json const& all) {
 }  // namespace
 
 PodConfig parse_pod_config(std::string_view line) {
-    auto const all = Json::parse(line, nullptr, false);
+    auto const all = PodJson::parse(line, nullptr, false);
     if (!all.is_object())
         throw UsageError(text("the configuration of the pods, of ", line.size(),
                               " bytes, is not a JSON object"));
     check_keys(all);
     PodConfig config{.job = take_string(all, "job"),
                      .secret = take_string(all, "secret"),
-                     .nodes = static_cast<int>(take_number(all, "nodes", 1, most_nodes)),
-                     .port = static_cast<std::uint16_t>(take_number(all, "port", 1, 65535)),
+                     .nodes = static_cast<int>(take_integer(all, "nodes", 1, most_nodes)),
+                     .port = static_cast<std::uint16_t>(take_integer(all, "port", 1, 65535)),
                      .discovery = take_string(all, "discovery"),
                      .run = take_words(all, "run"),
                      .root_patience = std::chrono::milliseconds(
-                         take_number(all, "root_patience_ms", 1, longest_patience_ms))};
+                         take_integer(all, "root_patience_ms", 1, longest_patience_ms))};
     if (!is_name(config.job)) refuse("job", text("1 to ", longest_name, " letters and digits"));
     if (config.discovery != "vip" && config.discovery != "dns" && config.discovery != "api")
         refuse("discovery", "vip, dns or api");
@@ -105,7 +105,7 @@ PodConfig parse_pod_config(std::string_view line) {
 }
 
 bool is_pod_config(std::string_view line) {
-    auto const all = Json::parse(line, nullptr, false);
+    auto const all = PodJson::parse(line, nullptr, false);
     return all.is_object() && all.contains("run");
 }
 

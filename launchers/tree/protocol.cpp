@@ -24,8 +24,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid,
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused, later)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, data_key, map, agents, parents, addresses, apps, env, folder,
-    bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, progress)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, name, data_key, map, agents, parents, addresses, apps, env, folder,
+    gpus, bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, progress)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left,
     in_world, oom, cause)

@@ -121,6 +121,7 @@ struct Launch {
     std::uint32_t epoch = 0;
     int restart = 0;
     std::string job;
+    std::string name;      ///< of the job, for people
     std::string data_key;  ///< key of the ranks' connections in this epoch; hex
     JobMap map;
     std::vector<int> agents;             ///< agent that serves each node of the map
@@ -129,6 +130,7 @@ struct Launch {
     std::vector<App> apps;
     std::map<std::string, std::string> env;
     std::string folder;  ///< working directory of `sinew run`
+    int gpus = 0;        ///< for each rank, exclusively; 0: ranks see all
     BindTo bind_to = BindTo::automatic;
     MpiSupport mpi = MpiSupport::automatic;
     std::string stdin_to;

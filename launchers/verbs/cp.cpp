@@ -29,7 +29,7 @@ namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 using Clock = std::chrono::steady_clock;
 
-constexpr char usage[] =
+constexpr char cp_usage[] =
     "sinew cp SOURCE TARGET [flags]: copies a file or a folder to a PersistentVolumeClaim, or "
     "from\n"
     "one; CLAIM:PATH is the side in the cluster\n\n"
@@ -243,7 +243,7 @@ int cp_main(Words const& arguments, std::ostream& out) {
     all.add_options()("words", po::value<Words>());
     auto const values = parse_small(arguments, all, "cp", "words");
     if (values.count("help") != 0) {
-        out << usage << flags;
+        out << cp_usage << flags;
         return 0;
     }
     auto const words = values.count("words") != 0 ? values["words"].as<Words>() : Words();

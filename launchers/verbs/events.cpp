@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <chrono>
-#include <nlohmann/json.hpp>
 #include <ostream>
 #include <sinew/error.hpp>
 
@@ -17,9 +16,8 @@ namespace sinew::launch {
 namespace {
 
 namespace po = boost::program_options;
-using Json = nlohmann::json;
 
-constexpr char usage[] =
+constexpr char events_usage[] =
     "sinew events JOB [flags]: what the cluster reports about a job and its pods\n\n"
     "  sinew events train            the events that the cluster still has, by time\n"
     "  sinew events train -f         and those that follow, until Ctrl-C\n"
@@ -51,7 +49,7 @@ int events_main(std::vector<std::string> const& arguments, std::ostream& out) {
     all.add_options()("job", po::value<std::vector<std::string>>());
     auto const values = parse_small(arguments, all, "events", "job");
     if (values.count("help") != 0) {
-        out << usage << flags;
+        out << events_usage << flags;
         return 0;
     }
     if (values.count("job") == 0 || values["job"].as<std::vector<std::string>>().size() != 1)

@@ -25,11 +25,10 @@ namespace {
 using namespace kubernetes;
 using namespace std::chrono_literals;
 using Clock = std::chrono::steady_clock;
-using Json = nlohmann::json;
 
-std::string annotation(Json const& job, char const* key) {
-    auto const meta = job.value("metadata", Json::object());
-    auto const all = meta.value("annotations", Json::object());
+std::string annotation(nlohmann::json const& job, char const* key) {
+    auto const meta = job.value("metadata", nlohmann::json::object());
+    auto const all = meta.value("annotations", nlohmann::json::object());
     auto const at = all.find(key);
     return at != all.end() && at->is_string() ? at->get<std::string>() : std::string();
 }
@@ -41,7 +40,7 @@ int number(std::string const& text) {
 }
 
 // The state as `sinew ps` names it. The root's own knowledge is in its pod.
-JobSummary summary_of(Json const& json) {
+JobSummary summary_of(nlohmann::json const& json) {
     k8s::JobView const job(json);
     JobSummary summary;
     summary.name = job.name;
@@ -123,9 +122,9 @@ public:
         // The pods' own grace period is not known here; a minute is more than the default.
         auto const patience = grace.value_or(60s) + 60s;
         if (!client_.run_until([&] { return follower.without_pods(); }, Clock::now() + patience))
-            throw Timeout(text("pods of job ", name_, " are still there after ", in_words(patience),
-                               ". --now ends them at once; kubectl get pods -n ", ns_,
-                               " shows them"));
+            throw Timeout(
+                text("pods of job ", name_, " are still there after ", launch::in_words(patience),
+                     ". --now ends them at once; kubectl get pods -n ", ns_, " shows them"));
     }
 
 private:
@@ -138,10 +137,10 @@ private:
 
     // The pods of index 0 whose container runs or has run, the newest last.
     std::vector<k8s::PodView> root_pods() {
-        auto const answer = client_.call(
-            k8s::list(k8s::pods, {.ns = ns_, .label_selector = label_selector(name_)}));
+        auto const answer = client_.call(k8s::list(
+            k8s::pods, {.ns = ns_, .label_selector = label_selector(name_), .field_selector = {}}));
         std::vector<k8s::PodView> pods;
-        for (auto const& item : answer.value("items", Json::array())) {
+        for (auto const& item : answer.value("items", nlohmann::json::array())) {
             k8s::PodView pod(item);
             auto const* container = pod.container(container_name);
             if (pod.index == 0 && container != nullptr &&
@@ -186,9 +185,9 @@ public:
 
     std::vector<JobSummary> list() override {
         std::vector<JobSummary> jobs;
-        auto const answer =
-            client_->call(k8s::list(k8s::jobs, {.ns = {}, .label_selector = label_selector("")}));
-        for (auto const& item : answer.value("items", Json::array()))
+        auto const answer = client_->call(k8s::list(
+            k8s::jobs, {.ns = {}, .label_selector = label_selector(""), .field_selector = {}}));
+        for (auto const& item : answer.value("items", nlohmann::json::array()))
             jobs.push_back(summary_of(item));
         return jobs;
     }

@@ -16,10 +16,9 @@ namespace sinew::launch {
 namespace {
 
 namespace po = boost::program_options;
-using Json = nlohmann::json;
 
 constexpr int most_pods = 100'000;
-constexpr char usage[] =
+constexpr char scale_usage[] =
     "sinew scale JOB PODS [flags]: changes the number of pods of a job on a cluster\n\n"
     "  sinew scale train 8    the job is started again on 8 pods, with as many ranks each\n\n"
     "The job must have been started with --max-restarts; this restart does not count. It\n"
@@ -28,15 +27,16 @@ constexpr char usage[] =
 void scale(k8s::Client& client, std::string const& name, int pods) {
     auto const ns = client.configuration().ns;
     auto const job = client.call(k8s::get(k8s::jobs, name, ns));
-    if (!job.value("spec", Json::object()).contains("podFailurePolicy"))
+    if (!job.value("spec", nlohmann::json::object()).contains("podFailurePolicy"))
         throw UsageError(text("job ", name,
                               " was started without --max-restarts, and changing its "
                               "number of pods starts it again. Start it with --max-restarts"));
     // The root reads it in its pod, within the minute that a kubelet takes to renew the file.
     client.call(k8s::patch(k8s::secrets, name, k8s::PatchType::merge,
-                           Json{{"stringData", {{"nodes", text(pods, "\n")}}}}, ns));
+                           nlohmann::json{{"stringData", {{"nodes", text(pods, "\n")}}}}, ns));
     client.call(k8s::patch(k8s::jobs, name, k8s::PatchType::merge,
-                           Json{{"spec", {{"completions", pods}, {"parallelism", pods}}}}, ns));
+                           nlohmann::json{{"spec", {{"completions", pods}, {"parallelism", pods}}}},
+                           ns));
 }
 
 }  // namespace
@@ -49,7 +49,7 @@ int scale_main(std::vector<std::string> const& arguments, std::ostream& out) {
     all.add_options()("words", po::value<std::vector<std::string>>());
     auto const values = parse_small(arguments, all, "scale", "words");
     if (values.count("help") != 0) {
-        out << usage << flags;
+        out << scale_usage << flags;
         return 0;
     }
     auto const words = values.count("words") != 0 ? values["words"].as<std::vector<std::string>>()

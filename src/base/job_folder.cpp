@@ -76,6 +76,9 @@ bool is_young(fs::path const& folder, struct ::stat const& about) {
     return age < (is_in_memory(folder) ? time_to_make : time_to_make_elsewhere);
 }
 
+// A folder that is being removed.
+constexpr std::string_view dead = ".dead";
+
 bool is_stale(fs::path const& folder) {
     struct ::stat about {};
     if (::lstat(folder.c_str(), &about) != 0 || !S_ISDIR(about.st_mode)) return false;
@@ -88,33 +91,108 @@ bool is_stale(fs::path const& folder) {
     return static_cast<bool>(lock(folder, 0));
 }
 
+// The name is free at once, before the files are removed: another process may claim it.
+void remove_aside(std::string const& folder) {
+    std::error_code ignored;
+    auto const aside = text(folder, ".", ::getpid(), dead);
+    if (::rename(folder.c_str(), aside.c_str()) == 0) fs::remove_all(aside, ignored);
+    else fs::remove_all(folder, ignored);
+}
+
+// Removes a stale folder while its lock is held, and only if the lock is still that of this name:
+// another process may have removed the folder, and a third may have claimed the name.
+void discard(std::string const& folder) {
+    auto const file = folder + "/lock";
+    struct ::stat named {
+    }, held{};
+    auto const taken = lock(folder, 0);
+    if (::lstat(file.c_str(), &named) == 0 &&
+        (!taken || ::fstat(taken.get(), &held) != 0 || held.st_ino != named.st_ino))
+        return;
+    remove_aside(folder);
+}
+
+/// How an attempt to create a folder has ended.
+struct Made {
+    UniqueFd lock;  ///< none: it was not created
+    int error = 0;
+    bool taken = false;  ///< another process has that name
+};
+
+Made make_folder(std::string const& path) {
+    auto const first = path + std::string(unfinished);
+    Made made;
+    if (::mkdir(first.c_str(), 0700) != 0) return {{}, errno, errno == EEXIST};
+    made.lock = lock(first, O_CREAT);
+    if (made.lock) sign(made.lock.get());
+    if (made.lock && ::rename(first.c_str(), path.c_str()) == 0) return made;
+    made.error = errno;
+    made.taken = made.lock && (made.error == EEXIST || made.error == ENOTEMPTY);
+    made.lock = {};
+    // remove_all needs a file descriptor, and there may be none left.
+    ::unlink((first + "/lock").c_str());
+    ::rmdir(first.c_str());
+    if (made.error == EMFILE || made.error == ENFILE)
+        throw SystemError(text(path, " cannot be locked (", std::strerror(made.error),
+                               "). Raise the limit of open files (ulimit -n)"),
+                          made.error);
+    return made;
+}
+
+[[noreturn]] void cannot_create(std::string const& path, int error) {
+    throw SystemError(
+        text(path, " cannot be created (", std::strerror(error),
+             "). Set SINEW_TMPDIR to a folder on this node for sockets and shared memory"),
+        error);
+}
+
+std::vector<std::string> folders_with(std::string const& beginning) {
+    std::vector<std::string> found;
+    for (auto const& base : bases()) {
+        std::error_code none;
+        for (fs::directory_iterator at(base, none), end; !none && at != end; at.increment(none))
+            if (at->path().filename().string().starts_with(beginning))
+                found.push_back(at->path().string());
+    }
+    return found;
+}
+
 }  // namespace
+
+JobFolder::JobFolder(std::string path, UniqueFd lock)
+    : path_(std::move(path)), lock_(std::move(lock)), owner_(::getpid()) {}
 
 JobFolder::JobFolder(std::string const& name) : owner_(::getpid()) {
     int error = 0;
     for (auto const& base : bases()) {
         path_ = text(base, "/", prefix(), name);
-        auto const first = path_ + std::string(unfinished);
-        if (::mkdir(first.c_str(), 0700) == 0) {
-            lock_ = lock(first, O_CREAT);
-            if (lock_) sign(lock_.get());
-            if (lock_ && ::rename(first.c_str(), path_.c_str()) == 0) return;
-            error = errno;
-            // remove_all needs a file descriptor, and there may be none left.
-            ::unlink((first + "/lock").c_str());
-            ::rmdir(first.c_str());
-            if (error == EMFILE || error == ENFILE)
-                throw SystemError(text(path_, " cannot be locked (", std::strerror(error),
-                                       "). Raise the limit of open files (ulimit -n)"),
-                                  error);
-            continue;
+        auto made = make_folder(path_);
+        if (made.lock) {
+            lock_ = std::move(made.lock);
+            return;
         }
-        error = errno;
+        error = made.error;
     }
-    throw SystemError(
-        text(path_, " cannot be created (", std::strerror(error),
-             "). Set SINEW_TMPDIR to a folder on this node for sockets and shared memory"),
-        error);
+    cannot_create(path_, error);
+}
+
+std::optional<JobFolder> JobFolder::claim(std::string const& name) {
+    // It may be in any base: the first was full for another process, perhaps.
+    for (auto const& path : folders_with(prefix() + name)) {
+        if (name_of_folder(path) != name) continue;
+        if (!is_stale(path)) return std::nullopt;
+        discard(path);
+    }
+    std::string path;
+    int error = 0;
+    for (auto const& base : bases()) {
+        path = text(base, "/", prefix(), name);
+        auto made = make_folder(path);
+        if (made.lock) return JobFolder(std::move(path), std::move(made.lock));
+        if (made.taken) return std::nullopt;
+        error = made.error;
+    }
+    cannot_create(path, error);
 }
 
 JobFolder::~JobFolder() {
@@ -128,20 +206,24 @@ std::string JobFolder::below(std::string const& name) const {
     return path;
 }
 
-void JobFolder::remove() {
-    std::error_code ignored;
-    fs::remove_all(path_, ignored);
-}
+void JobFolder::remove() { remove_aside(path_); }
 
 std::vector<std::string> stale_folders() {
-    std::vector<std::string> found;
-    for (auto const& base : bases()) {
-        std::error_code none;
-        for (auto const& entry : fs::directory_iterator(base, none))
-            if (entry.path().filename().string().starts_with(prefix()) && is_stale(entry.path()))
-                found.push_back(entry.path().string());
-    }
+    auto found = folders_with(prefix());
+    std::erase_if(found, [](auto const& path) { return !is_stale(path); });
     return found;
+}
+
+std::vector<std::string> living_folders(std::string_view beginning) {
+    auto found = folders_with(prefix() + std::string(beginning));
+    std::erase_if(found, [](auto const& path) {
+        return path.ends_with(unfinished) || path.ends_with(dead) || is_stale(path);
+    });
+    return found;
+}
+
+std::string name_of_folder(std::string const& path) {
+    return fs::path(path).filename().string().substr(prefix().size());
 }
 
 // The descriptors of a killed process are closed one after the other. A peer that has seen its
@@ -149,17 +231,14 @@ std::vector<std::string> stale_folders() {
 void remove_if_stale(std::string const& folder) {
     std::error_code ignored;
     for (int look = 0; look < 50 && fs::exists(folder, ignored); ++look) {
-        if (is_stale(folder)) fs::remove_all(folder, ignored);
+        if (is_stale(folder)) discard(folder);
         else ::usleep(20'000);
     }
 }
 
 std::vector<std::string> remove_stale_folders() {
     auto found = stale_folders();
-    for (auto const& folder : found) {
-        std::error_code ignored;
-        fs::remove_all(folder, ignored);
-    }
+    for (auto const& folder : found) discard(folder);
     return found;
 }
 

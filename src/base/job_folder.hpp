@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "src/base/system/unique_fd.hpp"
@@ -17,6 +19,9 @@ public:
     /// Creates "<base>/sinew-<uid>-<name>". The base is SINEW_TMPDIR if set, otherwise the first of
     /// /dev/shm, TMPDIR and /tmp that works. Throws SystemError naming the path.
     explicit JobFolder(std::string const& name);
+    /// The same for a name that only one living process of this user on this host may hold: returns
+    /// nothing if another has it. What processes with different SINEW_TMPDIR hold is not compared.
+    static std::optional<JobFolder> claim(std::string const& name);
     JobFolder(JobFolder&&) noexcept = default;
     JobFolder& operator=(JobFolder&&) = delete;
     /// Removes the folder, but only in the process that created it.
@@ -28,6 +33,8 @@ public:
     void remove();
 
 private:
+    JobFolder(std::string path, UniqueFd lock);
+
     std::string path_;
     UniqueFd lock_;
     int owner_ = 0;
@@ -39,5 +46,9 @@ std::vector<std::string> remove_stale_folders();
 void remove_if_stale(std::string const& folder);
 /// Returns the job folders of this user and this host whose owners are gone.
 std::vector<std::string> stale_folders();
+/// Returns the folders of this user and this host whose names begin so, and whose owners live.
+std::vector<std::string> living_folders(std::string_view beginning);
+/// The name that the folder was created with.
+std::string name_of_folder(std::string const& path);
 
 }  // namespace sinew

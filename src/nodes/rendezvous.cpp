@@ -16,7 +16,7 @@
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
@@ -47,7 +47,7 @@ NodeInfo own_info(process::Runtime const& runtime) {
     ::sched_getaffinity(0, sizeof info.cpus, &info.cpus);
     info.cores = cpu_count();
     info.ready = process::was_init_called() ? 1 : 0;
-    info.gpus = static_cast<std::int32_t>(process::visible_gpus().size());
+    info.gpus = static_cast<std::int32_t>(visible_gpus().size());
     auto const memory = memory_bounds();
     info.memory_mib = memory.cgroup.value_or(memory.host) >> 20;
     return info;

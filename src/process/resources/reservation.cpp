@@ -14,9 +14,9 @@
 
 #include "src/base/system/cgroup.hpp"
 #include "src/base/system/resident.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
 #include "src/process/resources/cores.hpp"
-#include "src/process/resources/gpus.hpp"
 #include "src/process/runtime.hpp"
 
 namespace sinew::process {
@@ -30,8 +30,7 @@ std::uint64_t mib(std::uint64_t bytes) { return bytes >> 20; }
 
 /// What all reservations of this process hold. Requires: runtime's guard held.
 struct Ledger {
-    std::map<int, int> users;    ///< by processor
-    std::set<std::string> gpus;  ///< that are taken
+    std::map<int, int> users;  ///< by processor
     std::vector<std::unique_ptr<MemoryGroup>> left;
     wire::Loop::Handle looking;
     int looks = 0;
@@ -174,27 +173,23 @@ void ResourceReservation::take_cpus(std::optional<cpu_set_t> const& among) {
 }
 
 void ResourceReservation::take_gpus(std::string const& who) {
-    auto& taken = Ledger::instance().gpus;
     auto const wanted = static_cast<std::size_t>(wish_.gpu);
     if (wanted == 0) return;
     auto const there = visible_gpus();
-    std::vector<std::string> free;
-    std::copy_if(there.begin(), there.end(), std::back_inserter(free),
-                 [&](auto const& each) { return !taken.contains(each); });
-    if (free.size() < wanted)
+    if (!gpus_.take(there, wanted, who)) {
+        auto const in_use = gpus_in_use(there);
+        auto const free = there.size() - in_use.size();
         throw Unavailable(text(who, " needs ", wanted, " GPU", plural(wanted), ", of ",
-                               there.size(), " (", joined(there), ") ", free.size(),
-                               free.size() == 1 ? " is" : " are",
-                               " free: the others are in use by children of this process. Wait "
-                               "until one has ended, or ask for fewer (Meta::gpu)"));
-    free.resize(wanted);
-    gpus_ = std::move(free);
-    taken.insert(gpus_.begin(), gpus_.end());
+                               there.size(), " (", joined(there), ") ", free,
+                               free == 1 ? " is" : " are", " free: the others are in use by ",
+                               holders_of(in_use),
+                               ". Wait until one has ended, or ask for fewer (Meta::gpu)"));
+    }
+    gpu_variables_ = gpu_variables(gpus_.gpus());
 }
 
 std::vector<std::string> ResourceReservation::env() const {
-    if (gpus_.empty()) return {};
-    return {"CUDA_VISIBLE_DEVICES=" + joined(gpus_)};
+    return gpu_variables_;
 }
 
 void ResourceReservation::begin(wire::Loop& loop, pid_t pid, std::function<void()> kill) {
@@ -223,7 +218,7 @@ void ResourceReservation::release() {
     auto& ledger = Ledger::instance();
     watch_ = {};
     for (int const number : std::exchange(numbers_, {})) --ledger.users[number];
-    for (auto const& gpu : std::exchange(gpus_, {})) ledger.gpus.erase(gpu);
+    gpus_.release();
     if (group_) ledger.leave(std::move(group_));
 }
 

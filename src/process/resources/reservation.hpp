@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "src/base/gpus/gpu_claims.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/process/resources/memory_group.hpp"
 #include "src/wire/loop/loop.hpp"
@@ -65,7 +66,8 @@ private:
     Meta const wish_;
     std::optional<cpu_set_t> cpus_;
     std::vector<int> numbers_;
-    std::vector<std::string> gpus_;
+    GpuClaims gpus_;
+    std::vector<std::string> gpu_variables_;
     std::unique_ptr<MemoryGroup> group_;
     UniqueFd statm_;
     wire::Loop::Handle watch_;

@@ -299,6 +299,8 @@ int main(int argc, char** argv) {
         if (what == "default") options.workers.reset();
         if (what == "resources") {
             ::setenv("CUDA_VISIBLE_DEVICES", "gpu-a,gpu-b,gpu-c", 1);
+            // Simulated nodes on one host each have their own.
+            ::setenv("SINEW_GPU_SCOPE", text("test", ::getpid(), ":gpu-a,gpu-b,gpu-c").c_str(), 1);
             too_much(world, options);
             options.meta = {.cpu = 1, .memory_mib = 1000, .gpu = 1};
         }

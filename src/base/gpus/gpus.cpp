@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <string_view>
 
-namespace sinew::process {
+namespace sinew {
 namespace {
 
 namespace fs = std::filesystem;
@@ -51,14 +51,16 @@ std::string_view trimmed(std::string_view word) {
 }  // namespace
 
 std::vector<std::string> visible_gpus(std::string const& root) {
+    if (char const* const given = std::getenv("CUDA_VISIBLE_DEVICES")) return named_gpus(given);
     std::vector<std::string> found;
-    char const* const given = std::getenv("CUDA_VISIBLE_DEVICES");
-    if (given == nullptr) {
-        for (std::size_t i = 0, count = count_of_driver(root); i < count; ++i)
-            found.push_back(std::to_string(i));
-        return found;
-    }
-    for (std::string_view left = given;;) {
+    for (std::size_t i = 0, count = count_of_driver(root); i < count; ++i)
+        found.push_back(std::to_string(i));
+    return found;
+}
+
+std::vector<std::string> named_gpus(std::string_view left) {
+    std::vector<std::string> found;
+    for (;;) {
         auto const comma = left.find(',');
         auto const word = std::string(trimmed(left.substr(0, comma)));
         if (!names_one(word)) return found;
@@ -68,4 +70,4 @@ std::vector<std::string> visible_gpus(std::string const& root) {
     }
 }
 
-}  // namespace sinew::process
+}  // namespace sinew

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 
 #include <gmock/gmock.h>
 
 #include "tests/process/support/resources.hpp"
 
-namespace sinew::process {
+namespace sinew {
 namespace {
 
-using test::Root;
-using test::Variable;
+using process::test::Root;
+using process::test::Variable;
 using testing::ElementsAre;
 using testing::IsEmpty;
 
@@ -29,4 +29,4 @@ TEST(Gpus, AreThoseOfTheVariableOrOfTheDriver) {
 }
 
 }  // namespace
-}  // namespace sinew::process
+}  // namespace sinew
