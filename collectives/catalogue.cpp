@@ -6,16 +6,7 @@
 
 #include <sinew/error.hpp>
 
-#include "collectives/allgather.hpp"
-#include "collectives/allreduce.hpp"
-#include "collectives/alltoall.hpp"
-#include "collectives/barrier.hpp"
-#include "collectives/broadcast.hpp"
-#include "collectives/gather.hpp"
-#include "collectives/reduce.hpp"
-#include "collectives/reduce_scatter.hpp"
-#include "collectives/scan.hpp"
-#include "collectives/scatter.hpp"
+#include "collectives/algorithms.hpp"
 #include "collectives/tuning/costs.hpp"
 #include "src/base/text.hpp"
 

@@ -84,6 +84,9 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// The messages of the operation follow: an exception now leaves the ranks out of step.
+    void begin() { begun_ = true; }
+    bool begun() const { return begun_; }
 
     Transfer start_send(int to, std::span<std::byte const> bytes) {
         if (bytes.empty()) return {};
@@ -137,6 +140,7 @@ private:
     int step_ = 0;
     int steps_ = 0;
     int waiting_for_ = -1;
+    bool begun_ = false;
 };
 
 }  // namespace sinew::collectives

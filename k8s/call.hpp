@@ -16,9 +16,9 @@ using Json = nlohmann::json;
 
 /// Which objects of a type; empty members restrict nothing.
 struct Selection {
-    std::string ns;              ///< empty: the configuration's namespace
-    std::string label_selector;  ///< "job-name=a,app in (x, y)"
-    std::string field_selector;  ///< "involvedObject.name=a"
+    std::string ns = {};              ///< empty: the configuration's namespace
+    std::string label_selector = {};  ///< "job-name=a,app in (x, y)"
+    std::string field_selector = {};  ///< "involvedObject.name=a"
 };
 
 enum class PatchType { merge, strategic_merge, json };

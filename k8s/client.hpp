@@ -12,7 +12,6 @@
 #include "k8s/call.hpp"
 #include "k8s/client_options.hpp"
 #include "k8s/config/configuration.hpp"
-#include "k8s/exec_stream.hpp"
 #include "k8s/http/registration.hpp"
 #include "k8s/log_stream.hpp"
 #include "k8s/watch.hpp"
@@ -61,13 +60,6 @@ public:
     /// Waits for the whole log. Throws as call() does, and if it is longer than `max_answer`
     /// (`limit_bytes` and `tail_lines` shorten it).
     std::string log(LogRequest request);
-
-    /// Executes a command in a container. `ended` is called once, with the exit code if the command
-    /// was executed (failure is null).
-    [[nodiscard]] ExecStream exec(
-        ExecRequest request,
-        std::function<void(ExecStream::Output stream, std::string_view data)> output,
-        std::function<void(std::exception_ptr failure, int exit_code)> ended);
 
     /// Reads the object, lets `change` make a merge patch with the resourceVersion read, and sends
     /// it; again from the start if somebody else was faster (409). `change` returns null to leave

@@ -43,7 +43,10 @@ bool KnownObjects::replace(nlohmann::json items) {
         report(WatchEvent::Type::deleted, std::move(at->second.object));
         at = known_.erase(at);
     }
-    for (auto& item : items) put(identity_of(item), std::move(item));
+    for (auto& item : items) {
+        auto const identity = identity_of(item);
+        put(identity, std::move(item));
+    }
     return true;
 }
 

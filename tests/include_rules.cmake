@@ -81,7 +81,7 @@ set(public_above
 set(third_party
     "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
-    "hwloc(\\.h$|/): src/world/ src/process/resources/cores\\.cpp launchers/"
+    "hwloc(\\.h$|/): src/world/ src/base/system/hwloc_topology\\.hpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"
     "openssl/: src/wire/ src/base/sha256 k8s/objects/base64 tests/wire/"
     "pmix: launchers/pmi/ src/world/pmix_ tests/launchers/pmi/"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allgather.hpp"
+#include "collectives/algorithms.hpp"
 
 #include <algorithm>
 

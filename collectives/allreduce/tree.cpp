@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/allreduce.hpp"
-
-#include "collectives/broadcast.hpp"
-#include "collectives/reduce.hpp"
+#include "collectives/algorithms.hpp"
 
 namespace sinew::collectives {
 

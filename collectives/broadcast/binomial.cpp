@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/broadcast.hpp"
+#include "collectives/algorithms.hpp"
 
 #include "collectives/schedule/rotation.hpp"
 #include "collectives/schedule/steps.hpp"

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/broadcast.hpp"
+#include "collectives/algorithms.hpp"
 
-#include "collectives/allgather.hpp"
 #include "collectives/schedule/chunks.hpp"
 #include "collectives/schedule/rotation.hpp"
 #include "collectives/schedule/steps.hpp"

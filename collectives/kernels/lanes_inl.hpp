@@ -9,7 +9,6 @@
 #endif
 
 #include <cstddef>
-#include <cstdint>
 #include <cstring>
 
 #include <hwy/highway.h>

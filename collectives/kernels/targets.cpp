@@ -2,6 +2,7 @@
 #include "collectives/kernels/targets.hpp"
 
 #include <atomic>
+#include <cstdint>
 #include <sinew/error.hpp>
 
 #include "collectives/kernels/dispatch.hpp"

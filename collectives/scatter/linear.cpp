@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "collectives/scatter.hpp"
+#include "collectives/algorithms.hpp"
 
 #include "collectives/schedule/transfers.hpp"
 

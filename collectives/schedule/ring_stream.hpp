@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
-#include <span>
 
 #include "collectives/channel.hpp"
 #include "collectives/schedule/segments.hpp"

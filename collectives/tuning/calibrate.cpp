@@ -6,7 +6,7 @@
 #include <cmath>
 #include <vector>
 
-#include "collectives/allgather.hpp"
+#include "collectives/algorithms.hpp"
 #include "collectives/reducer.hpp"
 #include "collectives/schedule/lent_buffer.hpp"
 #include "collectives/schedule/scratch.hpp"

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <cmath>
 #include <string_view>
-#include <vector>
 
 #include <sinew/error.hpp>
 

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstddef>
-#include <initializer_list>
 #include <memory>
-#include <ranges>
 #include <span>
 #include <string>
 #include <string_view>

@@ -34,7 +34,7 @@ std::vector<Json::const_iterator> in_order(Json const& object, bool top) {
     for (auto at = object.begin(); at != object.end(); ++at) found.push_back(at);
     std::stable_sort(found.begin(), found.end(), [&](auto const& a, auto const& b) {
         auto const key = [&](auto const& at) {
-            // A name is what a reader looks for in the elements of lists.
+            // A name is what a reader looks for first.
             return top ? rank_of(at.key()) : at.key() == "name" ? 0 : 1;
         };
         return key(a) < key(b);

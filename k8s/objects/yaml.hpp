@@ -8,8 +8,8 @@
 
 namespace sinew::k8s {
 
-/// The object as YAML, the same text for the same object: apiVersion, kind, metadata, spec first and
-/// other keys in alphabetical order; strings that YAML 1.1 or 1.2 would read as something else
+/// The object as YAML, the same text for the same object: apiVersion, kind, metadata, spec first,
+/// below them `name`, and other keys in alphabetical order; strings that YAML 1.1 or 1.2 would read as something else
 /// ("yes", "1e3", "0x1") in quotes.
 std::string to_yaml(nlohmann::json const& object);
 /// Several documents, separated by "---".

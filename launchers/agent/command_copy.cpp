@@ -14,11 +14,13 @@
 #include <filesystem>
 #include <set>
 #include <sinew/error.hpp>
+#include <span>
 #include <vector>
 
 #include "launchers/common/copy_layout.hpp"
 #include "launchers/common/own_path.hpp"
 #include "launchers/program/elf.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -64,9 +66,7 @@ std::string mebibytes(std::uintmax_t bytes) {
 
 std::string interpreter_of(fs::path const& program) {
     UniqueFd const file(::open(program.c_str(), O_RDONLY | O_CLOEXEC));
-    if (!file)
-        throw SystemError(text(program.string(), " cannot be read (", std::strerror(errno), ")"),
-                          errno);
+    if (!file) throw_errno(text(program.string(), " cannot be read"));
     auto elf = read_elf_file(file.get());
     if (elf.interpreter.empty())
         throw Unavailable(text(program.string(),
@@ -186,17 +186,13 @@ private:
 
     // Returns an errno.
     static int copy_bytes(int from, int into) {
-        std::vector<char> buffer(std::size_t{256} << 10);
+        std::vector<std::byte> buffer(std::size_t{256} << 10);
         for (;;) {
-            ssize_t const count = ::read(from, buffer.data(), buffer.size());
-            if (count < 0 && errno == EINTR) continue;
-            if (count <= 0) return count < 0 ? errno : 0;
-            for (ssize_t done = 0; done < count;) {
-                ssize_t const more =
-                    ::write(into, buffer.data() + done, static_cast<std::size_t>(count - done));
-                if (more < 0 && errno != EINTR) return errno;
-                if (more > 0) done += more;
-            }
+            ssize_t const count = read_all(from, buffer);
+            if (count < 0) return errno;
+            auto const bytes = std::span(buffer).first(static_cast<std::size_t>(count));
+            if (!write_all(into, bytes)) return errno;
+            if (bytes.size() < buffer.size()) return 0;
         }
     }
 

@@ -22,9 +22,9 @@ std::string_view name(Severity severity);
 /// One result of a check. Every severity except `ok` has one likely cause and one remedy.
 struct Finding {
     Severity severity = Severity::ok;
-    std::string found;  ///< what was found, with the value
-    std::string cause, remedy;
-    std::string host;  ///< the host that was checked; empty: this one
+    std::string found{};  ///< what was found, with the value
+    std::string cause{}, remedy{};
+    std::string host{};  ///< the host that was checked; empty: this one
 };
 using Findings = std::vector<Finding>;
 
@@ -46,7 +46,7 @@ std::span<Check const> host_checks();
 /// the remedy; empty if there is nothing. It asks only the kernel, so it is fast.
 std::string local_faults();
 
-inline Finding fine(std::string found) { return {Severity::ok, std::move(found), {}, {}, {}}; }
+inline Finding fine(std::string found) { return {Severity::ok, std::move(found)}; }
 
 /// Formats a size: "64 MiB", "1.5 GiB".
 std::string bytes_text(double bytes);

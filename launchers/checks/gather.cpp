@@ -21,6 +21,7 @@
 #include "launchers/pmi/pmix_server.hpp"
 #include "launchers/program/command_output.hpp"
 #include "src/base/job_folder.hpp"
+#include "src/base/system/this_host.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -133,11 +134,6 @@ std::vector<std::string> inherited() {
     }
     std::sort(found.begin(), found.end());
     return found;
-}
-
-std::string host_name() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "localhost";
 }
 
 }  // namespace

@@ -39,31 +39,24 @@ std::optional<Finding> names_of(HostFacts const& host) {
         return Finding{Severity::warning,
                        text("looking up the name got no answer in ", forward.took.count(), " ms"),
                        "a name server in /etc/resolv.conf does not answer",
-                       "correct /etc/resolv.conf, or put the host into /etc/hosts",
-                       {}};
+                       "correct /etc/resolv.conf, or put the host into /etc/hosts"};
     if (forward.answers.empty() && is_known_to_ssh(host))
-        return Finding{Severity::note,
-                       "the name has no address",
+        return Finding{Severity::note, "the name has no address",
                        "only ssh's configuration knows it",
-                       "nothing: agents dial this host, not the other way round",
-                       {}};
+                       "nothing: agents dial this host, not the other way round"};
     if (forward.answers.empty())
-        return Finding{Severity::error,
-                       "the name has no address",
+        return Finding{Severity::error, "the name has no address",
                        "a typing error, or it is not in DNS",
-                       "check the spelling, or put the host into /etc/hosts",
-                       {}};
+                       "check the spelling, or put the host into /etc/hosts"};
     std::string const found =
         text(forward.answers.front(), " (", forward.took.count(),
              " ms; back: ", host.reverse.answers.empty() ? "no name" : host.reverse.answers.front(),
              ", ", host.reverse.took.count(), " ms)");
     if (host.reverse.timed_out || forward.took > std::chrono::seconds(1) ||
         host.reverse.took > std::chrono::seconds(1))
-        return Finding{Severity::warning,
-                       found,
+        return Finding{Severity::warning, found,
                        "name look-ups are slow, and sshd makes them at each login",
-                       "put the hosts into /etc/hosts, or set UseDNS no in sshd_config there",
-                       {}};
+                       "put the hosts into /etc/hosts, or set UseDNS no in sshd_config there"};
     return fine(found);
 }
 
@@ -104,7 +97,7 @@ std::optional<Finding> reach_of(HostFacts const& host) {
     });
     std::string found(row->found);
     if (!host.reach.words.empty()) found += " (" + host.reach.words + ")";
-    return Finding{Severity::error, found, std::string(row->cause), std::string(row->remedy), {}};
+    return Finding{Severity::error, found, std::string(row->cause), std::string(row->remedy)};
 }
 
 Findings names(Facts const& facts) { return findings_of_hosts(facts, names_of); }
@@ -116,18 +109,14 @@ Findings versions(Facts const& facts) {
         auto const& version = host.reach.sinew_version;
         if (version.empty())
             return Finding{
-                Severity::error,
-                "sinew is not found there",
+                Severity::error, "sinew is not found there",
                 "it is not installed, or not in the PATH of shells without a terminal",
                 "install it at the same path as here, or set PATH in ~/.bashrc before its "
-                "test for interactive shells",
-                {}};
+                "test for interactive shells"};
         if (version == facts.own_version) return fine(text("sinew ", version));
         return Finding{Severity::error,
                        text("sinew ", version, " there, ", facts.own_version, " here"),
-                       "one of them was not updated",
-                       "install the same version on all hosts",
-                       {}};
+                       "one of them was not updated", "install the same version on all hosts"};
     });
 }
 
@@ -146,11 +135,8 @@ std::optional<Finding> clock_of(HostFacts const& host) {
     double const certain = std::max({0.0, least, -most});
     if (certain < 1) return fine(found.data());
     return Finding{
-        Severity::warning,
-        found.data(),
-        "no time synchronisation on one of the hosts",
-        "start chrony or systemd-timesyncd there and here; logs are out of order until then",
-        {}};
+        Severity::warning, found.data(), "no time synchronisation on one of the hosts",
+        "start chrony or systemd-timesyncd there and here; logs are out of order until then"};
 }
 
 Findings clocks(Facts const& facts) { return findings_of_hosts(facts, clock_of); }

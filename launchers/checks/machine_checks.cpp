@@ -22,32 +22,21 @@ std::string bytes_value(std::optional<std::uint64_t> const& limit) {
 Findings shared_memory(Facts const& facts) {
     auto const& shm = facts.shm;
     if (!shm.error.empty())
-        return {{Severity::error,
-                 text("/dev/shm cannot be written to (", shm.error, ")"),
+        return {{Severity::error, text("/dev/shm cannot be written to (", shm.error, ")"),
                  "it is not mounted, or read-only in this container",
-                 "mount a tmpfs there; until then set SINEW_TMPDIR to a folder on a local disk",
-                 {}}};
+                 "mount a tmpfs there; until then set SINEW_TMPDIR to a folder on a local disk"}};
     auto const total = static_cast<double>(shm.total), free = static_cast<double>(shm.free);
     std::string const found =
         text("/dev/shm has ", bytes_text(total), ", ", bytes_text(free), " free");
     if (free < 16 * mebi)
-        return {{Severity::error,
-                 found,
-                 "it is full: segments of jobs that were killed, or files",
-                 "look with ls -l /dev/shm; remove what belongs to no running process",
-                 {}}};
+        return {{Severity::error, found, "it is full: segments of jobs that were killed, or files",
+                 "look with ls -l /dev/shm; remove what belongs to no running process"}};
     if (total <= 64 * mebi)
-        return {{Severity::warning,
-                 found,
-                 "64 MiB is what container runtimes give by default",
-                 "docker run --shm-size=1g, or a memory emptyDir at /dev/shm on Kubernetes",
-                 {}}};
+        return {{Severity::warning, found, "64 MiB is what container runtimes give by default",
+                 "docker run --shm-size=1g, or a memory emptyDir at /dev/shm on Kubernetes"}};
     if (free < 256 * mebi)
-        return {{Severity::warning,
-                 found,
-                 "other jobs or files take most of it",
-                 "look with ls -l /dev/shm; large messages between ranks need it",
-                 {}}};
+        return {{Severity::warning, found, "other jobs or files take most of it",
+                 "look with ls -l /dev/shm; large messages between ranks need it"}};
     return {fine(found)};
 }
 
@@ -55,11 +44,8 @@ Findings locked_memory(Facts const& facts) {
     std::string const found = text("limit of locked memory: ", bytes_value(facts.memlock.soft));
     if (!facts.memlock.soft || static_cast<double>(*facts.memlock.soft) >= 1024 * mebi)
         return {fine(found)};
-    return {{Severity::note,
-             found,
-             "the system's default (limits.conf, or the container's)",
-             "ulimit -l unlimited, where InfiniBand, RoCE or GPUs register memory",
-             {}}};
+    return {{Severity::note, found, "the system's default (limits.conf, or the container's)",
+             "ulimit -l unlimited, where InfiniBand, RoCE or GPUs register memory"}};
 }
 
 Findings open_files(Facts const& facts) {
@@ -68,12 +54,10 @@ Findings open_files(Facts const& facts) {
                                    " (may be raised to ", value(limit.hard), ")");
     if (!limit.soft || *limit.soft >= 4096) return {fine(found)};
     if (*limit.soft < 256)
-        return {{Severity::error, found, "it was set very low", "ulimit -n 4096", {}}};
-    return {{*limit.soft < 1024 ? Severity::warning : Severity::note,
-             found,
+        return {{Severity::error, found, "it was set very low", "ulimit -n 4096"}};
+    return {{*limit.soft < 1024 ? Severity::warning : Severity::note, found,
              "the default of most systems: enough for about 100 ranks on a node",
-             "ulimit -n 4096, or nofile in limits.conf, for more",
-             {}}};
+             "ulimit -n 4096, or nofile in limits.conf, for more"}};
 }
 
 Findings cores(Facts const& facts) {
@@ -85,14 +69,11 @@ Findings cores(Facts const& facts) {
                  text(found, ", but the cgroup grants the time of ", *machine.quota),
                  "a cpu limit of the container: ranks that wait for each other are stopped in turn",
                  text("ask for whole cores (a cpu request, no limit), or run ", machine.slots(),
-                      machine.slots() == 1 ? " rank here" : " ranks here"),
-                 {}}};
+                      machine.slots() == 1 ? " rank here" : " ranks here")}};
     if (!machine.topology_known)
-        return {{Severity::note,
-                 text(found, ", counted without topology"),
+        return {{Severity::note, text(found, ", counted without topology"),
                  "sinew was built without hwloc",
-                 "build with libhwloc-dev to bind ranks to cores",
-                 {}}};
+                 "build with libhwloc-dev to bind ranks to cores"}};
     return {fine(found)};
 }
 
@@ -101,11 +82,9 @@ Findings clock_source(Facts const& facts) {
     for (auto const* const slow : {"hpet", "acpi_pm", "jiffies", "pit", "refined-jiffies"})
         if (source == slow)
             return {
-                {Severity::warning,
-                 text("clock source: ", source),
+                {Severity::warning, text("clock source: ", source),
                  "the kernel did not trust the processor's counter; reading the time is slow now",
-                 "see `dmesg | grep -i tsc`; boot with tsc=reliable if the machine is sound",
-                 {}}};
+                 "see `dmesg | grep -i tsc`; boot with tsc=reliable if the machine is sound"}};
     return {fine(text("clock source: ", source.empty() ? "unknown" : source))};
 }
 
@@ -113,21 +92,16 @@ Findings core_files(Facts const& facts) {
     auto const& soft = facts.core_size.soft;
     std::string const found = text("limit of core files: ", bytes_value(soft));
     if (!soft || *soft > 0) return {fine(found)};
-    return {{Severity::note,
-             found,
-             "the default: a rank that crashes leaves no core file",
-             "ulimit -c unlimited, when you look for a crash",
-             {}}};
+    return {{Severity::note, found, "the default: a rank that crashes leaves no core file",
+             "ulimit -c unlimited, when you look for a crash"}};
 }
 
 Findings single_copy(Facts const& facts) {
     if (!facts.ptrace_scope || *facts.ptrace_scope == 0)
         return {fine("processes of one user may read each other's memory")};
-    return {{Severity::note,
-             text("kernel.yama.ptrace_scope = ", *facts.ptrace_scope),
+    return {{Severity::note, text("kernel.yama.ptrace_scope = ", *facts.ptrace_scope),
              "the distribution's hardening: Open MPI cannot copy between ranks in one step",
-             "sysctl kernel.yama.ptrace_scope=0, if large messages on a node matter",
-             {}}};
+             "sysctl kernel.yama.ptrace_scope=0, if large messages on a node matter"}};
 }
 
 constexpr std::array all_machine_checks{

@@ -27,11 +27,9 @@ bool has_open_mpi(Facts const& facts) {
 
 Findings mpi(Facts const& facts) {
     if (facts.mpi.empty())
-        return {{Severity::note,
-                 "no MPI library is known to the dynamic loader",
+        return {{Severity::note, "no MPI library is known to the dynamic loader",
                  "none is installed; programs that use sinew alone need none",
-                 "apt-get install openmpi-bin or mpich, to run MPI programs",
-                 {}}};
+                 "apt-get install openmpi-bin or mpich, to run MPI programs"}};
     Findings findings;
     for (auto const& library : facts.mpi)
         findings.push_back(
@@ -42,29 +40,23 @@ Findings mpi(Facts const& facts) {
 
 Findings pmix(Facts const& facts) {
     if (facts.pmix_usable) return {fine(facts.pmix.empty() ? "usable" : facts.pmix)};
-    return {{has_open_mpi(facts) ? Severity::error : Severity::note,
-             facts.pmix,
+    return {{has_open_mpi(facts) ? Severity::error : Severity::note, facts.pmix,
              "libpmix is not installed, or sinew was built without it",
-             "apt-get install libpmix2, to start Open MPI programs",
-             {}}};
+             "apt-get install libpmix2, to start Open MPI programs"}};
 }
 
 Findings environment(Facts const& facts) {
     if (facts.inherited.empty()) return {fine("no variables of other launchers")};
-    return {{Severity::note,
-             text("inherited: ", some_of(facts.inherited)),
+    return {{Severity::note, text("inherited: ", some_of(facts.inherited)),
              "this shell runs inside a job of another launcher; sinew hides these from the ranks",
-             "nothing, if the job is meant to run here; else use a fresh shell",
-             {}}};
+             "nothing, if the job is meant to run here; else use a fresh shell"}};
 }
 
 Findings leftovers(Facts const& facts) {
     if (facts.stale_folders.empty()) return {fine("no folders of jobs that are gone")};
-    return {{Severity::note,
-             text("left behind: ", some_of(facts.stale_folders)),
+    return {{Severity::note, text("left behind: ", some_of(facts.stale_folders)),
              "agent and `sinew run` of a job were both killed at once",
-             "nothing: the next `sinew run` here removes them",
-             {}}};
+             "nothing: the next `sinew run` here removes them"}};
 }
 
 Findings processes(Facts const& facts) {
@@ -74,17 +66,13 @@ Findings processes(Facts const& facts) {
     Findings findings;
     if (!orphans.empty())
         findings.push_back(
-            {Severity::warning,
-             text("sinew agents without a parent: ", some_of(orphans)),
+            {Severity::warning, text("sinew agents without a parent: ", some_of(orphans)),
              "their `sinew run` was killed while they could not notice",
-             text("kill ", orphans.front(), orphans.size() > 1 ? " and the others" : ""),
-             {}});
+             text("kill ", orphans.front(), orphans.size() > 1 ? " and the others" : "")});
     if (!zombies.empty())
-        findings.push_back({Severity::note,
-                            text("zombies of sinew: ", some_of(zombies)),
+        findings.push_back({Severity::note, text("zombies of sinew: ", some_of(zombies)),
                             "process 1 of this container does not reap",
-                            "start the container with an init (docker run --init)",
-                            {}});
+                            "start the container with an init (docker run --init)"});
     if (findings.empty()) findings.push_back(fine("no agents without a job"));
     return findings;
 }

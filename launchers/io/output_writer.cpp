@@ -6,8 +6,9 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <csignal>
 #include <filesystem>
+
+#include "src/base/system/signals_blocked.hpp"
 
 namespace sinew::launch {
 namespace {
@@ -32,12 +33,8 @@ int write_all(int fd, std::string_view bytes) {
 
 OutputWriter::OutputWriter(wire::Loop& loop, std::function<void()> on_idle)
     : loop_(loop), on_idle_(std::move(on_idle)) {
-    // The loop's thread handles the signals: the new thread inherits a mask that blocks all.
-    sigset_t all, before;
-    ::sigfillset(&all);
-    ::pthread_sigmask(SIG_SETMASK, &all, &before);
+    SignalsBlocked const blocked;  // the loop's thread handles the signals
     thread_ = std::thread([this] { work(); });
-    ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
 OutputWriter::~OutputWriter() {

@@ -42,29 +42,37 @@ JobMachine::Actions JobMachine::begin() {
     return take();
 }
 
+void JobMachine::dismiss(int node) {
+    if (facts_.present_nodes().contains(node)) leaving_.insert(node);
+    emit(DismissAgent{node});
+}
+
+bool JobMachine::is_here(int node) const {
+    return facts_.present_nodes().contains(node) && !leaving_.contains(node);
+}
+
 void JobMachine::start_agent(int node) { emit(StartAgent{node, incarnations_[node]++}); }
 
 bool JobMachine::all_wanted_present() const {
     for (int node = 0; node < wanted_; ++node)
-        if (!facts_.present_nodes().contains(node)) return false;
+        if (!is_here(node)) return false;
     return true;
 }
 
 bool JobMachine::newcomers_present() const {
     auto const& present = facts_.present_nodes();
     return std::any_of(present.begin(), present.end(), [this](int node) {
-        return is_wanted(node) && !members_.contains(node);
+        return is_wanted(node) && is_here(node) && !members_.contains(node);
     });
 }
 
 // The nodes that are wanted and there become members, when no member is absent.
 void JobMachine::launch_if_ready() {
     if (phase_ != Phase::starting) return;
-    auto const& present = facts_.present_nodes();
     for (int const node : members_)
-        if (!present.contains(node) || leaving_.contains(node)) return;
-    for (int const node : present)
-        if (is_wanted(node) && !leaving_.contains(node)) members_.insert(node);
+        if (!is_here(node)) return;
+    for (int node = 0; node < wanted_; ++node)
+        if (is_here(node)) members_.insert(node);
     emit(LaunchRanks{});
 }
 
@@ -98,7 +106,7 @@ JobMachine::Actions JobMachine::agent_joined(int node, Progress const& past) {
         return take();
     }
     if (!is_wanted(node)) {
-        emit(DismissAgent{node});
+        dismiss(node);
         return take();
     }
     learn(past);
@@ -170,12 +178,12 @@ JobMachine::Actions JobMachine::agent_failing(int node, std::string const& why) 
 
 JobMachine::Actions JobMachine::agent_leaving(int node) {
     if (phase_ == Phase::finishing || !facts_.present_nodes().contains(node)) return take();
-    leaving_.insert(node);
     bool const gathering = phase_ == Phase::starting && settings_.max_restarts > 0;
     if (gathering || !members_.contains(node)) {
-        emit(DismissAgent{node});
+        dismiss(node);
         return take();
     }
+    leaving_.insert(node);
     planned_ = true;
     causes_.node_lost(name(node), "its agent was asked to end (SIGTERM)");
     failed();
@@ -299,7 +307,7 @@ JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
 void JobMachine::drop_unwanted() {
     std::erase_if(members_, [this](int node) { return !is_wanted(node); });
     for (int node = wanted_; node < static_cast<int>(names_.size()); ++node)
-        emit(DismissAgent{node});
+        dismiss(node);
 }
 
 void JobMachine::regroup() {
@@ -451,7 +459,7 @@ bool JobMachine::restart() {
     drop_unwanted();
     for (int const node : members_) {
         if (!facts_.present_nodes().contains(node)) start_agent(node);
-        else if (leaving_.contains(node)) emit(DismissAgent{node});  // the next one comes after it
+        else if (leaving_.contains(node)) dismiss(node);  // the next one comes after it
     }
     set_start_timer();
     launch_if_ready();

@@ -185,10 +185,12 @@ private:
     }
     Actions take() { return std::exchange(actions_, {}); }
     bool is_wanted(int node) const { return node < wanted_; }
+    bool is_here(int node) const;
     bool all_wanted_present() const;
     bool newcomers_present() const;
     void launch_if_ready();
     void learn(Progress const& past);
+    void dismiss(int node);
     void start_agent(int node);
     bool lost_before_launch(int node, bool was_leaving);
     void lose_ranks(int node);
@@ -220,7 +222,7 @@ private:
     std::vector<std::string> names_;  ///< of all nodes that were ever wanted
     int wanted_ = 0;                  ///< nodes, the first ones
     std::set<int> members_;           ///< they take part; others that are wanted will join
-    std::set<int> leaving_;           ///< their agents were asked to end, and are present
+    std::set<int> leaving_;           ///< their agents end, and are still present
     FirstCause causes_;                          ///< of this epoch
     std::map<int, std::uint32_t> incarnations_;  ///< of the next agent, by node
     std::uint32_t epoch_ = 0;

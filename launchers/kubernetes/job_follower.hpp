@@ -51,6 +51,8 @@ public:
     bool over() const;
     /// The end of the job. Requires: over().
     JobEnd end() const;
+    /// Whether it is known how the job ended; some output may follow.
+    bool has_ended() const { return end_.has_value(); }
     /// No more pods are there.
     bool without_pods() const { return synced_ && table_.empty(); }
     /// Whether the job is being deleted or has been.

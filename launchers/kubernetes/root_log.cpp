@@ -33,7 +33,7 @@ RootLog::RootLog(k8s::Client& client, std::string ns, std::function<void(std::st
 
 void RootLog::follow(std::string const& pod, bool ended) {
     if (pod == pod_) {
-        pod_ended_ = pod_ended_ || ended;
+        if (ended && !std::exchange(pod_ended_, true) && retry_) open();
         return;
     }
     stream_ = {};
@@ -48,6 +48,7 @@ void RootLog::follow(std::string const& pod, bool ended) {
 }
 
 void RootLog::open() {
+    retry_ = {};
     opened_after_end_ = pod_ended_;
     to_skip_ = with_last_time_;
     stream_ = client_.follow_log(

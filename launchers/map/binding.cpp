@@ -6,6 +6,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

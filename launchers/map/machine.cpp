@@ -1,18 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/map/machine.hpp"
 
-#include <sched.h>
-
 #include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <set>
-#include <thread>
 
 #include <sinew/error.hpp>
 
-#include "launchers/map/hwloc_topology.hpp"
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
+#include "src/base/system/hwloc_topology.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -20,26 +18,6 @@ namespace sinew::launch {
 namespace {
 
 constexpr int most_cpus = 1 << 16;
-
-/// The cpus in this process's affinity mask, which in the kernel may be larger than a cpu_set_t.
-std::set<int> allowed_cpus() {
-    for (int room = CPU_SETSIZE; room <= most_cpus; room *= 2) {
-        cpu_set_t* const mask = CPU_ALLOC(room);
-        if (mask == nullptr) break;
-        std::size_t const bytes = CPU_ALLOC_SIZE(room);
-        CPU_ZERO_S(bytes, mask);
-        std::set<int> cpus;
-        if (::sched_getaffinity(0, bytes, mask) == 0)
-            for (int cpu = 0; cpu < room; ++cpu)
-                if (CPU_ISSET_S(cpu, bytes, mask)) cpus.insert(cpu);
-        CPU_FREE(mask);
-        if (!cpus.empty()) return cpus;
-    }
-    std::set<int> cpus;
-    for (unsigned cpu = 0; cpu < std::max(1U, std::thread::hardware_concurrency()); ++cpu)
-        cpus.insert(static_cast<int>(cpu));
-    return cpus;
-}
 
 Processors without_topology(std::set<int> const& allowed) {
     Processors found;
@@ -49,11 +27,6 @@ Processors without_topology(std::set<int> const& allowed) {
 }
 
 #if SINEW_HAVE_HWLOC
-int index_above(hwloc_topology_t topology, hwloc_obj_t object, hwloc_obj_type_t type) {
-    hwloc_obj_t const above = hwloc_get_ancestor_obj_by_type(topology, type, object);
-    return above != nullptr ? static_cast<int>(above->logical_index) : 0;
-}
-
 int numa_of(hwloc_topology_t topology, hwloc_obj_t object) {
     int const first = object->nodeset != nullptr ? hwloc_bitmap_first(object->nodeset) : -1;
     if (first < 0) return 0;
@@ -70,7 +43,7 @@ std::vector<Core> cores_of(hwloc_topology_t topology, std::set<int> const* allow
     hwloc_obj_t object = nullptr;
     while ((object = hwloc_get_next_obj_by_type(topology, type, object)) != nullptr) {
         Core core{.index = static_cast<int>(object->logical_index),
-                  .package = index_above(topology, object, HWLOC_OBJ_PACKAGE),
+                  .package = std::max(0, index_above(topology, object, HWLOC_OBJ_PACKAGE)),
                   .numa = numa_of(topology, object),
                   .cpus = {}};
         for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0;
@@ -119,7 +92,8 @@ int Processors::slots() const {
 }
 
 Processors processors() {
-    Processors found = with_topology(allowed_cpus());
+    auto const allowed = allowed_cpus();
+    Processors found = with_topology({allowed.begin(), allowed.end()});
     found.quota = cgroup_quota();
     return found;
 }
@@ -136,19 +110,6 @@ Processors synthetic_processors(std::string const& description) {
 #else
     throw Unavailable(text("topology '", description, "' needs hwloc (sinew was built without)"));
 #endif
-}
-
-std::string cpu_list(std::vector<int> const& cpus) {
-    std::string list;
-    for (std::size_t first = 0; first < cpus.size();) {
-        std::size_t last = first;
-        while (last + 1 < cpus.size() && cpus[last + 1] == cpus[last] + 1) ++last;
-        if (!list.empty()) list += ',';
-        list += std::to_string(cpus[first]);
-        if (last > first) list += '-' + std::to_string(cpus[last]);
-        first = last + 1;
-    }
-    return list;
 }
 
 std::vector<int> parse_cpu_list(std::string const& list) {

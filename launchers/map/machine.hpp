@@ -34,8 +34,7 @@ Processors processors();
 /// Unavailable without hwloc, UsageError if the notation is not understood.
 Processors synthetic_processors(std::string const& description);
 
-/// Formats sorted numbers as "0-3,8", and parses such a list, throwing UsageError with its text.
-std::string cpu_list(std::vector<int> const& cpus);
+/// Parses what cpu_list formats. Throws UsageError with the text.
 std::vector<int> parse_cpu_list(std::string const& text);
 
 }  // namespace sinew::launch

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <cstring>
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -199,18 +199,16 @@ std::vector<std::string> MpiService::environment(int rank, std::vector<int>& kee
     std::vector<std::string> words;
     if (pmix_) words = pmix_->environment(rank);
     if (!pmi1_) return words;
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-        throw SystemError(text("socketpair for the PMI of rank ", rank, " failed (",
-                               std::strerror(errno), "). See ulimit -n"),
-                          errno);
+    auto [ours, theirs] = socket_pair();
+    if (!ours)
+        throw_errno(text("socketpair for the PMI of rank ", rank, " failed"), "See ulimit -n");
     int const local_rank = launch_.map.ranks[rank].local_rank;
     auto& socket = pmi1_sockets_[local_rank];
-    socket.ours = UniqueFd(ends[0]);
-    socket.theirs = UniqueFd(ends[1]);
-    socket.watch = loop_.readable(ends[0], [this, local_rank] { pmi1_readable(local_rank); });
-    keep.push_back(ends[1]);
-    words.push_back(text("PMI_FD=", ends[1]));
+    socket.watch = loop_.readable(ours.get(), [this, local_rank] { pmi1_readable(local_rank); });
+    keep.push_back(theirs.get());
+    words.push_back(text("PMI_FD=", theirs.get()));
+    socket.ours = std::move(ours);
+    socket.theirs = std::move(theirs);
     words.push_back(text("PMI_RANK=", rank));
     words.push_back(text("PMI_SIZE=", launch_.map.size()));
     return words;
@@ -238,22 +236,16 @@ void MpiService::fence_done(FenceKey const& key, FenceParts const& parts) {
         for (auto const& part : parts) puts.emplace_back(text_of(part.bytes));
         pmi1_->barrier_done(puts);
     }
-    auto const found = fences_.find(key);
-    if (found == fences_.end()) return;
+    auto const waiting = fences_.extract(key);
+    if (!waiting) return;
     Bytes whole;
     for (auto const& part : parts) whole.insert(whole.end(), part.bytes.begin(), part.bytes.end());
-    auto const reply = std::move(found->second);
-    fences_.erase(found);
-    reply(true, whole);
+    waiting.mapped()(true, whole);
 }
 
 void MpiService::fence_failed(FenceKey const& key, std::string const& why) {
     if (key.kind == FenceKey::Kind::pmi1 && pmi1_) pmi1_->barrier_failed(why);
-    auto const found = fences_.find(key);
-    if (found == fences_.end()) return;
-    auto const reply = std::move(found->second);
-    fences_.erase(found);
-    reply(false, {});
+    if (auto const waiting = fences_.extract(key)) waiting.mapped()(false, {});
 }
 
 void MpiService::modex_wanted(ModexHead const& head) {
@@ -267,20 +259,14 @@ void MpiService::modex_wanted(ModexHead const& head) {
 }
 
 void MpiService::modex_arrived(ModexHead const& head, std::span<std::byte const> bytes) {
-    auto const found = modexes_.find(head.id);
-    if (found == modexes_.end()) return;
-    auto const reply = std::move(found->second);
-    modexes_.erase(found);
-    reply(head.ok != 0, Bytes(bytes.begin(), bytes.end()));
+    if (auto const waiting = modexes_.extract(head.id))
+        waiting.mapped()(head.ok != 0, Bytes(bytes.begin(), bytes.end()));
 }
 
 void MpiService::name_arrived(NameReply const& reply) {
-    auto const found = names_.find(reply.id);
-    if (found == names_.end()) return;
-    auto const answer = std::move(found->second);
-    names_.erase(found);
     auto const value = bytes_of(reply.value);
-    answer(reply.ok, Bytes(value.begin(), value.end()));
+    if (auto const waiting = names_.extract(reply.id))
+        waiting.mapped()(reply.ok, Bytes(value.begin(), value.end()));
 }
 
 }  // namespace sinew::launch

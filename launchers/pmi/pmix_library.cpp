@@ -22,13 +22,6 @@ constexpr char library_file[] = "libpmix.so.2";
         text(library_file, " cannot be loaded (", why, "). Debian: apt-get install libpmix2"));
 }
 
-template <class Function>
-void find(void* library, char const* name, Function& function) {
-    ::dlerror();
-    function = reinterpret_cast<Function>(::dlsym(library, name));
-    if (function == nullptr) unusable(text("it has no ", name));
-}
-
 // "OpenPMIx 4.2.2 (PMIx Standard: ...)": the first number is the major version.
 int major_version(std::string_view version) {
     for (auto const& letter : version)
@@ -36,30 +29,14 @@ int major_version(std::string_view version) {
     return 0;
 }
 
-std::shared_ptr<PmixLibrary const> find_all() {
+void* open_library() {
     void* const library = ::dlopen(library_file, RTLD_NOW | RTLD_LOCAL);
     if (library == nullptr) unusable(::dlerror());
+    return library;
+}
+
+std::shared_ptr<PmixLibrary const> find_all() {
     auto table = std::make_shared<PmixLibrary>();
-    find(library, "PMIx_server_init", table->server_init);
-    find(library, "PMIx_server_finalize", table->server_finalize);
-    find(library, "PMIx_generate_regex", table->generate_regex);
-    find(library, "PMIx_generate_ppn", table->generate_ppn);
-    find(library, "PMIx_server_register_nspace", table->register_nspace);
-    find(library, "PMIx_server_deregister_nspace", table->deregister_nspace);
-    find(library, "PMIx_server_register_client", table->register_client);
-    find(library, "PMIx_server_setup_fork", table->setup_fork);
-    find(library, "PMIx_server_dmodex_request", table->dmodex_request);
-    find(library, "PMIx_server_generate_locality_string", table->locality_string);
-    find(library, "PMIx_Parse_cpuset_string", table->parse_cpuset);
-    find(library, "PMIx_Cpuset_destruct", table->destruct_cpuset);
-    find(library, "PMIx_Register_event_handler", table->register_event_handler);
-    find(library, "PMIx_Deregister_event_handler", table->deregister_event_handler);
-    find(library, "PMIx_Data_pack", table->pack);
-    find(library, "PMIx_Data_unpack", table->unpack);
-    find(library, "PMIx_Value_load", table->load_value);
-    find(library, "PMIx_Value_destruct", table->destruct_value);
-    find(library, "PMIx_Error_string", table->error_string);
-    find(library, "PMIx_Get_version", table->version);
     // Before version 4 the structures that are filled in here have another layout.
     if (major_version(table->version()) < 4) unusable(text(table->version(), " is older than 4.0"));
     return table;
@@ -90,6 +67,13 @@ void run_work(pmix_status_t, void* data) {
 }
 
 }  // namespace
+
+void* PmixSymbol::address() const {
+    static void* const library = open_library();
+    void* const found = ::dlsym(library, name);
+    if (found == nullptr) unusable(text("it has no ", name));
+    return found;
+}
 
 std::shared_ptr<PmixLibrary const> PmixLibrary::load() {
     static auto const library = find_all();

@@ -16,6 +16,7 @@
 #include "launchers/pmi/pmix_life.hpp"
 #include "launchers/pmi/pmix_upcalls.hpp"
 #include "src/base/log.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -23,9 +24,8 @@ namespace {
 
 void make_private_folder(std::string const& path) {
     if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST)
-        throw SystemError(text("folder ", path, " cannot be created (", std::strerror(errno),
-                               "). Set SINEW_TMPDIR to a folder with free space"),
-                          errno);
+        throw_errno(text("folder ", path, " cannot be created"),
+                    "Set SINEW_TMPDIR to a folder with free space");
 }
 
 pmix_proc_t process(std::string const& job, int rank) {

@@ -9,22 +9,29 @@ namespace sinew::launch {
 
 void Admission::expect(int node, std::uint32_t incarnation) {
     auto& seat = seats_[node];
+    seat.expected = true;
     seat.by_itself = false;
     seat.incarnation = incarnation;
 }
 
-void Admission::expect_by_itself(int node) { seats_[node].by_itself = true; }
+void Admission::expect_by_itself(int node) {
+    auto& seat = seats_[node];
+    seat.expected = seat.by_itself = true;
+}
 
-void Admission::dismiss(int node) { seats_.erase(node); }
+void Admission::dismiss(int node) {
+    auto const seat = seats_.find(node);
+    if (seat != seats_.end()) seat->second.expected = false;
+}
 
 void Admission::gone(int node) {
     auto const seat = seats_.find(node);
-    if (seat != seats_.end() && !seat->second.by_itself) seats_.erase(seat);
+    if (seat != seats_.end() && !seat->second.by_itself) seat->second.expected = false;
 }
 
 Admission::Verdict Admission::judge(int node, Hello const& hello, bool present) {
     auto const found = seats_.find(node);
-    if (found == seats_.end() || hello.node != node)
+    if (found == seats_.end() || !found->second.expected || hello.node != node)
         return {.refused = text("no node ", node, " is expected in this job"), .later = true};
     auto& seat = found->second;
     if (!seat.by_itself && seat.incarnation != hello.incarnation)

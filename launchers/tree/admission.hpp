@@ -42,6 +42,7 @@ public:
 
 private:
     struct Seat {
+        bool expected = true;
         bool by_itself = false;
         std::uint32_t incarnation = 0;
         std::uint64_t process = 0;  ///< who was accepted last

@@ -10,12 +10,12 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
-#include <cstring>
 #include <sinew/error.hpp>
 #include <sinew/task/codec.hpp>
 
 #include "src/base/bytes.hpp"
 #include "src/base/sha256.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew {
@@ -34,46 +34,21 @@ struct Head {
 };
 constexpr std::array<char, 8> magic{'s', 'i', 'n', 'e', 'w', 's', 't', '1'};
 
-[[noreturn]] void fail(std::string const& what, int error) {
-    throw SystemError(text(what, " (", std::strerror(error), ")"), error);
-}
-
 Sha256::Digest digest_of(std::span<std::span<std::byte const> const> parts) {
     Sha256 sha;
     for (auto const part : parts) sha.add(part.data(), part.size());
     return sha.digest();
 }
 
-void write_all(int file, std::span<std::byte const> bytes, std::string const& what) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::write(file, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) fail(what, errno);
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-}
-
-/// Returns false if the file ends before `bytes` is filled.
-bool read_all(int file, std::span<std::byte> bytes, std::string const& what) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::read(file, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) fail(what, errno);
-        if (count == 0) return false;
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
-    return true;
-}
-
 }  // namespace
 
 StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
     auto const what = text("the folder for states ", path_.string(), " cannot be used");
-    if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) fail(what, errno);
+    if (::mkdir(path_.c_str(), 0700) != 0 && errno != EEXIST) throw_errno(what);
     folder_ = UniqueFd(::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-    if (!folder_) fail(what, errno);
+    if (!folder_) throw_errno(what);
     struct stat info {};
-    if (::fstat(folder_.get(), &info) != 0) fail(what, errno);
+    if (::fstat(folder_.get(), &info) != 0) throw_errno(what);
     if (info.st_uid != ::geteuid() || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0)
         throw UsageError(
             text(what, " (it belongs to user ", info.st_uid, ", mode 0", std::oct,
@@ -81,9 +56,9 @@ StateFolder::StateFolder(fs::path path) : path_(std::move(path)) {
                  "). States are read as this program's own: name a folder that only this user, ",
                  ::geteuid(), ", may write to (chmod go-w)"));
     lock_ = UniqueFd(::openat(folder_.get(), lock_name, O_RDWR | O_CREAT | O_CLOEXEC, 0600));
-    if (!lock_) fail(what, errno);
+    if (!lock_) throw_errno(what);
     if (::flock(lock_.get(), LOCK_EX | LOCK_NB) != 0) {
-        if (errno != EWOULDBLOCK) fail(what, errno);
+        if (errno != EWOULDBLOCK) throw_errno(what);
         throw UsageError(text(what,
                               " (another process, or another ring or manager of this one, uses "
                               "it). Give each a folder of its own"));
@@ -96,22 +71,26 @@ std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) con
     UniqueFd const file(::openat(folder_.get(), name.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
     if (!file && errno == ENOENT) return std::nullopt;
     struct stat info {};
-    if (!file || ::fstat(file.get(), &info) != 0) fail(what, errno);
+    if (!file || ::fstat(file.get(), &info) != 0) throw_errno(what);
     auto const refuse = [&](std::string const& why) {
         throw DecodeError(text((path_ / name).string(),
                                " is damaged, or is not a state that sinew wrote (", why,
                                "). Remove it to start again without it"));
     };
     if (!S_ISREG(info.st_mode)) refuse("it is not a regular file");
+    auto const fill = [&](std::span<std::byte> bytes) {
+        auto const count = read_all(file.get(), bytes);
+        if (count < 0) throw_errno(what);
+        return static_cast<std::size_t>(count) == bytes.size();
+    };
     Head head{};
-    if (!read_all(file.get(), std::as_writable_bytes(std::span(&head, 1)), what) ||
-        head.magic != magic)
+    if (!fill(std::as_writable_bytes(std::span(&head, 1))) || head.magic != magic)
         refuse("it does not begin like one");
     if (static_cast<std::uint64_t>(info.st_size) - sizeof head != head.size)
         refuse(text("it has ", static_cast<std::uint64_t>(info.st_size) - sizeof head, " bytes of ",
                     head.size));
     Bytes bytes(head.size);
-    if (!read_all(file.get(), bytes, what)) refuse("it became shorter");
+    if (!fill(bytes)) refuse("it became shorter");
     std::array<std::span<std::byte const>, 1> const whole{bytes};
     if (digest_of(whole) != head.sha256) refuse("its SHA-256 differs");
     return bytes;
@@ -125,23 +104,23 @@ void StateFolder::write(std::string const& name,
     for (auto const part : parts) head.size += part.size();
     UniqueFd const file(
         ::openat(folder_.get(), draft.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600));
-    if (!file) fail(what, errno);
+    if (!file) throw_errno(what);
     try {
-        write_all(file.get(), bytes_of(head), what);
-        for (auto const part : parts) write_all(file.get(), part, what);
-        if (::fsync(file.get()) != 0) fail(what, errno);
+        bool written = write_all(file.get(), bytes_of(head));
+        for (auto const part : parts) written = written && write_all(file.get(), part);
+        if (!written || ::fsync(file.get()) != 0) throw_errno(what);
         if (::renameat(folder_.get(), draft.c_str(), folder_.get(), name.c_str()) != 0)
-            fail(what, errno);
+            throw_errno(what);
     } catch (...) {
         ::unlinkat(folder_.get(), draft.c_str(), 0);
         throw;
     }
-    if (::fsync(folder_.get()) != 0) fail(what, errno);
+    if (::fsync(folder_.get()) != 0) throw_errno(what);
 }
 
 void StateFolder::remove(std::string const& name) const {
     if (::unlinkat(folder_.get(), name.c_str(), 0) != 0 && errno != ENOENT)
-        fail(text((path_ / name).string(), " cannot be removed"), errno);
+        throw_errno(text((path_ / name).string(), " cannot be removed"));
 }
 
 std::vector<std::string> StateFolder::names() const {

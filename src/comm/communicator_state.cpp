@@ -4,6 +4,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/env.hpp"
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/collective_execution.hpp"
 
@@ -116,10 +117,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
     auto owned = std::make_shared<OwnedInvocation>(call);
     auto operation = std::make_shared<Operation>(
         engine_, [state = shared_from_this(), owned, role](Operation& self) {
-            struct Ended {
-                CommunicatorState& state;
-                ~Ended() { state.pending_.fetch_sub(1, std::memory_order_release); }
-            } const ended{*state};
+            ScopeExit const ended([&] { state->pending_.fetch_sub(1, std::memory_order_release); });
             state->throw_if_lost();
             state->execute(owned->call, &self, role);
         });
@@ -131,28 +129,23 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
     std::uint64_t const sequence = detector_.enter(call.collective);
-    struct Left {
-        CommunicatorState& state;
-        ~Left() {
-            // After a failure some media continue to read the buffers of cancelled sends.
-            if (state.lost() && state.transport_->holds_cancelled_buffers())
-                state.scratch_.retain();
-            else state.scratch_.release();
-            state.detector_.leave();
-        }
-    } const left{*this};
+    ScopeExit const left([this] {
+        // After a failure some media continue to read the buffers of cancelled sends.
+        if (lost() && transport_->holds_cancelled_buffers()) scratch_.retain();
+        else scratch_.release();
+        detector_.leave();
+    });
     ProgressPolicy policy(detector_, *engine_, operation, deadlines_of(call.options), pace(), true,
                           [&] { return text(call.text(), " #", sequence); });
-    bool under_way = false;
+    collectives::Channel channel(*transport_, policy, collective_tag);
     try {
-        collectives::Channel channel(*transport_, policy, collective_tag);
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
-        perform(channel, tuner_, scratch_, call, under_way);
+        perform(channel, tuner_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
-        if (under_way) remember_loss(std::current_exception());
+        if (channel.begun()) remember_loss(std::current_exception());
         throw;
     } catch (...) {
         remember_loss(std::current_exception());

@@ -2,9 +2,7 @@
 #pragma once
 
 #include <atomic>
-#include <chrono>
 #include <exception>
-#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>

@@ -13,6 +13,7 @@
 #include "src/manager/restart/start_message.hpp"
 #include "src/process/child/remote_host.hpp"
 #include "src/task/demangle.hpp"
+#include "src/task/to_bytes.hpp"
 
 namespace sinew {
 namespace {
@@ -98,7 +99,7 @@ void Manager::State::launch() {
     if (supervisor) order.incarnation = supervisor->incarnation_to_start();
     child = process::start_child(options.node, {.role = "manager",
                                                 .name = options.name,
-                                                .message = order.encode(),
+                                                .message = to_bytes(order),
                                                 .cpus = {},
                                                 .env = {},
                                                 .meta = options.meta,
@@ -113,8 +114,7 @@ void Manager::State::listen() {
     child->on({.control =
                    [this](wire::Message const& message) {
                        if (message.kind != manager::manager_ready) return;
-                       Reader reader(message.payload);
-                       auto ready = manager::Ready::decode_from(reader);
+                       auto ready = from_bytes<manager::Ready>(message.payload);
                        address = std::move(ready.address);
                        guests = std::move(ready.guests);
                        pid = child->pid();

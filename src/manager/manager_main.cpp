@@ -12,6 +12,7 @@
 #include "src/manager/object_registry.hpp"
 #include "src/manager/restart/start_message.hpp"
 #include "src/process/auth_key.hpp"
+#include "src/task/to_bytes.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::manager {
@@ -35,9 +36,7 @@ void answer_to_supervisor(process::ChildStart& start, process::Messenger& messen
                         },
                     .end = [](wire::LinkEnd const&) { ::_exit(1); }});
     process::obey_lease(start);
-    Writer ready;
-    Ready{messenger.own_address(), guests}.encode_to(ready);
-    supervisor->send_now(manager_ready, 0, {ready.bytes()});
+    supervisor->send_now(manager_ready, 0, {to_bytes(Ready{messenger.own_address(), guests})});
 }
 
 // Returns false after a failure, which it has logged.
@@ -66,7 +65,7 @@ bool initialize(StartMessage const& order, std::string const& name) {
 }  // namespace
 
 int manager_main(process::ChildStart& start) try {
-    auto const order = StartMessage::decode(start.message);
+    auto const order = from_bytes<StartMessage>(start.message);
     start.message.clear();
     if (!initialize(order, start.name)) return 1;
     auto& registry = ObjectRegistry::instance();

@@ -160,7 +160,7 @@ ManagerPlace ObjectRegistry::place_after(Lock& lock, Incarnation const& lost,
                               ", can no longer be reached)"),
                          false);
     auto reader = asked->result();
-    return ManagerPlace::decode_from(reader);
+    return decode<ManagerPlace>(reader);
 }
 
 void ObjectRegistry::lost(std::shared_ptr<process::Peer> const& peer, std::string const& why) {

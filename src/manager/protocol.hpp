@@ -2,8 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string_view>
 
 #include "src/base/bytes.hpp"
 #include "src/process/rpc/message.hpp"
@@ -95,6 +93,8 @@ struct RemakeHead {
 /// The epoch of a call whose result is a handle that may be called before it has arrived.
 inline constexpr std::uint32_t gives_object = 1;
 
-process::MessageHeader head(Op op, std::uint64_t id, std::uint64_t number);
+inline process::MessageHeader head(Op op, std::uint64_t id, std::uint64_t number) {
+    return {process::ServiceId::manager, static_cast<std::uint16_t>(op), 0, id, number};
+}
 
 }  // namespace sinew::manager

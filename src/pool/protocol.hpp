@@ -106,8 +106,12 @@ struct WorkerStart {
         5000;        ///< without a sign of life of its parent for so long, it ends itself; 0: never
     Meta meta = {};  ///< for the process that starts it
     bool maps_files = false;  ///< the master is its parent: see ResultsFileHead
-    void encode_to(Writer& writer) const;
-    static WorkerStart decode_from(Reader& reader);
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(program, initializer, initializer_arguments, max_rss_bytes, heartbeat_ms, lease_ms,
+                meta.cpu, meta.memory_mib, meta.gpu, maps_files);
+    }
 };
 
 /// Values of StatusPage::running: the batch (lower 32 bits of its id) and the offset of the task

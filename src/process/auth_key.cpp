@@ -10,6 +10,7 @@
 #include <cstring>
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -26,9 +27,8 @@ constexpr std::size_t shortest = 16, longest = 4096;
 
 [[noreturn]] void throw_failed(std::string const& path, char const* what) {
     int const error = errno;
-    throw SystemError(text("the key file ", path, " cannot be ", what, " (", std::strerror(error),
-                           "). Does its folder exist, and may you use it?"),
-                      error);
+    throw_errno(text("the key file ", path, " cannot be ", what),
+                "Does its folder exist, and may you use it?", error);
 }
 
 UniqueFd open_own(std::string const& path) {
@@ -57,14 +57,9 @@ AuthKey AuthKey::of(std::string_view bytes) {
 AuthKey AuthKey::from_file(std::string const& path) {
     auto const file = open_own(path);
     std::array<char, longest + 1> buffer{};
-    std::size_t size = 0;
-    while (size < buffer.size()) {
-        auto const count = ::read(file.get(), buffer.data() + size, buffer.size() - size);
-        if (count < 0 && errno == EINTR) continue;
-        if (count < 0) throw_failed(path, "read");
-        if (count == 0) break;
-        size += static_cast<std::size_t>(count);
-    }
+    auto const count = read_all(file.get(), std::as_writable_bytes(std::span(buffer)));
+    if (count < 0) throw_failed(path, "read");
+    auto const size = static_cast<std::size_t>(count);
     std::string_view bytes(buffer.data(), size);
     if (size > longest) refuse(path, text("it has more than ", longest, " bytes"));
     if (bytes.ends_with('\n')) bytes.remove_suffix(1);

@@ -4,19 +4,16 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#include <cerrno>
 #include <condition_variable>
 #include <cstdint>
-#include <cstring>
 #include <deque>
 #include <mutex>
 #include <sinew/error.hpp>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "src/base/system/signals_blocked.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/system/unique_fd.hpp"
+#include "src/base/system/work_thread.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::process {
@@ -58,9 +55,7 @@ struct BackgroundWork::Shared {
 
 BackgroundWork::BackgroundWork(wire::Loop& loop)
     : loop_(loop), shared_(std::make_shared<Shared>()) {
-    if (!shared_->event)
-        throw SystemError(text("eventfd failed (", std::strerror(errno), "). See ulimit -n"),
-                          errno);
+    if (!shared_->event) throw_errno("eventfd failed", "See ulimit -n");
     ready_ = loop.readable(shared_->event.get(), [this] { deliver(); });
 }
 
@@ -76,14 +71,7 @@ BackgroundWork::~BackgroundWork() {
 void BackgroundWork::add(std::function<void()> work, Done done, std::chrono::nanoseconds limit) {
     std::lock_guard const lock(shared_->mutex);
     if (!shared_->begun) {
-        SignalsBlocked const blocked;
-        try {
-            std::thread([shared = shared_] { shared->run(); }).detach();
-        } catch (std::system_error const& problem) {
-            throw SystemError(text("the thread for calls that may block cannot be started (",
-                                   problem.what(), "). See ulimit -u"),
-                              problem.code().value());
-        }
+        start_thread("for calls that may block", [shared = shared_] { shared->run(); }).detach();
         shared_->begun = true;
     }
     auto const number = ++last_;

@@ -5,6 +5,7 @@
 #include <exception>
 #include <utility>
 
+#include "src/base/scope_exit.hpp"
 #include "src/base/waiting/wake_up.hpp"
 
 namespace sinew::process {
@@ -141,14 +142,8 @@ void LoopLeader::notify_all(std::condition_variable& changed) {
 bool LoopLeader::wait_for_any(Lock& lock, Clock::time_point deadline,
                               std::function<bool()> const& ready) {
     ++any_waiters_;
-    try {
-        bool const found = wait(lock, any_, deadline, ready, Turn::at_once);
-        --any_waiters_;
-        return found;
-    } catch (...) {
-        --any_waiters_;
-        throw;
-    }
+    ScopeExit const left([this] { --any_waiters_; });
+    return wait(lock, any_, deadline, ready, Turn::at_once);
 }
 
 void LoopLeader::wake_all() {

@@ -6,16 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <atomic>
 #include <cerrno>
 #include <condition_variable>
-#include <csignal>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <filesystem>
-#include <fstream>
 #include <set>
 #include <sinew/error.hpp>
 #include <thread>
@@ -24,7 +21,9 @@
 #include "src/base/env.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/log.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/system/signals_blocked.hpp"
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
 #include "src/base/waiting/wake_up.hpp"
 #include "src/process/guests.hpp"
@@ -58,9 +57,8 @@ std::atomic<bool> is_fork{false};
 
 std::string host_name() {
     if (auto const name = env("SINEW_NODE_NAME")) return *name;
-    std::array<char, 65> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return name[0] == '\0' ? "localhost" : name.data();
+    auto const name = sinew::host_name();
+    return name.empty() ? "localhost" : name;
 }
 
 std::string own_name() {
@@ -70,8 +68,7 @@ std::string own_name() {
 
 // The host's name stands in if the kernel does not show its boot id.
 std::string own_host() {
-    std::string boot;
-    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), boot);
+    auto const boot = boot_id();
     std::error_code none;
     auto const mounts = std::filesystem::read_symlink("/proc/self/ns/mnt", none).string();
     return text(boot.empty() ? host_name() : boot, ' ', mounts);
@@ -100,9 +97,8 @@ public:
         }
         path_ = text(session().folder, "/", name);
         if (::mkdir(path_.c_str(), 0700) != 0)
-            throw SystemError(text(path_, " cannot be created (", std::strerror(errno),
-                                   "). Has the process that started this one ended?"),
-                              errno);
+            throw_errno(text(path_, " cannot be created"),
+                        "Has the process that started this one ended?");
     }
     PrivateFolder(PrivateFolder const&) = delete;
     ~PrivateFolder() {

@@ -4,12 +4,12 @@
 #include <unistd.h>
 
 #include <array>
-#include <cerrno>
 #include <mutex>
 #include <sinew/error.hpp>
 #include <utility>
 
 #include "src/base/bytes.hpp"
+#include "src/base/system/io.hpp"
 #include "src/wire/adopt.hpp"
 #include "src/wire/frame.hpp"
 
@@ -20,24 +20,12 @@ using process::Runtime;
 
 constexpr std::size_t largest_piece = std::size_t{16} << 20;
 
-[[noreturn]] void parent_is_gone() { ::_exit(1); }
-
-void write_all(int fd, std::span<std::byte const> bytes) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) parent_is_gone();
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
+void send(int fd, std::span<std::byte const> bytes) {
+    if (!write_all(fd, bytes)) ::_exit(1);  // the parent is gone
 }
 
-void read_all(int fd, std::span<std::byte> bytes) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::read(fd, bytes.data(), bytes.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) parent_is_gone();
-        bytes = bytes.subspan(static_cast<std::size_t>(count));
-    }
+void receive(int fd, std::span<std::byte> bytes) {
+    if (read_all(fd, bytes) != static_cast<ssize_t>(bytes.size())) ::_exit(1);
 }
 
 }  // namespace
@@ -46,17 +34,17 @@ void join_ring(int control, Joined const& joined) {
     auto const payload = to_bytes(joined);
     auto const header =
         wire::encode({.length = static_cast<std::uint32_t>(payload.size()), .kind = kinds::joined});
-    write_all(control, header);
-    write_all(control, payload);
+    send(control, header);
+    send(control, payload);
 }
 
 Table wait_for_table(int control) {
     for (;;) {
         std::array<std::byte, wire::frame_header_size> head{};
-        read_all(control, head);
+        receive(control, head);
         auto const header = wire::decode_header(head);
         Bytes payload(header.length);
-        read_all(control, payload);
+        receive(control, payload);
         if (header.kind == kinds::go) return from_bytes<Table>(payload);
         if (header.kind < wire::frame_kind::first_reserved)  // heartbeats may come first
             throw DecodeError("the first message from the parent of a ring's member is unknown");
@@ -72,9 +60,9 @@ Parent::Parent(process::ChildStart& start) {
         wire::adopt(runtime.loop(), std::move(start.control), identity, process::control_options());
     bulk_ = wire::adopt(runtime.loop(), std::move(start.bulk), identity, process::bulk_options());
     control_->on({.message = [this](wire::Message const& message) { hear(message); },
-                  .end = [](wire::LinkEnd const&) { parent_is_gone(); }});
-    bulk_->on({.message = [](wire::Message const&) {},
-               .end = [](wire::LinkEnd const&) { parent_is_gone(); }});
+                  .end = [](wire::LinkEnd const&) { ::_exit(1); }});
+    bulk_->on(
+        {.message = [](wire::Message const&) {}, .end = [](wire::LinkEnd const&) { ::_exit(1); }});
 }
 
 void Parent::hear(wire::Message const& message) {

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "src/process/runtime.hpp"
+#include "src/task/to_bytes.hpp"
 
 // Messages between the process that runs a ring (the parent) and its members. All use the control
 // link except states, which may be large.
@@ -23,6 +24,15 @@
 //     parent   committed               all have made it; or refused: CommitFailure, not kept
 //     member   returned, or failed: ErrorRecord
 //     parent   leave                   all have returned: their sockets are no longer needed
+namespace sinew {
+
+template <class Archive>
+void serialize(Archive& archive, RingNode& node) {
+    archive(node.rank, node.host, node.address, node.port, node.pid);
+}
+
+}  // namespace sinew
+
 namespace sinew::ring {
 
 using Bytes = std::vector<std::byte>;
@@ -39,24 +49,32 @@ struct Work {
     bool has_init = false;
     Bytes target_state, init_state, arguments;
 
-    void encode_to(Writer& writer) const;
-    static Work decode_from(Reader& reader);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(target, init, has_init, target_state, init_state, arguments);
+    }
 };
 
 /// A member's part of a commit.
 struct State {
     std::string type;  ///< mangled
     Bytes value;
-    void encode_to(Writer& writer) const;
-    static State decode_from(Reader& reader);
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(type, value);
+    }
 };
 
 /// Why a commit does not count.
 struct CommitFailure {
     std::string what;
     int error_number = 0;
-    void encode_to(Writer& writer) const;
-    static CommitFailure decode_from(Reader& reader);
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(what, error_number);
+    }
 };
 
 struct MemberOrder {
@@ -71,8 +89,10 @@ struct MemberOrder {
     std::uint64_t commits = 0;       ///< that count
     std::optional<State> committed;  ///< the last of them
 
-    void encode_to(Writer& writer) const;
-    static MemberOrder decode_from(Reader& reader);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(rank, size, epoch, name, listener, address, spans, work, commits, committed);
+    }
 };
 
 struct Joined {
@@ -80,8 +100,11 @@ struct Joined {
     std::uint16_t port = 0;
     std::string address, listener;  ///< complete, from the MemberOrder
     std::string remote;             ///< for members of other nodes; empty: there are none
-    void encode_to(Writer& writer) const;
-    static Joined decode_from(Reader& reader);
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(host, port, address, listener, remote);
+    }
 };
 
 /// What a member needs to find all others.
@@ -92,21 +115,14 @@ struct Table {
     std::vector<std::string> listeners;  ///< this and the following: by rank
     std::vector<std::string> remotes;
     std::vector<int> nodes;  ///< 0, 1, ... in the order of their first ranks
-    void encode_to(Writer& writer) const;
-    static Table decode_from(Reader& reader);
-};
 
-template <class T>
-Bytes to_bytes(T const& value) {
-    Writer writer;
-    value.encode_to(writer);
-    auto const bytes = writer.bytes();
-    return {bytes.begin(), bytes.end()};
-}
-template <class T>
-T from_bytes(std::span<std::byte const> bytes) {
-    Reader reader(bytes);
-    return T::decode_from(reader);
-}
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(epoch, key, members, listeners, remotes, nodes);
+        if (typename Archive::is_loading()) require_sound();
+    }
+    /// Throws DecodeError if the lists do not fit together.
+    void require_sound() const;
+};
 
 }  // namespace sinew::ring

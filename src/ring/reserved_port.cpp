@@ -4,11 +4,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-#include <cerrno>
-#include <cstring>
-#include <sinew/error.hpp>
-
-#include "src/base/text.hpp"
+#include "src/base/system/io.hpp"
 #include "src/wire/socket/sockets.hpp"
 
 namespace sinew::ring {
@@ -21,9 +17,8 @@ ReservedPort::ReservedPort() : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC,
     // SO_REUSEADDR is set after bind: otherwise the kernel might choose a shared port.
     if (!fd_ || ::bind(fd_.get(), reinterpret_cast<sockaddr const*>(&any), sizeof any) != 0 ||
         ::setsockopt(fd_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0)
-        throw SystemError(text("no TCP port can be reserved (", std::strerror(errno),
-                               "). See sysctl net.ipv4.ip_local_port_range and ulimit -n"),
-                          errno);
+        throw_errno("no TCP port can be reserved",
+                    "See sysctl net.ipv4.ip_local_port_range and ulimit -n");
     number_ = wire::bound_port(fd_.get());
 }
 

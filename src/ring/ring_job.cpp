@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <mutex>
 #include <sinew/error.hpp>
 #include <string>
 #include <utility>
@@ -162,12 +163,12 @@ void RingJob::hear_commit(int rank, wire::Message const& message) try {
     Reader reader(message.payload);
     std::uint64_t number = 0;
     reader.read(&number, sizeof number);
-    if (pieces.empty()) return commit(rank, number, State::decode_from(reader));
+    if (pieces.empty()) return commit(rank, number, decode<State>(reader));
     auto const last = reader.take(reader.left());
     pieces.insert(pieces.end(), last.begin(), last.end());
     auto const whole = std::exchange(pieces, {});
     Reader state(whole);
-    commit(rank, number, State::decode_from(state));
+    commit(rank, number, decode<State>(state));
 } catch (DecodeError const& error) {
     fail(rank, text("sent something unreadable: ", error.what()));
 }

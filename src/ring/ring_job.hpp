@@ -5,7 +5,6 @@
 #include <condition_variable>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <sinew/ring.hpp>
 #include <string>

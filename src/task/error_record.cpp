@@ -2,22 +2,17 @@
 #include <cxxabi.h>
 #include <unistd.h>
 
-#include <array>
 #include <sinew/remote_error.hpp>
 #include <sinew/task/encoding.hpp>
 #include <system_error>
 
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
 #include "src/task/demangle.hpp"
 
 namespace sinew {
 
 namespace {
-
-std::string this_host() {
-    std::array<char, 256> name{};
-    return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "unknown host";
-}
 
 void note_code(ErrorRecord& record, std::exception const& error) {
     if (auto const* system = dynamic_cast<std::system_error const*>(&error)) {
@@ -54,7 +49,7 @@ void describe_std(ErrorRecord& record, std::exception const& error) {
 }
 
 void locate(ErrorRecord& record) {
-    record.host = this_host();
+    record.host = host_name();
     record.pid = ::getpid();
 }
 

@@ -2,7 +2,6 @@
 #include <any>
 #include <cstddef>
 #include <filesystem>
-#include <functional>
 #include <future>
 #include <ios>
 #include <map>

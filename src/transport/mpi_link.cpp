@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/transport/mpi_link.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
-#include <climits>
 #include <optional>
 #include <string>
 #include <thread>
@@ -13,6 +10,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/retained.hpp"
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
 #include "src/base/waiting/polling_pause.hpp"
 
@@ -47,9 +45,7 @@ struct Joining {
     std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
 
     std::string subject() const {
-        std::array<char, 256> host{};
-        ::gethostname(host.data(), host.size() - 1);
-        return text("rank ", rank, " of ", size, " on ", host.data(),
+        return text("rank ", rank, " of ", size, " on ", host_name(),
                     ": making a communicator of MPI's");
     }
     void require(int code, char const* operation) const {

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/transport/mpi_transport.hpp"
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <climits>
 #include <numeric>
+#include <string>
 #include <type_traits>
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/this_host.hpp"
 #include "src/base/text.hpp"
 #include "src/base/waiting/polling_pause.hpp"
 #include "src/transport/mpi_link.hpp"
@@ -77,12 +77,6 @@ std::string error_text(int code) {
     std::string result(buffer.data(), static_cast<std::size_t>(length));
     std::ranges::replace(result, '\n', ' ');  // MPICH returns an error stack
     return result;
-}
-
-std::string host_name() {
-    std::array<char, 256> buffer{};
-    ::gethostname(buffer.data(), buffer.size() - 1);
-    return buffer.data();
 }
 
 std::size_t bytes_of(MPI_Status const& status) {

@@ -6,7 +6,6 @@
 #include <chrono>
 #include <memory>
 #include <span>
-#include <string>
 #include <vector>
 
 #include <sinew/comm/transport.hpp>

@@ -18,6 +18,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/log.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::detail {
@@ -28,13 +29,6 @@ namespace {
 constexpr auto parting = std::chrono::seconds(5);
 constexpr auto look_for_answers = std::chrono::seconds(1);
 constexpr std::uint32_t connector_mark = ~std::uint32_t{0};
-
-[[noreturn]] void throw_errno(std::string const& what) {
-    int const error = errno;
-    throw SystemError(text(what, " (", std::strerror(error),
-                           "). Is the limit of open files (ulimit -n) reached?"),
-                      error);
-}
 
 /// Returns whether the peer's kernel has received everything, or the peer is gone. A socket must
 /// not be closed earlier, or with unread data: anything that the peer sends (such as a credit)
@@ -66,7 +60,8 @@ SocketEngine::SocketEngine(std::unique_ptr<Connector> connector)
     event.events = EPOLLIN;
     event.data.u32 = connector_mark;
     if (!epoll_ || ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, connector_->descriptor(), &event) != 0)
-        throw_errno("epoll is not available for the connections of this rank");
+        throw_errno("epoll is not available for the connections of this rank",
+                    "Is the limit of open files (ulimit -n) reached?");
 }
 
 SocketEngine::~SocketEngine() { say_farewell(); }

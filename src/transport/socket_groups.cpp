@@ -2,6 +2,7 @@
 #include "src/transport/socket_groups.hpp"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace sinew::detail {

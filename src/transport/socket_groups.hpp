@@ -6,8 +6,6 @@
 #include <list>
 #include <map>
 #include <memory>
-#include <optional>
-#include <span>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <charconv>
-#include <cstring>
 #include <string>
 #include <vector>
 

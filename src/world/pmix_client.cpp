@@ -4,9 +4,7 @@
 #include <dlfcn.h>
 #include <pmix.h>
 
-#include <algorithm>
 #include <condition_variable>
-#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <optional>

@@ -14,6 +14,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 #include "src/wire/socket/sockets.hpp"
 
@@ -50,10 +51,8 @@ SocketMesh::SocketMesh(WorldFile world, int rank, std::vector<UniqueFd> listener
         throw UsageError(text("rank ", rank, " (the world file has ranks 0 to ", world_.size() - 1,
                               "). Is SINEW_RANK that of this job?"));
     if (!epoll_ || !timer_)
-        throw SystemError(
-            text("rank ", rank, ": no descriptors for connections (", std::strerror(errno),
-                 "). Raise the limit of open files (ulimit -n)"),
-            errno);
+        throw_errno(text("rank ", rank, ": no descriptors for connections"),
+                    "Raise the limit of open files (ulimit -n)");
     watch(timer_.get(), timer_number, EPOLLIN, EPOLL_CTL_ADD);
     for (std::size_t i = 0; i < listeners_.size(); ++i)
         watch(listeners_[i].get(), i, EPOLLIN, EPOLL_CTL_ADD);
@@ -64,9 +63,7 @@ void SocketMesh::watch(int fd, std::uint64_t number, std::uint32_t events, int o
     event.events = events;
     event.data.u64 = number;
     if (::epoll_ctl(epoll_.get(), operation, fd, &event) != 0)
-        throw SystemError(text("rank ", rank(), ": cannot watch a socket (", std::strerror(errno),
-                               "). Is it one?"),
-                          errno);
+        throw_errno(text("rank ", rank(), ": cannot watch a socket"), "Is it one?");
 }
 
 void SocketMesh::want(int rank) {

@@ -11,19 +11,13 @@
 #include <hwloc.h>
 #endif
 
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/text.hpp"
 #include "src/world/node_identity.hpp"
 
 namespace sinew {
 
 namespace {
-
-int allowed_cpus() {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    if (::sched_getaffinity(0, sizeof(set), &set) == 0) return CPU_COUNT(&set);
-    return static_cast<int>(std::max(1U, std::thread::hardware_concurrency()));  // over 1024 cpus
-}
 
 #if SINEW_HAVE_HWLOC
 std::size_t cache_bytes(hwloc_topology_t topology, hwloc_obj_type_t type) {
@@ -58,7 +52,7 @@ bool ask_hwloc(Machine&) { return false; }
 Machine look() {
     Machine machine;
     machine.host = NodeIdentity::mine().host_text();
-    machine.allowed_cpus = allowed_cpus();
+    machine.allowed_cpus = static_cast<int>(allowed_cpus().size());
     if (ask_hwloc(machine)) return machine;
     auto const of_system = [](int name) {
         return static_cast<std::size_t>(std::max(0L, ::sysconf(name)));

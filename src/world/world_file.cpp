@@ -9,10 +9,10 @@
 #include <cerrno>
 #include <charconv>
 #include <cstdio>
-#include <cstring>
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -124,9 +124,8 @@ UniqueFd open_own(std::string const& path) {
     UniqueFd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK));
     struct stat info {};
     if (!fd || ::fstat(fd.get(), &info) != 0)
-        throw SystemError(text("cannot open the world file ", path, " (", std::strerror(errno),
-                               "). Is the agent that wrote it still running?"),
-                          errno);
+        throw_errno(sinew::text("cannot open the world file ", path),
+                    "Is the agent that wrote it still running?");
     auto const refuse = [&](auto const&... why) {
         throw UsageError(text("the world file ", path, " cannot be trusted (", why...,
                               "). Leave SINEW_WORLD_FILE to sinew run"));
@@ -136,17 +135,6 @@ UniqueFd open_own(std::string const& path) {
     if ((info.st_mode & 077) != 0) refuse("others may read or write it");
     if (static_cast<std::size_t>(info.st_size) > max_bytes) refuse(info.st_size, " bytes long");
     return fd;
-}
-
-void write_all(int fd, std::string_view bytes, std::string const& path) {
-    while (!bytes.empty()) {
-        auto const written = ::write(fd, bytes.data(), bytes.size());
-        if (written > 0) bytes.remove_prefix(static_cast<std::size_t>(written));
-        else if (errno != EINTR)
-            throw SystemError(
-                text("cannot write ", path, " (", std::strerror(errno), "). Is the disk full?"),
-                errno);
-    }
 }
 
 }  // namespace
@@ -195,9 +183,7 @@ WorldFile WorldFile::read(std::string const& path) {
         if (got == 0) break;
         if (got > 0) contents.append(buffer, static_cast<std::size_t>(got));
         else if (errno != EINTR)
-            throw SystemError(sinew::text("cannot read ", path, " (", std::strerror(errno),
-                                          "). Is its disk in order?"),
-                              errno);
+            throw_errno(sinew::text("cannot read ", path), "Is its disk in order?");
     }
     try {
         return parse(contents);
@@ -211,17 +197,13 @@ void WorldFile::write(std::string const& path) const {
     std::string const draft = sinew::text(path, ".", ::getpid(), ".new");
     ::unlink(draft.c_str());
     UniqueFd const fd(::open(draft.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    if (!fd)
-        throw SystemError(sinew::text("cannot create ", draft, " (", std::strerror(errno),
-                                      "). May this user write there?"),
-                          errno);
+    if (!fd) throw_errno(sinew::text("cannot create ", draft), "May this user write there?");
     try {
-        write_all(fd.get(), contents, draft);
+        if (!write_all(fd.get(), std::as_bytes(std::span(contents))))
+            throw_errno(sinew::text("cannot write ", draft), "Is the disk full?");
         if (::rename(draft.c_str(), path.c_str()) != 0)
-            throw SystemError(
-                sinew::text("cannot rename ", draft, " to ", path, " (", std::strerror(errno),
-                            "). Is there a folder in its place?"),
-                errno);
+            throw_errno(sinew::text("cannot rename ", draft, " to ", path),
+                        "Is there a folder in its place?");
     } catch (...) {
         ::unlink(draft.c_str());
         throw;

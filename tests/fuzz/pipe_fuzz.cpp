@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sinew/task/encoding.hpp>
 #include <span>
 #include <vector>
 
@@ -27,11 +28,11 @@ void expect(bool holds) {
 void read_handle(Input input) {
     Reader reader(input);
     try {
-        auto const handle = PipeHandle::decode_from(reader);
+        auto const handle = decode<PipeHandle>(reader);
         PipeMessage message;
         message.begin_with(handle.begun);
         Writer writer;
-        handle.encode_to(writer);
+        encode(writer, handle);
         expect(writer.size() == input.size() - reader.left());
     } catch (DecodeError const&) {}
 }

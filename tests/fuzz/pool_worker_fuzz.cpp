@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <sinew/task/encoding.hpp>
 #include <span>
 
 #include "src/pool/transfers.hpp"
@@ -61,7 +62,7 @@ extern "C" int LLVMFuzzerTestOneInput(std::uint8_t const* data, std::size_t size
             assemble(input);
         } else if (data[0] == 254) {
             Reader reader(input);
-            expect(WorkerStart::decode_from(reader).program.size() <= input.size());
+            expect(decode<WorkerStart>(reader).program.size() <= input.size());
         } else {
             auto const first = static_cast<unsigned>(Kind::function);
             read_message(static_cast<std::uint8_t>(first + data[0] % 16), input);

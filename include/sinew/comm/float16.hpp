@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <compare>
 #include <cstdint>
 
 namespace sinew {

@@ -4,7 +4,6 @@
 #include <functional>
 #include <memory>
 #include <typeinfo>
-#include <utility>
 
 #include <sinew/detail/plain_function.hpp>
 #include <sinew/detail/signature.hpp>
@@ -24,12 +23,42 @@ char const* object_type() {
     else return nullptr;
 }
 
+/// How the function of a call is encoded, if it has state, and made again.
+template <class F>
+struct CallTarget {
+    static void encode_function([[maybe_unused]] Writer& writer,
+                                [[maybe_unused]] F const& function) {
+        if constexpr (!stateless<F>) encode(writer, function);
+    }
+    static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
+        if constexpr (stateless<F> || !Encodable<F>) return nullptr;
+        else return std::make_shared<F>(decode<F>(reader));
+    }
+    static constexpr TaskEntry::Make maker = stateless<F> ? nullptr : &make;
+};
+
+/// Decodes arguments for parameters of types P. Consumes nothing if that fails.
+template <class... P>
+std::tuple<std::remove_cvref_t<P>...> decode_arguments([[maybe_unused]] Reader& reader) {
+    if constexpr (sizeof...(P) == 0) {
+        return {};
+    } else {
+        Reader const before = reader;
+        try {  // braces: evaluation in this order
+            return std::tuple<std::remove_cvref_t<P>...>{decode<std::remove_cvref_t<P>>(reader)...};
+        } catch (...) {
+            reader = before;
+            refuse_arguments();
+        }
+    }
+}
+
 /// A call with its types: the parameters of the function as declared, and the types that are
 /// passed.
 template <class F, class Declared, class... Passed>
 struct TypedCall;
 template <class F, class... P, class... Passed>
-struct TypedCall<F, std::tuple<P...>, Passed...> {
+struct TypedCall<F, std::tuple<P...>, Passed...> : CallTarget<F> {
     using Arguments = std::tuple<std::remove_cvref_t<P>...>;
     using Result = std::decay_t<std::invoke_result_t<typename Callable<F>::Type&, P&&...>>;
 
@@ -37,10 +66,6 @@ struct TypedCall<F, std::tuple<P...>, Passed...> {
 
     static void encode_arguments(Writer& writer, Passed const&... passed) {
         (encode_as<std::remove_cvref_t<P>>(writer, passed), ...);
-    }
-    static void encode_function([[maybe_unused]] Writer& writer,
-                                [[maybe_unused]] F const& function) {
-        if constexpr (!stateless<F>) encode(writer, function);
     }
     static Result decode_result([[maybe_unused]] Reader& reader) {
         if constexpr (!std::is_void_v<Result>) return decode<Result>(reader);
@@ -52,35 +77,17 @@ private:
         if constexpr (std::is_same_v<T, From>) encode(writer, from);
         else encode(writer, static_cast<T>(from));
     }
-    static Arguments decode_arguments([[maybe_unused]] Reader& reader) {
-        if constexpr (sizeof...(P) == 0) {
-            return {};
-        } else {
-            Reader const before = reader;
-            try {  // braces: evaluation in this order
-                return Arguments{decode<std::remove_cvref_t<P>>(reader)...};
-            } catch (...) {
-                reader = before;
-                refuse_arguments();
-            }
-        }
-    }
     static void run(void* function, Reader& reader, Writer& writer) {
         (void)writer;
-        Arguments arguments = decode_arguments(reader);
+        Arguments arguments = decode_arguments<P...>(reader);
         auto const call = [function](auto&... values) -> decltype(auto) {
             return std::invoke(Callable<F>::of(function), static_cast<P&&>(values)...);
         };
         if constexpr (std::is_void_v<Result>) std::apply(call, arguments);
         else encode<Result>(writer, std::apply(call, arguments));
     }
-    static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
-        if constexpr (stateless<F> || !Encodable<F>) return nullptr;
-        else return std::make_shared<F>(decode<F>(reader));
-    }
-
     // Constructed before main() because entry() uses it, even if entry() is never called.
-    static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &make, typeid(F).name(),
+    static inline TaskEntry const entry_{&run, CallTarget<F>::maker, typeid(F).name(),
                                          meta_for<F>(), object_type<F>()};
 };
 

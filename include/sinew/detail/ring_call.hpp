@@ -1,13 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstdint>
 #include <functional>
-#include <memory>
 #include <tuple>
 #include <type_traits>
 #include <typeinfo>
-#include <utility>
 
 #include <sinew/detail/call.hpp>
 #include <sinew/ring_member.hpp>
@@ -38,84 +35,51 @@ requires(Signature<F>::known) struct RingParameters<F, Passed...>
     : WithoutMember<typename Signature<F>::Declared> {
 };
 
-/// How a ring's function is called with arguments of types P.
-enum class RingShape : std::uint8_t { member, rank_and_size, arguments, none };
-
+/// Whether a ring's function is called with its member and arguments of types P.
 template <class F, class... P>
-consteval RingShape ring_shape() {
-    using Type = typename Callable<F>::Type;
-    if (std::is_invocable_v<Type&, RingMember&, P...>) return RingShape::member;
-    if (std::is_invocable_v<Type&, P...>) return RingShape::arguments;
-    return RingShape::none;
-}
+inline constexpr bool takes_member =
+    std::is_invocable_v<typename Callable<F>::Type&, RingMember&, P...>;
 
-template <class F>
-struct RingFunction {
-    static void encode_function([[maybe_unused]] Writer& writer,
-                                [[maybe_unused]] F const& function) {
-        if constexpr (!stateless<F>) encode(writer, function);
-    }
-    static std::shared_ptr<void> make([[maybe_unused]] Reader& reader) {
-        if constexpr (stateless<F> || !Encodable<F>) return nullptr;
-        else return std::make_shared<F>(decode<F>(reader));
-    }
-};
+/// Whether it is a function of (int rank, int size), as in Fiber.
+template <class Parameters, class... Passed>
+inline constexpr bool by_rank =
+    sizeof...(Passed) == 0 && std::is_same_v<Parameters, std::tuple<int, int>>;
 
 template <class F, class Rest, class... Passed>
 struct TypedRingCall;
-/// A function of (int rank, int size), as in Fiber.
-template <class F>
-struct TypedRingCall<F, std::tuple<int, int>> : RingFunction<F> {
-    static TaskEntry const& entry() { return entry_; }
-    static void encode_arguments(Writer&) {}
 
-private:
-    static void run(void* invocation, Reader&, Writer&) {
-        auto& with = *static_cast<RingInvocation*>(invocation);
-        std::invoke(Callable<F>::of(with.function), with.member.rank(), with.member.size());
-    }
-    static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &RingFunction<F>::make,
-                                         typeid(F).name(), meta_for<F>()};
-};
 template <class F, class... P, class... Passed>
-struct TypedRingCall<F, std::tuple<P...>, Passed...> : RingFunction<F> {
+struct TypedRingCall<F, std::tuple<P...>, Passed...> : CallTarget<F> {
     static TaskEntry const& entry() { return entry_; }
     static void encode_arguments([[maybe_unused]] Writer& writer, Passed const&... passed) {
-        (encode<std::remove_cvref_t<P>>(writer, static_cast<std::remove_cvref_t<P>>(passed)), ...);
+        if constexpr (!by_rank<std::tuple<P...>, Passed...>)
+            (encode<std::remove_cvref_t<P>>(writer, static_cast<std::remove_cvref_t<P>>(passed)),
+             ...);
     }
 
 private:
-    using Arguments = std::tuple<std::remove_cvref_t<P>...>;
-    static Arguments decode_arguments([[maybe_unused]] Reader& reader) {
-        if constexpr (sizeof...(P) == 0) {
-            return {};
+    static void run(void* invocation, [[maybe_unused]] Reader& reader, Writer&) {
+        auto& with = *static_cast<RingInvocation*>(invocation);
+        auto&& function = Callable<F>::of(with.function);
+        if constexpr (by_rank<std::tuple<P...>, Passed...>) {
+            std::invoke(function, with.member.rank(), with.member.size());
         } else {
-            try {  // braces: evaluation in this order
-                return Arguments{decode<std::remove_cvref_t<P>>(reader)...};
-            } catch (...) {
-                refuse_arguments();
-            }
+            auto const call = [&](auto&... values) {
+                if constexpr (takes_member<F, P...>)
+                    std::invoke(function, with.member, static_cast<P&&>(values)...);
+                else std::invoke(function, static_cast<P&&>(values)...);
+            };
+            auto arguments = decode_arguments<P...>(reader);
+            std::apply(call, arguments);
         }
     }
-    static void run(void* invocation, Reader& reader, Writer&) {
-        auto& with = *static_cast<RingInvocation*>(invocation);
-        Arguments arguments = decode_arguments(reader);
-        auto const call = [&with](auto&... values) {
-            if constexpr (ring_shape<F, P...>() == RingShape::member)
-                std::invoke(Callable<F>::of(with.function), with.member,
-                            static_cast<P&&>(values)...);
-            else std::invoke(Callable<F>::of(with.function), static_cast<P&&>(values)...);
-        };
-        std::apply(call, arguments);
-    }
-    static inline TaskEntry const entry_{&run, stateless<F> ? nullptr : &RingFunction<F>::make,
-                                         typeid(F).name(), meta_for<F>()};
+    static inline TaskEntry const entry_{&run, CallTarget<F>::maker, typeid(F).name(),
+                                         meta_for<F>()};
 };
 
 template <class F, class... Passed, class... P>
 consteval bool ring_arguments_fit(std::type_identity<std::tuple<P...>>) {
-    constexpr bool rank_and_size =
-        sizeof...(Passed) == 0 && std::is_same_v<std::tuple<P...>, std::tuple<int, int>>;
+    constexpr bool rank_and_size = by_rank<std::tuple<P...>, Passed...>;
     constexpr bool count = rank_and_size || sizeof...(P) == sizeof...(Passed);
     static_assert(count,
                   "sinew: a ring's function takes (RingMember&), (int rank, int size) or nothing; "
@@ -123,7 +87,8 @@ consteval bool ring_arguments_fit(std::type_identity<std::tuple<P...>>) {
     if constexpr (rank_and_size) return true;
     else if constexpr (count) {
         if constexpr ((argument_fits<F, P, Passed>() && ...)) {
-            constexpr bool callable = ring_shape<F, P...>() != RingShape::none;
+            constexpr bool callable =
+                takes_member<F, P...> || std::is_invocable_v<typename Callable<F>::Type&, P...>;
             static_assert(
                 callable,
                 "sinew: a ring's function cannot be called with arguments of these types");

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <any>
-#include <concepts>
 #include <map>
 #include <string>
 #include <type_traits>

@@ -3,12 +3,10 @@
 
 #include <concepts>
 #include <cstddef>
-#include <cstdint>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <span>
-#include <type_traits>
 
 #include <sinew/error.hpp>
 

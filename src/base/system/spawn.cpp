@@ -12,9 +12,9 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew {
@@ -98,9 +98,8 @@ std::string describe(Plan const& plan) {
     int status = 0;
     ::kill(pid, SIGKILL);
     while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-    throw SystemError(text("pidfd_open of pid ", pid, " failed (", std::strerror(error),
-                           "). It needs Linux 5.3 or later, and a free descriptor (ulimit -n)"),
-                      error);
+    throw_errno(text("pidfd_open of pid ", pid, " failed"),
+                "It needs Linux 5.3 or later, and a free descriptor (ulimit -n)", error);
 }
 
 // Sets SIGCHLD to its default if it is ignored (inherited through exec, for example from a shell
@@ -158,8 +157,7 @@ Spawned spawn(SpawnRequest const& request) {
 
 std::pair<UniqueFd, UniqueFd> make_pipe() {
     std::array<int, 2> ends{};
-    if (::pipe2(ends.data(), O_CLOEXEC) != 0)
-        throw SystemError(text("pipe failed (", std::strerror(errno), "). See ulimit -n"), errno);
+    if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw_errno("pipe failed", "See ulimit -n");
     return {UniqueFd(ends[0]), UniqueFd(ends[1])};
 }
 

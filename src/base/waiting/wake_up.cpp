@@ -7,10 +7,8 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <ctime>
-#include <fstream>
 #include <sinew/error.hpp>
 #include <sstream>
 #include <system_error>
@@ -19,8 +17,10 @@
 
 #include "src/base/cache_file.hpp"
 #include "src/base/env.hpp"
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/system/signals_blocked.hpp"
+#include "src/base/system/this_host.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -40,16 +40,6 @@ constexpr std::int64_t seconds_kept = 24 * 60 * 60;
 constexpr int most_round_trips = 24, least_round_trips = 8;
 constexpr auto time_to_measure = 3ms;
 constexpr eventfd_t stop_word = 1000;
-
-std::vector<int> allowed_processors() {
-    std::vector<int> found;
-    cpu_set_t mine;
-    CPU_ZERO(&mine);
-    if (::sched_getaffinity(0, sizeof mine, &mine) != 0) return {0, 1};  // too many for cpu_set_t
-    for (int i = 0; i < CPU_SETSIZE; ++i)
-        if (CPU_ISSET(i, &mine)) found.push_back(i);
-    return found;
-}
 
 void stay_on(int processor) {
     cpu_set_t only;
@@ -91,22 +81,10 @@ std::vector<nanoseconds> round_trips(int there, int back, int processor) {
     return times;
 }
 
-std::string boot_id() {
-    std::string line;
-    std::getline(std::ifstream("/proc/sys/kernel/random/boot_id"), line);
-    return line.empty() ? "unknown" : line;
-}
-
-std::string own_host_name() {
-    std::array<char, 65> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    return cache_word(name.data());
-}
-
 }  // namespace
 
 std::optional<nanoseconds> measure_wake_up() {
-    auto const processors = allowed_processors();
+    auto const processors = allowed_cpus();
     if (processors.size() < 2) return std::nullopt;
     UniqueFd const there(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)),
         back(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -179,8 +157,9 @@ std::optional<nanoseconds> told_wake_up() {
 
 WakeUp find_wake_up() {
     if (auto const told = told_wake_up()) return {*told, WakeUp::Source::told};
-    auto const name = "wake-up-" + own_host_name();
-    auto const boot = boot_id();
+    auto const name = "wake-up-" + cache_word(host_name());
+    auto boot = boot_id();
+    if (boot.empty()) boot = "unknown";
     auto const now = static_cast<std::int64_t>(std::time(nullptr));
     if (auto const line = cached_line(name))
         if (auto const kept = wake_up_from_text(*line, boot, now))
@@ -201,7 +180,7 @@ bool may_spin(std::size_t processors, std::optional<double> quota) {
 }
 
 bool may_spin() {
-    return env_flag("SINEW_SPIN", true) && may_spin(allowed_processors().size(), cgroup_quota());
+    return env_flag("SINEW_SPIN", true) && may_spin(allowed_cpus().size(), cgroup_quota());
 }
 
 void check_waiting_settings() {

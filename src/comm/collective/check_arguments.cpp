@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <algorithm>
-#include <numeric>
 
 #include <sinew/error.hpp>
 

@@ -24,10 +24,9 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
 class CollectiveExecution {
 public:
     CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
-                        collectives::Scratch& scratch, Invocation const& call, bool& under_way)
-        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), under_way_(under_way),
-          rank_(channel.rank()), size_(static_cast<std::size_t>(channel.size())),
-          element_(call.in.type.size()) {
+                        collectives::Scratch& scratch, Invocation const& call)
+        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), rank_(channel.rank()),
+          size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
         args_.in = static_cast<std::byte const*>(call.in.data);
         args_.out = static_cast<std::byte*>(call.out.data);
@@ -61,7 +60,7 @@ private:
     void run_algorithm() {
         shape_.ranks = channel_.size();
         collectives::Algorithm const& algorithm = choose();
-        under_way_ = true;
+        channel_.begin();
         algorithm.run(channel_, args_);
     }
 
@@ -229,7 +228,6 @@ private:
     collectives::Tuner& tuner_;
     collectives::Scratch& scratch_;
     Invocation const& call_;
-    bool& under_way_;
     int rank_;
     std::size_t size_;
     std::size_t element_;
@@ -246,7 +244,7 @@ bool needs_wider(Invocation const& call) {
 }
 
 void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
-                   collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
+                   collectives::Scratch& scratch, Invocation const& call) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -259,7 +257,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    CollectiveExecution(channel, tuner, scratch, wide, under_way).run();
+    CollectiveExecution(channel, tuner, scratch, wide).run();
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block)
@@ -272,9 +270,9 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 }  // namespace
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call, bool& under_way) {
-    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call, under_way);
-    else CollectiveExecution(channel, tuner, scratch, call, under_way).run();
+             collectives::Scratch& scratch, Invocation const& call) {
+    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call);
+    else CollectiveExecution(channel, tuner, scratch, call).run();
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,

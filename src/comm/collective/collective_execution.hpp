@@ -10,9 +10,9 @@ namespace sinew::detail {
 
 /// Performs a checked invocation: converts the buffers to the algorithms' arguments, chooses the
 /// algorithm, and does the work common to all algorithms (own parts, averages, wider accumulators).
-/// Sets `under_way` before the first message: an exception after that leaves the ranks out of step.
+/// Calls Channel::begin() before the first message.
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call, bool& under_way);
+             collectives::Scratch& scratch, Invocation const& call);
 
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,

@@ -8,6 +8,7 @@
 #include <sinew/task/encoding.hpp>
 #include <utility>
 
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "src/manager/client/object.hpp"
 #include "src/manager/object_registry.hpp"
@@ -35,13 +36,8 @@ void Connection::wait_for_room(process::Lock& lock) {
     };
     if (has_room() || !lock.owns_lock()) return;
     ++waiting_;
-    try {
-        messenger_.wait(lock, room_, process::never, has_room);
-    } catch (...) {
-        --waiting_;
-        throw;
-    }
-    --waiting_;
+    ScopeExit const left([this] { --waiting_; });
+    messenger_.wait(lock, room_, process::never, has_room);
 }
 
 Connection::Entered Connection::enter(Op op, ObjectId object, detail::TaskEntry const* method,

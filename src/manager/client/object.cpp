@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/client/object.hpp"
 
-#include <cstring>
 #include <sinew/task/encoding.hpp>
 
 #include "src/base/text.hpp"
@@ -9,6 +8,16 @@
 #include "src/task/demangle.hpp"
 
 namespace sinew::manager {
+namespace {
+
+// Waits for the answer to a question, and throws its error.
+void finish(process::Lock& lock, PendingReply& asked) {
+    if (lock.owns_lock()) lock.unlock();
+    asked.wait_until(process::never);
+    asked.result();
+}
+
+}  // namespace
 
 RemoteObject::~RemoteObject() {
     if (process::Runtime::forked()) return;
@@ -46,7 +55,7 @@ void RemoteObject::encode_to(Writer& writer) {
     encode(writer, std::string(type_));
     auto const& incarnation = connection_->incarnation();
     encode(writer, incarnation != nullptr);
-    if (incarnation) incarnation->encode_to(writer);
+    if (incarnation) encode(writer, *incarnation);
     auto const lock = registry_.messenger().lock();
     travelled_ = true;
 }
@@ -56,15 +65,11 @@ void RemoteObject::checkpoint() {
     CallHead const head;
     writer.write(&head, sizeof head);
     auto lock = registry_.messenger().lock();
-    auto const asked = connection_->call(lock, Op::checkpoint, id_, nullptr, writer, row_);
-    if (lock.owns_lock()) lock.unlock();
-    asked->wait_until(process::never);
-    asked->result();
+    finish(lock, *connection_->call(lock, Op::checkpoint, id_, nullptr, writer, row_));
 }
 
 std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseconds limit) {
-    auto const now = process::Clock::now();
-    auto const deadline = limit > process::never - now ? process::never : now + limit;
+    auto const deadline = detail::deadline_after(limit);
     auto lock = registry_.messenger().lock();
     if (!connection_->is_lost()) return nullptr;
     if (!connection_->incarnation())
@@ -84,18 +89,12 @@ std::shared_ptr<detail::ObjectEnd> RemoteObject::refreshed(std::chrono::nanoseco
 
 void RemoteObject::publish(std::string const& name) {
     auto lock = registry_.messenger().lock();
-    auto const asked = connection_->ask(lock, Op::publish, id_, bytes_of(name));
-    if (lock.owns_lock()) lock.unlock();
-    asked->wait_until(process::never);
-    asked->result();
+    finish(lock, *connection_->ask(lock, Op::publish, id_, bytes_of(name)));
 }
 
 void RemoteObject::detach() {
     auto lock = registry_.messenger().lock();
-    auto const asked = connection_->ask(lock, Op::detach, id_, {});
-    if (lock.owns_lock()) lock.unlock();
-    asked->wait_until(process::never);
-    asked->result();
+    finish(lock, *connection_->ask(lock, Op::detach, id_, {}));
 }
 
 std::shared_ptr<detail::ObjectEnd> ObjectRegistry::read_object(Reader& reader, char const* type) {
@@ -109,7 +108,7 @@ std::shared_ptr<detail::ObjectEnd> ObjectRegistry::read_object(Reader& reader, c
                                " was expected. Do both sides name the same type?"));
     std::shared_ptr<Incarnation const> incarnation;
     if (decode<bool>(reader))
-        incarnation = std::make_shared<Incarnation const>(Incarnation::decode_from(reader));
+        incarnation = std::make_shared<Incarnation const>(decode<Incarnation>(reader));
     return object(connection(owner, most_pending, incarnation), id, type, false);
 }
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <sinew/manager/persistence.hpp>
 #include <sinew/task/encoding.hpp>
@@ -23,23 +22,9 @@ struct Incarnation {
     /// There will be no other process.
     bool is_last() const { return number >= most_restarts; }
 
-    void encode_to(Writer& writer) const {
-        supervisor.encode_to(writer);
-        encode(writer, lineage);
-        encode(writer, number);
-        encode(writer, most_restarts);
-        encode(writer, checkpoints.every_calls);
-        encode(writer, static_cast<std::int64_t>(checkpoints.interval.count()));
-    }
-    static Incarnation decode_from(Reader& reader) {
-        Incarnation incarnation;
-        incarnation.supervisor = process::ProcessAddress::decode_from(reader);
-        incarnation.lineage = decode<std::uint64_t>(reader);
-        incarnation.number = decode<std::uint32_t>(reader);
-        incarnation.most_restarts = decode<std::uint32_t>(reader);
-        incarnation.checkpoints.every_calls = decode<std::uint64_t>(reader);
-        incarnation.checkpoints.interval = std::chrono::nanoseconds(decode<std::int64_t>(reader));
-        return incarnation;
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(supervisor, lineage, number, most_restarts, checkpoints);
     }
 };
 

@@ -2,10 +2,8 @@
 #pragma once
 
 #include <optional>
-#include <sinew/task/codec.hpp>
 #include <sinew/task/initializer.hpp>
 #include <string>
-#include <vector>
 
 #include "src/manager/restart/incarnation.hpp"
 
@@ -20,8 +18,11 @@ struct StartMessage {
     std::uint64_t guest_memory = 0;          ///< see ManagerOptions
     std::optional<Incarnation> incarnation;  ///< nothing: it is not restarted
 
-    std::vector<std::byte> encode() const;
-    static StartMessage decode(std::span<std::byte const> bytes);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(initializer, arguments, listen, key, guest_memory, incarnation);
+        if (incarnation) archive(incarnation->key);
+    }
 };
 
 /// Its answer when it can be called.
@@ -29,8 +30,10 @@ struct Ready {
     process::ProcessAddress address;
     std::string guests;  ///< the address for guests
 
-    void encode_to(Writer& writer) const;
-    static Ready decode_from(Reader& reader);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(address, guests);
+    }
 };
 
 }  // namespace sinew::manager

@@ -13,6 +13,7 @@
 #include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/task/to_bytes.hpp"
 
 namespace sinew::manager {
 
@@ -33,16 +34,6 @@ std::uint64_t random_key() {
 }
 
 }  // namespace
-
-void ManagerPlace::encode_to(Writer& writer) const {
-    address.encode_to(writer);
-    incarnation.encode_to(writer);
-}
-
-ManagerPlace ManagerPlace::decode_from(Reader& reader) {
-    auto address = process::ProcessAddress::decode_from(reader);
-    return {std::move(address), Incarnation::decode_from(reader)};
-}
 
 Supervisor::Supervisor(process::Messenger& messenger, std::uint64_t lineage, Options options,
                        std::unique_ptr<SnapshotFolder> folder, Callbacks callbacks)
@@ -268,9 +259,8 @@ void Supervisor::tell(Asker const& asker) {
     if (policy_.state() == RestartPolicy::State::lost)
         return messenger_.send(asker.peer, manager::head(Op::ended, 0, asker.number),
                                bytes_of(std::string_view(lost_text())));
-    Writer place;
-    ManagerPlace{address_, incarnation()}.encode_to(place);
-    messenger_.send(asker.peer, manager::head(Op::found, 0, asker.number), place.bytes());
+    messenger_.send(asker.peer, manager::head(Op::found, 0, asker.number),
+                    to_bytes(ManagerPlace{address_, incarnation()}));
 }
 
 void Supervisor::tell_those_who_ask(bool also_of_the_same) {

@@ -24,8 +24,10 @@ struct ManagerPlace {
     process::ProcessAddress address;
     Incarnation incarnation;
 
-    void encode_to(Writer& writer) const;
-    static ManagerPlace decode_from(Reader& reader);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(address, incarnation);
+    }
 };
 
 /// Restarts a manager: keeps what its objects are made of, has its process started again, sends it

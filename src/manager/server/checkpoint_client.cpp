@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <exception>
+#include <optional>
 #include <sinew/remote_error.hpp>
 #include <sinew/task/encoding.hpp>
 #include <utility>

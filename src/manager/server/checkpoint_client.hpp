@@ -4,7 +4,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <sinew/manager/persistence.hpp>
 #include <sinew/remote_error.hpp>
 #include <string>

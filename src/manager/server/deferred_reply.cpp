@@ -4,7 +4,6 @@
 #include <future>
 #include <sinew/error.hpp>
 #include <sinew/remote_error.hpp>
-#include <utility>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/manager/server/output_commit.hpp"
 
+#include <set>
 #include <utility>
 
 namespace sinew::manager {

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <sinew/detail/task.hpp>
 #include <sinew/remote_error.hpp>
+#include <string>
 #include <utility>
 
 #include "src/base/log.hpp"

@@ -3,7 +3,6 @@
 
 #include <memory>
 #include <sinew/task/codec.hpp>
-#include <string>
 #include <unordered_map>
 #include <vector>
 

@@ -2,14 +2,13 @@
 #include "src/pool/master/event_log.hpp"
 
 #include <array>
-#include <cerrno>
 #include <chrono>
 #include <cstdio>
-#include <cstring>
 #include <iomanip>
 #include <sinew/error.hpp>
 #include <type_traits>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::pool {
@@ -38,9 +37,7 @@ EventLog::EventLog(std::string const& path) {
     if (path.empty()) return;
     file_.open(path, std::ios::app);
     if (!file_)
-        throw SystemError(text(path, " cannot be written (", std::strerror(errno),
-                               "). Name another file for the pool's events"),
-                          errno);
+        throw_errno(text(path, " cannot be written"), "Name another file for the pool's events");
 }
 
 void EventLog::write(std::string_view event, std::initializer_list<Field> fields) {

@@ -13,6 +13,7 @@
 #include "src/process/child/remote_host.hpp"
 #include "src/process/runtime.hpp"
 #include "src/process/shared/shared_file.hpp"
+#include "src/task/to_bytes.hpp"
 
 namespace sinew::pool {
 namespace {
@@ -115,12 +116,9 @@ std::unique_ptr<WorkerHandle> start_worker(Node const& node, std::optional<cpu_s
         order.lease_ms = 0;
         order.maps_files = start.meta.memory_mib == 0;  // otherwise the copy may exceed its limit
     }
-    Writer message;
-    order.encode_to(message);
-    auto const bytes = message.bytes();
     auto child = process::start_child(node, {.role = "pool worker",
                                              .name = text("sinew pool worker ", slot),
-                                             .message = {bytes.begin(), bytes.end()},
+                                             .message = to_bytes(order),
                                              .cpus = cpus,
                                              .env = {},
                                              .meta = start.meta});

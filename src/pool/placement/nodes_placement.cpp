@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <iterator>
 #include <sinew/error.hpp>
-#include <utility>
 #include <vector>
 
 #include "src/base/text.hpp"

@@ -2,13 +2,13 @@
 #include "src/pool/worker/watchdog.hpp"
 
 #include <fcntl.h>
-#include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
 #include <utility>
 
 #include "src/base/system/resident.hpp"
+#include "src/base/system/signals_blocked.hpp"
 
 namespace sinew::pool {
 namespace {
@@ -19,21 +19,6 @@ constexpr auto tick = 5ms;
 constexpr auto stays_awake = 1s;
 constexpr auto between_memory = 100ms;
 constexpr auto held_up = 100ms;  ///< a check this late: the process was stopped
-
-/// Blocks all signals while the thread is created: handlers expect to run in the main thread.
-class SignalsBlocked {
-public:
-    SignalsBlocked() {
-        sigset_t all;
-        ::sigfillset(&all);
-        ::pthread_sigmask(SIG_BLOCK, &all, &former_);
-    }
-    ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &former_, nullptr); }
-    SignalsBlocked(SignalsBlocked const&) = delete;
-
-private:
-    sigset_t former_;
-};
 
 std::chrono::nanoseconds limit(std::uint64_t ns) {
     return std::chrono::nanoseconds(static_cast<std::int64_t>(ns));

@@ -8,6 +8,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pool/worker/worker_process.hpp"
+#include "src/task/to_bytes.hpp"
 
 namespace sinew::pool {
 
@@ -15,9 +16,7 @@ int worker_main(process::ChildStart& start) {
     // Makes short sleeps of tasks end on time. The default slack of 50 us is 5 % of a millisecond.
     ::prctl(PR_SET_TIMERSLACK, 1UL);
     try {
-        Reader reader(start.message);
-        auto told = WorkerStart::decode_from(reader);
-        return WorkerProcess(start, std::move(told)).run();
+        return WorkerProcess(start, from_bytes<WorkerStart>(start.message)).run();
     } catch (std::exception const& error) {
         log_warning(text(start.name, ": ", error.what()));
         return 1;

@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -18,12 +17,14 @@
 #include <sinew/error.hpp>
 #include <utility>
 
+#include "src/base/system/io.hpp"
 #include "src/base/system/oom.hpp"
 #include "src/base/text.hpp"
 #include "src/process/child/child_environment.hpp"
 #include "src/process/child/child_role.hpp"
 #include "src/process/child/spawner.hpp"
 #include "src/process/shared/shared_file.hpp"
+#include "src/task/to_bytes.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::process {
@@ -34,16 +35,14 @@ constexpr int socket_room = 1 << 20;
 constexpr std::size_t large_message = socket_room;
 
 std::pair<UniqueFd, UniqueFd> make_socket_pair() {
-    std::array<int, 2> ends{};
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) != 0)
-        throw SystemError(text("socketpair failed (", std::strerror(errno), "). See ulimit -n"),
-                          errno);
+    auto ends = socket_pair();
+    if (!ends.first) throw_errno("socketpair failed", "See ulimit -n");
     // Makes room for whole batches, as far as the system allows: each stop for lack of room costs
     // two context switches.
-    for (int const end : ends)
+    for (int const end : {ends.first.get(), ends.second.get()})
         if (::setsockopt(end, SOL_SOCKET, SO_SNDBUFFORCE, &socket_room, sizeof socket_room) != 0)
             ::setsockopt(end, SOL_SOCKET, SO_SNDBUF, &socket_room, sizeof socket_room);
-    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+    return ends;
 }
 
 // Returns an empty descriptor if the child shares our standard output.
@@ -76,7 +75,13 @@ void ChildProcess::start(ChildSpec const& spec) {
     if (spec.message.size() > large_message) message = SharedFile::make(spec.message);
     more.push_back(text(bootstrap::variable, "=", control_end.get(), ",", bulk_end.get(), ",",
                         page_.file(), ",", message ? message->place().descriptor : -1));
-    auto const head = bootstrap::encode(runtime_, spec);
+    auto const head = to_bytes(
+        bootstrap::Head{.secret = spec.session.value_or(runtime_.secret()).hex(),
+                        .folder = runtime_.session_folder(),
+                        .network = spec.network.empty() ? runtime_.network() : spec.network,
+                        .role = spec.role,
+                        .name = spec.name,
+                        .parent_name = runtime_.name()});
     SpawnRequest request{
         .path = "/proc/self/exe",
         .argv = {spec.name},
@@ -110,7 +115,7 @@ void ChildProcess::start(ChildSpec const& spec) {
     if (reservation_) reservation_->begin(runtime_.loop(), pid_, [this] { signal(SIGKILL); });
     adopt(std::move(control), std::move(bulk));
     auto const sent = message ? std::span<std::byte const>() : std::span(spec.message);
-    control_->send(bootstrap::kind, 0, {std::as_bytes(std::span(head)), sent});
+    control_->send(bootstrap::kind, 0, {head, sent});
     control_->flush();
 }
 

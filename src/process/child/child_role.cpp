@@ -12,12 +12,12 @@
 #include <cstdlib>
 #include <cstring>
 #include <sinew/error.hpp>
-#include <string_view>
-#include <utility>
 
 #include "src/base/log.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 #include "src/process/shared/shared_file.hpp"
+#include "src/task/to_bytes.hpp"
 #include "src/wire/frame.hpp"
 
 namespace sinew::process {
@@ -43,37 +43,22 @@ constexpr std::size_t max_frame = (std::size_t{1} << 30) + (std::size_t{1} << 20
     ::_exit(1);
 }
 
-void read_all(int fd, std::span<std::byte> into) {
-    while (!into.empty()) {
-        ssize_t const count = ::read(fd, into.data(), into.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) give_up("its parent has ended");
-        into = into.subspan(static_cast<std::size_t>(count));
-    }
+void receive(int fd, std::span<std::byte> into) {
+    if (read_all(fd, into) != static_cast<ssize_t>(into.size())) give_up("its parent has ended");
 }
 
 std::vector<std::byte> read_frame(int fd) {
     std::array<std::byte, wire::frame_header_size> head{};
     // Heartbeats may come first.
     for (;;) {
-        read_all(fd, head);
+        receive(fd, head);
         auto const header = wire::decode_header(head);
         std::vector<std::byte> payload(header.length);
-        read_all(fd, payload);
+        receive(fd, payload);
         if (header.kind == bootstrap::kind) return payload;
         if (header.kind < wire::frame_kind::first_reserved)
             give_up(text("the first message from its parent is unknown (kind ", +header.kind, ")"));
     }
-}
-
-void put(wire::ByteWriter& writer, std::string_view word) {
-    writer.number(static_cast<std::uint32_t>(word.size()));
-    writer.raw(word);
-}
-
-std::string take(wire::ByteReader& reader) {
-    auto const bytes = reader.raw(reader.number<std::uint32_t>());
-    return {reinterpret_cast<char const*>(bytes.data()), bytes.size()};
 }
 
 StatusPage* map_status(UniqueFd page) {
@@ -89,21 +74,18 @@ UniqueFd inherited(int fd) {
     return UniqueFd(fd);
 }
 
-void decode(std::span<std::byte const> bytes, ChildStart& start) {
-    wire::ByteReader reader(bytes);
-    auto const secret = take(reader);
-    auto folder = take(reader);
-    auto network = take(reader);
-    start.role = take(reader);
-    start.name = take(reader);
-    start.parent_name = take(reader);
-    auto const message = reader.raw(bytes.size() - (secret.size() + folder.size() + network.size() +
-                                                    start.role.size() + start.name.size() +
-                                                    start.parent_name.size() + 6 * 4));
-    if (!reader) give_up("the first message from its parent is cut short");
+void read_start(std::span<std::byte const> bytes, ChildStart& start) try {
+    Reader reader(bytes);
+    auto const told = decode<bootstrap::Head>(reader);
+    start.role = told.role;
+    start.name = told.name;
+    start.parent_name = told.parent_name;
+    auto const message = reader.take(reader.left());
     start.message.assign(message.begin(), message.end());
-    Runtime::join_session(wire::Secret::from_hex(secret), start.name, std::move(folder),
-                          std::move(network));
+    Runtime::join_session(wire::Secret::from_hex(told.secret), told.name, told.folder,
+                          told.network);
+} catch (DecodeError const& error) {
+    give_up(text("the first message from its parent is unreadable: ", error.what()));
 }
 
 // Reads a large message from the file that was inherited with it.
@@ -114,18 +96,6 @@ void read_message(UniqueFd file, ChildStart& start) {
 }
 
 }  // namespace
-
-std::string bootstrap::encode(Runtime& runtime, ChildSpec const& spec) {
-    wire::ByteWriter writer;
-    put(writer, spec.session.value_or(runtime.secret()).hex());
-    put(writer, runtime.session_folder());
-    put(writer, spec.network.empty() ? runtime.network() : spec.network);
-    put(writer, spec.role);
-    put(writer, spec.name);
-    put(writer, runtime.name());
-    auto const head = writer.bytes();
-    return {reinterpret_cast<char const*>(head.data()), head.size()};
-}
 
 wire::LinkOptions control_options() {
     return {.max_frame = max_frame,
@@ -150,7 +120,7 @@ bool is_child(ChildStart& start) {
     start.control = inherited(control);
     start.bulk = inherited(bulk);
     start.status = map_status(inherited(status));
-    decode(read_frame(control), start);
+    read_start(read_frame(control), start);
     if (message >= 0) read_message(inherited(message), start);
     child_name() = start.name;
     ::prctl(PR_SET_NAME, start.name.c_str());

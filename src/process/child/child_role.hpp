@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstddef>
-#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -60,7 +59,16 @@ std::string const& own_child_name();
 namespace bootstrap {
 constexpr char const* variable = "SINEW_CHILD";
 constexpr std::uint8_t kind = kinds::child_last;  ///< of the first frame of the control link
-std::string encode(Runtime& runtime, ChildSpec const& spec);
+/// The first frame: this, followed by what the role needs to begin.
+struct Head {
+    std::string secret;  ///< of the session, in hexadecimal
+    std::string folder, network, role, name, parent_name;
+
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(secret, folder, network, role, name, parent_name);
+    }
+};
 }  // namespace bootstrap
 
 }  // namespace sinew::process

@@ -9,17 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
-#include <deque>
-#include <mutex>
-#include <sinew/error.hpp>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
-#include "src/base/system/signals_blocked.hpp"
-#include "src/base/text.hpp"
+#include "src/base/system/work_thread.hpp"
 
 namespace sinew::process {
 namespace {
@@ -27,81 +20,35 @@ namespace {
 constexpr std::size_t most_unwritten = std::size_t{256} << 10;
 constexpr std::size_t kept = 2 * ErrorStream::tail_size;
 
-/// Writes to standard error on a separate thread, so that a slow reader (an unread pipe, a terminal
-/// stopped by Ctrl-S) does not block the runtime. Never destroyed.
-class StderrWriter {
-public:
-    static StderrWriter& instance() {
-        static StderrWriter* const writer = new StderrWriter;
-        return *writer;
-    }
-    static bool exists() { return made_; }
-    void write(std::string bytes, std::function<void()> written) {
-        std::lock_guard const lock(mutex_);
-        pieces_.push_back({std::move(bytes), std::move(written)});
-        changed_.notify_all();
-    }
-    void finish(wire::Clock::duration patience) {
-        std::unique_lock lock(mutex_);
-        changed_.wait_for(lock, patience, [this] { return pieces_.empty(); });
-    }
+std::atomic<bool> has_writer{false};
 
-private:
-    struct Piece {
-        std::string bytes;
-        std::function<void()> written;
-    };
+// The thread that writes to standard error, so that a slow reader (an unread pipe, a terminal
+// stopped by Ctrl-S) does not block the runtime.
+WorkThread& writer() {
+    static auto* const thread = new WorkThread("that reads the standard error of children");
+    has_writer = true;
+    return *thread;
+}
 
-    StderrWriter() {
-        SignalsBlocked const blocked;  // including SIGPIPE
-        try {
-            std::thread([this] { work(); }).detach();
-        } catch (std::system_error const& problem) {
-            throw SystemError(
-                text("the thread that reads the standard error of children cannot be started (",
-                     problem.what(), "). See ulimit -u"),
-                problem.code().value());
-        }
-        made_ = true;
-    }
-    [[noreturn]] void work() {
-        std::unique_lock lock(mutex_);
-        for (;;) {
-            changed_.wait(lock, [this] { return !pieces_.empty(); });
-            auto& piece = pieces_.front();  // its address stays valid
-            lock.unlock();
-            put(piece.bytes);
-            piece.written();
-            lock.lock();
-            pieces_.pop_front();
-            changed_.notify_all();
+// Drops output that cannot be written (closed, disk full).
+void put(std::string_view bytes) {
+    while (!bytes.empty()) {
+        ssize_t const count = ::write(STDERR_FILENO, bytes.data(), bytes.size());
+        if (count > 0) {
+            bytes.remove_prefix(static_cast<std::size_t>(count));
+        } else if (errno == EAGAIN) {
+            pollfd waiting{STDERR_FILENO, POLLOUT, 0};
+            ::poll(&waiting, 1, -1);
+        } else if (errno != EINTR) {
+            return;
         }
     }
-    // Drops output that cannot be written (closed, disk full).
-    static void put(std::string_view bytes) {
-        while (!bytes.empty()) {
-            ssize_t const count = ::write(STDERR_FILENO, bytes.data(), bytes.size());
-            if (count > 0) {
-                bytes.remove_prefix(static_cast<std::size_t>(count));
-            } else if (errno == EAGAIN) {
-                pollfd waiting{STDERR_FILENO, POLLOUT, 0};
-                ::poll(&waiting, 1, -1);
-            } else if (errno != EINTR) {
-                return;
-            }
-        }
-    }
-
-    static inline std::atomic<bool> made_{false};
-    std::mutex mutex_;
-    std::condition_variable changed_;
-    std::deque<Piece> pieces_;
-};
+}
 
 }  // namespace
 
 ErrorStream::ErrorStream(wire::Loop& loop, UniqueFd pipe) : loop_(loop), pipe_(std::move(pipe)) {
-    StderrWriter::instance();  // made here, since it may throw
+    writer();  // made here, since it may throw
     ::fcntl(pipe_.get(), F_SETFL, ::fcntl(pipe_.get(), F_GETFL) | O_NONBLOCK);
 }
 
@@ -138,14 +85,14 @@ bool ErrorStream::read_some() {
         cut_ = true;
     }
     unwritten_ += size;
-    StderrWriter::instance().write(std::string(buffer.data(), size),
-                                   [this, self = shared_from_this(), size] {
-                                       loop_.post([self, size] {
-                                           self->unwritten_ -= size;
-                                           self->watch();
-                                           self->tell_written();
-                                       });
-                                   });
+    writer().add([this, self = shared_from_this(), bytes = std::string(buffer.data(), size)] {
+        put(bytes);
+        loop_.post([self, size = bytes.size()] {
+            self->unwritten_ -= size;
+            self->watch();
+            self->tell_written();
+        });
+    });
     if (unwritten_ >= most_unwritten) readable_ = {};
     return true;
 }
@@ -171,7 +118,7 @@ std::string ErrorStream::tail() const {
 }
 
 void finish_error_output(wire::Clock::duration patience) {
-    if (StderrWriter::exists()) StderrWriter::instance().finish(patience);
+    if (has_writer) writer().finish(patience);
 }
 
 }  // namespace sinew::process

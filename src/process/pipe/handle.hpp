@@ -4,7 +4,6 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
-#include <sinew/task/codec.hpp>
 #include <string>
 #include <vector>
 
@@ -25,8 +24,10 @@ struct PipeHandle {
     std::uint8_t direction = 0;
     std::vector<std::byte> begun;  ///< of a message that was being received
 
-    void encode_to(Writer& writer) const;
-    static PipeHandle decode_from(Reader& reader);
+    template <class Archive>
+    void serialize(Archive& archive) {
+        archive(keeper, server, token, direction, begun);
+    }
 };
 
 }  // namespace sinew::process

@@ -185,7 +185,7 @@ void PipeSocket::encode_to(Writer& writer) {
     state_->where = State::Where::sent_away;
     handle.direction = static_cast<std::uint8_t>(state_->direction);
     handle.begun = state_->message.begun();
-    handle.encode_to(writer);
+    encode(writer, handle);
 }
 
 namespace {
@@ -225,7 +225,7 @@ std::pair<std::shared_ptr<PipeSocket>, std::shared_ptr<PipeSocket>> make_pipe_so
 }
 
 std::shared_ptr<PipeSocket> fetch_pipe_socket(Reader& reader) {
-    auto const handle = PipeHandle::decode_from(reader);
+    auto const handle = decode<PipeHandle>(reader);
     return open_pipe(handle, PipeRegistry::instance().route(handle));
 }
 

@@ -7,11 +7,13 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstddef>
 #include <cstring>
 #include <sinew/error.hpp>
 #include <utility>
 
 #include "src/base/log.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 #include "src/process/pipe/fd.hpp"
 #include "src/wire/socket/sockets.hpp"
@@ -49,8 +51,7 @@ PipeToken random_token() {
 UniqueFd fetch_directly(PipeHandle const& handle) {
     auto const address = wire::unix_address(handle.server);
     UniqueFd const socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (!socket)
-        throw SystemError(text("a socket cannot be created (", std::strerror(errno), ")"), errno);
+    if (!socket) throw_errno("a socket cannot be created");
     if (::connect(socket.get(), address.get(), address.length) != 0)
         refuse_gone(handle, std::strerror(errno));
     if (auto const problem = wire::check_peer_user(socket.get()); !problem.empty())
@@ -68,12 +69,10 @@ UniqueFd fetch_directly(PipeHandle const& handle) {
 }  // namespace
 
 std::pair<UniqueFd, UniqueFd> connected_sockets() {
-    int ends[2];
-    if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
-        throw SystemError(text("a pipe cannot be created (socketpair: ", std::strerror(errno),
-                               "). Is the limit of open files (ulimit -n) reached?"),
-                          errno);
-    return {UniqueFd(ends[0]), UniqueFd(ends[1])};
+    auto ends = socket_pair();
+    if (!ends.first)
+        throw_errno("a pipe cannot be created", "Is the limit of open files (ulimit -n) reached?");
+    return ends;
 }
 
 PipeRegistry::PipeRegistry(Messenger& messenger) : messenger_(messenger), relays_(messenger_) {

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <cstddef>
 #include <list>
 #include <map>
 #include <memory>
 #include <sinew/detail/pipe_end.hpp>
 #include <string>
-#include <vector>
 
 #include "src/base/system/unique_fd.hpp"
 #include "src/process/pipe/handle.hpp"

@@ -4,7 +4,6 @@
 #include <deque>
 #include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "src/base/system/unique_fd.hpp"

@@ -5,6 +5,7 @@
 #include <sinew/error.hpp>
 #include <utility>
 
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::process {
@@ -52,23 +53,18 @@ bool QueueClient::ask_for_room(Lock& lock, Writer const& item, Clock::time_point
     auto const number = ++numbers_;
     Call call;
     calls_[number] = &call;
+    ScopeExit const over([&] { calls_.erase(number); });
     auto const answered = [&] { return call.answer || !why_lost_.empty(); };
-    try {
-        bool const at_once = deadline == Clock::time_point::min();
-        auto const op = at_once ? QueueOp::put_try : QueueOp::put_ask;
-        auto const sending = at_once ? Clock::now() + patience_with_the_owner : deadline;
-        if (messenger_.send_waiting(lock, owner_, head(op, number), item.bytes(), sending) &&
-            !messenger_.wait(lock, call.changed, sending, answered)) {
-            send(QueueOp::put_cancel, number);
-            if (at_once || !messenger_.wait(lock, call.changed,
-                                            Clock::now() + patience_with_the_owner, answered))
-                throw_silent();
-        }
-    } catch (...) {
-        calls_.erase(number);
-        throw;
+    bool const at_once = deadline == Clock::time_point::min();
+    auto const op = at_once ? QueueOp::put_try : QueueOp::put_ask;
+    auto const sending = at_once ? Clock::now() + patience_with_the_owner : deadline;
+    if (messenger_.send_waiting(lock, owner_, head(op, number), item.bytes(), sending) &&
+        !messenger_.wait(lock, call.changed, sending, answered)) {
+        send(QueueOp::put_cancel, number);
+        if (at_once ||
+            !messenger_.wait(lock, call.changed, Clock::now() + patience_with_the_owner, answered))
+            throw_silent();
     }
-    calls_.erase(number);
     if (call.answer == 2) closed_ = true;
     return call.answer == 1;
 }
@@ -84,15 +80,10 @@ std::optional<std::uint64_t> QueueClient::ask(Lock& lock, QueueOp op, std::uint6
                                               Clock::time_point deadline) {
     Call call;
     calls_[number] = &call;
+    ScopeExit const over([&] { calls_.erase(number); });
     send(op, number);
-    try {
-        messenger_.wait(lock, call.changed, deadline,
-                        [&] { return call.answer || !why_lost_.empty(); });
-    } catch (...) {
-        calls_.erase(number);
-        throw;
-    }
-    calls_.erase(number);
+    messenger_.wait(lock, call.changed, deadline,
+                    [&] { return call.answer || !why_lost_.empty(); });
     check();
     return call.answer;
 }
@@ -114,17 +105,14 @@ std::optional<QueueItem> QueueClient::take(Lock& lock, Clock::time_point deadlin
                                            bool acknowledge) {
     auto const now = Clock::now();
     note_pace(now);
-    ++waiting_;
     std::optional<QueueItem> item;
-    try {
+    {
+        ++waiting_;
+        ScopeExit const left([this] { --waiting_; });
         if (available()) item = pop(acknowledge);
         else if (deadline <= now) item = try_take(lock, acknowledge);
         else item = wait_for_item(lock, deadline, acknowledge);
-    } catch (...) {
-        --waiting_;
-        throw;
     }
-    --waiting_;
     if (item) tell(false);
     else if (why_lost_.empty()) tell(true);  // this thread no longer waits
     if (!acknowledged_.empty()) acknowledge_soon();

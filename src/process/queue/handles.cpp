@@ -5,7 +5,6 @@
 #include <sinew/task/encoding.hpp>
 #include <utility>
 
-#include "src/base/text.hpp"
 #include "src/process/queue/client.hpp"
 #include "src/process/queue/owner.hpp"
 

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "src/base/scope_exit.hpp"
+
 namespace sinew::process {
 
 QueueItem QueueOwner::keep(Writer writer) {
@@ -24,16 +26,10 @@ bool QueueOwner::put(Lock& lock, Writer writer, Clock::time_point deadline) {
     Pending pending;
     pending.item = std::move(item);
     pending_.push_back(&pending);
-    auto const taken_out = [&] { std::erase(pending_, &pending); };
-    try {
-        messenger_.wait(
-            lock, pending.changed, deadline, [&] { return pending.done || closed_; },
-            LoopLeader::Turn::some_time);
-    } catch (...) {
-        taken_out();
-        throw;
-    }
-    taken_out();
+    ScopeExit const over([&] { std::erase(pending_, &pending); });
+    messenger_.wait(
+        lock, pending.changed, deadline, [&] { return pending.done || closed_; },
+        LoopLeader::Turn::some_time);
     return pending.done;
 }
 
@@ -45,16 +41,11 @@ std::optional<QueueItem> QueueOwner::take(Lock& lock, Clock::time_point deadline
         items_.pop_front();
     } else {
         waiting_.push_back(&claim);
+        ScopeExit const over([&] { std::erase(waiting_, &claim); });
         dispatch();
-        try {
-            messenger_.wait(
-                lock, claim.changed, deadline, [&] { return claim.item || claim.drained; },
-                LoopLeader::Turn::some_time);
-        } catch (...) {
-            std::erase(waiting_, &claim);
-            throw;
-        }
-        std::erase(waiting_, &claim);
+        messenger_.wait(
+            lock, claim.changed, deadline, [&] { return claim.item || claim.drained; },
+            LoopLeader::Turn::some_time);
         if (!claim.item) return std::nullopt;
     }
     if (!acknowledge) {

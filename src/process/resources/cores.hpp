@@ -24,7 +24,4 @@ std::vector<Cpu> locate(cpu_set_t const& set);
 /// processors of one child are close together. Deterministic.
 std::vector<int> choose_cpus(std::vector<Cpu> const& cpus, int count);
 
-/// "0-3,8"
-std::string cpu_list(std::vector<int> const& numbers);
-
 }  // namespace sinew::process

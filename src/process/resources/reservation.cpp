@@ -5,14 +5,15 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <cmath>
-#include <cstring>
 #include <map>
+#include <set>
 #include <sinew/error.hpp>
 #include <utility>
 
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/system/resident.hpp"
 #include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
@@ -59,9 +60,7 @@ cpu_set_t own_cpus() {
     cpu_set_t set;
     CPU_ZERO(&set);
     if (::sched_getaffinity(::getpid(), sizeof set, &set) != 0)
-        throw SystemError(text("the processors of this process are not known (sched_getaffinity: ",
-                               std::strerror(errno), "). Leave Meta::cpu at 0"),
-                          errno);
+        throw_errno("the processors of this process are not known", "Leave Meta::cpu at 0");
     return set;
 }
 

@@ -8,7 +8,6 @@
 #include <functional>
 #include <memory>
 #include <optional>
-#include <set>
 #include <sinew/meta.hpp>
 #include <string>
 #include <vector>

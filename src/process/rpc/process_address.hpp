@@ -2,8 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <sinew/task/codec.hpp>
+#include <sinew/task/encoding.hpp>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -22,8 +23,16 @@ struct ProcessAddress {
     }
     bool is_of_guest() const { return host.empty(); }
 
-    void encode_to(Writer& writer) const;
-    static ProcessAddress decode_from(Reader& reader);
+    void encode_to(Writer& writer) const {
+        encode(writer, std::tie(origin, name, host, addresses));
+    }
+    static ProcessAddress decode_from(Reader& reader) {
+        ProcessAddress address;
+        std::tie(address.origin, address.name, address.host, address.addresses) =
+            decode<std::tuple<std::uint64_t, std::string, std::string, std::vector<std::string>>>(
+                reader);
+        return address;
+    }
 };
 
 }  // namespace sinew::process

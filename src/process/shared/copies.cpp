@@ -2,6 +2,7 @@
 #include "src/process/shared/copies.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace sinew::process {
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/shared/registry.hpp"
 
+#include <mutex>
+
 #include <sinew/error.hpp>
 #include <sinew/task/encoding.hpp>
 
@@ -22,22 +24,6 @@ MessageHeader head(SharedOp op, std::uint64_t id) {
 }
 
 }  // namespace
-
-void SharedHandle::encode_to(Writer& writer) const {
-    owner.encode_to(writer);
-    encode(writer, id);
-    encode(writer, file);
-    encode(writer, size);
-}
-
-SharedHandle SharedHandle::decode_from(Reader& reader) {
-    SharedHandle handle;
-    handle.owner = ProcessAddress::decode_from(reader);
-    handle.id = decode<std::uint64_t>(reader);
-    handle.file = decode<FilePlace>(reader);
-    handle.size = decode<std::uint64_t>(reader);
-    return handle;
-}
 
 /// One object as this process sees it.
 class SharedRegistry::Object final : public detail::SharedObject {

@@ -4,7 +4,6 @@
 #include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <sinew/shared.hpp>
 #include <string>
@@ -23,8 +22,13 @@ struct SharedHandle {
     FilePlace file;  ///< at its owner; a small object has none
     std::uint64_t size = 0;
 
-    void encode_to(Writer& writer) const;
-    static SharedHandle decode_from(Reader& reader);
+    void encode_to(Writer& writer) const { encode(writer, std::tie(owner, id, file, size)); }
+    static SharedHandle decode_from(Reader& reader) {
+        SharedHandle handle;
+        std::tie(handle.owner, handle.id, handle.file, handle.size) =
+            decode<std::tuple<ProcessAddress, std::uint64_t, FilePlace, std::uint64_t>>(reader);
+        return handle;
+    }
 };
 
 /// The shared objects of this process, and those of others that it has handles of. An object of at

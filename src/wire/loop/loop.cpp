@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/wire/loop/loop.hpp"
 
-#include <optional>
 #include <sinew/error.hpp>
 #include <utility>
-#include <vector>
 
 #include "src/base/text.hpp"
 #include "src/base/waiting/wake_up.hpp"

@@ -11,6 +11,7 @@
 #include <span>
 #include <utility>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -86,9 +87,7 @@ void Poller::update(int fd, Entry& entry) {
         return;
     }
     int const error = errno;
-    throw SystemError(
-        text("descriptor ", fd, " cannot be watched (", std::strerror(error), "). Is it open?"),
-        error);
+    throw_errno(text("descriptor ", fd, " cannot be watched"), "Is it open?", error);
 }
 
 void Poller::remove(Watch& watch) noexcept {

@@ -9,10 +9,10 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <cstring>
 #include <mutex>
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -52,10 +52,8 @@ public:
         if (events[slot].load() == 0) {
             int const fd = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
             if (fd < 0)
-                throw SystemError(text("a descriptor for signals cannot be created (eventfd: ",
-                                       std::strerror(errno),
-                                       "). Is the limit of open files (ulimit -n) reached?"),
-                                  errno);
+                throw_errno("a descriptor for signals cannot be created",
+                            "Is the limit of open files (ulimit -n) reached?");
             events[slot].store(fd + 1);
         }
         *free = true;
@@ -91,8 +89,7 @@ private:
         struct sigaction action {};
     };
     [[noreturn]] static void refuse(int number, int error) {
-        throw SystemError(
-            text("signal ", number, " cannot be handled (", std::strerror(error), ")"), error);
+        throw_errno(text("signal ", number, " cannot be handled"), {}, error);
     }
     Former& former(int number) { return former_[static_cast<std::size_t>(number)]; }
 

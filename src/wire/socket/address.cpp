@@ -11,13 +11,13 @@
 #include <algorithm>
 #include <array>
 #include <bit>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <sinew/error.hpp>
 #include <tuple>
 #include <utility>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -111,11 +111,9 @@ std::string Address::text() const {
 
 std::vector<Interface> interfaces() {
     ifaddrs* list = nullptr;
-    if (::getifaddrs(&list) != 0) {
-        throw SystemError(text("this machine's addresses are unknown (getifaddrs: ",
-                               std::strerror(errno), "). Does a filter forbid netlink sockets?"),
-                          errno);
-    }
+    if (::getifaddrs(&list) != 0)
+        throw_errno("this machine's addresses are unknown",
+                    "Does a filter forbid netlink sockets?");
     // Rank, then the kernel's order: a stable sort keeps it.
     std::vector<std::pair<std::tuple<bool, bool, bool>, Interface>> found;
     for (ifaddrs const* each = list; each != nullptr; each = each->ifa_next) {

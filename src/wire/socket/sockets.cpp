@@ -14,6 +14,7 @@
 #include <memory>
 #include <sinew/error.hpp>
 
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -153,10 +154,7 @@ std::optional<SocketAddress> numeric_address(Address const& address) {
 UniqueFd new_socket(int family) {
     UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     if (fd) return fd;
-    int const error = errno;
-    throw SystemError(text("a socket cannot be created (", std::strerror(error),
-                           "). Is the limit of open files (ulimit -n) reached?"),
-                      error);
+    throw_errno("a socket cannot be created", "Is the limit of open files (ulimit -n) reached?");
 }
 
 UniqueFd listening_socket(Address const& address) {

@@ -5,7 +5,6 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "src/base/system/unique_fd.hpp"
 #include "src/wire/socket/address.hpp"

@@ -2,7 +2,6 @@
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 
-#include <cstring>
 #include <sinew/error.hpp>
 #include <string_view>
 #include <utility>

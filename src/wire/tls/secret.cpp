@@ -7,10 +7,10 @@
 #include <sys/random.h>
 
 #include <cerrno>
-#include <cstring>
 #include <sinew/error.hpp>
 
 #include "src/base/hex.hpp"
+#include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::wire {
@@ -32,11 +32,8 @@ Secret Secret::random() {
     while (have < secret.bytes_.size()) {
         ssize_t const got =
             ::getrandom(secret.bytes_.data() + have, secret.bytes_.size() - have, 0);
-        if (got < 0 && errno != EINTR) {
-            throw SystemError(text("a secret cannot be created (getrandom: ", std::strerror(errno),
-                                   "). Does a filter of system calls forbid it?"),
-                              errno);
-        }
+        if (got < 0 && errno != EINTR)
+            throw_errno("a secret cannot be created", "Does a filter of system calls forbid it?");
         if (got > 0) have += static_cast<std::size_t>(got);
     }
     return secret;

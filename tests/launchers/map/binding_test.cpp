@@ -8,6 +8,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
 #include "tests/support/refusal.hpp"

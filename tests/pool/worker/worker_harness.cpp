@@ -12,6 +12,7 @@
 
 #include "src/pool/worker/worker_main.hpp"
 #include "src/process/child/child_role.hpp"
+#include "src/task/to_bytes.hpp"
 #include "src/wire/adopt.hpp"
 
 namespace sinew::pool::test {
@@ -50,12 +51,10 @@ Master::Master(WorkerStart const& start) {
     process.emplace([&] {
         ::close(control_ends[0]);
         ::close(bulk_ends[0]);
-        Writer writer;
-        start.encode_to(writer);
         process::ChildStart child;
         child.role = "pool worker";
         child.name = "pool worker 3";
-        child.message.assign(writer.bytes().begin(), writer.bytes().end());
+        child.message = to_bytes(start);
         child.parent_name = "the test";
         child.control = UniqueFd(control_ends[1]);
         child.bulk = UniqueFd(bulk_ends[1]);

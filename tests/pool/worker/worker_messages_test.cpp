@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 
 #include <limits>
+#include <sinew/task/encoding.hpp>
 #include <vector>
 
 namespace sinew::pool {
@@ -69,9 +70,9 @@ TEST(WorkerStart, TravelsWhole) {
     start.lease_ms = 6;
     start.meta = {.cpu = 7, .memory_mib = 8, .gpu = 9};
     Writer writer;
-    start.encode_to(writer);
+    encode(writer, start);
     Reader reader(writer.bytes());
-    auto const again = WorkerStart::decode_from(reader);
+    auto const again = decode<WorkerStart>(reader);
     EXPECT_EQ(reader.left(), 0u);
     EXPECT_EQ(again.program, start.program);
     EXPECT_EQ(again.initializer, start.initializer);
@@ -82,7 +83,7 @@ TEST(WorkerStart, TravelsWhole) {
     EXPECT_EQ(again.meta, start.meta);
     for (std::size_t size = 0; size < writer.size(); ++size) {
         Reader cut(writer.bytes().first(size));
-        EXPECT_THROW(WorkerStart::decode_from(cut), DecodeError) << size;
+        EXPECT_THROW(decode<WorkerStart>(cut), DecodeError) << size;
     }
 }
 

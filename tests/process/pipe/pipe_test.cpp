@@ -311,7 +311,7 @@ TEST_P(PipeSizes, do_not_matter) {
         Writer writer;
         encode(writer, right);
         Reader reader(writer.bytes());
-        child = start("echo relayed", process::PipeHandle::decode_from(reader));
+        child = start("echo relayed", decode<process::PipeHandle>(reader));
     }
     Bytes item(GetParam().size);
     for (std::size_t i = 0; i < item.size(); i += 61) item[i] = static_cast<char>(i * 7);
@@ -337,7 +337,7 @@ TEST(Pipe, relayed_ends_when_the_process_is_killed) {
     Writer writer;
     encode(writer, right);
     Reader reader(writer.bytes());
-    auto const child = start("echo relayed", process::PipeHandle::decode_from(reader));
+    auto const child = start("echo relayed", decode<process::PipeHandle>(reader));
     left.send({'1'});
     EXPECT_EQ(left.recv(), Bytes{'1'});
     child->signal(SIGKILL);

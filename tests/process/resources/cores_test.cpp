@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/process/resources/cores.hpp"
+#include "src/base/system/allowed_cpus.hpp"
 
 #include <gmock/gmock.h>
 

@@ -9,6 +9,7 @@
 #include <sinew/process.hpp>
 #include <vector>
 
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/process/resources/cores.hpp"
 #include "tests/process/support/resources.hpp"
 
@@ -77,7 +78,7 @@ TEST_F(Resources, MoreCoresThanThereAreAreRefusedWithNumbers) {
     Process process({.name = "greedy", .meta = {.cpu = 1000}}, task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { process.start(); }),
                 AllOf(HasSubstr("greedy needs 1000 cores, but this host provides "),
-                      HasSubstr(text("(cpuset ", process::cpu_list(mine)))));
+                      HasSubstr(text("(cpuset ", cpu_list(mine)))));
     EXPECT_FALSE(process.is_alive());
     Process negative({.meta = {.cpu = -1}}, task<sleep_for_ever>);
     EXPECT_THAT(message_of<UsageError>([&] { negative.start(); }), HasSubstr("asks for -1 cores"));

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import signal
 import sys
 
 if not __package__:
@@ -11,8 +12,10 @@ if not __package__:
     __import__(__package__)
 
 from . import control, server  # noqa: E402
+from .kubelet import linux  # noqa: E402
 from .kubelet.runtime import Refused  # noqa: E402
 
+_CANNOT = 77                                           # this machine cannot run pods: tests are skipped
 # ctl command -> its arguments: a bare name is positional, --name an option, --name! a switch
 _COMMANDS = {
     'stats': ('--reset!',), 'fault': ('code:int', '--verb', '--resource', '--user', '--count:int', '--probability:float', '--retry-after:int',
@@ -26,8 +29,8 @@ _COMMANDS = {
 
 def _parser():
     p = argparse.ArgumentParser(prog='fake_k8s_server', description='A Kubernetes API server, controllers and nodes for tests, on one machine.')
-    sub = p.add_subparsers(dest='verb', required=True)
-    s = sub.add_parser('start', help='run in the foreground; prints "ready KUBECONFIG"')
+    sub = p.add_subparsers(dest='mode', required=True)
+    s = sub.add_parser('start', help='run in the foreground; prints "ready KUBECONFIG"; code 77: this machine cannot run pods')
     s.add_argument('--dir', required=True, help='folder of this server: state, keys, kubeconfigs; removed from it at the end')
     s.add_argument('--address', default='127.0.0.1')
     s.add_argument('--port', type=int, default=0, help='0: any free one')
@@ -46,6 +49,7 @@ def _parser():
     s.add_argument('--backoff', type=float, default=10.0, help='first delay of crash loops and image pulls, seconds')
     s.add_argument('--job-backoff', type=float, default=10.0, help='first delay before a Job replaces a failed pod, seconds')
     s.add_argument('--time-scale', type=float, default=1.0, help='divides TTLs, Jobs\' deadlines and tolerationSeconds')
+    s.add_argument('--with-parent', action='store_true', help='stop, as by SIGTERM, when the process that started this one ends')
     s.add_argument('--node-grace', type=float, default=1.0, help='seconds until a silent node is NotReady')
     c = sub.add_parser('cleanup', help='remove what a killed server left in its folder')
     c.add_argument('--dir', required=True)
@@ -67,17 +71,22 @@ def _parser():
 
 def _start(o):
     o.namespace = o.namespace or ['default']
+    if o.with_parent:
+        parent = os.getppid()
+        linux.die_with_parent(signal.SIGTERM)
+        if os.getppid() != parent:
+            return 1                                   # it ended before we asked
     try:
         s = server.FakeServer(o)
     except (server.Busy, Refused, OSError, RuntimeError) as e:
         print('fake_k8s_server: %s' % e, file=sys.stderr)
-        return 1
+        return _CANNOT if isinstance(e, Refused) else 1
     s.run(lambda: print('ready ' + s.kubeconfig, flush=True))
     return 0
 
 
 def _ctl(o):
-    args = {k: v for k, v in vars(o).items() if k not in ('verb', 'dir', 'command')}
+    args = {k: v for k, v in vars(o).items() if k not in ('mode', 'dir', 'command')}
     if 'state' in args:
         args = {'on': args['state'] == 'on'}
     try:
@@ -86,15 +95,18 @@ def _ctl(o):
         print('fake_k8s_server: %s' % e, file=sys.stderr)
         return 1
     if out is not None:
-        print(json.dumps(out, indent=1))
+        try:
+            print(json.dumps(out, indent=1), flush=True)
+        except BrokenPipeError:
+            os._exit(0)                                # the reader has seen enough
     return 0
 
 
 def main():
     o = _parser().parse_args()
-    if o.verb == 'start':
+    if o.mode == 'start':
         return _start(o)
-    if o.verb == 'ctl':
+    if o.mode == 'ctl':
         return _ctl(o)
     try:
         os.close(server.lock_folder(o.dir))

@@ -88,7 +88,7 @@ class FakeServer:
         os.makedirs(os.path.join(folder, 'root'))
         octet, self._guard = pick_octet(options.light)
         gateway, local = Network.routes(octet)
-        self.runtime = Runtime({'light': options.light, 'gateway': gateway, 'local': local})
+        self.runtime = Runtime({'light': options.light, 'base': os.path.join(folder, 'root'), 'gateway': gateway, 'local': local})
         try:
             self._build(folder, octet)
         except BaseException:

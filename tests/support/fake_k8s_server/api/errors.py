@@ -131,4 +131,4 @@ class FieldErrors(list):
         if res.group:
             details['group'] = res.group
         details.update(kind=res.kind, causes=list(self))
-        raise ApiError(422, 'Invalid', '%s "%s" is invalid: %s' % (kind, name or '', text), details)
+        raise ApiError(422, 'Invalid', ('%s "%s" is invalid: %s' % (kind, name or '', text)).lstrip(), details)

@@ -44,7 +44,7 @@ class Request:
         if self.sub == 'exec':
             self.verb = 'create' if method == 'POST' else 'get'
         allowed = SUB_KINDS[self.sub][1] if self.sub else self.res.verbs
-        if self.verb not in allowed or method == 'POST' and self.name and not self.sub:
+        if self.verb not in allowed or method == 'POST' and self.name and not self.sub or method in ('PUT', 'PATCH') and not self.name:
             raise errors.method_not_allowed()
         if self.watching and self.name:
             query['fieldSelector'] = 'metadata.name=' + self.name

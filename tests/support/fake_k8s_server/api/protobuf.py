@@ -12,7 +12,8 @@ MEDIA_TYPE = 'application/vnd.kubernetes.protobuf'
 _MAGIC = b'k8s\0'
 _DEPTH = 24
 _TABLE = '''
-ObjectMeta: 1 name s, 2 generateName s, 3 namespace s, 4 selfLink s, 5 uid s, 6 resourceVersion s, 7 generation i, 8 creationTimestamp -, 11 labels {s}, 12 annotations {s}, 14 finalizers [s]
+ObjectMeta: 1 name s, 2 generateName s, 3 namespace s, 4 selfLink s, 5 uid s, 6 resourceVersion s, 7 generation -, 8
+  creationTimestamp -, 11 labels {s}, 12 annotations {s}, 14 finalizers [s]
 Secret: 1 metadata ObjectMeta, 2 data {y}, 3 type s, 4 stringData {s}, 5 immutable b
 ConfigMap: 1 metadata ObjectMeta, 2 data {s}, 3 binaryData {y}, 4 immutable b
 ServiceAccount: 1 metadata ObjectMeta, 4 automountServiceAccountToken b
@@ -32,24 +33,30 @@ SelfSubjectReview: 1 metadata ObjectMeta, 2 status -
 TokenRequest: 1 metadata ObjectMeta, 2 spec TokenSpec, 3 status -
 TokenSpec: 1 audiences [s], 4 expirationSeconds i
 Eviction: 1 metadata ObjectMeta, 2 deleteOptions DeleteOptions
-DeleteOptions: 1 gracePeriodSeconds i, 2 preconditions Preconditions, 3 orphanDependents b, 4 propagationPolicy s, 5 dryRun [s]
+DeleteOptions: 1 gracePeriodSeconds i, 2 preconditions Preconditions, 3 orphanDependents b, 4 propagationPolicy s, 5
+  dryRun [s]
 Preconditions: 1 uid s, 2 resourceVersion s
 ResourceQuota: 1 metadata ObjectMeta, 2 spec QuotaSpec, 3 status -
 QuotaSpec: 1 hard {q}
 Service: 1 metadata ObjectMeta, 2 spec ServiceSpec, 3 status -
-ServiceSpec: 1 ports [ServicePort], 2 selector {s}, 3 clusterIP s, 4 type s, 7 sessionAffinity s, 8 loadBalancerIP s, 10 externalName s, 11 externalTrafficPolicy s, 12 healthCheckNodePort i, 13 publishNotReadyAddresses b
+ServiceSpec: 1 ports [ServicePort], 2 selector {s}, 3 clusterIP s, 4 type s, 7 sessionAffinity s, 8 loadBalancerIP s,
+  10 externalName s, 11 externalTrafficPolicy s, 12 healthCheckNodePort i, 13 publishNotReadyAddresses b
 ServicePort: 1 name s, 2 protocol s, 3 port i, 4 targetPort x, 5 nodePort i
 Job: 1 metadata ObjectMeta, 2 spec JobSpec, 3 status -
-JobSpec: 1 parallelism i, 2 completions i, 3 activeDeadlineSeconds i, 6 template Template, 7 backoffLimit i, 8 ttlSecondsAfterFinished i, 9 completionMode s, 10 suspend b
+JobSpec: 1 parallelism i, 2 completions i, 3 activeDeadlineSeconds i, 6 template Template, 7 backoffLimit i, 8
+  ttlSecondsAfterFinished i, 9 completionMode s, 10 suspend b
 Template: 1 metadata ObjectMeta, 2 spec PodSpec
-PodSpec: 2 containers [Container], 3 restartPolicy s, 6 dnsPolicy s, 8 serviceAccountName s, 9 serviceAccount s, 10 nodeName s, 11 hostNetwork b, 12 hostPID b, 13 hostIPC b, 16 hostname s, 17 subdomain s, 19 schedulerName s, 24 priorityClassName s
-Container: 1 name s, 2 image s, 3 command [s], 4 args [s], 5 workingDir s, 8 resources -, 13 terminationMessagePath s, 14 imagePullPolicy s, 16 stdin b, 17 stdinOnce b, 18 tty b, 20 terminationMessagePolicy s
+PodSpec: 2 containers [Container], 3 restartPolicy s, 6 dnsPolicy s, 8 serviceAccountName s, 9 serviceAccount s, 10
+  nodeName s, 11 hostNetwork b, 12 hostPID b, 13 hostIPC b, 16 hostname s, 17 subdomain s, 19 schedulerName s, 24
+  priorityClassName s
+Container: 1 name s, 2 image s, 3 command [s], 4 args [s], 5 workingDir s, 8 resources -, 13 terminationMessagePath s,
+  14 imagePullPolicy s, 16 stdin b, 17 stdinOnce b, 18 tty b, 20 terminationMessagePolicy s
 '''
 
 
 def _parse():
     out = {}
-    for entry in _TABLE.strip().split('\n'):
+    for entry in _TABLE.strip().replace('\n  ', ' ').split('\n'):
         name, fields = entry.split(': ', 1)
         rows = [f.strip().split(' ') for f in fields.split(',')]
         out[name] = {int(n): (field, kind) for n, field, kind in rows}

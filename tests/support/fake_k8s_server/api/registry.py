@@ -7,6 +7,7 @@ import uuid
 
 from . import defaults, errors, names, patch, schema
 from .names import clone, dig
+from .resources import Resource
 
 _POD_FIELDS = ('metadata.name', 'metadata.namespace', 'spec.nodeName', 'spec.restartPolicy', 'spec.schedulerName', 'spec.serviceAccountName',
                'status.phase', 'status.podIP', 'status.nominatedNodeName')
@@ -28,7 +29,7 @@ class Registry:
 
     # ------------------------------------------------------------ read
     def get(self, res, ns, name):
-        o = self.store.get(res.plural if not res.free else res.qualified, ns, name)
+        o = self.store.get(self.key(res), ns, name)
         if o is None:
             raise errors.not_found(res, name)
         return o
@@ -128,8 +129,8 @@ class Registry:
             for k in ('deletionTimestamp', 'deletionGracePeriodSeconds', 'generation', 'managedFields', 'selfLink'):
                 m.pop(k, None)
             m['uid'], m['creationTimestamp'] = str(uuid.uuid4()), names.now()
-            for fill in filter(None, [defaults.BY_KIND.get(res.kind)]):
-                fill(obj)
+            if res.kind in defaults.BY_KIND:
+                defaults.BY_KIND[res.kind](obj)
             if m.get('name') and self.store.get(self.key(res), m.get('namespace'), m['name']) is not None:
                 raise errors.already_exists(res, m['name'])
             warnings += self.rules.create(res, obj)
@@ -204,7 +205,11 @@ class Registry:
                 raise errors.bad_request('json: cannot unmarshal array into Go value of type map[string]interface {}')
             else:
                 new = patch.merge(old, body) if ctype == PATCH_TYPES[1] else patch.strategic(clone(old), body)
-            new, warnings = schema.decode(new, res.kind, res.api_version, query.get('fieldValidation') or 'Warn', res.free)
+            new, warnings = schema.decode(new, res.kind, res.api_version, 'Warn', res.free)
+            if warnings and query.get('fieldValidation') == 'Strict':
+                f = errors.FieldErrors()
+                f.invalid('patch', json.dumps(body, separators=(',', ':')), 'strict decoding error: ' + ', '.join(warnings))
+                f.raise_if_any(Resource('', res.version, '', ''), '')
             for k in ('name', 'namespace'):
                 if new['metadata'].get(k) != old['metadata'].get(k):
                     f = errors.FieldErrors()
@@ -238,7 +243,7 @@ class Registry:
             m = old['metadata']
             pre = options.get('preconditions') or {}
             for k, word in (('uid', 'UID'), ('resourceVersion', 'ResourceVersion')):
-                if pre.get(k) and pre[k] != m[k if k == 'uid' else 'resourceVersion']:
+                if pre.get(k) and pre[k] != m[k]:
                     raise errors.conflict(res, name, 'Precondition failed: %s in precondition: %s, %s in object meta: %s' % (word, pre[k], word, m[k]))
             if options.get('dryRun'):
                 return self._gone(res, old)
@@ -247,7 +252,7 @@ class Registry:
             if policy not in (None, 'Orphan', 'Foreground', 'Background'):
                 f = errors.FieldErrors()
                 f.unsupported('propagationPolicy', policy, ('Foreground', 'Background', 'Orphan', 'nil'))
-                f.raise_if_any(type('O', (), {'kind': 'DeleteOptions', 'group': '', 'plural': ''}), '')
+                f.raise_if_any(Resource('', 'v1', '', 'DeleteOptions'), '')
             if policy is None and res.kind == 'Job':
                 policy = 'Orphan'                   # batch/v1's own default; clients send Background
             for p, f in (('Orphan', 'orphan'), ('Foreground', 'foregroundDeletion')):

@@ -8,6 +8,8 @@ import collections
 import json
 import threading
 
+_FIRST = 100                                           # what was before is history that nobody has
+
 
 class Change:
     """One change: type ADDED, MODIFIED or DELETED, the object after it, and the one before it (None for ADDED)."""
@@ -33,7 +35,7 @@ class Store:
     def __init__(self, window=1000):
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
-        self.rv, self.window = 100, window
+        self.rv, self.window = _FIRST, window
         self.objects = collections.defaultdict(dict)       # resource -> (namespace, name) -> object
         self.history = collections.defaultdict(collections.deque)
         self.floor = {}                                    # resource -> the oldest rv that a watch may start after
@@ -84,7 +86,7 @@ class Store:
     def since(self, res, rv):
         """The changes after `rv`; None when the window no longer reaches that far back."""
         with self.lock:
-            if rv < self.floor.get(res, 0):
+            if rv < self.floor.get(res, _FIRST):
                 return None
             out = []
             for c in reversed(self.history[res]):

@@ -136,8 +136,10 @@ class Strategies:
         want = spec.get('clusterIP', '')
         if want and want != 'None':
             if not self.ips.claim(want):
-                errs.invalid('spec.clusterIPs', [want], 'failed to allocate IP %s: %s' % (
-                    want, 'provided IP is already allocated' if self.ips.inside(want) else 'the provided IP is not in the valid range. The range of valid IPs is %s' % self.ips.cidr))
+                why = 'provided IP is already allocated'
+                if not self.ips.inside(want):
+                    why = 'the provided IP is not in the valid range. The range of valid IPs is %s' % self.ips.cidr
+                errs.invalid('spec.clusterIPs', [want], 'failed to allocate IP %s: %s' % (want, why))
         elif not want:
             spec['clusterIP'] = self.ips.take()
         spec['clusterIPs'] = [spec['clusterIP']]
@@ -202,7 +204,7 @@ class Strategies:
         for i, s in enumerate(obj.get('subjects') or []):
             if s.get('kind') not in ('User', 'Group', 'ServiceAccount'):
                 errs.unsupported('subjects[%d].kind' % i, s.get('kind', ''), ('ServiceAccount', 'User', 'Group'))
-            if s.get('kind') == 'ServiceAccount' and not s.get('namespace'):
+            if s.get('kind') == 'ServiceAccount' and not s.get('namespace') and res.plural == 'clusterrolebindings':
                 errs.required('subjects[%d].namespace' % i)
 
     _create_clusterrolebinding = _create_rolebinding

@@ -3,6 +3,7 @@
 import time
 
 from . import errors, tables
+from .resources import Resource
 from .store import encode
 
 _BOOKMARK_SECONDS = 5.0
@@ -66,13 +67,17 @@ def serve(handler, r):
         rv = int(text or 0)
     except ValueError:
         raise errors.bad_request('Invalid value: "%s": strconv.ParseUint: parsing: invalid syntax' % q.get('resourceVersion')) from None
+    if q.get('sendInitialEvents'):
+        f = errors.FieldErrors()
+        f.not_allowed('sendInitialEvents', 'sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled')
+        f.raise_if_any(Resource('meta.k8s.io', 'v1', '', 'ListOptions'), '')
     epoch = p.faults.watch_epoch
     with store.lock:
         first = [o for o in store.list(key) if match(o)] if rv == 0 else []
         if rv == 0:
             rv = store.rv
         elif store.since(key, rv) is None:
-            raise _gone(rv, store.floor[key])
+            raise _gone(rv, store.floor.get(key, store.rv))
         elif rv > store.rv:
             raise errors.ApiError(504, 'Timeout', 'Too large resource version: %d, current: %d' % (rv, store.rv),
                                   {'causes': [{'reason': 'ResourceVersionTooLarge', 'message': 'Too large resource version'}], 'retryAfterSeconds': 1})

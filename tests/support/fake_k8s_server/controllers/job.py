@@ -336,11 +336,15 @@ class Pass:
                 ignored = max(ignored, int(a.get(rules.IGNORED, 0)) + skip)
         return {rules.FAILURES: count, **({rules.IGNORED: ignored} if ignored else {})}
 
+    @staticmethod
+    def _ready(pod):
+        return any(c['type'] == 'Ready' and c['status'] == 'True' for c in dig(pod, 'status.conditions') or [])
+
     def _write(self, active, terminating):
         st = self.status
         finished = self._has('Complete') or self._has('Failed')
         numbers = {'active': 0 if finished else len(active), 'terminating': 0 if finished else len(terminating),
-                   'ready': 0 if finished else sum(any(c['type'] == 'Ready' and c['status'] == 'True' for c in dig(p, 'status.conditions') or []) for p in active)}
+                   'ready': 0 if finished else sum(map(self._ready, active))}
         for k, v in numbers.items():
             st[k] = v
         for k in ('active', 'succeeded', 'failed'):

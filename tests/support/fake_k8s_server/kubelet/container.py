@@ -69,13 +69,11 @@ class Container:
 
     def start(self):
         """Starts the next run; volumes.NotYet when a reference is missing."""
-
         env = self.environment()
         argv = [expand(a, env) for a in (self.spec.get('command') or []) + (self.spec.get('args') or [])]
         sc = self.spec.get('securityContext') or {}
         pod_sc = self.pod.obj['spec'].get('securityContext') or {}
         if sc.get('runAsNonRoot', pod_sc.get('runAsNonRoot')) and self.user()[0] == 0:
-
             raise NotYet('CreateContainerConfigError', 'container has runAsNonRoot and image will run as root (pod: "%s_%s(%s)", container: %s)' % (
                 self.pod.name, self.pod.ns, self.pod.uid, self.name))
         if self.n >= 0:
@@ -124,7 +122,6 @@ class Container:
             source = self.pod.sources[m['name']]
             sub = m.get('subPath')
             if m.get('subPathExpr'):
-
                 sub = expand(m['subPathExpr'], env)
             if sub:
                 source = os.path.join(source, sub)
@@ -137,7 +134,6 @@ class Container:
         return out
 
     def container_id(self):
-
         return 'containerd://' + hashlib.sha256(self.key.encode()).hexdigest()
 
     # ------------------------------------------------------------ end

@@ -45,9 +45,9 @@ def setns(fd, flag=0):
     call('setns', fd, flag)
 
 
-def die_with_parent():
-    """The kernel kills this process when the thread that made it ends."""
-    libc.prctl(1, signal.SIGKILL, 0, 0, 0)
+def die_with_parent(number=signal.SIGKILL):
+    """The kernel sends this process the signal when the thread that made it ends."""
+    libc.prctl(1, number, 0, 0, 0)
 
 
 # ---------------------------------------------------------------- rtnetlink

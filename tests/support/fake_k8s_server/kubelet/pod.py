@@ -108,6 +108,8 @@ class Pod:
             for d in ('volumes', 'shm', 'logs', 'term'):
                 os.makedirs(os.path.join(self.folder, d), exist_ok=True)
             self.sources, tmpfs = self.maker.make(self.obj)
+            if self.obj['spec'].get('hostNetwork'):
+                self.ip = self.kubelet.node_ip(self.node)
             self.ip = self.ip or self.kubelet.network.take_address(self.node)
             tmpfs.append((self.shm_path, 'mode=1777,size=65536k'))
             _, fds = self.kubelet.runtime.request('sandbox', key=self.uid, hostname=self.hostname, ip=self.ip, tmpfs=tmpfs,

@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import sys
+import traceback
 
 from . import container_init, linux
 
@@ -39,6 +40,7 @@ class RuntimeProcess:
         linux.unshare(linux.NEWNS)
         linux.mount(None, '/', None, linux.REC | linux.PRIVATE)
         linux.mount('proc', '/proc', 'proc')
+        self._try_overlay(self.config['base'])
         if self.config['light']:
             return
         c = self.config
@@ -48,6 +50,16 @@ class RuntimeProcess:
             linux.add_route(net, prefix, 'lo', local=True)
         with open('/proc/sys/net/ipv4/ip_forward', 'w') as f:
             f.write('1')
+
+    @staticmethod
+    def _try_overlay(base):
+        """OSError now, rather than in each container, where the kernel has no overlay over the root filesystem."""
+        linux.mount('tmpfs', base, 'tmpfs', 0, 'mode=755')
+        for d in 'uwm':
+            os.mkdir(base + '/' + d)
+        linux.mount('overlay', base + '/m', 'overlay', 0, 'lowerdir=/,upperdir=%s/u,workdir=%s/w' % (base, base))
+        linux.unmount(base + '/m')
+        linux.unmount(base)
 
     # ------------------------------------------------------------ requests
     def op_sandbox(self, r, _fds):
@@ -232,8 +244,8 @@ def main(sock, config, pid_pipe):
         p.send({'event': 'started'})
         p.serve()
     except BaseException as e:                         # noqa: reported, then the process ends
-        import traceback
-        traceback.print_exc(file=sys.stderr)
+        if not isinstance(e, OSError):                 # what the kernel refuses is told by the server
+            traceback.print_exc(file=sys.stderr)
         try:
             sock.send(json.dumps({'event': 'failed', 'error': str(e)}).encode())
         except OSError:

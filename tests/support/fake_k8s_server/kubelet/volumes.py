@@ -194,7 +194,9 @@ class Maker:
     def write(folder, files, group=None):
         """As the kubelet's atomic writer: a folder with a time stamp, the link ..data to it, and links to the files."""
         os.makedirs(folder, exist_ok=True)
-        os.chmod(folder, 0o755 if group is None else 0o2755)
+        if group is not None:
+            os.chown(folder, 0, group)
+        os.chmod(folder, 0o755 if group is None else 0o2775)
         stamp = time.strftime('..%Y_%m_%d_%H_%M_%S.', time.gmtime()) + '%09d' % (time.time_ns() % 10 ** 9)
         new, link = os.path.join(folder, stamp), os.path.join(folder, '..data')
         os.mkdir(new, 0o755)

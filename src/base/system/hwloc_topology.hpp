@@ -7,7 +7,7 @@
 #include <initializer_list>
 #include <sinew/error.hpp>
 
-namespace sinew::launch {
+namespace sinew {
 
 /// Owns a hwloc_topology_t, not loaded yet, that queries the operating system only. hwloc's
 /// components for X displays and GPU libraries may block, and the x86 component runs on each
@@ -41,5 +41,12 @@ private:
     hwloc_topology_t topology_{};
 };
 
-}  // namespace sinew::launch
+/// The index of the object of this type that contains `object`, in the order of the topology; -1:
+/// there is none.
+inline int index_above(hwloc_topology_t topology, hwloc_obj_t object, hwloc_obj_type_t type) {
+    hwloc_obj_t const above = hwloc_get_ancestor_obj_by_type(topology, type, object);
+    return above != nullptr ? static_cast<int>(above->logical_index) : -1;
+}
+
+}  // namespace sinew
 #endif
