@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Estimates pi by throwing darts, one task per dart: ./pool_pi --workers 4 --samples 1000000
+// Started as several ranks, it spreads the workers over their nodes: sinew run -n 2 -H a,b ./pool_pi
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <ranges>
+#include <sinew/communicator.hpp>
 #include <sinew/init.hpp>
 #include <sinew/pool.hpp>
+#include <sinew/world.hpp>
 
 namespace {
 
@@ -25,8 +28,12 @@ bool inside(std::uint64_t dart) {
     return x * x + y * y < 1;
 }
 
-void estimate(int workers, std::uint64_t samples) {
-    sinew::Pool pool(workers);
+// Collective. Ranks other than 0 start workers on their nodes until rank 0 has finished.
+void estimate(sinew::Communicator& comm, int workers, std::uint64_t samples) {
+    sinew::PoolOptions options;
+    options.workers = workers;
+    sinew::Pool pool(comm, options);
+    if (comm.rank() != 0) return;
     auto const begin = std::chrono::steady_clock::now();
     std::uint64_t hits = 0;
     for (bool const hit : pool.map<inside>(sinew::range(std::uint64_t{0}, samples)))
@@ -56,8 +63,12 @@ int main(int argc, char** argv) {
         po::variables_map given;
         po::store(po::parse_command_line(argc, argv, flags), given);
         po::notify(given);
-        if (given.count("help")) std::cout << flags;
-        else estimate(workers, samples);
+        if (given.count("help")) {
+            std::cout << flags;
+            return 0;
+        }
+        sinew::World world(argc, argv);
+        estimate(world.communicator(), workers, samples);
     } catch (std::exception const& error) {
         std::cerr << "pool_pi: " << error.what() << '\n';
         return 1;

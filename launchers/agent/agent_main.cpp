@@ -10,6 +10,7 @@
 #include <sinew/error.hpp>
 
 #include "launchers/agent/agent.hpp"
+#include "launchers/agent/command_copy.hpp"
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/log.hpp"
@@ -20,14 +21,18 @@ namespace sinew::launch {
 namespace {
 
 constexpr char help[] =
-    "sinew agent [--config FILE]\n\n"
+    "sinew agent [--config FILE]\n"
+    "sinew agent --copy-to FOLDER\n\n"
     "Serves one node of one job. It is started by `sinew run` (or by what --launch-agent names) "
     "and\n"
     "reads its configuration, one line of JSON with the job's secret in it, from standard input,\n"
     "or from FILE, which must be yours and readable by you alone.\n\n"
     "It dials the root, starts this node's ranks, carries their output, and ends them when told "
     "to,\n"
-    "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n";
+    "on SIGTERM (a planned leave), or when the root is gone. Good as process 1 of a container.\n\n"
+    "--copy-to copies sinew into an empty folder, with its libraries: FOLDER/bin/sinew then runs "
+    "in\n"
+    "a container whose image has neither sinew nor these libraries (sinew run --agent-image).\n";
 
 AgentConfig configuration(std::vector<std::string> const& arguments) {
     if (arguments.empty()) return parse_config(read_secret_line(STDIN_FILENO));
@@ -69,6 +74,10 @@ int serve(AgentConfig const& config, JobFolder& folder) {
 int agent_main(std::vector<std::string> const& arguments) {
     if (!arguments.empty() && (arguments[0] == "--help" || arguments[0] == "-h")) {
         std::cout << help;
+        return 0;
+    }
+    if (arguments.size() == 2 && arguments[0] == "--copy-to") {
+        std::cout << copy_command_to(arguments[1]) << '\n';
         return 0;
     }
     auto const config = configuration(arguments);

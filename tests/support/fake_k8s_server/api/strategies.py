@@ -204,7 +204,7 @@ class Strategies:
         for i, s in enumerate(obj.get('subjects') or []):
             if s.get('kind') not in ('User', 'Group', 'ServiceAccount'):
                 errs.unsupported('subjects[%d].kind' % i, s.get('kind', ''), ('ServiceAccount', 'User', 'Group'))
-            if s.get('kind') == 'ServiceAccount' and not s.get('namespace'):
+            if s.get('kind') == 'ServiceAccount' and not s.get('namespace') and res.plural == 'clusterrolebindings':
                 errs.required('subjects[%d].namespace' % i)
 
     _create_clusterrolebinding = _create_rolebinding
