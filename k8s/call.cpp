@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "k8s/objects/json_access.hpp"
-#include "k8s/session.hpp"
+#include "k8s/requests/session.hpp"
 
 namespace sinew::k8s {
 

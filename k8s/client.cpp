@@ -6,10 +6,10 @@
 #include <sinew/error.hpp>
 
 #include "k8s/api_error.hpp"
-#include "k8s/call_run.hpp"
 #include "k8s/log_body.hpp"
 #include "k8s/objects/json_access.hpp"
-#include "k8s/session.hpp"
+#include "k8s/requests/call_run.hpp"
+#include "k8s/requests/session.hpp"
 #include "k8s/watch_body.hpp"
 #include "src/base/text.hpp"
 

@@ -6,8 +6,8 @@
 #include <string>
 
 #include "k8s/call.hpp"
-#include "k8s/call_run.hpp"
 #include "k8s/known_objects.hpp"
+#include "k8s/requests/call_run.hpp"
 #include "k8s/watch.hpp"
 #include "k8s/watch_lines.hpp"
 

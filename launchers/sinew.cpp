@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "launchers/acquire/acquire_main.hpp"
 #include "launchers/agent/agent_main.hpp"
 #include "launchers/cli/doctor.hpp"
 #include "launchers/cli/info.hpp"
@@ -22,6 +23,7 @@ using namespace sinew::launch;
 int perform(std::string const& verb, std::vector<std::string> const& arguments) {
     if (verb == "run") return run_main(arguments);
     if (verb == "agent") return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
+    if (verb == "acquire") return acquire_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
     if (verb == "ps") return ps_main(arguments, std::cout);

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "k8s/objects/yaml.hpp"
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include <algorithm>
 #include <array>
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
+#include <sstream>
 
 #include "k8s/objects/yaml_scalar.hpp"
 #include "src/base/text.hpp"
@@ -17,7 +19,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::size_t max_text = std::size_t(16) << 20;
-constexpr std::size_t max_values = 1'000'000;  // aliases may repeat what is there
+constexpr std::size_t max_values = 100'000;  // aliases may repeat what is there
 constexpr int max_depth = 100;
 
 // ---- writing
@@ -118,6 +120,37 @@ private:
 
 // ---- reading
 
+// yaml-cpp 0.7 reads no further at a token that begins nothing (","), and would give empty documents
+// for ever: each document must begin after the one before.
+class DocumentsAdvance : public YAML::EventHandler {
+public:
+    void OnDocumentStart(YAML::Mark const& mark) override {
+        if (mark.pos <= last_) throw YAML::ParserException(mark, "begins nothing");
+        last_ = mark.pos;
+    }
+    void OnDocumentEnd() override {}
+    void OnNull(YAML::Mark const&, YAML::anchor_t) override {}
+    void OnAlias(YAML::Mark const&, YAML::anchor_t) override {}
+    void OnScalar(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                  std::string const&) override {}
+    void OnSequenceStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                         YAML::EmitterStyle::value) override {}
+    void OnSequenceEnd() override {}
+    void OnMapStart(YAML::Mark const&, std::string const&, YAML::anchor_t,
+                    YAML::EmitterStyle::value) override {}
+    void OnMapEnd() override {}
+
+private:
+    int last_ = -1;
+};
+
+void check_documents(std::string const& input) {
+    std::istringstream stream(input);
+    YAML::Parser parser(stream);
+    DocumentsAdvance handler;
+    while (parser.HandleNextDocument(handler)) {}
+}
+
 class Reader {
 public:
     explicit Reader(std::string const& name) : name_(name) {}
@@ -149,6 +182,7 @@ private:
     }
 
     Json scalar(YAML::Node const& node) const {
+        if (!is_utf8(node.Scalar())) refuse(node, "a string that is not UTF-8");
         auto const& tag = node.Tag();
         if (tag == "!" || tag == "tag:yaml.org,2002:str") return node.Scalar();
         return plain_scalar(node.Scalar());
@@ -160,6 +194,7 @@ private:
         for (auto const& entry : node) {
             if (!entry.first.IsScalar()) refuse(entry.first, "the key of a map is no string");
             auto const& key = entry.first.Scalar();
+            if (!is_utf8(key)) refuse(entry.first, "a key that is not UTF-8");
             if (key == "<<" && entry.first.Tag() != "!") {
                 auto found = read(entry.second, depth + 1);
                 if (found.is_array())
@@ -205,6 +240,7 @@ std::vector<Json> from_yaml(std::string_view input, std::string const& name) {
             text(name, " has ", input.size(), " bytes; at most ", max_text, " are read"));
     try {
         std::vector<Json> found;
+        check_documents(std::string(input));
         Reader reader(name);
         for (auto const& node : YAML::LoadAll(std::string(input)))
             if (auto value = reader.read(node); !value.is_null()) found.push_back(std::move(value));

@@ -123,6 +123,15 @@ std::size_t character_length(std::string_view text) {
 
 }  // namespace
 
+bool is_utf8(std::string_view text) {
+    while (!text.empty()) {
+        auto const length = character_length(text);
+        if (length == 0) return false;
+        text.remove_prefix(length);
+    }
+    return true;
+}
+
 nlohmann::json plain_scalar(std::string_view text) {
     if (text.empty() || text == "~" || spelled(text, {"null"})) return nullptr;
     if (spelled(text, {"true", "yes", "on"})) return true;

@@ -15,4 +15,6 @@ nlohmann::json plain_scalar(std::string_view text);
 /// as this string, else in double quotes.
 std::string scalar_text(std::string_view value);
 
+bool is_utf8(std::string_view text);
+
 }  // namespace sinew::k8s

@@ -43,8 +43,8 @@ Hello description(AgentConfig const& config, Progress const& progress) {
                 .free_port = free_port(),
                 .unreachable = everyone,
                 .place = config.place,
-                .process = random_number(),
-                .began_ms = now.count(),
+                .process = config.process != 0 ? config.process : random_number(),
+                .began_ms = config.began_ms != 0 ? config.began_ms : now.count(),
                 .progress = progress};
     if (config.place != Place{}) return hello;
     try {

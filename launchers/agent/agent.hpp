@@ -39,6 +39,7 @@ public:
     /// The root had accepted it.
     bool was_attached() const { return tree_.was_attached(); }
     Progress const& progress() const { return progress_; }
+    Hello const& self() const { return tree_.self(); }
 
 private:
     void handle(Kind kind, std::span<std::byte const> body);

@@ -5,10 +5,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <array>
-#include <cerrno>
 #include <csignal>
-#include <cstring>
 #include <iostream>
 #include <sinew/error.hpp>
 
@@ -37,21 +34,8 @@ constexpr char help[] =
     "in\n"
     "a container whose image has neither sinew nor these libraries (sinew run --agent-image).\n";
 
-// Reads up to the end of a line, not of the file: the writer may keep the pipe open.
-std::string read_line(int fd) {
-    std::string line;
-    std::array<char, 4096> buffer;
-    while (line.find('\n') == std::string::npos && line.size() < (1U << 20)) {
-        ssize_t const count = ::read(fd, buffer.data(), buffer.size());
-        if (count < 0 && errno == EINTR) continue;
-        if (count <= 0) break;
-        line.append(buffer.data(), static_cast<std::size_t>(count));
-    }
-    return line;
-}
-
 AgentConfig configuration(std::vector<std::string> const& arguments) {
-    if (arguments.empty()) return parse_config(read_line(STDIN_FILENO));
+    if (arguments.empty()) return parse_config(read_secret_line(STDIN_FILENO));
     if (arguments.size() == 2 && arguments[0] == "--config")
         return parse_config(read_secret_file(arguments[1]));
     throw UsageError(text("sinew agent does not know ", arguments[0], ". See sinew agent --help"));

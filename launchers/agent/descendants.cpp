@@ -112,6 +112,23 @@ std::size_t kill_descendants() {
     return descendants().size();
 }
 
+// A process whose parent has ended becomes a child of this one: it is found in the next round.
+void kill_adopted(std::vector<pid_t> const& ours) {
+    for (int round = 0; round < 200; ++round) {
+        std::ifstream children("/proc/thread-self/children");
+        bool any = false;
+        for (pid_t pid = 0; children >> pid;) {
+            if (std::find(ours.begin(), ours.end(), pid) != ours.end()) continue;
+            any = true;
+            ::kill(pid, SIGKILL);  // it is our child and has not been reaped
+            ::waitpid(pid, nullptr, WNOHANG);
+        }
+        if (!any) return;
+        timespec const nap{.tv_sec = 0, .tv_nsec = round < 20 ? 500'000 : 5'000'000};
+        ::nanosleep(&nap, nullptr);
+    }
+}
+
 void reap_adopted(std::vector<pid_t> const& ours) {
     std::ifstream children("/proc/thread-self/children");
     pid_t pid = 0;

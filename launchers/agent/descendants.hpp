@@ -25,6 +25,10 @@ bool kill_life(ProcessLife const& life);
 /// seconds if a process cannot be killed (uninterruptible sleep); returns how many are left.
 std::size_t kill_descendants();
 
+/// Kills all children but `ours`, which this process has adopted, with their descendants, and reaps
+/// them. Returns when none is left, or after a second.
+void kill_adopted(std::vector<pid_t> const& ours);
+
 /// Reaps adopted children that have ended, whose own parents ended first; leaves `ours` alone.
 void reap_adopted(std::vector<pid_t> const& ours);
 

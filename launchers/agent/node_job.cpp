@@ -93,8 +93,9 @@ void NodeJob::take_gpus() {
     claims.release();
     auto const given = launch_.env.find("CUDA_VISIBLE_DEVICES");
     auto const there = given != launch_.env.end() ? named_gpus(given->second) : visible_gpus();
-    auto const wish = text("--gpu ", launch_.gpus, ": ", ranks, ranks == 1 ? " rank" : " ranks",
-                           ranks == 1 ? " here needs " : " here need ", wanted, wanted == 1 ? " GPU" : " GPUs");
+    auto const wish =
+        text("--gpu ", launch_.gpus, ": ", ranks, ranks == 1 ? " rank" : " ranks",
+             ranks == 1 ? " here needs " : " here need ", wanted, wanted == 1 ? " GPU" : " GPUs");
     if (there.size() < wanted)
         throw UsageError(text(wish, ", but this node has ", there.size(),
                               ". Ask for fewer, or see CUDA_VISIBLE_DEVICES and the driver "
@@ -191,7 +192,8 @@ void NodeJob::bind_ranks() {
         auto const machine = processors();
         std::string lines;
         for (std::size_t i = 0; i < mine_.size(); ++i)
-            lines += show_binding(mine_[i], launch_.map.nodes[node_].name, cpusets_[i], machine) + "\n";
+            lines +=
+                show_binding(mine_[i], launch_.map.nodes[node_].name, cpusets_[i], machine) + "\n";
         tree_.up(Kind::notice, {bytes_of(lines)});
     }
 }

@@ -12,6 +12,13 @@
 namespace sinew::launch {
 namespace {
 
+// Quotes a word for the remote login shell, in a way that every shell accepts.
+std::string quoted(std::string const& word) {
+    std::string result = "'";
+    for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
+    return result + "'";
+}
+
 // Splits words as a POSIX shell does, without expansions.
 std::vector<std::string> split_words(std::string const& line) {
     std::vector<std::string> words;
@@ -44,13 +51,6 @@ std::string fill(std::string word, std::string const& name, std::string const& v
     return word;
 }
 
-// Quotes a word for the remote login shell, in a way that every shell accepts.
-std::string quoted(std::string const& word) {
-    std::string result = "'";
-    for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
-}
-
 // Runs the same path as here if that exists on the remote host, otherwise the sinew in its PATH.
 std::string remote_command() {
     auto const here = own_path();
@@ -75,9 +75,7 @@ public:
         // As in mpirun, no sshd is needed to start an agent on this host.
         if (is_this_host(start.host)) return {.argv = {own_path(), "agent"}};
         if (!found_.empty()) return {.argv = fill_template(found_, start, {own_path(), "agent"})};
-        return {.argv = {"ssh", "-T", "-x", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10", "-o",
-                         "ServerAliveInterval=5", "-o", "ServerAliveCountMax=3", start.host, "--",
-                         remote_command()}};
+        return {.argv = ssh_command(start.host, remote_command())};
     }
 
     std::string explain(int exit_code, std::string_view words) const override {
@@ -109,6 +107,30 @@ private:
 };
 
 }  // namespace
+
+std::vector<std::string> ssh_command(std::string const& host, std::string const& remote) {
+    return {"ssh",
+            "-T",
+            "-x",
+            "-o",
+            "BatchMode=yes",
+            "-o",
+            "ConnectTimeout=10",
+            "-o",
+            "ServerAliveInterval=5",
+            "-o",
+            "ServerAliveCountMax=3",
+            host,
+            "--",
+            remote};
+}
+
+std::string in_folder(std::string const& folder, std::vector<std::string> const& words) {
+    auto script = folder.empty() ? std::string() : text("cd ", quoted(folder), " 2>/dev/null; ");
+    script += "exec";
+    for (auto const& word : words) script += " " + quoted(word);
+    return text("sh -c ", quoted(script));
+}
 
 std::vector<std::string> fill_template(std::string const& line, AgentStart const& start,
                                        std::vector<std::string> const& command) {

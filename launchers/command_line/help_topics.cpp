@@ -14,6 +14,7 @@ and ends with the exit code of the rank that failed first. It needs no mpirun.
   sinew run -n 8 -H node1:4,node2:4 ./program 4 ranks on each of two hosts
   sinew run --hostfile hosts ./program        as many as the file has slots
   sinew run -n 1 ./server : -n 3 ./client     two programs, one job
+  sinew run -n 4 --gpu 1 ./train              a GPU for each rank alone
 
 Flags come first; everything after the program's name goes to it. Flags
 of mpirun (Open MPI 4 and 5) and mpiexec (MPICH) mean what they mean there; one
@@ -65,6 +66,13 @@ down.
                         and at the end a table of how every rank ended
   sinew run -n 4 --stdin all ./program < data  a copy for every rank
 
+The last MiB (--log-buffer) is kept for whoever looks later, by name or its
+beginning; sinew ps lists the jobs:
+
+  sinew run --name train -n 8 ./train &
+  sinew logs train -f --tail 20 -r 0      follow rank 0
+  sinew attach train                      all output, and the exit code
+
 Part of a line (a prompt) is shown after 100 ms. Rank 0 gets the standard
 input; it is not read while sinew runs in the background.
 )";
@@ -89,6 +97,7 @@ second INT (Ctrl-C) kills. Nothing is left behind, not even after kill -9.
   sinew run --max-restarts 3 -n 8 ./train      the whole job again, up to 3
                         times; SINEW_RESTART tells it which restart this is
   sinew run --no-kill -n 8 ./survivor          the other ranks continue
+  sinew stop train                             ends the job of that name
 
 Times are written as 500ms, 30s, 5min or 2h; a bare number is seconds.
 )";

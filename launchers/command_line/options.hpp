@@ -21,8 +21,8 @@ enum class OutputFormat : std::uint8_t { plain, json };
 /// The options of `sinew run`, from flags, SINEW_RUN_<KEY> and configuration files.
 struct RunOptions {
     std::vector<App> apps;
-    std::string name;  ///< --name: of the job; empty: made from the program's name
-    int gpus = 0;      ///< --gpu: for each rank; 0: ranks see all GPUs of their node
+    std::string name;                ///< --name: of the job; empty: made from the program's name
+    int gpus = 0;                    ///< --gpu: for each rank; 0: ranks see all GPUs of their node
     std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
     std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
     std::string found_agent;       ///< the allocation's launch_agent, for hosts other than this one
@@ -43,10 +43,10 @@ struct RunOptions {
     bool report_map = false, report_bindings = false, dry_run = false, timing = false;
     bool tag_output = false, timestamp_output = false;
     OutputFormat output = OutputFormat::plain;
-    std::string output_folder;   ///< --output-filename DIR; empty: none
+    std::string output_folder;                      ///< --output-filename DIR; empty: none
     std::size_t log_buffer = std::size_t{1} << 20;  ///< bytes kept for `sinew logs`
-    std::string stdin_to = "0";  ///< "0", "3", "all", "none"
-    int verbosity = 0;           ///< -1 with -q, 1 with -v, 2 with -vv
+    std::string stdin_to = "0";                     ///< "0", "3", "all", "none"
+    int verbosity = 0;                              ///< -1 with -q, 1 with -v, 2 with -vv
 
     std::optional<std::chrono::nanoseconds> timeout;
     std::optional<std::chrono::nanoseconds> start_timeout;     ///< default: the backend's

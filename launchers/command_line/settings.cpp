@@ -115,8 +115,9 @@ void set_dry_run(Draft& draft, Setting const& setting) {
 
 void set_name(Draft& draft, Setting const& setting) {
     if (!is_job_name(setting.value))
-        bad_value(setting,
-                  "1 to 63 lower-case letters, digits and '-', which neither begin nor end with '-'");
+        bad_value(
+            setting,
+            "1 to 63 lower-case letters, digits and '-', which neither begin nor end with '-'");
     draft.options.name = setting.value;
 }
 

@@ -38,7 +38,8 @@ std::optional<std::chrono::system_clock::time_point> parse_timestamp(std::string
     }
     auto const date = year_month_day(year(fields[0]), month(static_cast<unsigned>(fields[1])),
                                      day(static_cast<unsigned>(fields[2])));
-    if (!date.ok() || fields[0] > 2200 || fields[3] > 23 || fields[4] > 59 || fields[5] > 60)
+    if (!date.ok() || fields[0] < 1970 || fields[0] > 2200 || fields[3] > 23 || fields[4] > 59 ||
+        fields[5] > 60)
         return std::nullopt;
     auto fraction = text.substr(form.size(), text.size() - form.size() - 1);
     nanoseconds part{};
@@ -52,9 +53,9 @@ std::optional<std::chrono::system_clock::time_point> parse_timestamp(std::string
             unit /= 10;
         }
     }
-    return system_clock::time_point(duration_cast<system_clock::duration>(
-        sys_days(date).time_since_epoch() + hours(fields[3]) + minutes(fields[4]) +
-        seconds(fields[5]) + part));
+    return system_clock::time_point(
+        duration_cast<system_clock::duration>(sys_days(date).time_since_epoch() + hours(fields[3]) +
+                                              minutes(fields[4]) + seconds(fields[5]) + part));
 }
 
 }  // namespace sinew::launch

@@ -12,7 +12,7 @@ _sinew_switches="
     --network-policy -d --detach -a --attach
 "
 _sinew_with_value="
-    -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes -x --x -genvlist
+    --name --gpu --log-buffer -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes -x --x -genvlist
     --env-file --wdir -wdir --wd -wd --mpi --hostfile -hostfile --machinefile -machinefile
     -f -H --host -host -hosts --hosts --backend --launch-agent --fake-nodes --tree-fanout
     --root-address --map-by -map-by --rank-order --bind-to -bind-to --display
@@ -84,6 +84,21 @@ _sinew_state() {
     printf '%s\n' "$state"
 }
 
+# The flags of a verb, and the names of the jobs that it may be for.
+_sinew_verb() {
+    local command=$1 current=$2 words="--help --backend"
+    case $command in
+        ps) words+=" --json" ;;
+        logs) words+=" --follow --ranks --tail --tag --no-tag --timestamps --json" ;;
+        attach) words+=" --ranks --tail --tag --no-tag --timestamps --json" ;;
+        stop) words+=" --now --grace --all" ;;
+    esac
+    if [[ $command != ps && $current != -* ]]; then
+        words=$(timeout 2 sinew ps 2>/dev/null | { read -r; while read -r name _; do echo "$name"; done; })
+    fi
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
+}
+
 _sinew() {
     COMPREPLY=()
     # Bash has cut the words at ':' and '=' (COMP_WORDBREAKS), which host:4 and --flag=value hold.
@@ -96,12 +111,13 @@ _sinew() {
     fi
     local command=${words[1]-} state
     if ((${#words[@]} <= 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run info doctor help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run ps logs attach stop info doctor help" -- "$current")
         return
     fi
     case $command in
         help) _sinew_value --help "$current"; return ;;
         run) ;;
+        ps | logs | attach | stop) _sinew_verb "$command" "$current"; return ;;
         *) return ;;
     esac
     state=$(_sinew_state "${words[@]:2}")

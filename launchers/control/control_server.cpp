@@ -49,8 +49,8 @@ ControlServer::ControlServer(wire::Loop& loop, JobFolder const& folder, Settings
     if (!place)
         throw SystemError(text(folder.path(), " cannot be opened (", std::strerror(errno), ")"),
                           errno);
-    listener_ = wire::listening_socket(wire::Address::unix_socket(
-        text("/proc/self/fd/", place.get(), "/", control_socket_name)));
+    listener_ = wire::listening_socket(
+        wire::Address::unix_socket(text("/proc/self/fd/", place.get(), "/", control_socket_name)));
     listen();
 }
 
@@ -177,8 +177,8 @@ bool ControlServer::fill(Client& client) {
 
 /// Whether the client is there.
 bool ControlServer::send(Client& client) {
-    ssize_t const count = ::send(client.fd.get(), client.out.data(), client.out.size(),
-                                 MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t const count =
+        ::send(client.fd.get(), client.out.data(), client.out.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0) return errno == EAGAIN || errno == EINTR;
     client.out.erase(0, static_cast<std::size_t>(count));
     return true;
@@ -196,8 +196,7 @@ bool ControlServer::pump(Clients::iterator at) {
     }
     auto const end = at->reads && at->reader.next < log_.end();
     if (at->out.empty() && !end) at->writable = {};
-    else if (!at->writable)
-        at->writable = loop_.writable(at->fd.get(), [this, at] { pump(at); });
+    else if (!at->writable) at->writable = loop_.writable(at->fd.get(), [this, at] { pump(at); });
     return true;
 }
 

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "launchers/common/flat_json.hpp"
 #include "launchers/common/timestamp.hpp"
 #include "launchers/io/output_record.hpp"
 #include "src/base/text.hpp"
@@ -72,7 +73,7 @@ std::string to_json(std::vector<JobSummary> const& jobs) {
 JobSummary parse_job_summary(std::string_view bytes) {
     constexpr int any = 0x7fffffff;
     try {
-        auto const json = nlohmann::json::parse(bytes);
+        auto const json = parse_flat_json(bytes);
         JobSummary job;
         job.name = take_text(json, "name");
         job.id = take_text(json, "id");
@@ -86,8 +87,7 @@ JobSummary parse_job_summary(std::string_view bytes) {
         job.ranks_running = take_number(json, "ranks_running", 0, most_ranks_of_job);
         job.nodes = take_number(json, "nodes", 0, most_ranks_of_job);
         job.restarts = take_number(json, "restarts", 0, any);
-        if (!json.at("exit_code").is_null())
-            job.exit_code = take_number(json, "exit_code", 0, 255);
+        if (!json.at("exit_code").is_null()) job.exit_code = take_number(json, "exit_code", 0, 255);
         auto const started = parse_timestamp(take_text(json, "started"));
         if (!started) throw UsageError("a job's start that is no time");
         job.started = *started;

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "launchers/common/flat_json.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -13,7 +14,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 using Verb = ControlRequest::Verb;
-using Kind = ControlAnswer::Kind;
+using AnswerKind = ControlAnswer::Kind;
 using std::chrono::milliseconds;
 
 constexpr std::array<char const*, 4> verbs{"status", "logs", "attach", "stop"};
@@ -28,8 +29,8 @@ std::int64_t in_range(nlohmann::json const& json, char const* key, std::int64_t 
                       std::int64_t most) {
     auto const& value = json.at(key);
     // A number beyond 63 bits would be read as a negative one.
-    if (!value.is_number_integer() || (value.is_number_unsigned() && value.get<std::uint64_t>() >
-                                                                         std::uint64_t{1} << 62))
+    if (!value.is_number_integer() ||
+        (value.is_number_unsigned() && value.get<std::uint64_t>() > std::uint64_t{1} << 62))
         throw UsageError(text(key, " (must be a whole number from ", least, " to ", most, ")"));
     auto const number = value.get<std::int64_t>();
     if (number < least || number > most)
@@ -50,8 +51,8 @@ void take_ranks(nlohmann::json const& json, ControlRequest& request) {
     for (auto const& each : list) {
         if (!each.is_number_integer() || each.get<std::int64_t>() < 0 ||
             each.get<std::int64_t>() >= most_ranks_of_job)
-            throw UsageError(text("ranks (each must be a whole number from 0 to ", most_ranks_of_job - 1,
-                                  ")"));
+            throw UsageError(
+                text("ranks (each must be a whole number from 0 to ", most_ranks_of_job - 1, ")"));
         ranks.insert(each.get<int>());
     }
 }
@@ -79,14 +80,15 @@ std::string refused_line(std::string const& why) { return line_of({{"refused", w
 
 ControlRequest parse_request(std::string_view line) {
     if (line.size() > longest_request)
-        throw UsageError(text("a request of ", line.size(), " bytes (must be at most ",
-                              longest_request, ")"));
+        throw UsageError(
+            text("a request of ", line.size(), " bytes (must be at most ", longest_request, ")"));
     try {
-        auto const json = nlohmann::json::parse(line);
+        auto const json = parse_flat_json(line);
         auto const name = json.at("request").get<std::string>();
         auto const at = std::find(verbs.begin(), verbs.end(), name);
         if (at == verbs.end())
-            throw UsageError(text("request ", cut(name), " (must be status, logs, attach or stop)"));
+            throw UsageError(
+                text("request ", cut(name), " (must be status, logs, attach or stop)"));
         ControlRequest request;
         request.verb = static_cast<Verb>(at - verbs.begin());
         if (json.contains("ranks")) take_ranks(json, request);
@@ -105,29 +107,29 @@ ControlRequest parse_request(std::string_view line) {
 ControlAnswer parse_answer(std::string_view line) {
     ControlAnswer answer;
     if (parse_output_line(line, answer.record)) {
-        answer.kind = Kind::output;
+        answer.kind = AnswerKind::output;
         return answer;
     }
     try {
-        auto const json = nlohmann::json::parse(line);
+        auto const json = parse_flat_json(line);
         if (json.contains("per_rank")) {
-            answer.kind = Kind::status;
+            answer.kind = AnswerKind::status;
             answer.job = parse_job_summary(line);
         } else if (json.contains("skipped")) {
-            answer.kind = Kind::skipped;
-            answer.bytes = static_cast<std::uint64_t>(
-                in_range(json, "skipped", 0, std::int64_t{1} << 62));
+            answer.kind = AnswerKind::skipped;
+            answer.bytes =
+                static_cast<std::uint64_t>(in_range(json, "skipped", 0, std::int64_t{1} << 62));
         } else if (json.contains("logs_end")) {
-            answer.kind = Kind::logs_end;
+            answer.kind = AnswerKind::logs_end;
         } else if (json.contains("stopping")) {
-            answer.kind = Kind::stopping;
+            answer.kind = AnswerKind::stopping;
             answer.grace = milliseconds(in_range(json, "stopping", 0, longest_grace));
         } else if (json.contains("ended")) {
-            answer.kind = Kind::ended;
+            answer.kind = AnswerKind::ended;
             answer.exit_code = static_cast<int>(in_range(json, "ended", 0, 255));
             answer.text = cut(json.at("cause").get<std::string>());
         } else {
-            answer.kind = Kind::refused;
+            answer.kind = AnswerKind::refused;
             answer.text = cut(json.at("refused").get<std::string>());
         }
         return answer;

@@ -4,14 +4,15 @@
 #include <nlohmann/json.hpp>
 
 #include "launchers/common/encoding.hpp"
+#include "launchers/common/flat_json.hpp"
 #include "launchers/common/timestamp.hpp"
 
 namespace sinew::launch {
 
 bool parse_output_line(std::string_view line, OutputRecord& record) {
-    auto const json = nlohmann::json::parse(line, nullptr, false);
-    if (!json.is_object()) return false;
+    if (!line.starts_with('{')) return false;
     try {
+        auto const json = parse_flat_json(line);
         auto const rank = json.at("rank").get<std::int64_t>();
         auto const stream = json.at("stream").get<std::string>();
         auto const time = parse_timestamp(json.at("time").get<std::string>());
@@ -32,6 +33,8 @@ bool parse_output_line(std::string_view line, OutputRecord& record) {
         record = std::move(found);
         return true;
     } catch (nlohmann::json::exception const&) {
+        return false;
+    } catch (UsageError const&) {
         return false;
     }
 }

@@ -47,10 +47,6 @@ void JobMachine::dismiss(int node) {
     emit(DismissAgent{node});
 }
 
-bool JobMachine::is_here(int node) const {
-    return facts_.present_nodes().contains(node) && !leaving_.contains(node);
-}
-
 void JobMachine::start_agent(int node) { emit(StartAgent{node, incarnations_[node]++}); }
 
 bool JobMachine::all_wanted_present() const {
@@ -125,10 +121,7 @@ JobMachine::Actions JobMachine::agent_lost(int node, std::string const& why) {
         finish_step();
         return take();
     }
-    if (!is_wanted(node)) {
-        lose_ranks(node);
-        return take();
-    }
+    if (!is_wanted(node)) return lose_ranks(node), take();
     if (!members_.contains(node) || lost_before_launch(node, was_leaving)) {
         start_agent(node);
         return take();
@@ -278,8 +271,7 @@ std::vector<int> JobMachine::ranks_on(int node) const {
 }
 
 FirstCause::Who JobMachine::who(int rank) const {
-    return {
-        .rank = rank, .node = map_.nodes[map_.ranks[rank].node].name, .pid = pid_of(rank)};
+    return {.rank = rank, .node = map_.nodes[map_.ranks[rank].node].name, .pid = pid_of(rank)};
 }
 
 // ---- the number of nodes ------------------------------------------------------------------------
@@ -289,8 +281,9 @@ JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
     if (count == wanted_ || count == 0 || phase_ == Phase::finishing || handing_over_) return {};
     auto const change = text("sinew: ", count, " nodes are wanted instead of ", wanted_);
     if (settings_.max_restarts == 0) {
-        emit(Report{text(change, ", but a job changes its nodes by a restart. Start it with "
-                                 "--max-restarts 1 or more")});
+        emit(Report{text(change,
+                         ", but a job changes its nodes by a restart. Start it with "
+                         "--max-restarts 1 or more")});
         return take();
     }
     int const before = std::exchange(wanted_, count);
@@ -306,8 +299,7 @@ JobMachine::Actions JobMachine::resize(std::vector<std::string> names) {
 
 void JobMachine::drop_unwanted() {
     std::erase_if(members_, [this](int node) { return !is_wanted(node); });
-    for (int node = wanted_; node < static_cast<int>(names_.size()); ++node)
-        dismiss(node);
+    for (int node = wanted_; node < static_cast<int>(names_.size()); ++node) dismiss(node);
 }
 
 void JobMachine::regroup() {
@@ -356,10 +348,11 @@ JobMachine::Actions JobMachine::told_to_stop(std::string const& by,
 
 char const* JobMachine::state() const {
     switch (phase_) {
+        case Phase::running:
+            if (reported_.size() == agent_of_node_.size()) return "running";
+            [[fallthrough]];
         case Phase::starting:
             return restarts_ > 0 ? "restarting" : "starting";
-        case Phase::running:
-            return "running";
         case Phase::stopping:
         case Phase::finishing:
             break;
@@ -450,11 +443,11 @@ bool JobMachine::restart() {
     if (!kind) return false;
     ++restarts_;
     ++epoch_;
-    emit(Report{text("sinew: ",
-                     causes_.failed() ? causes_.summary()
-                                      : text("the job goes on with ", wanted_, " nodes"),
-                     "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ",
-                     settings_.max_restarts, " of the budget used)")});
+    emit(Report{text(
+        "sinew: ",
+        causes_.failed() ? causes_.summary() : text("the job goes on with ", wanted_, " nodes"),
+        "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ", settings_.max_restarts,
+        " of the budget used)")});
     phase_ = Phase::starting;
     drop_unwanted();
     for (int const node : members_) {

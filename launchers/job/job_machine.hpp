@@ -95,9 +95,10 @@ public:
     struct ExitAtOnce {
         int code;
     };
-    using Action = std::variant<StartAgent, LaunchRanks, StopRanks, FinishAgent, DismissAgent,
-                                FinishAgents, EndAgentProcesses, SignalAgentProcesses, GiveUpOnAbsent, SetTimer,
-                                CancelTimer, Report, Mark, Conclude, ExitAtOnce>;
+    using Action =
+        std::variant<StartAgent, LaunchRanks, StopRanks, FinishAgent, DismissAgent, FinishAgents,
+                     EndAgentProcesses, SignalAgentProcesses, GiveUpOnAbsent, SetTimer, CancelTimer,
+                     Report, Mark, Conclude, ExitAtOnce>;
     using Actions = std::vector<Action>;
 
     /// `facts` must outlive the machine.
@@ -185,7 +186,9 @@ private:
     }
     Actions take() { return std::exchange(actions_, {}); }
     bool is_wanted(int node) const { return node < wanted_; }
-    bool is_here(int node) const;
+    bool is_here(int node) const {
+        return facts_.present_nodes().contains(node) && !leaving_.contains(node);
+    }
     bool all_wanted_present() const;
     bool newcomers_present() const;
     void launch_if_ready();
@@ -210,9 +213,7 @@ private:
     void finish_step();
     std::vector<int> ranks_on(int node) const;
     FirstCause::Who who(int rank) const;
-    std::string const& name(int node) const {
-        return names_.at(static_cast<std::size_t>(node));
-    }
+    std::string const& name(int node) const { return names_.at(static_cast<std::size_t>(node)); }
 
     Settings const settings_;
     JobFacts const& facts_;
@@ -223,13 +224,13 @@ private:
     int wanted_ = 0;                  ///< nodes, the first ones
     std::set<int> members_;           ///< they take part; others that are wanted will join
     std::set<int> leaving_;           ///< their agents end, and are still present
-    FirstCause causes_;                          ///< of this epoch
+    FirstCause causes_;               ///< of this epoch
     std::map<int, std::uint32_t> incarnations_;  ///< of the next agent, by node
     std::uint32_t epoch_ = 0;
     int restarts_ = 0;
-    int failures_ = 0;      ///< restarts that count against max_restarts
-    int disruptions_ = 0;   ///< restarts because a node was lost
-    bool planned_ = false;  ///< this epoch ends because an agent leaves
+    int failures_ = 0;           ///< restarts that count against max_restarts
+    int disruptions_ = 0;        ///< restarts because a node was lost
+    bool planned_ = false;       ///< this epoch ends because an agent leaves
     bool disrupted_ = false;     ///< a node that comes by itself was lost in this epoch
     bool regrouping_ = false;    ///< this epoch ends because other nodes are wanted
     bool cut_short_ = false;     ///< a rank of this epoch has ended because it was told to

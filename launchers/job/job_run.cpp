@@ -30,7 +30,7 @@ namespace {
 constexpr std::int64_t window_of_all = 64 << 20;
 
 // Short, since it is part of socket paths; random, since hosts may share a file system.
-std::string make_job_name() { return wire::Secret::random().hex().substr(0, 12); }
+std::string make_job_id() { return wire::Secret::random().hex().substr(0, 12); }
 
 bool same_file(int a, int b) {
     struct ::stat first {
@@ -58,7 +58,7 @@ std::vector<std::string> names_of(std::vector<Node> const& nodes) {
 
 JobRun::JobRun(RunOptions options)
     : JobRun(options, {.backend = choose_backend(options),
-                       .job = make_job_name(),
+                       .job = make_job_id(),
                        .secret = wire::Secret::random(),
                        .port = 0,
                        .address = {},
@@ -71,6 +71,7 @@ JobRun::JobRun(RunOptions options, Arranged arranged)
     : options_(std::move(options)), arranged_(std::move(arranged)),
       backend_(std::move(arranged_.backend)), nodes_(std::move(arranged_.nodes)),
       job_(arranged_.job), secret_(arranged_.secret),
+      control_folder_(claim_name()),
       output_(
           loop_, printer_options(options_),
           {.credit =
@@ -148,18 +149,22 @@ void JobRun::run_loop() {
 
 // ---- the verbs ----------------------------------------------------------------------------------
 
-void JobRun::open_control() {
+// Before there are threads, as the guard requires.
+JobFolder JobRun::claim_name() {
+    constexpr int most_attempts = 10;  // names that are made differ by chance only
     bool const given = !options_.name.empty();
-    // Names that are made differ by chance only.
-    for (int attempt = 0; attempt < 10 && !control_folder_; ++attempt) {
+    for (int attempt = 0; attempt < (given ? 1 : most_attempts); ++attempt) {
         if (!given) options_.name = make_job_name(options_.apps.front().argv.front());
-        if (auto claimed = JobFolder::claim(job_folder_beginning + options_.name))
-            control_folder_.emplace(std::move(*claimed));
-        else if (given) break;
+        auto claimed = JobFolder::claim(job_folder_beginning + options_.name);
+        if (!claimed) continue;
+        if (!backend_->on_this_host()) guard_.emplace(claimed->path());
+        return std::move(*claimed);
     }
-    if (!control_folder_)
-        throw UsageError(text("--name ", options_.name, ": a job of that name runs on this host. ",
-                              "Choose another, or see sinew ps"));
+    throw UsageError(text("--name ", options_.name, ": a job of that name runs on this host. ",
+                          "Choose another, or see sinew ps"));
+}
+
+void JobRun::open_control() {
     control_.emplace(
         loop_, *control_folder_, ControlServer::Settings{.log_bytes = options_.log_buffer},
         ControlServer::Callbacks{

@@ -13,6 +13,7 @@
 
 #include "launchers/command_line/options.hpp"
 #include "launchers/control/control_server.hpp"
+#include "launchers/control/folder_guard.hpp"
 #include "launchers/job/agent_processes.hpp"
 #include "launchers/job/input_forwarder.hpp"
 #include "launchers/job/job_machine.hpp"
@@ -34,10 +35,10 @@ public:
         std::unique_ptr<Backend> backend;
         std::string job;  ///< its name
         wire::Secret secret;
-        std::uint16_t port = 0;    ///< of the root, on all addresses of this host
-        std::string address;       ///< of this host, for the other nodes
-        int first_nodes = 0;       ///< the number of nodes for which -n was meant
-        std::vector<Node> nodes;   ///< the present ones
+        std::uint16_t port = 0;   ///< of the root, on all addresses of this host
+        std::string address;      ///< of this host, for the other nodes
+        int first_nodes = 0;      ///< the number of nodes for which -n was meant
+        std::vector<Node> nodes;  ///< the present ones
         /// The number of nodes wanted, asked each second; nothing: as before.
         std::function<std::optional<int>()> wanted;
         std::function<Node(int index)> node;  ///< of a node that is wanted later
@@ -57,6 +58,7 @@ private:
     bool agent_processes_run() const override { return agents_->running(); }
     Output output() const override { return output_.state(); }
 
+    JobFolder claim_name();
     void open_control();
     JobSummary summary() const;
     void open_root();
@@ -105,6 +107,7 @@ private:
     std::string job_;
     wire::Secret secret_;
     std::optional<JobFolder> folder_;
+    std::optional<FolderGuard> guard_;         ///< of the next, where no agent removes it
     std::optional<JobFolder> control_folder_;  ///< that of the control socket; holds the name
     std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
     wire::Loop loop_;
@@ -122,7 +125,7 @@ private:
     wire::Loop::Handle timeout_, stop_self_, changes_;
     std::optional<int> wanted_;  ///< the number of nodes that was asked for last
     std::string shown_map_;      ///< by --report-map
-    bool concluded_ = false;  ///< the closing lines are written, or being written
+    bool concluded_ = false;     ///< the closing lines are written, or being written
 };
 
 }  // namespace sinew::launch

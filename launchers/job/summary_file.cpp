@@ -16,13 +16,12 @@ std::string summary_line(Summary const& summary) {
     constexpr std::size_t longest = 4096;
     auto cause = summary.cause;
     for (;;) {
-        nlohmann::ordered_json const all{{"exit_code", summary.exit_code},
-                                         {"cause", cause},
-                                         {"restarts", summary.restarts}};
+        nlohmann::ordered_json const all{
+            {"exit_code", summary.exit_code}, {"cause", cause}, {"restarts", summary.restarts}};
         auto line = all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
         if (line.size() <= longest) return line;
-        // Escapes may take six bytes for one, so that one cut may not be enough.
-        cause.resize(cause.size() - std::min(cause.size(), line.size() - longest + 3));
+        // A byte takes at most six when it is escaped: one cut may not be enough, but none is too much.
+        cause.resize(cause.size() - std::min(cause.size(), (line.size() - longest + 5) / 6 + 3));
         cause += "...";
     }
 }

@@ -44,6 +44,7 @@ RunOptions checked(RunOptions options, std::string const& name) {
             text("--name ", name, " has ", name.size(),
                  " characters (at most 50, as pods have -pods or a number behind it)"));
     if (!options.start_timeout) options.start_timeout = default_start_timeout;
+    options.name = name;
     return options;
 }
 

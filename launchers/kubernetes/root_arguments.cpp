@@ -68,6 +68,7 @@ JobShape job_shape(RunOptions const& options) {
 
 Words root_arguments(RunOptions const& options, JobShape shape) {
     Words words{"--nnodes", std::to_string(shape.nodes), "--output", "json", "--stdin", "none"};
+    if (!options.name.empty()) add(words, {"--name", options.name});
     add_mapping(words, options);
     add_failures(words, options);
     if (options.report_map) words.push_back("--report-map");

@@ -53,13 +53,17 @@ int PodAgent::run() {
 
 // One agent, from the first attempt to reach a root to the loss of that root.
 PodAgent::Then PodAgent::serve(int& code) {
-    auto const left = std::chrono::duration_cast<std::chrono::milliseconds>(
-        until_ - wire::Clock::now());
+    auto const left =
+        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - wire::Clock::now());
     config_.patience_ms = std::max<std::int64_t>(left.count(), 1);
     agent_ = std::make_unique<Agent>(loop_, config_, folder_, progress_);
     int const end = agent_->run();
     auto const agent = std::exchange(agent_, nullptr);
     progress_ = agent->progress();
+    // The next one is of the same process, so that it does not pass for a replacement.
+    config_.process = agent->self().process;
+    config_.began_ms = agent->self().began_ms;
+    ++config_.incarnation;
     bool const begun = progress_.epochs > 0;
     int const given_up = may_restart_ ? exit_replace : 1;
     if (agent->left()) {

@@ -2,6 +2,7 @@
 #include "launchers/tree/admission.hpp"
 
 #include <sinew/version.hpp>
+#include <utility>
 
 #include "src/base/text.hpp"
 
@@ -40,10 +41,11 @@ Admission::Verdict Admission::judge(int node, Hello const& hello, bool present) 
     if (hello.version != sinew::version())
         return {.refused = text("it is sinew ", hello.version, ", `sinew run` is ",
                                 sinew::version(), ". Install the same version on ", hello.name)};
-    bool const same = hello.process == seat.process;
-    if (!seat.by_itself || (same && seat.process != 0)) {
-        seat.process = hello.process;
-        return {};
+    if (!seat.by_itself) return {};
+    if (hello.process == seat.process && seat.process != 0) {
+        // It looks for another parent, or had lost its root, and so its ranks, and dials again.
+        bool const again = hello.incarnation != std::exchange(seat.incarnation, hello.incarnation);
+        return {.refused = {}, .later = false, .replaces = present && again};
     }
     if (seat.replaced.contains(hello.process))
         return {.refused = text("another agent has taken the place of this one as node ", node)};
@@ -52,6 +54,7 @@ Admission::Verdict Admission::judge(int node, Hello const& hello, bool present) 
                 .later = true};
     if (seat.process != 0) seat.replaced.insert(seat.process);
     seat.process = hello.process;
+    seat.incarnation = hello.incarnation;
     seat.began_ms = hello.began_ms;
     return {.refused = {}, .later = false, .replaces = present};
 }

@@ -18,7 +18,8 @@ namespace sinew::launch {
 /// newcomer takes the place of an agent that is present, whose link may be half-open since its host
 /// is gone; and who has been replaced is refused for good, so that a host that returns does not
 /// disturb the replacement. An agent that began before the one present is asked to try later: the
-/// clocks may differ, and a node that is really gone is soon noticed.
+/// clocks may differ, and a node that is really gone is soon noticed. The incarnation of one that
+/// comes by itself counts how often the same process has dialled anew, which it may at any time.
 class Admission {
 public:
     struct Verdict {
@@ -44,8 +45,8 @@ private:
     struct Seat {
         bool expected = true;
         bool by_itself = false;
-        std::uint32_t incarnation = 0;
-        std::uint64_t process = 0;  ///< who was accepted last
+        std::uint32_t incarnation = 0;  ///< expected; by_itself: of who was accepted last
+        std::uint64_t process = 0;      ///< who was accepted last, of those that come by themselves
         std::int64_t began_ms = 0;
         std::set<std::uint64_t> replaced;
     };

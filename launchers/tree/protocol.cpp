@@ -16,14 +16,14 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(RankPlace, node, local_rank, app)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobMap, nodes, ranks, oversubscribed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(App, argv, ranks, folder, env)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentConfig, job, secret, node, name, incarnation, roots, listen,
-    folders, patience_ms, by_itself, address, place)
+    folders, patience_ms, by_itself, address, place, process, began_ms)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, epochs, restarts, failures, disruptions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid, cores, host,
     address, interface, listen, free_port, unreachable, place, process, began_ms,
     progress)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused, later)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process, incarnation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, name, data_key, map, agents, parents, addresses, apps, env, folder,
     gpus, bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, progress)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)

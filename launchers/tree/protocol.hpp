@@ -68,6 +68,10 @@ struct AgentConfig {
     bool by_itself = false;
     std::string address;  ///< of this node, for the others; empty: that of its link to the root
     Place place;          ///< of this node; empty: place_of_this_node()
+    /// Hello::process and began_ms, which stay when an agent that comes by itself dials again; the
+    /// incarnation counts that. 0: drawn.
+    std::uint64_t process = 0;
+    std::int64_t began_ms = 0;
 };
 
 /// How far a job has come. A root that takes the place of another learns it from the agents.
@@ -114,7 +118,8 @@ struct Detached {
     int child = 0;
     std::vector<int> nodes;  ///< the child and all nodes below it
     std::string why;
-    std::uint64_t process = 0;  ///< the child's Hello::process
+    std::uint64_t process = 0;      ///< the child's Hello::process
+    std::uint32_t incarnation = 0;  ///< the child's
 };
 
 struct Launch {

@@ -52,8 +52,8 @@ std::vector<int> Root::parents() const {
 void Root::on_link(std::unique_ptr<wire::Link> link) {
     int const node = static_cast<int>(link->peer().node);
     auto const number = ++links_;
-    link->on({.message = [this, number, node](
-                          auto const& message) { on_link_message(number, node, message); },
+    link->on({.message = [this, number,
+                          node](auto const& message) { on_link_message(number, node, message); },
               .end = [this, number, node](auto const& end) { on_link_end(number, node, end); }});
     joining_[number] = {.node = node, .link = std::move(link)};
 }
@@ -88,10 +88,8 @@ void Root::on_hello(std::uint64_t number, std::span<std::byte const> body) {
         on_gone(node, text("another agent has taken its place (", hello.name, ", process ",
                            hello.pid, ")"));
     }
-    Placement placement{.parent = root_node,
-                        .address = {},
-                        .refused = verdict.refused,
-                        .later = verdict.later};
+    Placement placement{
+        .parent = root_node, .address = {}, .refused = verdict.refused, .later = verdict.later};
     if (placement.refused.empty()) {
         placement.parent = hello.unreachable == everyone ? tree_.place(node)
                                                          : tree_.place(node, hello.unreachable);
@@ -145,8 +143,9 @@ void Root::on_detached(int child, Detached const& detached) {
     auto const top = way(detached.child);
     if (top != child) return;  // it has already reattached elsewhere
     auto const hello = hellos_.find(detached.child);
-    if (hello != hellos_.end() && hello->second.process != detached.process)
-        return;  // another process serves the node by now
+    if (hello != hellos_.end() && (hello->second.process != detached.process ||
+                                   hello->second.incarnation != detached.incarnation))
+        return;  // another agent serves the node by now
     on_gone(detached.child, detached.why);
 }
 

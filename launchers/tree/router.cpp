@@ -71,16 +71,19 @@ void TreeRouter::dial_root(std::size_t which) {
     auto patience = dial_until_ - wire::Clock::now();
     bool const several = config_.roots.size() > 1 || config_.by_itself;
     // A host that is not the root may never answer; the limit leaves time for the other addresses.
-    if (several) patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
+    if (several) {
+        auto const share = std::chrono::milliseconds(config_.patience_ms) / 2 /
+                           static_cast<int>(config_.roots.size());
+        patience = std::min<wire::Clock::duration>({patience, share, std::chrono::seconds(2)});
+    }
     auto const next = (which + 1) % config_.roots.size();
-    dialling_ = wire::dial(
-        loop_, address, credentials_, upward_options(), patience,
-        [this, next, several](auto dialled) {
-            if (dialled.link) return welcome(std::move(dialled.link));
-            auto const why = "cannot reach sinew run at " + dialled.error;
-            if (several) dial_again(next, why);
-            else callbacks_.root_lost(why);
-        });
+    dialling_ = wire::dial(loop_, address, credentials_, upward_options(), patience,
+                           [this, next, several](auto dialled) {
+                               if (dialled.link) return welcome(std::move(dialled.link));
+                               auto const why = "cannot reach sinew run at " + dialled.error;
+                               if (several) dial_again(next, why);
+                               else callbacks_.root_lost(why);
+                           });
 }
 
 // Waits first, since the connection may have been refused within a millisecond.
@@ -123,11 +126,11 @@ void TreeRouter::welcome(std::unique_ptr<wire::Link> link) {
                              take_head<std::int32_t>(body);
                              if (static_cast<Kind>(message.kind) != Kind::place) return;
                              // Deferred: on_placement may replace this link's callbacks.
-                             placing_ = loop_.after(
-                                 wire::Clock::duration::zero(),
-                                 [this, placement = decode<Placement>(text_of(body))] {
-                                     on_placement(placement);
-                                 });
+                             placing_ =
+                                 loop_.after(wire::Clock::duration::zero(),
+                                             [this, placement = decode<Placement>(text_of(body))] {
+                                                 on_placement(placement);
+                                             });
                          },
                      .end =
                          [this](auto const& end) {
@@ -297,12 +300,14 @@ void TreeRouter::on_child_end(int child, wire::LinkEnd const& end) {
 
 void TreeRouter::child_lost(int child, std::string const& why) {
     auto const nodes = children_.at(child).nodes.nodes();
-    auto const process = children_.at(child).link->peer().origin;
+    auto const peer = children_.at(child).link->peer();
     children_.remove(child);
     perform(fences_.child_gone(child));
-    up(Kind::detached,
-       {bytes_of(encode(
-           Detached{.child = child, .nodes = nodes, .why = why, .process = process}))});
+    up(Kind::detached, {bytes_of(encode(Detached{.child = child,
+                                                 .nodes = nodes,
+                                                 .why = why,
+                                                 .process = peer.origin,
+                                                 .incarnation = peer.epoch}))});
 }
 
 void TreeRouter::restart(std::uint32_t epoch, std::vector<int> const& members,

@@ -56,6 +56,9 @@ public:
     /// What a root that replaces this one will be told.
     void set_progress(Progress const& progress) { self_.progress = progress; }
 
+    /// What the root is told about this node, without addresses.
+    Hello const& self() const { return self_; }
+
     /// Sends a message of this node to the root.
     void up(Kind kind, std::initializer_list<std::span<std::byte const>> parts);
     /// Sends at once what was given to `up`. Requires no parent.

@@ -112,8 +112,10 @@ void HostJob::stop(StopOptions const& options) {
         try {
             auto const answer = connection.answer(std::min(until, Clock::now() + 1s));
             if (!answer || answer->kind == AnswerKind::ended) break;
-            if (answer->kind == AnswerKind::refused) throw Unavailable(text(name_, ": ", answer->text));
-            if (answer->kind == AnswerKind::stopping) until = Clock::now() + answer->grace + ending_time;
+            if (answer->kind == AnswerKind::refused)
+                throw Unavailable(text(name_, ": ", answer->text));
+            if (answer->kind == AnswerKind::stopping)
+                until = Clock::now() + answer->grace + ending_time;
         } catch (Timeout const&) {
             if (Clock::now() >= until) break;
         }

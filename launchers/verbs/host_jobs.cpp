@@ -23,14 +23,18 @@ std::vector<std::string> folders() {
 
 }  // namespace
 
+// One that cannot be asked is shown whatever backend was asked for.
+bool HostJobs::wants(JobSummary const& job) const {
+    if (backend_.empty() || job.backend.empty()) return true;
+    return (backend_ == "local") == (job.backend == "local");
+}
+
 std::vector<JobSummary> HostJobs::list() {
     std::vector<JobSummary> found;
     for (auto const& folder : folders()) {
         try {
             auto job = HostJob(job_in(folder), folder).summary();
-            // One that cannot be asked is shown whatever backend was asked for.
-            if (backend_.empty() || job.backend.empty() || job.backend == backend_)
-                found.push_back(std::move(job));
+            if (wants(job)) found.push_back(std::move(job));
         } catch (Unavailable const&) {
             // It has ended meanwhile, or has just begun.
         }

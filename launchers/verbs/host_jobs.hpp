@@ -13,13 +13,14 @@ namespace sinew::launch {
 /// their folders, so that those with another SINEW_TMPDIR are not seen.
 class HostJobs final : public JobSource {
 public:
-    /// `backend`: only jobs of this one; empty: all.
+    /// `backend`: "local" or, for all others (srun and --launch-agent too), "ssh"; empty: all.
     explicit HostJobs(std::string backend) : backend_(std::move(backend)) {}
     std::string_view name() const override { return "this host"; }
     std::vector<JobSummary> list() override;
     std::unique_ptr<JobHandle> find(std::string const& job) override;
 
 private:
+    bool wants(JobSummary const& job) const;
     std::string const backend_;
 };
 

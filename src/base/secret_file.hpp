@@ -16,6 +16,10 @@ namespace sinew {
 /// written it, or if the line is longer than 1 MiB. No error repeats what the file holds.
 std::string read_secret_file(std::string const& path);
 
+/// The same of a pipe, whose writer may keep it open: reads up to the end of a line, not of the
+/// file. At most 1 MiB; without newline if the writer ended.
+std::string read_secret_line(int fd);
+
 /// Overwrites the text's bytes, and empties it.
 void wipe(std::string& secret) noexcept;
 

@@ -3,6 +3,7 @@
 #include <sinew/init.hpp>
 
 #include "src/manager/manager_main.hpp"
+#include "src/nodes/acquire/agent_main.hpp"
 #include "src/pool/worker/worker_main.hpp"
 #include "src/process/child/child_role.hpp"
 #include "src/process/child/process_main.hpp"
@@ -24,6 +25,7 @@ void init(int, char**) {
     process::init_called();
     process::ChildStart start;
     if (process::is_child(start)) std::exit(process::run_role(roles, start));
+    if (auto const config = nodes::is_node_agent()) std::exit(nodes::node_agent_main(*config));
 }
 
 }  // namespace sinew

@@ -34,7 +34,8 @@ void Agent::begin() {
                                     pause_or_resume(number, kept);
                             }});
     // The first lease begins without a grant. Rank 0 counts it from when it accepted the link.
-    lease_until_ = process::lease_clock_ns() + std::chrono::nanoseconds(lease).count();
+    auto const from = setup_.joined_at != 0 ? setup_.joined_at : process::lease_clock_ns();
+    lease_until_ = from + std::chrono::nanoseconds(lease).count();
     renewing_ = runtime_.loop().every(renewal, [this] {
         auto const self = shared_from_this();
         sender_.send(MessageKind::renew,
@@ -45,6 +46,14 @@ void Agent::begin() {
 void Agent::leave() {
     told_over_ = true;
     on_link_end("");
+}
+
+void Agent::withdraw() {
+    if (!sender_.link() || std::exchange(withdrawing_, true)) return;
+    told_over_ = true;
+    sender_.send(MessageKind::leaving, {});
+    if (children_.empty()) return on_link_end("");
+    for (auto& [number, kept] : children_) kept.child->signal(SIGKILL);
 }
 
 void Agent::wait_until_over() {
@@ -96,7 +105,7 @@ void Agent::on_child_message(MessageKind kind, Head const& head, std::span<std::
 }
 
 void Agent::start(std::uint64_t number, std::span<std::byte const> body) {
-    if (!sender_.link() || children_.contains(number)) return;
+    if (!sender_.link() || withdrawing_ || children_.contains(number)) return;
     try {
         auto spec = decode_start(body);
         spec.cpus = setup_.cpus;
@@ -150,6 +159,7 @@ void Agent::on_ended(std::uint64_t number, process::ChildEnd const& end) {
         {encode_ending(
             {.end = end, .running = status.running.load(), .verdict = status.verdict.load()})});
     children_.erase(number);
+    if (withdrawing_ && children_.empty()) on_link_end("");
 }
 
 void Agent::acknowledge(std::uint64_t number) {
@@ -174,7 +184,7 @@ void Agent::pause_or_resume(std::uint64_t number, Kept& kept) {
 void Agent::on_link_end(std::string const& why) {
     if (!sender_.link()) return;
     if (!told_over_)
-        log_warning(text("rank 0 is lost (", why, "); what rank ", setup_.rank,
+        log_warning(text(setup_.master, " is lost (", why, "); what ", setup_.name,
                          " has started for it is stopped"));
     children_.clear();  // kills them
     renewing_ = {};

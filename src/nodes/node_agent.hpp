@@ -24,9 +24,12 @@ namespace sinew::nodes {
 class Agent : public std::enable_shared_from_this<Agent> {
 public:
     struct Setup {
-        int rank = 0;
+        std::string name;               ///< for messages: "rank 3"
         wire::Secret session;           ///< rank 0's, which the children join
         std::optional<cpu_set_t> cpus;  ///< all that this node's ranks may use
+        std::string master = "rank 0";  ///< for messages
+        /// By lease_clock_ns: from when the first lease counts. 0: from begin().
+        std::int64_t joined_at = 0;
     };
     Agent(process::Runtime& runtime, std::unique_ptr<wire::Link> link, Setup setup);
     Agent(Agent const&) = delete;
@@ -36,6 +39,8 @@ public:
     void begin();
     /// Ends its children and the link.
     void leave();
+    /// The node is given back: kills its children, and leaves when rank 0 knows how they ended.
+    void withdraw();
     /// Returns when rank 0 no longer needs it, or is lost. Requires: guard not held.
     void wait_until_over();
     process::Runtime& runtime() const { return runtime_; }
@@ -63,7 +68,7 @@ private:
     Setup const setup_;
     std::map<std::uint64_t, Kept> children_;
     std::int64_t lease_until_ = 0;
-    bool told_over_ = false, over_ = false;
+    bool told_over_ = false, withdrawing_ = false, over_ = false;
     wire::Loop::Handle renewing_;
     std::condition_variable changed_;
 };

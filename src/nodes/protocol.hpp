@@ -36,8 +36,13 @@ enum class MessageKind : std::uint8_t {
     suspect,       ///< number: 1, the child is silent; 0: it responds again
     ended,         ///< an Ending
     renew,         ///< number: on the agent's clock, from when the lease counts
+    leaving,       ///< the node is given back: its children are being killed, and no others start
 };
-static_assert(static_cast<std::uint8_t>(MessageKind::renew) < process::kinds::supervisor_last);
+/// The first messages of a link: an agent says who it is; that of an acquired node is answered.
+constexpr std::uint8_t joined = process::kinds::supervisor_last;
+constexpr std::uint8_t refused = joined - 1;  ///< a text: why
+constexpr std::uint8_t welcome = joined - 2;
+static_assert(static_cast<std::uint8_t>(MessageKind::leaving) < welcome);
 
 struct Head {
     std::uint64_t child = 0;  ///< given by rank 0, never twice

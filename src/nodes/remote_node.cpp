@@ -12,8 +12,11 @@
 
 namespace sinew::nodes {
 
-RemoteNode::RemoteNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host)
-    : loop_(loop), sender_(std::move(link)), host_(std::move(host)), granted_(wire::Clock::now()) {}
+RemoteNode::RemoteNode(wire::Loop& loop, std::unique_ptr<wire::Link> link, std::string host,
+                       std::string const& id)
+    : loop_(loop), sender_(std::move(link)), host_(std::move(host)),
+      name_(id.empty() || id == host_ ? host_ : text(id, " on ", host_)),
+      granted_(wire::Clock::now()) {}
 
 RemoteNode::~RemoteNode() = default;
 
@@ -40,6 +43,8 @@ void RemoteNode::begin() {
                             }});
 }
 
+void RemoteNode::greet() { sender_.link()->send_now(welcome, 0, {}); }
+
 std::unique_ptr<process::Child> RemoteNode::start(process::ChildSpec const& spec) {
     if (lost())
         throw Unavailable(text(spec.name, " cannot be started on ", host_,
@@ -52,7 +57,7 @@ std::unique_ptr<process::Child> RemoteNode::start(process::ChildSpec const& spec
 }
 
 void RemoteNode::over() {
-    if (lost()) return;
+    if (cut_off()) return;
     why_lost_ = "nothing uses it any more";
     sender_.send(MessageKind::over, {});
     close_in_order(sender_.release());
@@ -69,11 +74,16 @@ void RemoteNode::on_message(wire::Message const& message) {
     auto const kind = static_cast<MessageKind>(message.kind);
     auto body = message.payload;
     auto const head = take_value<Head>(body);
-    if (lost()) return;
-    if (!head || kind < MessageKind::started || kind > MessageKind::renew)
+    if (cut_off()) return;
+    if (!head || kind < MessageKind::started || kind > MessageKind::leaving)
         return on_end(text(sender_.link()->peer().name, ": a message of kind ", +message.kind,
                            " that is not valid"));
     if (kind == MessageKind::renew) return grant(*head);
+    if (kind == MessageKind::leaving) {
+        if (std::exchange(leaving_, true)) return;
+        why_lost_ = "it was given back";
+        return tell_change();
+    }
     // Messages of a dropped child may still be in flight.
     auto const found = children_.find(head->child);
     if (found == children_.end()) return;
@@ -91,6 +101,7 @@ void RemoteNode::on_ended(RemoteChild& child, std::span<std::byte const> body) {
         ending.end.fate = text("ended in a way that cannot be read (", error.what(), ")");
     }
     children_.erase(child.number_);
+    ending.end.withdrawn = leaving_;
     child.end(ending);
 }
 
@@ -108,11 +119,14 @@ void RemoteNode::on_liveness(bool suspect) {
 
 // The last lease was granted at `granted_`, and counts from its request, which was earlier.
 void RemoteNode::on_end(std::string const& why) {
-    if (lost()) return;
-    why_lost_ = why;
+    if (cut_off()) return;
     auto const link = sender_.release();
-    log_warning(text(host_, " is lost (", why, ")",
-                     children_.empty() ? "" : "; the processes that were started there end, too"));
+    if (!leaving_ || !children_.empty())
+        log_warning(
+            text(name_, " is lost (", why, ")",
+                 children_.empty() ? "" : "; the processes that were started there end, too"));
+    if (!leaving_) why_lost_ = why;
+    tell_change();
     if (children_.empty()) return;
     on_liveness(true);
     auto const left = granted_ + lease + lease_margin - wire::Clock::now();
@@ -128,9 +142,22 @@ void RemoteNode::report_dead(std::string const& why) {
         Ending ending;
         ending.end.lost = true;
         ending.end.code = 255;
-        ending.end.fate = text("is lost with its host ", host_, " (", why, ")");
+        ending.end.fate = text("is lost with its host ", name_, " (", why, ")");
         child->end(ending);
     }
+    tell_change();
+}
+
+void RemoteNode::confirm_end(std::string const& why) {
+    auto const self = shared_from_this();
+    on_end(why);
+    if (children_.empty()) return;
+    lease_over_ = {};
+    report_dead(why);
+}
+
+void RemoteNode::tell_change() {
+    if (auto const changed = changed_) changed();
 }
 
 }  // namespace sinew::nodes

@@ -13,10 +13,12 @@
 #include <utility>
 
 #include "src/base/bytes.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
+#include "src/nodes/meeting.hpp"
+#include "src/nodes/protocol.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
@@ -24,9 +26,8 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto patience = 20s;  ///< of ranks that dial; rank 0 waits 5 s longer
 
-/// The first message of a link names the rank. A rank that has connected to several addresses keeps
+/// Content of the message `joined` of a rank. A rank that has connected to several addresses keeps
 /// one of the links, and sends the message there.
-constexpr std::uint8_t joined = process::kinds::supervisor_last;
 struct JoinedHead {
     std::uint64_t rank;
 };
@@ -66,24 +67,6 @@ std::vector<std::string> lines_of(std::string const& text) {
     std::istringstream words(text);
     for (std::string line; std::getline(words, line);) lines.push_back(line);
     return lines;
-}
-
-// Returns the addresses of this host that others can dial, of one family: IPv4 if it has any.
-std::vector<std::string> outer_addresses() {
-    std::vector<std::string> v4, v6;
-    for (auto const& each : wire::interfaces()) {
-        if (each.loopback || each.address.rfind("fe80", 0) == 0) continue;
-        (each.address.find(':') == std::string::npos ? v4 : v6).push_back(each.address);
-    }
-    return v4.empty() ? v6 : v4;
-}
-
-void be_reachable(process::Runtime& runtime, std::string const& address) {
-    auto const words = runtime.addresses();
-    bool const already = std::any_of(words.begin(), words.end(), [](auto const& each) {
-        return wire::Address::parse(each).family == wire::Address::Family::tcp;
-    });
-    if (!already) runtime.listen_on_network(address);
 }
 
 }  // namespace
@@ -179,11 +162,6 @@ std::vector<std::string> Rendezvous::listen() {
         text(runtime_.folder(), "/meet-", wire::Secret::random().hex().substr(0, 8)));
     auto const hosts = one_host_ ? std::vector<std::string>{} : outer_addresses();
     if (!one_host_) {
-        if (hosts.empty())
-            throw SystemError(
-                "other hosts cannot reach rank 0 (no network interface but loopback is up). See ip "
-                "address",
-                ENETUNREACH);
         bool const v6 = hosts.front().find(':') != std::string::npos;
         address = wire::Address::tcp(v6 ? "::" : "0.0.0.0", 0);
     }
@@ -252,33 +230,14 @@ void Rendezvous::go(Linked const& linked, std::function<void()> const& undo) {
     }
 }
 
-// Dials all addresses at once, since it is not known which of them this host can reach.
 std::unique_ptr<wire::Link> Rendezvous::dial(std::vector<std::string> const& words,
                                              std::string& problem) {
-    std::unique_lock lock(runtime_.guard());
-    std::condition_variable changed;
-    std::unique_ptr<wire::Link> link;
-    std::size_t failed = 0;
     wire::Credentials const self{
         wire::Secret::from_hex(words.front()),
         {.node = static_cast<std::uint32_t>(communicator_.nodes().node),
          .slot = static_cast<std::uint32_t>(communicator_.rank()),
          .name = text("rank ", communicator_.rank(), ", ", runtime_.name())}};
-    std::vector<wire::Loop::Handle> dialling;
-    for (std::size_t i = 1; i < words.size(); ++i)
-        dialling.push_back(wire::dial(runtime_.loop(), wire::Address::parse(words[i]), self,
-                                      options_, patience, [&](wire::Dialled dialled) {
-                                          if (!dialled.link) {
-                                              ++failed;
-                                              problem = dialled.error;
-                                          } else if (!link) {
-                                              link = std::move(dialled.link);
-                                          }
-                                          changed.notify_all();
-                                      }));
-    changed.wait(lock, [&] { return link || failed == dialling.size(); });
-    if (link) problem.clear();
-    return link;
+    return dial_any(runtime_, {words.begin() + 1, words.end()}, self, options_, patience, problem);
 }
 
 void Rendezvous::agree(std::string const& problem) {

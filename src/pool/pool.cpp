@@ -10,6 +10,7 @@
 #include "src/nodes/access.hpp"
 #include "src/pool/master/master.hpp"
 #include "src/pool/master/serving_master.hpp"
+#include "src/pool/placement/acquired_placement.hpp"
 #include "src/pool/placement/nodes_placement.hpp"
 
 namespace sinew {
@@ -79,6 +80,8 @@ namespace {
 
 std::shared_ptr<detail::PoolMaster> master_on(Nodes const& nodes, PoolOptions const& options) {
     if (nodes.serves()) return pool::ServingMaster::make(nodes::Access::served(nodes));
+    if (nodes::Access::acquired(nodes))
+        return pool::Master::make(options, pool::make_acquired_placement(nodes));
     return pool::Master::make(options,
                               pool::make_nodes_placement(nodes, !options.workers.has_value()));
 }

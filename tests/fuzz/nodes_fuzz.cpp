@@ -131,7 +131,7 @@ struct NodeGame {
         if (what % 8 == 2) return start_worker(which);
         if (what % 8 == 3) return use_worker(which);
         if (what % 8 == 4) return link_says(what / 8);
-        auto const kind = kind_of(script, MessageKind::started, MessageKind::renew);
+        auto const kind = kind_of(script, MessageKind::started, MessageKind::leaving);
         auto const frame = frame_of(script, kind);
         auto const now = *arriving;  // frames also come behind the one that ended it
         now.message({static_cast<std::uint8_t>(kind), 0, frame});
@@ -229,7 +229,7 @@ struct AgentGame {
         arriving = link->callbacks();
         agent = std::make_shared<Agent>(
             process::Runtime::instance(), std::move(link),
-            Agent::Setup{.rank = 1, .session = wire::Secret::random(), .cpus = {}});
+            Agent::Setup{.name = "rank 1", .session = wire::Secret::random(), .cpus = {}});
         agent->begin();
     }
     AgentGame(AgentGame const&) = delete;

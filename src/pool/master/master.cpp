@@ -18,12 +18,20 @@ using Clock = std::chrono::steady_clock;
 
 constexpr std::size_t many_over = 64;  // jobs whose functions a worker may forget
 
+Workers checked_under_guard(PoolOptions const& options, WorkerPlacement const& placement,
+                            std::mutex& guard) {
+    std::lock_guard const lock(guard);
+    return checked(options, placement);
+}
+
 }  // namespace
 
 Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> placement)
     : runtime_(process::Runtime::instance()), options_(options), placement_(std::move(placement)),
-      scheduler_(settings_of(options, checked(options, *placement_))),
-      progress_(runtime_.loop(), options.progress, scheduler_), events_(options.events),
+      scheduler_(settings_of(options, checked_under_guard(options, *placement_, runtime_.guard()))),
+      progress_(runtime_.loop(), options.progress, scheduler_,
+                [this] { return placement_->waiting_for(); }),
+      events_(options.events),
       workers_(runtime_, options_, *placement_, scheduler_, jobs_, events_,
                {.event = [this](Event const& event,
                                 ArrivedResults* arrived) { step_in_turn(event, arrived); },
@@ -33,9 +41,15 @@ Master::~Master() = default;
 
 std::shared_ptr<Master> Master::make(PoolOptions const& options,
                                      std::unique_ptr<WorkerPlacement> placement) {
-    return {new Master(options, std::move(placement)), [](Master* master) {
-                if (!process::Runtime::forked()) delete master;
-            }};
+    std::shared_ptr<Master> const master(new Master(options, std::move(placement)),
+                                         [](Master* each) {
+                                             if (!process::Runtime::forked()) delete each;
+                                         });
+    std::lock_guard const lock(master->guard());
+    master->places_change_ = master->placement_->watch([weak = std::weak_ptr(master)] {
+        if (auto const alive = weak.lock()) alive->on_places();
+    });
+    return master;
 }
 
 /// Holds the guard in a user's thread. Jobs that end meanwhile are destroyed after it was released:
@@ -123,9 +137,28 @@ void Master::settle_meta(Meta const& wish) {
     auto const workers = options_.workers.value_or(Workers(placement_->room(meta)));
     if (of_function) placement_->require(meta, workers.max);
     meta_ = meta;
+    if (places_change_) return fit();
     if (!of_function || options_.workers) return;
     auto const count = static_cast<std::uint32_t>(workers.max);
     step(Resize{count, count});
+}
+
+void Master::fit() {
+    auto const most = placement_->present(
+        *meta_, options_.workers ? std::optional(options_.workers->max) : std::nullopt);
+    auto const least = options_.workers ? static_cast<std::uint32_t>(options_.workers->min) : most;
+    Resize const size{std::min(least, most), most};
+    process::Runtime::in_callback() ? step_in_turn(size) : step(size);
+}
+
+// A pool whose nodes will not come fails, since its tasks would wait for ever.
+void Master::on_places() {
+    if (!broken_.empty() || ended_) return;
+    if (auto const why = placement_->failure(); !why.empty()) {
+        break_down(why);
+        return step_in_turn(Tick{});
+    }
+    if (meta_) fit();
 }
 
 bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
@@ -133,7 +166,8 @@ bool Master::wait_until_workers_up(std::chrono::nanoseconds limit) {
     std::unique_lock lock(guard());
     auto const up = [this] {
         auto const& stats = scheduler_.stats();
-        return !broken_.empty() || ended_ || stats.ready >= stats.workers;
+        bool const none = places_change_ && stats.workers == 0;  // the first node may yet come
+        return !broken_.empty() || ended_ || (stats.ready >= stats.workers && !none);
     };
     bool const in_time = wait(lock, changed_, Clock::now() + limit, up);
     if (!broken_.empty()) throw PoolBroken(broken_);
@@ -145,6 +179,8 @@ void Master::resize(Workers workers) {
     UserLock const lock(*this);
     settle_meta({});
     placement_->require(*meta_, workers.max);
+    options_.workers = workers;
+    if (places_change_) return fit();
     step(Resize{static_cast<std::uint32_t>(workers.min), static_cast<std::uint32_t>(workers.max)});
 }
 

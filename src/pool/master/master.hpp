@@ -65,6 +65,9 @@ private:
 
     class UserLock;
     void settle_meta(Meta const& wish);
+    /// Has as many workers as there are places for at present.
+    void fit();
+    void on_places();
     void require_usable() const;
     void end_with_program();
     void program_ends();
@@ -112,6 +115,7 @@ private:
     wire::Loop::Handle timer_;
     JobId next_job_ = 1;
     std::string broken_;
+    bool places_change_ = false;
     bool closed_ = false, ended_ = false, ends_with_program_ = false, warned_ = false;
     std::condition_variable changed_;  ///< workers came up or went, or the pool broke
     CallbackThread callbacks_;

@@ -25,8 +25,9 @@ std::string time_text(double seconds) {
 
 }  // namespace
 
-ProgressLine::ProgressLine(wire::Loop& loop, Progress wish, Scheduler const& scheduler)
-    : loop_(loop), scheduler_(scheduler),
+ProgressLine::ProgressLine(wire::Loop& loop, Progress wish, Scheduler const& scheduler,
+                           std::function<std::string()> note)
+    : loop_(loop), scheduler_(scheduler), note_(std::move(note)),
       wanted_(wish == Progress::on ||
               (wish == Progress::automatic && ::isatty(STDERR_FILENO) != 0)) {}
 
@@ -68,6 +69,7 @@ void ProgressLine::show() {
         line << ", " << time_text(static_cast<double>(total - done) / rate) << " left";
     if (auto const retried = now.retried - before_.retried) line << ", " << retried << " retried";
     line << ", " << now.ready << "/" << now.workers << " workers";
+    if (auto const note = now.workers == 0 ? note_() : ""; !note.empty()) line << ", " << note;
     std::fputs(line.str().c_str(), stderr);
     shown_ = true;
 }

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <sinew/pool/options.hpp>
+#include <string>
 
 #include "src/pool/scheduler/scheduler.hpp"
 #include "src/wire/loop/loop.hpp"
@@ -13,7 +15,9 @@ namespace sinew::pool {
 /// second. Requires: guard held.
 class ProgressLine {
 public:
-    ProgressLine(wire::Loop& loop, Progress wish, Scheduler const& scheduler);
+    /// `note`: what is shown while there are no workers.
+    ProgressLine(wire::Loop& loop, Progress wish, Scheduler const& scheduler,
+                 std::function<std::string()> note);
     /// Work begins, or continues: its progress is counted from the first call since end().
     void begin();
     /// All work has ended: prints the line for the last time.
@@ -26,6 +30,7 @@ private:
 
     wire::Loop& loop_;
     Scheduler const& scheduler_;
+    std::function<std::string()> const note_;
     bool const wanted_;
     bool working_ = false, shown_ = false;
     std::chrono::steady_clock::time_point began_{};

@@ -64,7 +64,8 @@ WorkerDied WorkerRecord::death(WorkerEnd const& end, Scheduler const& scheduler)
         died.cause = Cause::memory;
     else if (end.verdict == Verdict::hard_limit) died.cause = Cause::timeout;
     else if (end.process.lost) died.cause = Cause::lost;
-    else if (killed || released || end.verdict == Verdict::lease_over) died.cause = Cause::planned;
+    else if (killed || released || end.process.withdrawn || end.verdict == Verdict::lease_over)
+        died.cause = Cause::planned;
     if (end.process.out_of_memory) died.why += ", out of memory";
     if (end.verdict == Verdict::memory_limit)
         died.why = "it used more memory than max_rss_per_worker";

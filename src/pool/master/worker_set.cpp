@@ -15,6 +15,7 @@ namespace {
 // Delay of a process start if an idle worker has just got work: on few cores, that worker would
 // otherwise wait 14 ms for the start.
 constexpr auto head_start = std::chrono::milliseconds(10);
+constexpr auto retry_pause = std::chrono::milliseconds(50);
 constexpr auto patience_with_frozen = std::chrono::seconds(4);  // after it became suspect
 
 /// Thrown if a worker violates the protocol.
@@ -73,6 +74,9 @@ void WorkerSet::start(WorkerId id, Meta const& meta) {
     start.meta = meta;
     try {
         worker->handle = placement_.start(id.slot, start);
+    } catch (NoPlace const&) {
+        worker->patience = runtime_.loop().after(retry_pause, [this, id] { none_yet(id); });
+        return;
     } catch (std::exception const& problem) {  // includes std::system_error of std::thread
         workers_.erase(key_of(id));
         return callbacks_.event(StartFailed{id, problem.what()}, nullptr);
@@ -82,6 +86,15 @@ void WorkerSet::start(WorkerId id, Meta const& meta) {
     worker->handle->on({.message = [this, id](Kind kind, auto body) { on_message(id, kind, body); },
                         .liveness = [this, id](bool suspect) { on_liveness(id, suspect); },
                         .ended = [this, id](WorkerEnd const& end) { on_ended(id, end); }});
+}
+
+// A worker that was not wanted any more meanwhile is killed. The scheduler replaces it if there is a
+// node, or asks again.
+void WorkerSet::none_yet(WorkerId id) {
+    if (find(id) == nullptr) return;
+    workers_.erase(key_of(id));
+    callbacks_.event(WorkerDied{id, WorkerDied::Cause::planned, true, std::nullopt, ""}, nullptr);
+    callbacks_.changed();
 }
 
 void WorkerSet::on_message(WorkerId id, Kind kind, std::span<std::byte const> body) {
@@ -183,9 +196,12 @@ void WorkerSet::on_liveness(WorkerId id, bool suspect) {
 void WorkerSet::on_ended(WorkerId id, WorkerEnd const& end) {
     auto* const worker = find(id);
     if (worker == nullptr) return;
-    auto const died = worker->death(end, scheduler_);
+    auto died = worker->death(end, scheduler_);
     events_.write("worker_ended", {{"slot", std::uint64_t{id.slot}}, {"why", died.why}});
-    bool const failed_start = !worker->ready && !worker->killed;
+    // The loss of a node is not the fault of what was being started there.
+    bool const with_node = end.process.lost || end.process.withdrawn;
+    bool const failed_start = !worker->ready && !worker->killed && !with_node;
+    if (!worker->ready && with_node) died.cause = WorkerDied::Cause::planned;
     // Destroyed later, because the handle itself has called this function.
     runtime_.loop().post([gone = std::shared_ptr<WorkerHandle>(std::move(worker->handle))] {});
     workers_.erase(key_of(id));

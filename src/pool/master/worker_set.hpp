@@ -41,6 +41,7 @@ public:
 private:
     static std::uint64_t key_of(WorkerId id) { return std::uint64_t{id.epoch} << 32 | id.slot; }
     void start(WorkerId id, Meta const& meta);
+    void none_yet(WorkerId id);
     void on_message(WorkerId id, Kind kind, std::span<std::byte const> body);
     void on_ready(WorkerRecord& worker);
     void on_results(WorkerRecord& worker, std::span<std::byte const> body);

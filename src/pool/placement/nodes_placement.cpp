@@ -9,6 +9,7 @@
 #include "src/base/text.hpp"
 #include "src/nodes/access.hpp"
 #include "src/pool/placement/child_worker.hpp"
+#include "src/pool/placement/room.hpp"
 #include "src/process/child/remote_host.hpp"
 
 namespace sinew::pool {
@@ -66,14 +67,6 @@ public:
     }
 
 private:
-    static std::uint64_t room_on(NodeShare const& node, Meta const& wish) {
-        auto room = static_cast<std::uint64_t>(node.cores) /
-                    static_cast<std::uint64_t>(std::max(1, wish.cpu));
-        if (wish.memory_mib > 0 && node.memory_mib > 0)
-            room = std::min(room, node.memory_mib / wish.memory_mib);
-        if (wish.gpu > 0) room = std::min(room, static_cast<std::uint64_t>(node.gpus / wish.gpu));
-        return room;
-    }
     static void require_of(NodeShare const& node, Meta const& wish, int workers) {
         auto const refuse = [&](std::uint64_t wanted, std::uint64_t there, char const* what) {
             throw UsageError(text("a pool with ", workers, " workers on ", node.host, " needs ",

@@ -11,6 +11,7 @@
 #include <limits>
 #include <memory>
 #include <optional>
+#include <sinew/error.hpp>
 #include <span>
 #include <string>
 
@@ -49,11 +50,17 @@ public:
     virtual std::string name() const = 0;
 };
 
+/// There is no place for a worker at present, but there may be one soon.
+class NoPlace : public Unavailable {
+public:
+    using Unavailable::Unavailable;
+};
+
 /// Starts workers somewhere.
 class WorkerPlacement {
 public:
     virtual ~WorkerPlacement() = default;
-    /// With the guard held, on the loop's thread. Throws Error if it cannot be started.
+    /// With the guard held, on the loop's thread. Throws NoPlace; Error if it cannot be started.
     virtual std::unique_ptr<WorkerHandle> start(std::uint32_t slot, WorkerStart const& start) = 0;
     /// The number of usable cores.
     virtual int cores() const = 0;
@@ -69,6 +76,18 @@ public:
     virtual std::uint64_t most() const { return std::numeric_limits<std::uint64_t>::max(); }
     /// No more workers will be started, and all have ended. With the guard held.
     virtual void over() {}
+
+    // If places come and go. With the guard held.
+    /// How many of `wanted` workers (nothing: as many as have room) can be there now.
+    virtual std::uint32_t present(Meta const& /*wish*/, std::optional<int> wanted) const {
+        return static_cast<std::uint32_t>(wanted.value_or(0));
+    }
+    /// Has `changed` called on the loop's thread when that changes. False: it never does.
+    virtual bool watch(std::function<void()> /*changed*/) { return false; }
+    /// Why there are no places at present; empty: not known.
+    virtual std::string waiting_for() const { return {}; }
+    /// Why there will be none any more; empty: there are, or there may be.
+    virtual std::string failure() const { return {}; }
 };
 
 /// Starts children of this process, on these processors (or those of this process).

@@ -120,7 +120,6 @@ void Scheduler::check_invariants() const {
 
 Scheduler::State::State(SchedulerSettings const& given) {
     auto& settings = context.settings = given;
-    settings.max_workers = std::max(settings.max_workers, 1U);
     settings.min_workers = std::min(settings.min_workers, settings.max_workers);
     settings.first_batch = std::max(settings.first_batch, 1U);
     settings.largest_batch = std::max(settings.largest_batch, 1U);
@@ -201,7 +200,7 @@ void Scheduler::State::on(WorkerDied const& e) {
     if (tasks.take_progress()) deaths.clear();
     deaths.push_back(context.now);
     while (deaths.front() + storm_time < context.now) deaths.pop_front();
-    if (deaths.size() > std::size_t{3} * context.settings.max_workers)
+    if (deaths.size() > std::size_t{3} * std::max(context.settings.max_workers, 1U))
         break_pool(text("workers die one after the other, and no task ends: ", e.why));
 }
 
@@ -214,7 +213,7 @@ void Scheduler::State::on(WorkerRecycled const& e) {
 
 void Scheduler::State::on(Resize const& e) {
     opened = true;
-    context.settings.max_workers = std::max(e.max_workers, 1U);
+    context.settings.max_workers = e.max_workers;
     context.settings.min_workers = std::min(e.min_workers, context.settings.max_workers);
     workers.resize();
 }

@@ -29,6 +29,7 @@ struct ChildEnd {
     std::string why = {};   ///< with the numbers, if it was killed for its memory
     std::string fate = {};  ///< if the above do not say it: "is lost with its host node-b (...)"
     bool lost = false;      ///< with its host: its exit code and status page are not known
+    bool withdrawn = false; ///< it was killed because its node was given back
     /// "killed by signal 9 (Killed)", "exited with code 3".
     std::string text() const;
 };

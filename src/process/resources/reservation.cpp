@@ -11,11 +11,11 @@
 #include <sinew/error.hpp>
 #include <utility>
 
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/system/io.hpp"
 #include "src/base/system/resident.hpp"
-#include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
 #include "src/process/resources/cores.hpp"
 #include "src/process/runtime.hpp"
@@ -187,9 +187,7 @@ void ResourceReservation::take_gpus(std::string const& who) {
     gpu_variables_ = gpu_variables(gpus_.gpus());
 }
 
-std::vector<std::string> ResourceReservation::env() const {
-    return gpu_variables_;
-}
+std::vector<std::string> ResourceReservation::env() const { return gpu_variables_; }
 
 void ResourceReservation::begin(wire::Loop& loop, pid_t pid, std::function<void()> kill) {
     if (wish_.memory_mib == 0 || group_) return;

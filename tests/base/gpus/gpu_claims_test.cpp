@@ -95,7 +95,7 @@ TEST_F(GpuClaimsTest, AreExclusiveWhenManyTakeAndRelease) {
             continue;
         }
         int code = 0;
-        for (int round = 0; round < 60 && code == 0; ++round) {
+        for (int round = 0; round < 12 && code == 0; ++round) {
             GpuClaims claims;
             if (!claims.take({"x"}, 1, "one of many")) continue;
             // A file that is created by one at a time.

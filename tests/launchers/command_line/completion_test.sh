@@ -31,7 +31,14 @@ offers() {
     done
 }
 
-offers "sinew " run info doctor help
+offers "sinew " run ps logs attach stop info doctor help
+offers "sinew logs --t" --tail --tag --timestamps not:--now
+offers "sinew stop --n" --now not:--json
+# Jobs are those that sinew ps lists.
+mkdir bin
+printf '#!/bin/sh\necho NAME STATE\necho train-x7k2p running\necho eval running\n' >bin/sinew
+chmod +x bin/sinew
+PATH=$folder/bin:$PATH offers "sinew attach t" train-x7k2p not:eval not:NAME
 offers "sinew r" run not:info
 offers "sinew help h" hosts not:run
 offers "sinew run --h" --hostfile --host --help

@@ -12,7 +12,8 @@ namespace sinew::launch {
 namespace {
 
 TEST(JobName, IsALabelOfRfc1123) {
-    for (auto const* good : {"a", "7", "a-b", "train-x7k2p"}) EXPECT_TRUE(is_job_name(good)) << good;
+    for (auto const* good : {"a", "7", "a-b", "train-x7k2p"})
+        EXPECT_TRUE(is_job_name(good)) << good;
     EXPECT_TRUE(is_job_name(std::string(63, 'a')));
     for (auto const* bad : {"", "-", "-a", "a-", "A", "a_b", "a.b", "a/b", "\xc3\xa4"})
         EXPECT_FALSE(is_job_name(bad)) << bad;
@@ -20,7 +21,7 @@ TEST(JobName, IsALabelOfRfc1123) {
 }
 
 TEST(JobName, IsMadeOfAnyProgram) {
-    for (std::string const program :
+    for (auto const* program :
          {"./train", "/usr/bin/My Program.sh", "", "..", "///", "\xff\xfe", "-x-"}) {
         auto const name = make_job_name(program);
         EXPECT_TRUE(is_job_name(name)) << program << " gives " << name;
@@ -40,9 +41,10 @@ TEST(Timestamp, IsReadAsItIsWritten) {
     EXPECT_EQ(timestamp(system_clock::time_point(milliseconds(1700000000007))),
               "2023-11-14T22:13:20.007Z");
     EXPECT_EQ(parse_timestamp("1970-01-01T00:00:01.5Z"), system_clock::time_point(1500ms));
-    for (auto const* bad : {"", "now", "2023-13-01T00:00:00Z", "2023-01-01T00:00:00",
-                            "2023-01-01T24:00:00Z", "2023-01-01T00:00:00.Z",
-                            "2023-01-01T00:00:00.x1Z", "9999-01-01T00:00:00Z"})
+    for (auto const* bad :
+         {"", "now", "2023-13-01T00:00:00Z", "2023-01-01T00:00:00", "2023-01-01T24:00:00Z",
+          "2023-01-01T00:00:00.Z", "2023-01-01T00:00:00.x1Z", "9999-01-01T00:00:00Z",
+          "1554-01-01T00:00:00Z"})
         EXPECT_FALSE(parse_timestamp(bad)) << bad;
 }
 

@@ -5,6 +5,7 @@
 
 #include <sinew/error.hpp>
 #include <string>
+#include <vector>
 
 namespace sinew::launch {
 namespace {
@@ -69,7 +70,8 @@ TEST(ControlProtocol, CarriesAnswers) {
 }
 
 TEST(ControlProtocol, CarriesOutputWithAnyBytes) {
-    for (std::string const bytes : {"plain\n", "no end", "two\nlines\n", "\xff\0\x01\n", "\n"}) {
+    for (auto const& bytes : std::vector<std::string>{"plain\n", "no end", "two\nlines\n",
+                                                      std::string("\xff\0\x01\n", 4), "\n"}) {
         OutputPrinter printer({.json = true});
         auto const when = std::chrono::system_clock::time_point(std::chrono::milliseconds(1234567));
         printer.print(3, "a", OutputStream::err,

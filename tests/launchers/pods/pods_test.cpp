@@ -60,9 +60,12 @@ protected:
     }
     /// The job's Secret. `arguments`: of sinew run.
     void submit(int nodes, Words const& arguments, int patience_ms = 8000) {
-        nlohmann::json const config{{"job", job},          {"secret", std::string(64, 'b')},
-                                    {"nodes", nodes},      {"port", port},
-                                    {"discovery", "vip"},  {"run", arguments},
+        nlohmann::json const config{{"job", job},
+                                    {"secret", std::string(64, 'b')},
+                                    {"nodes", nodes},
+                                    {"port", port},
+                                    {"discovery", "vip"},
+                                    {"run", arguments},
                                     {"root_patience_ms", patience_ms}};
         write("config", config.dump() + "\n");
         write("nodes", text(nodes, "\n"));
@@ -126,9 +129,8 @@ TEST_F(Pods, MayComeInAnyOrderAndAreOrderedByPlace) {
     submit(4, with({"-n", "8", "--oversubscribe", "--report-map"},
                    {"sh", "-c", "echo $SINEW_RANK at $SINEW_NODE_NAME; env | sed 's/^/has /'"}));
     auto const place = [](char const* zone, char const* machine) {
-        return std::map<std::string, std::string>{{"SINEW_PLACE_REGION", "eu"},
-                                                  {"SINEW_PLACE_ZONE", zone},
-                                                  {"SINEW_POD_NODE", machine}};
+        return std::map<std::string, std::string>{
+            {"SINEW_PLACE_REGION", "eu"}, {"SINEW_PLACE_ZONE", zone}, {"SINEW_POD_NODE", machine}};
     };
     start(2, place("b", "m10"));
     start(1, place("a", "m1"));
@@ -265,7 +267,7 @@ TEST_F(Pods, GiveUpWithoutARoot) {
     auto const never = end_of(1);
     EXPECT_EQ(never.code, 1);
     EXPECT_THAT(never.err, HasSubstr("cannot reach sinew run at tcp:127.0.0.1:"));
-    submit(2, with({"-n", "2", "--max-restarts", "1"}, until(1)), 1000);
+    submit(2, with({"-n", "2", "--max-restarts", "1"}, until(1)), 3000);
     start(1, {{"SINEW_ROOT", text("no-such-host.invalid:", port, ",127.0.0.1:", port)}});
     start(0);
     ASSERT_TRUE(runs(2)) << "by the second address";
@@ -285,8 +287,10 @@ TEST_F(Pods, ThoseThatAreAbsentAreNamed) {
 }
 
 TEST_F(Pods, WithAnotherSecretAreRefusedAndDoNoHarm) {
-    submit(1, with({"-n", "1", "--max-restarts", "1"},
-                   {"sh", "-c", "echo run in 0; sleep 2; echo done"}), 1500);
+    submit(
+        1,
+        with({"-n", "1", "--max-restarts", "1"}, {"sh", "-c", "echo run in 0; sleep 4; echo done"}),
+        1000);
     start(0);
     ASSERT_TRUE(runs(1));
     auto const config = read_whole(folder + "/config");
@@ -294,9 +298,9 @@ TEST_F(Pods, WithAnotherSecretAreRefusedAndDoNoHarm) {
     wrong.replace(wrong.find("bbbb"), 4, "cccc");
     write("config", wrong);
     start(1);
+    auto const foreign = end_of(1);
     write("config", config);
     start(7);  // knows the secret, but is not expected
-    auto const foreign = end_of(1);
     EXPECT_EQ(foreign.code, 75);
     EXPECT_THAT(foreign.err, HasSubstr("does not know this job's secret"));
     EXPECT_THAT(end_of(7).err, HasSubstr("no node 7 is expected in this job"));

@@ -69,11 +69,11 @@ TEST_F(Gpus, ThatAnotherJobHasAreLeftToIt) {
 }
 
 TEST_F(Gpus, StayWithARestartedJobAndAreSharedOutAgainWithinARank) {
-    auto const end = run({"-n", "1", "--gpu", "2", "--max-restarts", "1", "sh", "-c",
-                          "test $SINEW_RESTART = 1 || exit 1; " +
-                              std::string(std::getenv("SINEW_TEST_COMMAND")) +
-                              " run -n 2 --gpu 1 sh -c 'echo inner $CUDA_VISIBLE_DEVICES'"},
-                         with("0,1,2"));
+    auto const end = run(
+        {"-n", "1", "--gpu", "2", "--max-restarts", "1", "sh", "-c",
+         "test $SINEW_RESTART = 1 || exit 1; " + std::string(std::getenv("SINEW_TEST_COMMAND")) +
+             " run -n 2 --gpu 1 sh -c 'echo inner $CUDA_VISIBLE_DEVICES'"},
+        with("0,1,2"));
     EXPECT_EQ(end.code, 0) << end.err;
     EXPECT_THAT(lines_of(end.out), UnorderedElementsAre("inner 0", "inner 1"));
 }

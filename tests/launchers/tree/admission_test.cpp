@@ -53,6 +53,17 @@ TEST(Admission, TakesTheNewestOfThoseThatComeByThemselves) {
     EXPECT_FALSE(door.judge(1, hello(1, 9, 50), false).replaces) << "nobody is present";
 }
 
+TEST(Admission, LetsOneThatHasLostItsRootDialAgain) {
+    Admission door;
+    door.expect_by_itself(1);
+    door.judge(1, hello(1, 7, 100, 0), false);
+    auto const again = door.judge(1, hello(1, 7, 100, 1), true);
+    EXPECT_EQ(again.refused, "");
+    EXPECT_TRUE(again.replaces) << "its ranks have ended, which is not known here yet";
+    door.judge(1, hello(1, 8, 200), true);
+    EXPECT_FALSE(door.judge(1, hello(1, 7, 100, 2), true).later) << "it is replaced for good";
+}
+
 // The clocks of hosts differ, so that one that seems older may be the replacement.
 TEST(Admission, AsksOneThatSeemsOlderToTryLater) {
     Admission door;

@@ -68,10 +68,9 @@ TEST_F(VerbStrangers, SendGarbage) {
     EXPECT_EQ(about.st_mode & 07777, 0600u);
     ASSERT_EQ(::stat(folder_of("garbage").c_str(), &about), 0);
     EXPECT_EQ(about.st_mode & 07777, 0700u);
-    for (std::string const words :
-         {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("\0\0\0\n", 4), std::string("{\n"),
-          std::string("{\"request\":\"reboot\"}\n"), std::string(1 << 20, 'x'),
-          std::string(60'000, '[') + "\n"}) {
+    for (auto const& words : {std::string("GET / HTTP/1.0\r\n\r\n"), std::string("\0\0\0\n", 4),
+                              std::string("{\n"), std::string("{\"request\":\"reboot\"}\n"),
+                              std::string(1 << 20, 'x'), std::string(60'000, '[') + "\n"}) {
         auto const fd = connect("garbage");
         say(fd, words);
         EXPECT_THAT(hear(fd), StartsWith("{\"refused\":")) << words.substr(0, 40);
@@ -137,7 +136,8 @@ TEST_F(VerbStrangers, OfAnotherUserAreRefusedEvenIfTheyReachTheSocket) {
         std::array<char, 4096> buffer;
         auto const count = ::recv(fd, buffer.data(), buffer.size(), 0);
         if (count <= 0) ::_exit(7);
-        ::_exit(::write(answer[1], buffer.data(), static_cast<std::size_t>(count)) == count ? 0 : 6);
+        ::_exit(::write(answer[1], buffer.data(), static_cast<std::size_t>(count)) == count ? 0
+                                                                                            : 6);
     }
     int status = 0;
     ::waitpid(child, &status, 0);

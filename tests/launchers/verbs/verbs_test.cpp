@@ -43,8 +43,7 @@ TEST_F(Verbs, ListShowAndEndTwoJobs) {
     EXPECT_THAT(verb({"logs", "alpha", "--tag", "-r", "0-1"}).out,
                 AllOf(HasSubstr("[0]<stdout>: one 0\n"), HasSubstr("[1]<stdout>: one 1\n")));
     EXPECT_EQ(verb({"logs", job.at("id").get<std::string>(), "-r", "0", "--tail", "0"}).out, "");
-    EXPECT_THAT(verb({"logs", "alpha", "-r", "0", "--json"}).out,
-                HasSubstr(R"("text":"one 0"})"));
+    EXPECT_THAT(verb({"logs", "alpha", "-r", "0", "--json"}).out, HasSubstr(R"("text":"one 0"})"));
 
     auto const again = run({"-n", "1", "--name", "alpha", "true"});
     EXPECT_EQ(again.code, 2);
@@ -68,7 +67,7 @@ TEST_F(Verbs, ListShowAndEndTwoJobs) {
 }
 
 TEST_F(Verbs, AttachShowsWhatFollowsAndEndsAsTheJob) {
-    Launched job({"-n", "2", "--name", "attached", "sh", "-c",
+    Launched job({"-n", "2", "--name", "attached", "--stdin", "all", "sh", "-c",
                   "echo early; read word; echo late $word; exit 7"},
                  {.input = Launched::Input::open});
     ASSERT_TRUE(job.says("early", 2));
@@ -101,6 +100,18 @@ TEST_F(Verbs, AttachNoticesThatTheRootWasKilled) {
     EXPECT_EQ(end.code, 125);
     EXPECT_THAT(end.err, HasSubstr("Was its sinew run killed?"));
     EXPECT_TRUE(eventually([] { return lines_of(verb({"ps"}).out).size() == 1; }));
+}
+
+// No agent knows the folder of a root that it reaches by TCP.
+TEST_F(Verbs, AKilledRootOfAgentsElsewhereLeavesNoFolder) {
+    Launched job({"-n", "1", "--name", "far", "--launch-agent", "sh -c 'exec \"$@\"' sh", "-H",
+                  "elsewhere", rank_program(), "ignore", "15"});
+    ASSERT_TRUE(job.says("ready"));
+    EXPECT_THAT(verb({"ps", "--backend", "ssh"}).out, ContainsRegex("far +running"));
+    EXPECT_THAT(verb({"ps", "--backend", "local"}).out, Not(HasSubstr("far")));
+    job.signal(SIGKILL);
+    job.wait();
+    EXPECT_TRUE(eventually([] { return unheld_folders().empty(); }));
 }
 
 TEST_F(Verbs, StopEndsAJobThatASignalHasStopped) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/session.hpp"
+#include "k8s/requests/session.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/failure.hpp"
+#include "k8s/requests/failure.hpp"
 
 #include <curl/curl.h>
 

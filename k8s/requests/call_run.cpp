@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/call_run.hpp"
+#include "k8s/requests/call_run.hpp"
 
 #include <sinew/error.hpp>
 

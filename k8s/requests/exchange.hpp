@@ -7,7 +7,7 @@
 #include <string_view>
 
 #include "k8s/http/transfer.hpp"
-#include "k8s/session.hpp"
+#include "k8s/requests/session.hpp"
 
 namespace sinew::k8s {
 

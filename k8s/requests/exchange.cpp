@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "k8s/exchange.hpp"
+#include "k8s/requests/exchange.hpp"
 
 #include <algorithm>
 

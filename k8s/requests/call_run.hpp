@@ -9,8 +9,8 @@
 #include <string>
 
 #include "k8s/call.hpp"
-#include "k8s/exchange.hpp"
-#include "k8s/failure.hpp"
+#include "k8s/requests/exchange.hpp"
+#include "k8s/requests/failure.hpp"
 
 namespace sinew::k8s {
 

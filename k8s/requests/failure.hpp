@@ -6,9 +6,9 @@
 #include <optional>
 #include <string>
 
-#include "k8s/exchange.hpp"
+#include "k8s/requests/exchange.hpp"
+#include "k8s/requests/session.hpp"
 #include "k8s/resource.hpp"
-#include "k8s/session.hpp"
 
 namespace sinew::k8s {
 

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/error.hpp>
+#include <utility>
+
+#include "launchers/acquire/node_provider.hpp"
+#include "launchers/acquire/process_provider.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch {
+
+std::vector<ProviderEntry> const& providers() {
+    static std::vector<ProviderEntry> const table{
+        {"local", make_local_provider},
+        {"ssh", make_ssh_provider},
+    };
+    return table;
+}
+
+std::unique_ptr<NodeProvider> make_provider(wire::Loop& loop, AcquireRequest const& request,
+                                            ProviderEvents events, int output_fd) {
+    std::string names;
+    for (auto const& entry : providers()) {
+        if (entry.backend == request.backend)
+            return entry.make(loop, request, std::move(events), output_fd);
+        names += text(names.empty() ? "" : ", ", entry.backend);
+    }
+    throw UsageError(
+        text("there is no backend ", request.backend, " for nodes (there are: ", names, ")"));
+}
+
+}  // namespace sinew::launch

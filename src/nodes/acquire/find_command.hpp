@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <string>
+
+namespace sinew::nodes {
+
+/// The path of the `sinew` command: SINEW_COMMAND; otherwise the one of the installation to which
+/// this library belongs (the program, if it is linked statically); otherwise the first in PATH.
+/// Throws SystemError naming these three.
+std::string find_command();
+
+}  // namespace sinew::nodes
