@@ -196,7 +196,7 @@ class Maker:
         os.makedirs(folder, exist_ok=True)
         if group is not None:
             os.chown(folder, 0, group)
-        os.chmod(folder, 0o755 if group is None else 0o2775)
+        os.chmod(folder, 0o1777 if group is None else 0o3777)   # a tmpfs, as the kubelet's own
         stamp = time.strftime('..%Y_%m_%d_%H_%M_%S.', time.gmtime()) + '%09d' % (time.time_ns() % 10 ** 9)
         new, link = os.path.join(folder, stamp), os.path.join(folder, '..data')
         os.mkdir(new, 0o755)
