@@ -32,7 +32,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "stop") return stop_main(arguments, std::cout, std::cerr);
 #if SINEW_HAVE_K8S
     if (verb == "scale") return scale_main(arguments, std::cout);
-//    if (verb == "cp") return cp_main(arguments, std::cout);
+    if (verb == "cp") return cp_main(arguments, std::cout);
     if (verb == "events") return events_main(arguments, std::cout);
 #endif
     return help_main(verb, arguments);

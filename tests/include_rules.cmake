@@ -58,9 +58,9 @@ set(arrows
     "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
-    "launchers/acquire: src/base src/wire launchers/common launchers/program launchers/command_line launchers/io launchers/backends launchers/agent launchers/kubernetes k8s"
+    "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/backends launchers/agent"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/backends launchers/agent"
-    "launchers/pods: src/base src/wire launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
+    "launchers/pods: src/base src/wire k8s launchers/kubernetes launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows

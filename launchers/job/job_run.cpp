@@ -70,8 +70,7 @@ JobRun::JobRun(RunOptions options)
 JobRun::JobRun(RunOptions options, Arranged arranged)
     : options_(std::move(options)), arranged_(std::move(arranged)),
       backend_(std::move(arranged_.backend)), nodes_(std::move(arranged_.nodes)),
-      job_(arranged_.job), secret_(arranged_.secret),
-      control_folder_(claim_name()),
+      job_(arranged_.job), secret_(arranged_.secret), control_folder_(claim_name()),
       output_(
           loop_, printer_options(options_),
           {.credit =
@@ -481,6 +480,8 @@ void JobRun::on_joined(int node) {
     agents_->arrived(node);
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
+    // Whoever reads the log of the first pod learns which have joined.
+    if (arranged_.port != 0) output_.write_result(text("{\"joined\":", node, "}\n"), [] {});
     perform(machine_.agent_joined(node, root_->hello(node).progress));
 }
 

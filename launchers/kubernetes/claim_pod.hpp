@@ -21,6 +21,7 @@ public:
     ~ClaimPod();
 
     std::string const& name() const { return pod_; }
+    std::string const& ns() const { return ns_; }
 
 private:
     void wait();

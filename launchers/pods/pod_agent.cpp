@@ -7,6 +7,7 @@
 
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/pods/root_discovery.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
@@ -15,6 +16,9 @@ namespace {
 
 // An agent that reaches no root gives up so long before the end of its patience at most.
 constexpr auto least_patience = std::chrono::seconds(2);
+
+// The root's pod may get its address, or another one, meanwhile.
+constexpr auto ask_again = std::chrono::seconds(10);
 
 }  // namespace
 
@@ -33,7 +37,9 @@ PodAgent::PodAgent(PodConfig const& config, PodIdentity const& identity, RunOpti
               .by_itself = true,
               .address = identity.address,
               .place = identity.place},
-      patience_(config.root_patience), may_restart_(options.max_restarts > 0), folder_(folder) {}
+      roots_(identity.roots), asks_for_(config.discovery == "api" ? identity.job() : ""),
+      port_(config.port), patience_(config.root_patience), may_restart_(options.max_restarts > 0),
+      folder_(folder) {}
 
 int PodAgent::run() {
     ::signal(SIGPIPE, SIG_IGN);
@@ -53,9 +59,7 @@ int PodAgent::run() {
 
 // One agent, from the first attempt to reach a root to the loss of that root.
 PodAgent::Then PodAgent::serve(int& code) {
-    auto const left =
-        std::chrono::duration_cast<std::chrono::milliseconds>(until_ - wire::Clock::now());
-    config_.patience_ms = std::max<std::int64_t>(left.count(), 1);
+    aim();
     agent_ = std::make_unique<Agent>(loop_, config_, folder_, progress_);
     int const end = agent_->run();
     auto const agent = std::exchange(agent_, nullptr);
@@ -82,6 +86,17 @@ PodAgent::Then PodAgent::serve(int& code) {
         code = given_up;
     }
     return Then::over;
+}
+
+void PodAgent::aim() {
+    using std::chrono::milliseconds;
+    auto patience = std::chrono::duration_cast<milliseconds>(until_ - wire::Clock::now());
+    if (!asks_for_.empty()) {
+        config_.roots = roots_by_api(asks_for_, port_);
+        config_.roots.insert(config_.roots.end(), roots_.begin(), roots_.end());
+        patience = std::min<milliseconds>(patience, ask_again);
+    }
+    config_.patience_ms = std::max<std::int64_t>(patience.count(), 1);
 }
 
 void PodAgent::on_signal(int number) {

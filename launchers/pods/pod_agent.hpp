@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "launchers/agent/agent.hpp"
 #include "launchers/command_line/options.hpp"
@@ -28,7 +31,14 @@ private:
     Then serve(int& code);
     void on_signal(int number);
 
+    /// Sets the addresses of the root, and how long to try them.
+    void aim();
+
     AgentConfig config_;
+    std::vector<std::string> const roots_;  ///< as the pod was told
+    std::string const
+        asks_for_;  ///< the job whose root the API server is asked for; empty: no need
+    std::uint16_t const port_;
     std::chrono::milliseconds const patience_;
     bool const may_restart_;
     JobFolder& folder_;

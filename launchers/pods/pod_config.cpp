@@ -40,7 +40,8 @@ std::string take_string(PodJson const& all, char const* key) {
     return value.get<std::string>();
 }
 
-std::int64_t take_integer(PodJson const& all, char const* key, std::int64_t least, std::int64_t most) {
+std::int64_t take_integer(PodJson const& all, char const* key, std::int64_t least,
+                          std::int64_t most) {
     auto const& value = value_of(all, key);
     bool const fits =
         value.is_number_unsigned()

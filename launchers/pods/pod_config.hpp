@@ -13,9 +13,9 @@ namespace sinew::launch {
 /// What every pod of a job reads from the file of `sinew agent --config`: one line of JSON in a
 /// Secret that is mounted. The agents of pods come by themselves; the first pod has the root, too.
 struct PodConfig {
-    std::string job;     ///< its name: letters and digits
-    std::string secret;  ///< hex
-    int nodes = 0;       ///< the number of pods for which the job was meant
+    std::string job;               ///< its name: letters and digits
+    std::string secret;            ///< hex
+    int nodes = 0;                 ///< the number of pods for which the job was meant
     std::uint16_t port = 0;        ///< of the root
     std::string discovery;         ///< how the pods find it: vip, dns or api
     std::vector<std::string> run;  ///< the arguments of `sinew run` for the root, without --backend

@@ -5,6 +5,8 @@
 #include <array>
 #include <cctype>
 #include <cstdlib>
+#include <filesystem>
+#include <fstream>
 #include <sinew/error.hpp>
 #include <string_view>
 
@@ -23,9 +25,9 @@ constexpr int most_pods = 100'000;
 constexpr std::size_t longest_machine = 253;  // of a name in Kubernetes
 
 constexpr std::array<char const*, 11> names{
-    "JOB_COMPLETION_INDEX", "SINEW_ROOT",         "SINEW_POD_NAME",     "SINEW_POD_IP",
-    "SINEW_POD_NODE",       "SINEW_PLACE",        "SINEW_PLACE_REGION", "SINEW_PLACE_ZONE",
-    "SINEW_PLACE_BLOCK",    "SINEW_PLACE_RACK",   "SINEW_POD_TERMINATION_LOG"};
+    "JOB_COMPLETION_INDEX", "SINEW_ROOT",       "SINEW_POD_NAME",           "SINEW_POD_IP",
+    "SINEW_POD_NODE",       "SINEW_PLACE",      "SINEW_PLACE_REGION",       "SINEW_PLACE_ZONE",
+    "SINEW_PLACE_BLOCK",    "SINEW_PLACE_RACK", "SINEW_POD_TERMINATION_LOG"};
 
 std::string value(Variables const& variables, char const* name) {
     auto const found = variables.find(name);
@@ -35,8 +37,9 @@ std::string value(Variables const& variables, char const* name) {
 int index_of(Variables const& variables) {
     constexpr char const* name = "JOB_COMPLETION_INDEX";
     if (!variables.contains(name))
-        throw UsageError(text(name, " is not set (Kubernetes sets it in the pods of an Indexed "
-                                    "Job). Is the Job's completionMode Indexed?"));
+        throw UsageError(text(name,
+                              " is not set (Kubernetes sets it in the pods of an Indexed "
+                              "Job). Is the Job's completionMode Indexed?"));
     if (auto const index = parse_int(value(variables, name), 0, most_pods - 1)) return *index;
     throw UsageError(text(name, "=", value(variables, name), " (must be a number from 0 to ",
                           most_pods - 1, ")"));
@@ -81,10 +84,9 @@ Place place_of(Variables const& variables) {
     std::string origin = "SINEW_PLACE";
     if (words.empty()) {
         origin = "SINEW_PLACE_REGION/ZONE/BLOCK/RACK";
-        words = text(value(variables, "SINEW_PLACE_REGION"), "/",
-                     value(variables, "SINEW_PLACE_ZONE"), "/",
-                     value(variables, "SINEW_PLACE_BLOCK"), "/",
-                     value(variables, "SINEW_PLACE_RACK"));
+        words = text(
+            value(variables, "SINEW_PLACE_REGION"), "/", value(variables, "SINEW_PLACE_ZONE"), "/",
+            value(variables, "SINEW_PLACE_BLOCK"), "/", value(variables, "SINEW_PLACE_RACK"));
     }
     try {
         place = parse_place(words, origin);
@@ -99,24 +101,39 @@ Place place_of(Variables const& variables) {
 
 }  // namespace
 
-std::string PodIdentity::name_of(int other) const {
-    return text(name.substr(0, name.rfind('-')), "-", other);
-}
+std::string PodIdentity::name_of(int other) const { return text(job(), "-", other); }
 
 PodIdentity pod_identity(Variables const& variables, std::string const& host_name) {
     int const index = index_of(variables);
-    PodIdentity identity{
-        .index = index,
-        .name = stable_name(value(variables, "SINEW_POD_NAME"), host_name, index),
-        .address = value(variables, "SINEW_POD_IP"),
-        .place = place_of(variables),
-        .roots = roots_of(variables),
-        .termination_log = value(variables, "SINEW_POD_TERMINATION_LOG")};
+    PodIdentity identity{.index = index,
+                         .name = stable_name(value(variables, "SINEW_POD_NAME"), host_name, index),
+                         .address = value(variables, "SINEW_POD_IP"),
+                         .place = place_of(variables),
+                         .roots = roots_of(variables),
+                         .termination_log = value(variables, "SINEW_POD_TERMINATION_LOG")};
     if (index > 0 && identity.roots.empty())
-        throw UsageError("SINEW_ROOT is not set (the address of the job's root was expected, such "
-                         "as 10.96.0.7:7077)");
+        throw UsageError(
+            "SINEW_ROOT is not set (the address of the job's root was expected, such "
+            "as 10.96.0.7:7077)");
     if (identity.termination_log.empty()) identity.termination_log = "/dev/termination-log";
     return identity;
+}
+
+Place place_in_file(std::string const& config_path, std::string const& machine) {
+    auto const path = std::filesystem::path(config_path).parent_path() / "places";
+    std::ifstream file(path);
+    Place place;
+    for (std::string line; !machine.empty() && std::getline(file, line);) {
+        if (!line.starts_with(machine + " ")) continue;
+        try {
+            place = parse_place(std::string_view(line).substr(machine.size()), path.string());
+        } catch (UsageError const& problem) {
+            log_warning(text("the place of ", machine, " is not known: ", problem.what()));
+        }
+        break;
+    }
+    place.machine = machine;
+    return place;
 }
 
 void drop_pod_variables() {

@@ -16,10 +16,12 @@ struct PodIdentity {
     std::string address;             ///< of this pod, for the others; empty: not known
     Place place;                     ///< empty labels: not known
     std::vector<std::string> roots;  ///< addresses of the root; empty in the first pod
-    std::string termination_log;     ///< the file that Kubernetes takes the termination message from
+    std::string termination_log;  ///< the file that Kubernetes takes the termination message from
 
     /// The name of the node with this index.
     std::string name_of(int other) const;
+    /// The name of the Job, which is that of its pods without their numbers.
+    std::string job() const { return name.substr(0, name.rfind('-')); }
 };
 
 /// Reads the identity from environment variables:
@@ -33,6 +35,11 @@ struct PodIdentity {
 /// Throws UsageError naming the variable.
 PodIdentity pod_identity(std::map<std::string, std::string> const& variables,
                          std::string const& host_name);
+
+/// The place of a machine in the file `places` beside the configuration, which has lines "MACHINE
+/// region/zone/block/rack"; without labels if there is no such file or line, or if it is not valid,
+/// which is logged.
+Place place_in_file(std::string const& config_path, std::string const& machine);
 
 /// Removes these variables from the environment of this process: the ranks do not get them.
 void drop_pod_variables();

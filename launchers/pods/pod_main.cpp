@@ -75,8 +75,7 @@ JobRun::Arranged arranged(Pod const& pod) {
         .nodes = {},
         .wanted = [path = pod.config_path] { return read_wanted_nodes(path); },
         .node = [identity = pod.identity](int index) { return node_of(identity, index); }};
-    for (int index = 0; index < count; ++index)
-        all.nodes.push_back(node_of(pod.identity, index));
+    for (int index = 0; index < count; ++index) all.nodes.push_back(node_of(pod.identity, index));
     all.nodes.front().place = pod.identity.place;
     return all;
 }
@@ -89,9 +88,8 @@ int run_root(Pod const& pod) {
         return run.handed_over() ? exit_replace : exit_code_of_job(code);
     } catch (std::exception const& problem) {
         log_warning(problem.what());
-        write_summary(
-            pod.options.summary_file,
-            {.exit_code = exit_launcher_failed, .cause = problem.what(), .restarts = 0});
+        write_summary(pod.options.summary_file,
+                      {.exit_code = exit_launcher_failed, .cause = problem.what(), .restarts = 0});
         return exit_launcher_failed;
     }
 }
@@ -102,6 +100,10 @@ Pod read_pod(std::string const& path) {
     wipe(line);
     pod.identity = pod_identity(own_variables(), host_name());
     drop_pod_variables();
+    // Where the cluster does not label its pods, the client has written down its nodes' labels.
+    auto& place = pod.identity.place;
+    if (place.region.empty() && place.zone.empty() && place.block.empty() && place.rack.empty())
+        place = place_in_file(path, place.machine);
     try {
         pod.options = options_of(pod.config);
     } catch (UsageError const& problem) {

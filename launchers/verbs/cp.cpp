@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
-#include <optional>
 #include <ostream>
 #include <sinew/error.hpp>
 
@@ -17,6 +14,7 @@
 #include "launchers/kubernetes/claim_pod.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/program/program_kind.hpp"
 #include "launchers/verbs/cluster_flags.hpp"
 #include "launchers/verbs/cluster_verbs.hpp"
 #include "src/base/system/spawn.hpp"
@@ -27,7 +25,6 @@ namespace {
 
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
-using Clock = std::chrono::steady_clock;
 
 constexpr char cp_usage[] =
     "sinew cp SOURCE TARGET [flags]: copies a file or a folder to a PersistentVolumeClaim, or "
@@ -36,10 +33,8 @@ constexpr char cp_usage[] =
     "  sinew cp data.csv nfs:/in/data.csv --image debian:12\n"
     "  sinew cp nfs:/runs ./runs            a folder, into ./runs\n\n"
     "A pod that mounts the claim copies, and is removed. Its image needs sh and tar; default:\n"
-    "SINEW_RUN_IMAGE. The exit code is 0 if all was copied, else that of tar.\n\n";
-
-// How much may wait for the network before the local tar has to wait.
-constexpr std::size_t most_waiting = std::size_t{4} << 20;
+    "SINEW_RUN_IMAGE. kubectl must be in PATH. The exit code is 0 if all was copied, else that of\n"
+    "tar.\n\n";
 
 struct Side {
     std::string claim;  ///< empty: on this host
@@ -67,143 +62,86 @@ std::string name_of(std::string const& path) {
     return name.has_filename() ? name.filename().string() : name.parent_path().filename().string();
 }
 
-// A local tar at one end of a pipe.
-class Tar {
+// A program with one of its standard streams at a pipe, or at another program.
+class Program {
 public:
-    Tar(Words arguments, bool reads) {
-        auto [read_end, write_end] = make_pipe();
+    /// `in` and `out`: -1 for /dev/null and our own standard output.
+    Program(Words const& words, int in, int out) : name_(words.front()) {
+        auto const* const path = ::getenv("PATH");
+        auto const program = find_program(name_, "", path != nullptr ? path : "");
         SpawnRequest request;
-        request.path = "/usr/bin/tar";
-        if (::access(request.path.c_str(), X_OK) != 0) request.path = "/bin/tar";
-        request.argv = {"tar"};
-        request.argv.insert(request.argv.end(), arguments.begin(), arguments.end());
+        request.path = program.path;
+        request.argv = words;
         for (char** at = environ; *at != nullptr; ++at) request.env.emplace_back(*at);
-        (reads ? request.in : request.out) = reads ? read_end.get() : write_end.get();
+        request.in = in;
+        request.out = out;
         request.death_signal = SIGTERM;
-        auto spawned = spawn(request);
+        auto const spawned = program.error == 0 ? spawn(request) : Spawned{.error = program.error};
         if (spawned.error != 0)
-            throw SystemError(text("tar cannot be executed (", std::strerror(spawned.error),
-                                   "). Debian: apt-get install tar"),
+            throw SystemError(text(name_, " cannot be executed (", std::strerror(spawned.error),
+                                   "). Install it, and have its folder in PATH"),
                               spawned.error);
         pid_ = spawned.pid;
-        pipe_ = std::move(reads ? write_end : read_end);
     }
-    Tar(Tar const&) = delete;
-    ~Tar() { wait(); }
+    Program(Program const&) = delete;
+    ~Program() { wait(); }
 
-    int fd() const { return pipe_.get(); }
-    void close() { pipe_ = {}; }
+    /// Returns its exit code, or 128 and its signal.
     int wait() {
-        close();
-        if (pid_ != 0) {
-            ::waitpid(pid_, &status_, 0);
-            pid_ = 0;
-        }
+        while (pid_ != 0 && ::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {}
+        pid_ = 0;
         return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
     }
 
 private:
+    std::string const name_;
     pid_t pid_ = 0;
     int status_ = 0;
-    UniqueFd pipe_;
 };
 
-// Executes a command in the pod with tar's bytes in one direction. Returns its exit code.
-class Copy {
-public:
-    Copy(k8s::Client& client, kubernetes::ClaimPod const& pod) : client_(client), pod_(pod) {}
+// kubectl executes a script in the pod: it speaks the protocol of pods/exec (see docs/decisions/0013).
+// It reads its credentials itself.
+Words in_pod(KubernetesOptions const& options, kubernetes::ClaimPod const& pod, bool input,
+             std::string const& script, Words const& arguments) {
+    Words words{"kubectl", "exec"};
+    if (!options.kubeconfig.empty()) words.push_back("--kubeconfig=" + options.kubeconfig);
+    if (!options.context.empty()) words.push_back("--context=" + options.context);
+    words.push_back("--namespace=" + pod.ns());
+    if (input) words.push_back("-i");
+    words.insert(words.end(),
+                 {"-c", kubernetes::container_name, pod.name(), "--", "sh", "-c", script, "sh"});
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    return words;
+}
 
-    int upload(Tar& tar, std::string const& script, std::string const& argument) {
-        start(script, argument, true, [](std::string_view) {});
-        read_from(tar);
-        return finish();
-    }
-
-    int download(Tar& tar, std::string const& script, std::string const& argument) {
-        start(script, argument, false, [&tar](std::string_view bytes) {
-            while (!bytes.empty()) {
-                ssize_t const count = ::write(tar.fd(), bytes.data(), bytes.size());
-                if (count < 0 && errno == EINTR) continue;
-                if (count < 0) throw SystemError("the local tar has failed", errno);
-                bytes.remove_prefix(static_cast<std::size_t>(count));
-            }
-        });
-        return finish();
-    }
-
-private:
-    template <class Sink>
-    void start(std::string const& script, std::string const& argument, bool input, Sink sink) {
-        exec_ = client_.exec(
-            {.pod = pod_.name(),
-             .container = kubernetes::container_name,
-             .ns = {},
-             .command = {"sh", "-c", script, "sh", argument},
-             .input = input,
-             .terminal = false},
-            [sink](k8s::ExecStream::Output stream, std::string_view bytes) {
-                if (stream == k8s::ExecStream::Output::out) return sink(bytes);
-                [[maybe_unused]] auto const shown =
-                    ::write(STDERR_FILENO, bytes.data(), bytes.size());
-            },
-            [this](std::exception_ptr failure, int code) {
-                failure_ = failure;
-                code_ = failure ? 1 : code;
-            });
-    }
-
-    void read_from(Tar& tar) {
-        reading_ = client_.readable(tar.fd(), [this, &tar] {
-            std::array<char, 65536> buffer;
-            ssize_t const count = ::read(tar.fd(), buffer.data(), buffer.size());
-            if (count < 0 && errno == EINTR) return;
-            if (count <= 0) {
-                reading_ = {};
-                exec_.close_input();
-            } else if (exec_.write({buffer.data(), static_cast<std::size_t>(count)}) >
-                       most_waiting) {
-                reading_ = {};
-                exec_.on_drained([this, &tar] { read_from(tar); });
-            }
-        });
-    }
-
-    int finish() {
-        while (!client_.run_until([&] { return code_.has_value(); },
-                                  Clock::now() + std::chrono::hours(1))) {}
-        if (failure_) std::rethrow_exception(failure_);
-        return *code_;
-    }
-
-    k8s::Client& client_;
-    kubernetes::ClaimPod const& pod_;
-    k8s::ExecStream exec_;
-    k8s::Registration reading_;
-    std::optional<int> code_;
-    std::exception_ptr failure_;
-};
+// Two programs, the first of which writes what the second reads. Returns the first failure.
+int pipeline(Words const& writer, Words const& reader) {
+    auto [read_end, write_end] = make_pipe();
+    Program first(writer, -1, write_end.get());
+    Program second(reader, read_end.get(), -1);
+    read_end = {};
+    write_end = {};
+    int const written = first.wait(), taken = second.wait();
+    return taken != 0 ? taken : written;
+}
 
 // TARGET names the copy; a folder that exists, or a name that ends with '/', gets it under its name.
-int upload(k8s::Client& client, kubernetes::ClaimPod const& pod, std::string const& source,
-           std::string const& target) {
-    auto const name = name_of(source);
-    Tar tar({"-c", "-f", "-", "-C", parent_of(source), "--", name}, false);
-    // tar's end mark ends the copy, as servers before Kubernetes 1.30 cannot end the input.
+int upload(KubernetesOptions const& options, kubernetes::ClaimPod const& pod,
+           std::string const& source, std::string const& target) {
     static constexpr char script[] =
-        "set -e; cd /persistent; t=$1; n=${t##*//}; t=${t%%//*}; "
+        "set -e; cd /persistent; t=$1; n=$2; "
         "if [ -d \"$t\" ] || [ \"${t%/}\" != \"$t\" ]; then mkdir -p \"$t\"; tar -x -f - -C "
         "\"$t\"; "
         "else d=$(dirname \"$t\"); mkdir -p \"$d\"; w=$(mktemp -d \"$d/.sinew-cp-XXXXXX\"); "
-        "tar -x -f - -C \"$w\" && mv -T \"$w/$n\" \"$t\"; c=$?; rmdir \"$w\" 2>/dev/null || "
-        "rm -rf \"$w\"; exit $c; fi";
-    Copy copy(client, pod);
-    int const there = copy.upload(tar, script, text(target, "//", name));
-    int const here = tar.wait();
-    return there != 0 ? there : here;
+        "tar -x -f - -C \"$w\" && mv \"$w/$n\" \"$t\" || { c=$?; rm -rf \"$w\"; exit $c; }; "
+        "rm -rf \"$w\"; fi";
+    auto const name = name_of(source);
+    return pipeline({"tar", "-c", "-f", "-", "-C", parent_of(source), "--", name},
+                    in_pod(options, pod, true, script, {target, name}));
 }
 
-int download(k8s::Client& client, kubernetes::ClaimPod const& pod, std::string const& source,
-             std::string const& target) {
+int download(KubernetesOptions const& options, kubernetes::ClaimPod const& pod,
+             std::string const& source, std::string const& target) {
     namespace fs = std::filesystem;
     bool const into = fs::is_directory(target) || target.ends_with('/');
     auto const folder = into ? target : parent_of(target);
@@ -211,24 +149,18 @@ int download(k8s::Client& client, kubernetes::ClaimPod const& pod, std::string c
     auto work = (fs::path(folder) / ".sinew-cp-XXXXXX").string();
     if (::mkdtemp(work.data()) == nullptr)
         throw SystemError(text(folder, " cannot be written (", std::strerror(errno), ")"), errno);
-    int there = 0, here = 0;
-    {
-        Tar tar({"-x", "-f", "-", "-C", work}, true);
-        static constexpr char script[] =
-            "cd /persistent && tar -c -f - -C \"$(dirname \"$1\")\" -- \"$(basename \"$1\")\"";
-        Copy copy(client, pod);
-        there = copy.download(tar, script, source);
-        here = tar.wait();
-    }
-    if (there == 0 && here == 0) {
+    static constexpr char script[] =
+        "cd /persistent && tar -c -f - -C \"$(dirname \"$1\")\" -- \"$(basename \"$1\")\"";
+    int const code = pipeline(in_pod(options, pod, false, script, {source}),
+                              {"tar", "-x", "-f", "-", "-C", work});
+    if (code == 0) {
         auto const name = name_of(source);
         auto const from = name == "." ? fs::path(work) : fs::path(work) / name;
-        auto const to = into ? fs::path(target) / name : fs::path(target);
-        fs::rename(from, to);
+        fs::rename(from, into && name != "." ? fs::path(target) / name : fs::path(target));
     }
     std::error_code ignored;
     fs::remove_all(work, ignored);
-    return there != 0 ? there : here;
+    return code;
 }
 
 }  // namespace
@@ -257,14 +189,14 @@ int cp_main(Words const& arguments, std::ostream& out) {
     auto options = cluster_options(values);
     if (options.image.empty())
         throw UsageError("cp needs --image (or SINEW_RUN_IMAGE), with sh and tar");
-    if (target.claim.empty() == false && !std::filesystem::exists(source.path))
+    if (source.claim.empty() && !std::filesystem::exists(source.path))
         throw UsageError(text(source.path, " does not exist"));
     ::signal(SIGPIPE, SIG_IGN);
     auto const client = kubernetes::open_cluster(options);
     kubernetes::ClaimPod const pod(*client, options,
                                    source.claim.empty() ? target.claim : source.claim);
-    return source.claim.empty() ? upload(*client, pod, source.path, target.path)
-                                : download(*client, pod, source.path, target.path);
+    return source.claim.empty() ? upload(options, pod, source.path, target.path)
+                                : download(options, pod, source.path, target.path);
 }
 
 }  // namespace sinew::launch
