@@ -71,7 +71,7 @@ job_begin() {
 }
 job_end() {
     code=0
-    wait "$timeout_pid" || code=$?
+    wait "$timeout_pid" 2>/dev/null || code=$?
     sinew_pid=""
 }
 
