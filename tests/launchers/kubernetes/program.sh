@@ -29,6 +29,6 @@ ticks)    # COUNT: ten each second, then exit code 7 of the last rank
         echo "rank $rank tick $i"
         sleep 0.1
     done
-    [ "$rank" -ne $((SINEW_SIZE - 1)) ] || exit 7
+    [ "$rank" -ne $((SINEW_SIZE - 1)) ] || { sleep 1; exit 7; }    # when the others have ended
     ;;
 esac
