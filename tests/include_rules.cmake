@@ -51,7 +51,7 @@ set(arrows
     "launchers/command_line: src/base launchers/common launchers/program"
     "launchers/map: src/base launchers/common launchers/command_line"
     "launchers/tree: src/base src/wire launchers/common"
-    "launchers/io: src/base src/wire launchers/common"
+    "launchers/io: src/base src/wire launchers/common launchers/command_line"
     "launchers/control: src/base src/wire launchers/common launchers/io"
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"

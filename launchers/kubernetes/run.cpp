@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/kubernetes/run.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -14,6 +12,7 @@
 #include "launchers/common/durations.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/job_name.hpp"
+#include "launchers/io/printer_options.hpp"
 #include "launchers/common/timeline.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/console.hpp"
@@ -31,15 +30,6 @@ using Clock = std::chrono::steady_clock;
 
 // For pods to be removed, beyond their grace period.
 constexpr auto removal_time = 20s;
-
-OutputPrinter::Options printer_options(RunOptions const& options) {
-    return {.tag = options.tag_output,
-            .timestamp = options.timestamp_output,
-            .json = options.output == OutputFormat::json,
-            .folder = options.output_folder,
-            .screen = true,
-            .one_place = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1};
-}
 
 std::string name_of(RunOptions const& options) {
     return options.name.empty() ? make_job_name(options.apps.front().argv.front()) : options.name;

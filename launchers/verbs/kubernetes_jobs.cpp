@@ -162,7 +162,7 @@ private:
                               .result = [](std::string_view) {},
                               .progress =
                                   [&] {
-                                      if (!follower_) return;
+                                      if (!follower_ || follower_->has_ended()) return;
                                       for (auto const& line : follower_->pods().new_troubles())
                                           std::cerr << "sinew: " << line << '\n';
                                   }});
