@@ -2,6 +2,9 @@
 #include <sinew/error.hpp>
 #include <utility>
 
+#if SINEW_HAVE_K8S
+#include "launchers/acquire/kubernetes_provider.hpp"
+#endif
 #include "launchers/acquire/node_provider.hpp"
 #include "launchers/acquire/process_provider.hpp"
 #include "src/base/text.hpp"
@@ -9,9 +12,11 @@
 namespace sinew::launch {
 
 std::vector<ProviderEntry> const& providers() {
-    static std::vector<ProviderEntry> const table{
-        {"local", make_local_provider},
-        {"ssh", make_ssh_provider},
+    static std::vector<ProviderEntry> const table {
+        {"local", make_local_provider}, {"ssh", make_ssh_provider},
+#if SINEW_HAVE_K8S
+            {"kubernetes", make_kubernetes_provider},
+#endif
     };
     return table;
 }

@@ -15,7 +15,7 @@
 #include "src/base/text.hpp"
 #include "src/nodes/meeting.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
@@ -114,7 +114,7 @@ void Acquisition::begin() {
 std::vector<std::string> Acquisition::shared_gpus() const {
     auto const wanted = options_.meta.gpu;
     if (backend_ != "local" || wanted == 0) return {};
-    auto found = process::visible_gpus();
+    auto found = visible_gpus();
     if (static_cast<std::uint64_t>(wanted) * static_cast<std::uint64_t>(options_.count) >
         found.size())
         throw UsageError(text(options_.count, " nodes with ", wanted,

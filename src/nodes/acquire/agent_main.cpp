@@ -25,7 +25,7 @@
 #include "src/nodes/acquire/agent_config.hpp"
 #include "src/nodes/meeting.hpp"
 #include "src/nodes/node_agent.hpp"
-#include "src/process/resources/gpus.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/wire/hello.hpp"
 
 namespace sinew::nodes {
@@ -41,7 +41,7 @@ JoinMessage own_message(std::string const& id, Meta const& meta) {
             .host = process::Runtime::host_name(),
             .program = detail::program_identity().text,
             .cores = meta.cpu > 0 ? meta.cpu : cpu_count(),
-            .gpus = static_cast<int>(process::visible_gpus().size()),
+            .gpus = static_cast<int>(visible_gpus().size()),
             .memory_mib = memory.cgroup.value_or(memory.host) >> 20};
 }
 
