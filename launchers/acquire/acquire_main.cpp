@@ -79,7 +79,7 @@ private:
             auto const line = line_.substr(0, end);
             line_.erase(0, end + 1);
             try {
-                provider_ ? obey(parse_command(line)) : begin(parse_request(line));
+                provider_ ? obey(parse_acquire_command(line)) : begin(parse_acquire_request(line));
             } catch (Error const& problem) {
                 fail(problem.what());
             }

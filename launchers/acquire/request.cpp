@@ -11,7 +11,7 @@
 namespace sinew::launch {
 namespace {
 
-using Json = nlohmann::json;
+using RequestJson = nlohmann::json;
 constexpr int most_acquired = 1 << 16;
 constexpr int most_devices = 1 << 20;
 
@@ -21,11 +21,11 @@ constexpr int most_devices = 1 << 20;
 }
 
 template <class Value>
-void take(Json const& json, char const* key, Value& into) {
+void take(RequestJson const& json, char const* key, Value& into) {
     if (auto const found = json.find(key); found != json.end()) into = found->get<Value>();
 }
 
-void take_count(Json const& json, char const* key, int& into, int most) {
+void take_count(RequestJson const& json, char const* key, int& into, int most) {
     std::int64_t number = into;
     if (auto const found = json.find(key); found != json.end()) {
         if (!found->is_number_integer()) refuse(key);
@@ -62,14 +62,14 @@ void check(AcquireRequest const& request) {
     if (request.name.empty() || !std::ranges::all_of(request.name, is_name)) refuse("name");
 }
 
-std::string line_of(Json const& json) {
-    return json.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+std::string request_line(RequestJson const& json) {
+    return json.dump(-1, ' ', false, RequestJson::error_handler_t::replace) + "\n";
 }
 
 }  // namespace
 
-AcquireRequest parse_request(std::string_view line) try {
-    auto const json = Json::parse(line);
+AcquireRequest parse_acquire_request(std::string_view line) try {
+    auto const json = RequestJson::parse(line);
     if (!json.is_object()) refuse("not an object");
     AcquireRequest request;
     take(json, "backend", request.backend);
@@ -87,31 +87,31 @@ AcquireRequest parse_request(std::string_view line) try {
     take(json, "configuration", request.configuration);
     check(request);
     return request;
-} catch (Json::exception const&) {
+} catch (RequestJson::exception const&) {
     refuse("not as expected");
 }
 
-AcquireCommand parse_command(std::string_view line) try {
-    auto const json = Json::parse(line);
+AcquireCommand parse_acquire_command(std::string_view line) try {
+    auto const json = RequestJson::parse(line);
     if (!json.is_object()) refuse("not an object");
     AcquireCommand command;
     if (json.contains("count")) take_count(json, "count", command.count.emplace(), most_acquired);
     if (json.contains("joined")) take(json, "joined", command.joined.emplace());
     if (json.contains("lost")) take(json, "lost", command.lost.emplace());
     return command;
-} catch (Json::exception const&) {
+} catch (RequestJson::exception const&) {
     refuse("not as expected");
 }
 
-std::string ready_line() { return line_of({{"event", "ready"}}); }
+std::string ready_line() { return request_line({{"event", "ready"}}); }
 
 std::string failed_line(std::string const& why) {
-    return line_of({{"event", "failed"}, {"text", why}});
+    return request_line({{"event", "failed"}, {"text", why}});
 }
 
 std::string state_line(std::string const& node, std::string const& state,
                        std::string const& reason) {
-    return line_of({{"event", "state"}, {"node", node}, {"state", state}, {"reason", reason}});
+    return request_line({{"event", "state"}, {"node", node}, {"state", state}, {"reason", reason}});
 }
 
 }  // namespace sinew::launch

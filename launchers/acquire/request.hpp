@@ -37,8 +37,8 @@ struct AcquireCommand {
 };
 
 /// Both throw UsageError, which does not repeat the line: it contains a secret.
-AcquireRequest parse_request(std::string_view line);
-AcquireCommand parse_command(std::string_view line);
+AcquireRequest parse_acquire_request(std::string_view line);
+AcquireCommand parse_acquire_command(std::string_view line);
 
 /// The lines that `sinew acquire` writes.
 std::string ready_line();

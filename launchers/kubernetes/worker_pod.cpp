@@ -28,7 +28,7 @@ Json own_container(Json const& own) {
     for (auto const& container : containers)
         if (container.is_object() && name_in(container) == container_name) return container;
     if (containers.empty() || !containers.front().is_object())
-        throw BackendError("the API server has sent a pod without containers");
+        throw UsageError("the API server has sent a pod without containers");
     return containers.front();
 }
 

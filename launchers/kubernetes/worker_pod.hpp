@@ -22,7 +22,7 @@ struct WorkerRequest {
 
 /// A Pod named `name`, like `own`, the pod that asks: with its image, volumes, environment and
 /// placement, unless the request says otherwise. It belongs to that pod and is deleted with it.
-/// Throws BackendError if `own` is no Pod with a container.
+/// Throws UsageError if `own` is no Pod with a container.
 nlohmann::json worker_pod(nlohmann::json const& own, WorkerRequest const& request,
                           std::string const& name);
 

@@ -25,7 +25,7 @@ void expect(bool holds) {
 }
 
 void request(std::string_view input) {
-    auto const found = launch::parse_request(input);
+    auto const found = launch::parse_acquire_request(input);
     expect(found.count >= 0 && found.count <= 1 << 16 && found.cpu >= 0 && found.gpu >= 0);
     expect(!found.command.empty() && !found.command.front().empty());
     for (auto const& host : found.hosts)
@@ -37,7 +37,7 @@ void request(std::string_view input) {
 }
 
 void command(std::string_view input) {
-    auto const found = launch::parse_command(input);
+    auto const found = launch::parse_acquire_command(input);
     if (found.count) expect(*found.count >= 0 && *found.count <= 1 << 16);
 }
 

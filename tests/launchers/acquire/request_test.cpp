@@ -29,7 +29,7 @@ TEST(AcquireRequestTest, IsWhatTheLibraryAsksFor) {
                                     .meta = options.meta};
     auto const line = nodes::request_line(options, "ssh", "/bin/prog", nodes::config_line(config));
     EXPECT_EQ(line.find('\n'), line.size() - 1);
-    auto const request = parse_request(line);
+    auto const request = parse_acquire_request(line);
     EXPECT_EQ(request.backend, "ssh");
     EXPECT_EQ(request.count, 4);
     EXPECT_EQ(request.hosts, options.hosts);
@@ -50,9 +50,9 @@ TEST(AcquireRequestTest, IsWhatTheLibraryAsksFor) {
 }
 
 TEST(AcquireRequestTest, CommandsAreRead) {
-    EXPECT_EQ(parse_command(nodes::count_line(7)).count, 7);
-    EXPECT_EQ(parse_command(nodes::joined_line("n-1.2")).joined, "n-1.2");
-    EXPECT_EQ(parse_command(nodes::lost_line("n-1.2")).lost, "n-1.2");
+    EXPECT_EQ(parse_acquire_command(nodes::count_line(7)).count, 7);
+    EXPECT_EQ(parse_acquire_command(nodes::joined_line("n-1.2")).joined, "n-1.2");
+    EXPECT_EQ(parse_acquire_command(nodes::lost_line("n-1.2")).lost, "n-1.2");
 }
 
 TEST(AcquireRequestTest, EventsAreRead) {
@@ -81,14 +81,14 @@ TEST(AcquireRequestTest, WhatIsNotValidIsRefusedWithoutTheSecret) {
         if (line.find("command") == std::string::npos) line += R"(,"command":["p"])";
         line += "}";
         try {
-            parse_request(line);
+            parse_acquire_request(line);
             ADD_FAILURE() << line;
         } catch (UsageError const& error) {
             EXPECT_THAT(error.what(), testing::Not(testing::HasSubstr(secret)));
         }
     }
-    EXPECT_THROW(parse_request("{"), UsageError);
-    EXPECT_THROW(parse_command(R"({"count":-3})"), UsageError);
+    EXPECT_THROW(parse_acquire_request("{"), UsageError);
+    EXPECT_THROW(parse_acquire_command(R"({"count":-3})"), UsageError);
     EXPECT_THROW(nodes::parse_config(R"({"session":"x"})"), UsageError);
     EXPECT_THROW(nodes::parse_config("x"), UsageError);
 }
