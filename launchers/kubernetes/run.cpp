@@ -12,12 +12,12 @@
 #include "launchers/common/durations.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/job_name.hpp"
-#include "launchers/io/printer_options.hpp"
 #include "launchers/common/timeline.hpp"
+#include "launchers/io/printer_options.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/console.hpp"
 #include "launchers/kubernetes/job_follower.hpp"
-#include "launchers/kubernetes/job_objects.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
 #include "launchers/kubernetes/signals.hpp"
 #include "launchers/kubernetes/submission.hpp"
 #include "src/base/text.hpp"
@@ -208,6 +208,10 @@ int ClusterRun::conclude() {
                                std::strerror(console_.error()), "); job ", name_, " was stopped"),
                           console_.error());
     if (stopped_by_ != 0) return 128 + stopped_by_;
+    // Why a pod has failed is more than that the job has.
+    if (end_->exit_code == exit_launcher_failed)
+        for (auto const& line : follower_->pods().new_troubles())
+            console_.notice(text("sinew: ", line), -1);
     if (end_->exit_code != 0 && !console_.has_said(end_->cause))
         console_.notice(text("sinew: ", end_->cause));
     return end_->exit_code;
