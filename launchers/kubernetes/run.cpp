@@ -7,6 +7,7 @@
 #include <iostream>
 #include <optional>
 #include <sinew/error.hpp>
+#include <string_view>
 
 #include "k8s/objects/yaml.hpp"
 #include "launchers/common/durations.hpp"
@@ -31,8 +32,13 @@ using Clock = std::chrono::steady_clock;
 // For pods to be removed, beyond their grace period.
 constexpr auto removal_time = 20s;
 
+// Names of Services begin with a letter, and those of jobs here have at most 50 characters.
 std::string name_of(RunOptions const& options) {
-    return options.name.empty() ? make_job_name(options.apps.front().argv.front()) : options.name;
+    if (!options.name.empty()) return options.name;
+    std::string_view program = options.apps.front().argv.front();
+    program.remove_prefix(program.rfind('/') + 1);
+    auto const name = make_job_name(program.substr(0, 40));
+    return name.front() >= '0' && name.front() <= '9' ? "job-" + name : name;
 }
 
 // One job from its creation to its removal.

@@ -39,6 +39,9 @@ RunOptions checked(RunOptions options, std::string const& name) {
     if (options.stdin_to != "0" && options.stdin_to != "none")
         throw UsageError(text("--stdin ", options.stdin_to,
                               " (pods get no standard input). Put input on a --volume"));
+    if (name.front() >= '0' && name.front() <= '9')
+        throw UsageError(text(
+            "--name ", name, " (must begin with a letter on Kubernetes, as names of Services do)"));
     if (name.size() > 50)
         throw UsageError(
             text("--name ", name, " has ", name.size(),

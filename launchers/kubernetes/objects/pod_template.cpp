@@ -117,13 +117,19 @@ Json main_container(KubernetesOptions const& options, PodRequest const& request)
     return container;
 }
 
-Json copying_container(KubernetesOptions const& options) {
-    return {{"name", "copy-agent"},
-            {"image", options.agent_image},
-            {"command", Json::array({"sinew", "agent", "--copy-to", agent_folder})},
-            {"securityContext", container_security()},
-            {"resources", {{"requests", {{"cpu", "100m"}}}}},
-            {"volumeMounts", Json::array({mount("agent", agent_folder)})}};
+// It ends before the other container begins, so that its resources add nothing to the pod's. Without them a quota of
+// memory would not admit the pod.
+Json copying_container(KubernetesOptions const& options, PodRequest request) {
+    request.gpus = 0;
+    Json container{{"name", "copy-agent"},
+                   {"image", options.agent_image},
+                   {"command", Json::array({"sinew", "agent", "--copy-to", agent_folder})},
+                   {"securityContext", container_security()},
+                   {"resources", resources(options, request)},
+                   {"volumeMounts", Json::array({mount("agent", agent_folder)})}};
+    if (!options.image_pull_policy.empty())
+        container["imagePullPolicy"] = options.image_pull_policy;
+    return container;
 }
 
 Json toleration(std::string const& words) {
@@ -195,7 +201,7 @@ Json pod_template(KubernetesOptions const& options, PodRequest const& request) {
     add_volumes(pod, container, options, request);
     pod["containers"] = Json::array({container});
     if (!options.agent_image.empty())
-        pod["initContainers"] = Json::array({copying_container(options)});
+        pod["initContainers"] = Json::array({copying_container(options, request)});
     Json result{{"metadata", {{"labels", object_labels(options, request.job)}}}, {"spec", pod}};
     if (!options.annotations.empty()) result["metadata"]["annotations"] = options.annotations;
     return options.pod_template.empty() ? result

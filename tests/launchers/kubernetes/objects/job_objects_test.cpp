@@ -139,6 +139,10 @@ TEST(JobObjects, RefuseWhatClustersCannotDo) {
     EXPECT_THAT(why({"./p"}), HasSubstr("needs --image"));
     EXPECT_THAT(why({"--image", "i", "-H", "a", "./p"}), HasSubstr("the cluster chooses"));
     EXPECT_THAT(why({"--image", "i", "--stdin", "all", "./p"}), HasSubstr("--stdin all"));
+    EXPECT_THAT(refusal([&] {
+                    JobObjects(parse({"--image", "i", "./p"}), "3d", "ml", "");
+                }),
+                HasSubstr("--name 3d (must begin with a letter on Kubernetes"));
     EXPECT_THAT(why({"--image", "i", "-n", "9", "--nnodes", "2", "-N", "4", "./p"}),
                 HasSubstr("9 ranks do not fit (-N 4 leaves room for 8 on 2 pods)"));
 }
