@@ -2,13 +2,14 @@
 //
 // Estimates pi by throwing darts, one task per dart: ./pool_pi --workers 4 --samples 1000000
 // Started as several ranks, it spreads the workers over their nodes: sinew run -n 2 -H a,b ./pool_pi
+// With --nodes 4 it acquires nodes itself: pods on Kubernetes, else hosts or processes.
 #include <boost/program_options.hpp>
 #include <chrono>
 #include <cstdint>
 #include <iostream>
 #include <ranges>
-#include <sinew/communicator.hpp>
 #include <sinew/init.hpp>
+#include <sinew/nodes.hpp>
 #include <sinew/pool.hpp>
 #include <sinew/world.hpp>
 
@@ -28,12 +29,7 @@ bool inside(std::uint64_t dart) {
     return x * x + y * y < 1;
 }
 
-// Collective. Ranks other than 0 start workers on their nodes until rank 0 has finished.
-void estimate(sinew::Communicator& comm, int workers, std::uint64_t samples) {
-    sinew::PoolOptions options;
-    options.workers = workers;
-    sinew::Pool pool(comm, options);
-    if (comm.rank() != 0) return;
+void estimate(sinew::Pool& pool, std::uint64_t samples) {
     auto const begin = std::chrono::steady_clock::now();
     std::uint64_t hits = 0;
     for (bool const hit : pool.map<inside>(sinew::range(std::uint64_t{0}, samples)))
@@ -48,17 +44,31 @@ void estimate(sinew::Communicator& comm, int workers, std::uint64_t samples) {
               << " failed, " << stats.deaths << " workers lost\n";
 }
 
+void estimate_on_nodes(int nodes, sinew::PoolOptions const& options, std::uint64_t samples) {
+    auto const acquired = sinew::Nodes::acquire({.count = nodes});
+    sinew::Pool pool(acquired, options);
+    estimate(pool, samples);
+}
+
+/// Collective. Ranks other than 0 start workers on their nodes until rank 0 has finished.
+void estimate_on_ranks(sinew::World& world, sinew::PoolOptions const& options,
+                       std::uint64_t samples) {
+    sinew::Pool pool(world.communicator(), options);
+    if (world.rank() == 0) estimate(pool, samples);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     sinew::init(argc, argv);  // must come first: workers run this same program and end inside it
 
     namespace po = boost::program_options;
-    int workers = 4;
+    int workers = 4, nodes = 0;
     std::uint64_t samples = 1'000'000;
     po::options_description flags("Pi by random samples (darts), a task for each");
     flags.add_options()("workers", po::value(&workers)->default_value(workers), "processes")(
-        "samples", po::value(&samples)->default_value(samples), "darts")("help", "print this");
+        "samples", po::value(&samples)->default_value(samples), "darts")(
+        "nodes", po::value(&nodes), "acquire so many nodes for the workers")("help", "print this");
     try {
         po::variables_map given;
         po::store(po::parse_command_line(argc, argv, flags), given);
@@ -67,8 +77,14 @@ int main(int argc, char** argv) {
             std::cout << flags;
             return 0;
         }
+        sinew::PoolOptions options;
+        options.workers = workers;
+        if (nodes > 0) {
+            estimate_on_nodes(nodes, options, samples);
+            return 0;
+        }
         sinew::World world(argc, argv);
-        estimate(world.communicator(), workers, samples);
+        estimate_on_ranks(world, options, samples);
     } catch (std::exception const& error) {
         std::cerr << "pool_pi: " << error.what() << '\n';
         return 1;

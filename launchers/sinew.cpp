@@ -13,7 +13,7 @@
 #include "launchers/cli/run_main.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/pods/pod_main.hpp"
-#include "launchers/verbs/cluster_verbs.hpp"
+#include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "launchers/verbs/verbs.hpp"
 
 namespace {

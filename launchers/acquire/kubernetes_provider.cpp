@@ -11,7 +11,7 @@
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/kubernetes/cluster.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"

@@ -10,7 +10,7 @@
 #include "k8s/client.hpp"
 #include "k8s/objects/pod_view.hpp"
 #include "launchers/acquire/node_provider.hpp"
-#include "launchers/kubernetes/worker_pod.hpp"
+#include "launchers/kubernetes/objects/worker_pod.hpp"
 
 namespace sinew::launch {
 

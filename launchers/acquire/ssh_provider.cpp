@@ -4,7 +4,7 @@
 
 #include "launchers/acquire/process_provider.hpp"
 #include "launchers/backends/ssh.hpp"
-#include "launchers/command_line/allocation.hpp"
+#include "launchers/command_line/hosts/allocation.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/common/host_name.hpp"
 #include "src/base/text.hpp"

@@ -14,7 +14,7 @@
 #include "launchers/agent/init_process.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/log.hpp"
-#include "src/base/secret_file.hpp"
+#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

@@ -6,6 +6,7 @@
 #include <array>
 #include <string_view>
 
+#include "launchers/common/own_path.hpp"
 #include "launchers/tree/protocol.hpp"
 #include "src/base/text.hpp"
 
@@ -64,6 +65,9 @@ std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const
     set("SINEW_RESTART", launch.restart);
     set("SINEW_WORLD_FILE", identity.world_file);
     set("SINEW_LISTEN_FDS", identity.listen_fds);
+
+    // A copy is in no PATH. Programs that acquire nodes look for the command there.
+    if (own_copy()) set("SINEW_COMMAND", own_path());
 
     set("RANK", identity.rank);
     set("WORLD_SIZE", map.size());

@@ -128,7 +128,7 @@ std::vector<std::string> ssh_command(std::string const& host, std::string const&
 std::string in_folder(std::string const& folder, std::vector<std::string> const& words) {
     auto script = folder.empty() ? std::string() : text("cd ", quoted(folder), " 2>/dev/null; ");
     script += "exec";
-    for (auto const& word : words) script += " " + quoted(word);
+    for (auto const& word : words) script += text(" ", quoted(word));
     return text("sh -c ", quoted(script));
 }
 

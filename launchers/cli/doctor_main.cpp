@@ -6,7 +6,7 @@
 #include "launchers/checks/facts.hpp"
 #include "launchers/cli/doctor.hpp"
 #include "launchers/cli/small_options.hpp"
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"

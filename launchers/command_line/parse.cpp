@@ -9,10 +9,10 @@
 
 #include <sinew/error.hpp>
 
-#include "launchers/command_line/allocation.hpp"
 #include "launchers/command_line/config.hpp"
 #include "launchers/command_line/flags.hpp"
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/allocation.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 #include "launchers/command_line/take_flag.hpp"
 #include "launchers/command_line/values.hpp"
 #include "src/base/text.hpp"

@@ -30,7 +30,7 @@ constexpr auto arrival_time = 2s;
 
 JobMachine::JobMachine(Settings settings, JobFacts const& facts)
     : settings_(std::move(settings)), facts_(facts), names_(settings_.nodes),
-      wanted_(static_cast<int>(names_.size())) {
+      wanted_(static_cast<int>(names_.size())), budget_(settings_.max_restarts) {
     for (int node = 0; node < wanted_; ++node) members_.insert(node);
 }
 
@@ -90,9 +90,7 @@ void JobMachine::start_timed_out() {
 void JobMachine::learn(Progress const& past) {
     if (launched_ || past.epochs <= epoch_) return;
     epoch_ = past.epochs;
-    restarts_ = std::max(restarts_, past.restarts + 1);
-    failures_ = std::max(failures_, past.failures);
-    disruptions_ = std::max(disruptions_, past.disruptions + 1);
+    budget_.continue_from(past);
 }
 
 JobMachine::Actions JobMachine::agent_joined(int node, Progress const& past) {
@@ -141,9 +139,7 @@ void JobMachine::lose_ranks(int node) {
 // While the job gathers, the next agent of the node is waited for.
 bool JobMachine::lost_before_launch(int node, bool was_leaving) {
     if (phase_ != Phase::starting || settings_.max_restarts == 0) return false;
-    if (!was_leaving && (!settings_.by_itself(node) || disruptions_ >= most_disruptions))
-        return false;
-    if (!was_leaving) ++disruptions_;
+    if (!was_leaving && (!settings_.by_itself(node) || !budget_.take_early_loss())) return false;
     set_start_timer();
     return true;
 }
@@ -352,22 +348,12 @@ char const* JobMachine::state() const {
             if (reported_.size() == agent_of_node_.size()) return "running";
             [[fallthrough]];
         case Phase::starting:
-            return restarts_ > 0 ? "restarting" : "starting";
+            return restarts() > 0 ? "restarting" : "starting";
         case Phase::stopping:
         case Phase::finishing:
             break;
     }
     return "finishing";
-}
-
-pid_t JobMachine::pid_of(int rank) const {
-    auto const pid = pids_.find(rank);
-    return pid == pids_.end() ? 0 : pid->second;
-}
-
-char const* JobMachine::state_of(int rank) const {
-    if (!alive_.contains(rank)) return "ended";
-    return pids_.contains(rank) && phase_ != Phase::starting ? "running" : "starting";
 }
 
 JobMachine::Actions JobMachine::timed_out(std::string const& limit) {
@@ -439,15 +425,18 @@ bool JobMachine::restart() {
     if (auto const code = causes_.exit_code();
         causes_.not_started() && (code == exit_not_found || code == exit_not_executable))
         return false;
-    auto const kind = count_restart();
-    if (!kind) return false;
-    ++restarts_;
+    // What does not count: a planned leave, other nodes, and the loss of a node that comes by
+    // itself, whose ranks' peers may have failed before the loss was noticed.
+    using Why = RestartBudget::Why;
+    auto const taken = budget_.take(planned_ || regrouping_ ? Why::planned
+                                    : disrupted_            ? Why::disruption
+                                                            : Why::failure);
+    if (!taken) return false;
     ++epoch_;
     emit(Report{text(
         "sinew: ",
         causes_.failed() ? causes_.summary() : text("the job goes on with ", wanted_, " nodes"),
-        "\nsinew: restart ", restarts_, " (", *kind, failures_, " of ", settings_.max_restarts,
-        " of the budget used)")});
+        "\nsinew: ", *taken)});
     phase_ = Phase::starting;
     drop_unwanted();
     for (int const node : members_) {
@@ -457,18 +446,6 @@ bool JobMachine::restart() {
     set_start_timer();
     launch_if_ready();
     return true;
-}
-
-// What does not count: a planned leave, other nodes, and the loss of a node that comes by itself,
-// whose ranks' peers may have failed before the loss was noticed. Returns what to say of the
-// restart; nothing if the budget is used up.
-std::optional<std::string> JobMachine::count_restart() {
-    if (planned_ || regrouping_) return "planned, ";
-    if (disrupted_ && disruptions_ < most_disruptions)
-        return text("disruption ", ++disruptions_, " of at most ", most_disruptions, ", ");
-    if (failures_ >= settings_.max_restarts) return std::nullopt;
-    ++failures_;
-    return "";
 }
 
 void JobMachine::finish() {

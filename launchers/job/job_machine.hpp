@@ -16,6 +16,7 @@
 
 #include "launchers/common/job.hpp"
 #include "launchers/job/first_cause.hpp"
+#include "launchers/job/restart_budget.hpp"
 #include "launchers/tree/protocol.hpp"
 
 namespace sinew::launch {
@@ -53,8 +54,6 @@ public:
         std::function<bool(int node)> by_itself = [](int) { return false; };
     };
     enum class Timer { start, stop, growth, arrival, finish };
-    /// How often the loss of agents that come by themselves restarts a job beyond max_restarts.
-    static constexpr int most_disruptions = 100;
 
     struct StartAgent {  ///< or expect it, if it comes by itself
         int node;
@@ -153,20 +152,22 @@ public:
     /// starting, running, restarting or finishing.
     char const* state() const;
     /// starting, running or ended.
-    char const* state_of(int rank) const;
-    pid_t pid_of(int rank) const;
+    char const* state_of(int rank) const {
+        if (!alive_.contains(rank)) return "ended";
+        return pids_.contains(rank) && phase_ != Phase::starting ? "running" : "starting";
+    }
+    /// 0: it has not started.
+    pid_t pid_of(int rank) const {
+        auto const pid = pids_.find(rank);
+        return pid == pids_.end() ? 0 : pid->second;
+    }
     bool running() const { return phase_ == Phase::running; }
     bool finishing() const { return phase_ == Phase::finishing; }
     std::uint32_t epoch() const { return epoch_; }
     /// Of any kind, for SINEW_RESTART.
-    int restarts() const { return restarts_; }
+    int restarts() const { return budget_.restarts(); }
     /// With this epoch.
-    Progress progress() const {
-        return {.epochs = epoch_ + 1,
-                .restarts = restarts_,
-                .failures = failures_,
-                .disruptions = disruptions_};
-    }
+    Progress progress() const { return budget_.progress(epoch_ + 1); }
     /// The nodes on which the next launch takes place, or the last one took place.
     std::set<int> const& members() const { return members_; }
     bool handing_over() const { return handing_over_; }
@@ -208,7 +209,6 @@ private:
     Stop gently(int signal) const;
     void epoch_over();
     bool restart();
-    std::optional<std::string> count_restart();
     void finish();
     void finish_step();
     std::vector<int> ranks_on(int node) const;
@@ -227,9 +227,7 @@ private:
     FirstCause causes_;               ///< of this epoch
     std::map<int, std::uint32_t> incarnations_;  ///< of the next agent, by node
     std::uint32_t epoch_ = 0;
-    int restarts_ = 0;
-    int failures_ = 0;           ///< restarts that count against max_restarts
-    int disruptions_ = 0;        ///< restarts because a node was lost
+    RestartBudget budget_;
     bool planned_ = false;       ///< this epoch ends because an agent leaves
     bool disrupted_ = false;     ///< a node that comes by itself was lost in this epoch
     bool regrouping_ = false;    ///< this epoch ends because other nodes are wanted

@@ -3,7 +3,6 @@
 
 #include <poll.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +16,9 @@
 #include "launchers/common/durations.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/job_name.hpp"
+#include "launchers/io/printer_options.hpp"
+#include "launchers/job/root_address.hpp"
+#include "launchers/job/summarize.hpp"
 #include "launchers/job/summary_file.hpp"
 #include "launchers/map/mapping.hpp"
 #include "src/base/bytes.hpp"
@@ -31,22 +33,6 @@ constexpr std::int64_t window_of_all = 64 << 20;
 
 // Short, since it is part of socket paths; random, since hosts may share a file system.
 std::string make_job_id() { return wire::Secret::random().hex().substr(0, 12); }
-
-bool same_file(int a, int b) {
-    struct ::stat first {
-    }, second{};
-    return ::fstat(a, &first) == 0 && ::fstat(b, &second) == 0 && first.st_dev == second.st_dev &&
-           first.st_ino == second.st_ino;
-}
-
-OutputPrinter::Options printer_options(RunOptions const& options) {
-    return {.tag = options.tag_output,
-            .timestamp = options.timestamp_output,
-            .json = options.output == OutputFormat::json,
-            .folder = options.output_folder,
-            .screen = true,
-            .one_place = same_file(STDOUT_FILENO, STDERR_FILENO)};
-}
 
 std::vector<std::string> names_of(std::vector<Node> const& nodes) {
     std::vector<std::string> names;
@@ -70,7 +56,8 @@ JobRun::JobRun(RunOptions options)
 JobRun::JobRun(RunOptions options, Arranged arranged)
     : options_(std::move(options)), arranged_(std::move(arranged)),
       backend_(std::move(arranged_.backend)), nodes_(std::move(arranged_.nodes)),
-      job_(arranged_.job), secret_(arranged_.secret), control_folder_(claim_name()),
+      job_(arranged_.job), secret_(arranged_.secret),
+      name_(options_.name, options_.apps.front().argv.front(), !backend_->on_this_host()),
       output_(
           loop_, printer_options(options_),
           {.credit =
@@ -148,24 +135,9 @@ void JobRun::run_loop() {
 
 // ---- the verbs ----------------------------------------------------------------------------------
 
-// Before there are threads, as the guard requires.
-JobFolder JobRun::claim_name() {
-    constexpr int most_attempts = 10;  // names that are made differ by chance only
-    bool const given = !options_.name.empty();
-    for (int attempt = 0; attempt < (given ? 1 : most_attempts); ++attempt) {
-        if (!given) options_.name = make_job_name(options_.apps.front().argv.front());
-        auto claimed = JobFolder::claim(job_folder_beginning + options_.name);
-        if (!claimed) continue;
-        if (!backend_->on_this_host()) guard_.emplace(claimed->path());
-        return std::move(*claimed);
-    }
-    throw UsageError(text("--name ", options_.name, ": a job of that name runs on this host. ",
-                          "Choose another, or see sinew ps"));
-}
-
 void JobRun::open_control() {
     control_.emplace(
-        loop_, *control_folder_, ControlServer::Settings{.log_bytes = options_.log_buffer},
+        loop_, name_.folder(), ControlServer::Settings{.log_bytes = options_.log_buffer},
         ControlServer::Callbacks{
             .summary = [this] { return summary(); },
             .stop =
@@ -178,39 +150,13 @@ void JobRun::open_control() {
 }
 
 JobSummary JobRun::summary() const {
-    // More would make a message that takes too long.
-    constexpr int most_described = 1 << 16;
-    JobSummary job{.name = options_.name,
-                   .id = job_,
-                   .backend = std::string(backend_->name()),
-                   .command = {},
-                   .state = machine_.state(),
-                   .host = host_name(),
-                   .pid = ::getpid(),
-                   .ranks = machine_.map().size(),
-                   .nodes = static_cast<int>(nodes_.size()),
-                   .restarts = machine_.restarts(),
-                   .started = started_,
-                   .exit_code = {},
-                   .cause = machine_.causes().summary(),
-                   .per_rank = {}};
-    for (auto const& app : options_.apps) {
-        if (!job.command.empty()) job.command += " :";
-        for (auto const& word : app.argv) job.command += (job.command.empty() ? "" : " ") + word;
-    }
-    auto const& map = machine_.map();
-    for (int rank = 0; rank < map.size(); ++rank) {
-        std::string const state = machine_.state_of(rank);
-        if (state == "running") ++job.ranks_running;
-        if (map.size() > most_described) continue;
-        auto const& place = map.ranks[rank];
-        int const agent = machine_.agents()[place.node];
-        job.per_rank.push_back({.rank = rank,
-                                .node = map.nodes[place.node].name,
-                                .host = root_->present(agent) ? root_->hello(agent).host : "",
-                                .pid = machine_.pid_of(rank),
-                                .state = state});
-    }
+    auto job = summarize(machine_, options_, static_cast<int>(nodes_.size()), [this](int agent) {
+        return root_->present(agent) ? root_->hello(agent).host : std::string();
+    });
+    job.name = name_.name();
+    job.id = job_;
+    job.backend = backend_->name();
+    job.started = started_;
     return job;
 }
 
@@ -218,7 +164,7 @@ JobSummary JobRun::summary() const {
 
 void JobRun::open_root() {
     root_ = std::make_unique<Root>(
-        loop_, listen_address(),
+        loop_, listen_address(root_place()),
         wire::Credentials{.secret = secret_,
                           .self = {.node = 0xffffffff,
                                    .slot = 0,
@@ -232,29 +178,11 @@ void JobRun::open_root() {
             .message = [this](int node, Kind kind, auto body) { on_message(node, kind, body); }});
 }
 
-// A host without IPv6 has no address "::".
-wire::Address JobRun::listen_address() const {
-    if (arranged_.port != 0) {
-        UniqueFd const six(::socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
-        return wire::Address::tcp(six ? "::" : "0.0.0.0", arranged_.port);
-    }
-    if (backend_->on_this_host()) return wire::Address::unix_socket(folder_->path() + "/root.sock");
-    bool const six = options_.root_address.find(':') != std::string::npos;
-    return wire::Address::tcp(six ? "::" : "0.0.0.0", 0);
-}
-
-std::vector<std::string> JobRun::root_addresses() const {
-    auto const& bound = root_->address();
-    if (backend_->on_this_host()) return {bound.text()};
-    // The root itself starts agents on this host only.
-    if (arranged_.port != 0) return {wire::Address::tcp("127.0.0.1", bound.port).text()};
-    if (!options_.root_address.empty())
-        return {wire::Address::tcp(options_.root_address, bound.port).text()};
-    std::vector<std::string> found;
-    for (auto const& interface : wire::interfaces())
-        if (interface.address.find(':') == std::string::npos)
-            found.push_back(wire::Address::tcp(interface.address, bound.port).text());
-    return found;
+RootPlace JobRun::root_place() const {
+    bool const here = arranged_.port == 0 && backend_->on_this_host();
+    return {.folder = here ? folder_->path() : std::string(),
+            .port = arranged_.port,
+            .address = options_.root_address};
 }
 
 // ---- actions ------------------------------------------------------------------------------------
@@ -280,7 +208,7 @@ void JobRun::act(JobMachine::StartAgent const& action) {
                        .node = action.node,
                        .name = node.name,
                        .incarnation = action.incarnation,
-                       .roots = root_addresses(),
+                       .roots = root_addresses(root_place(), root_->address()),
                        .listen = static_cast<int>(nodes_.size()) > options_.tree_fanout ||
                                  (arranged_.wanted && options_.max_restarts > 0),
                        .folders = {},
@@ -289,7 +217,7 @@ void JobRun::act(JobMachine::StartAgent const& action) {
                        .by_itself = false,
                        .address = arranged_.address,
                        .place = node.place};
-    if (folder_) config.folders = {folder_->path(), control_folder_->path()};
+    if (folder_) config.folders = {folder_->path(), name_.folder().path()};
     agents_->start({.node = action.node, .host = node.host, .configuration = config_line(config)});
 }
 
@@ -384,7 +312,7 @@ void JobRun::leave_output_behind() {
     root_.reset();
     folder_.reset();
     control_.reset();
-    control_folder_.reset();
+    name_.release();
     ::_exit(machine_.exit_code());
 }
 
@@ -445,7 +373,7 @@ Launch JobRun::order() const {
     Launch launch{.epoch = machine_.epoch(),
                   .restart = machine_.restarts(),
                   .job = job_,
-                  .name = options_.name,
+                  .name = name_.name(),
                   .data_key = secret_.derive(text("data plane ", machine_.epoch())).hex(),
                   .map = machine_.map(),
                   .agents = agents,

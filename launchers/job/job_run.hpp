@@ -12,14 +12,15 @@
 #include <vector>
 
 #include "launchers/command_line/options.hpp"
+#include "launchers/common/timeline.hpp"
 #include "launchers/control/control_server.hpp"
-#include "launchers/control/folder_guard.hpp"
 #include "launchers/job/agent_processes.hpp"
+#include "launchers/job/claimed_name.hpp"
 #include "launchers/job/input_forwarder.hpp"
 #include "launchers/job/job_machine.hpp"
 #include "launchers/job/names.hpp"
 #include "launchers/job/output_forwarder.hpp"
-#include "launchers/common/timeline.hpp"
+#include "launchers/job/root_address.hpp"
 #include "launchers/tree/root.hpp"
 #include "src/base/job_folder.hpp"
 
@@ -58,12 +59,10 @@ private:
     bool agent_processes_run() const override { return agents_->running(); }
     Output output() const override { return output_.state(); }
 
-    JobFolder claim_name();
     void open_control();
     JobSummary summary() const;
     void open_root();
-    wire::Address listen_address() const;
-    std::vector<std::string> root_addresses() const;
+    RootPlace root_place() const;
     void run_loop();
 
     /// Carries out actions, and those that follow from them, in order.
@@ -107,8 +106,7 @@ private:
     std::string job_;
     wire::Secret secret_;
     std::optional<JobFolder> folder_;
-    std::optional<FolderGuard> guard_;         ///< of the next, where no agent removes it
-    std::optional<JobFolder> control_folder_;  ///< that of the control socket; holds the name
+    ClaimedName name_;
     std::chrono::system_clock::time_point started_ = std::chrono::system_clock::now();
     wire::Loop loop_;
     OutputForwarder output_;

@@ -6,8 +6,8 @@
 #include <sinew/error.hpp>
 
 #include "launchers/common/job_name.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "launchers/kubernetes/pod_table.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 

@@ -39,7 +39,8 @@ bool serves(k8s::Client& client, k8s::Resource const& resource) {
             k8s::list(resource, {.ns = {}, .label_selector = "none=none", .field_selector = {}}));
         return true;
     } catch (k8s::ApiError const& error) {
-        if (error.not_found()) return false;
+        // A server that does not have the group may refuse before it says so.
+        if (error.not_found() || error.forbidden()) return false;
         throw;
     }
 }

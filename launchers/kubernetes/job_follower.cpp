@@ -8,7 +8,7 @@
 
 #include "k8s/api_error.hpp"
 #include "launchers/common/exit_codes.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch::kubernetes {
@@ -145,14 +145,6 @@ bool JobFollower::over() const {
     if (!end_) return false;
     return !has_root_ || log_.complete(root_pod_) ||
            std::chrono::steady_clock::now() - end_since_ > log_patience;
-}
-
-JobEnd JobFollower::end() const {
-    auto end = end_.value_or(JobEnd{});
-    // Why a pod has failed is more than that a job has.
-    if (auto const troubles = table_.troubles(); end.exit_code == exit_launcher_failed)
-        for (auto const& line : troubles) end.cause += text("; ", line);
-    return end;
 }
 
 // The root prints output as JSON, and one line for each node that joins; its other lines are for

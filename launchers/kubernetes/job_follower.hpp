@@ -50,7 +50,7 @@ public:
     /// Whether the end is known and all output has been reported.
     bool over() const;
     /// The end of the job. Requires: over().
-    JobEnd end() const;
+    JobEnd const& end() const { return *end_; }
     /// Whether it is known how the job ended; some output may follow.
     bool has_ended() const { return end_.has_value(); }
     /// No more pods are there.

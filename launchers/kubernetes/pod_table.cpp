@@ -5,7 +5,7 @@
 #include <array>
 #include <utility>
 
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch::kubernetes {

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "k8s/api_error.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 
 namespace sinew::launch::kubernetes {
 namespace {

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/kubernetes/run.hpp"
 
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -16,10 +14,11 @@
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/common/timeline.hpp"
+#include "launchers/io/printer_options.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/console.hpp"
 #include "launchers/kubernetes/job_follower.hpp"
-#include "launchers/kubernetes/job_objects.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
 #include "launchers/kubernetes/signals.hpp"
 #include "launchers/kubernetes/submission.hpp"
 #include "src/base/text.hpp"
@@ -32,15 +31,6 @@ using Clock = std::chrono::steady_clock;
 
 // For pods to be removed, beyond their grace period.
 constexpr auto removal_time = 20s;
-
-OutputPrinter::Options printer_options(RunOptions const& options) {
-    return {.tag = options.tag_output,
-            .timestamp = options.timestamp_output,
-            .json = options.output == OutputFormat::json,
-            .folder = options.output_folder,
-            .screen = true,
-            .one_place = ::isatty(STDOUT_FILENO) == 1 && ::isatty(STDERR_FILENO) == 1};
-}
 
 // Names of Services begin with a letter, and those of jobs here have at most 50 characters.
 std::string name_of(RunOptions const& options) {
@@ -224,6 +214,10 @@ int ClusterRun::conclude() {
                                std::strerror(console_.error()), "); job ", name_, " was stopped"),
                           console_.error());
     if (stopped_by_ != 0) return 128 + stopped_by_;
+    // Why a pod has failed is more than that the job has.
+    if (end_->exit_code == exit_launcher_failed)
+        for (auto const& line : follower_->pods().new_troubles())
+            console_.notice(text("sinew: ", line), -1);
     if (end_->exit_code != 0 && !console_.has_said(end_->cause))
         console_.notice(text("sinew: ", end_->cause));
     return end_->exit_code;

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "k8s/client.hpp"
-#include "launchers/kubernetes/job_objects.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
 
 namespace sinew::launch::kubernetes {
 

@@ -41,7 +41,8 @@ PodIdentity pod_identity(std::map<std::string, std::string> const& variables,
 /// which is logged.
 Place place_in_file(std::string const& config_path, std::string const& machine);
 
-/// Removes these variables from the environment of this process: the ranks do not get them.
+/// Removes these variables, but for the pod's name, from the environment of this process: the ranks
+/// do not get them.
 void drop_pod_variables();
 
 }  // namespace sinew::launch

@@ -22,7 +22,7 @@
 #include "launchers/pods/pod_config.hpp"
 #include "launchers/pods/pod_identity.hpp"
 #include "src/base/log.hpp"
-#include "src/base/secret_file.hpp"
+#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

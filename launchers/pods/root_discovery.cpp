@@ -11,7 +11,7 @@
 
 #include "k8s/client.hpp"
 #include "k8s/objects/pod_view.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/wire/socket/address.hpp"
 #endif
 

@@ -5,7 +5,7 @@
 
 #include "launchers/verbs/host_jobs.hpp"
 #if SINEW_HAVE_K8S
-#include "launchers/verbs/kubernetes_jobs.hpp"
+#include "launchers/verbs/cluster/kubernetes_jobs.hpp"
 #endif
 #include "src/base/text.hpp"
 

@@ -6,7 +6,7 @@
 
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/values.hpp"
-#include "launchers/verbs/cluster_flags.hpp"
+#include "launchers/verbs/cluster/cluster_flags.hpp"
 #include "launchers/verbs/job_sources.hpp"
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"

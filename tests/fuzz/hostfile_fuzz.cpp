@@ -12,7 +12,7 @@
 #include <sinew/error.hpp>
 
 #include "launchers/command_line/config.hpp"
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/command_line/values.hpp"
 #include "launchers/map/mapping.hpp"

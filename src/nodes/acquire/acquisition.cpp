@@ -11,18 +11,18 @@
 
 #include "src/base/bytes.hpp"
 #include "src/base/env.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/nodes/meeting.hpp"
 #include "src/process/child/child_role.hpp"
-#include "src/base/gpus/gpus.hpp"
 
 namespace sinew::nodes {
 namespace {
 
 constexpr int most_nodes = 1 << 16;
 
-// What `sinew run` looks at, too: see launchers/command_line/allocation.hpp.
+// What `sinew run` looks at, too: see launchers/command_line/hosts/allocation.hpp.
 bool in_allocation() {
     if (env("SINEW_RANK")) return false;
     for (auto const* name :

@@ -18,14 +18,14 @@
 
 #include "src/base/bytes.hpp"
 #include "src/base/env.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/log.hpp"
-#include "src/base/secret_file.hpp"
 #include "src/base/system/cgroup.hpp"
+#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 #include "src/nodes/acquire/agent_config.hpp"
 #include "src/nodes/meeting.hpp"
 #include "src/nodes/node_agent.hpp"
-#include "src/base/gpus/gpus.hpp"
 #include "src/wire/hello.hpp"
 
 namespace sinew::nodes {

@@ -316,13 +316,13 @@ protected:
 
 TEST_F(PodsTest, TheLossOfAPodDoesNotUseUpTheBudgetButMayNotGoOnForEver) {
     auto machine = running_pods(2, 1);
-    for (int loss = 1; loss <= JobMachine::most_disruptions + 2; ++loss) {
+    for (int loss = 1; loss <= RestartBudget::most_disruptions + 2; ++loss) {
         is_lost(machine, 1, "it is gone");
         auto const again = end_ranks(machine, {0});
-        if (loss == JobMachine::most_disruptions + 2) break;
+        if (loss == RestartBudget::most_disruptions + 2) break;
         auto const counted =
-            loss <= JobMachine::most_disruptions
-                ? text("disruption ", loss, " of at most ", JobMachine::most_disruptions,
+            loss <= RestartBudget::most_disruptions
+                ? text("disruption ", loss, " of at most ", RestartBudget::most_disruptions,
                        ", 0 of 1 of the budget used")
                 : std::string("(1 of 1 of the budget used)");
         EXPECT_THAT(again, testing::Contains(HasSubstr(counted)));

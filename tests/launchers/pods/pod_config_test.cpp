@@ -10,7 +10,7 @@
 #include "launchers/job/summary_file.hpp"
 #include "launchers/pods/pod_config.hpp"
 #include "launchers/pods/pod_identity.hpp"
-#include "src/base/secret_file.hpp"
+#include "src/base/system/secret_file.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -113,8 +113,7 @@ TEST(PodIdentity, IsThatOfThePodsIndex) {
                                         {"SINEW_PLACE_ZONE", "eu-1a"},
                                         {"SINEW_PLACE_RACK", "r9"}},
                                        "host");
-    EXPECT_EQ(identity.roots,
-              (std::vector<std::string>{"tcp:10.96.0.7:7077", "tcp:root:7077"}));
+    EXPECT_EQ(identity.roots, (std::vector<std::string>{"tcp:10.96.0.7:7077", "tcp:root:7077"}));
     EXPECT_EQ(identity.name_of(11), "train-11");
     EXPECT_EQ(identity.place, (Place{.region = "",
                                      .zone = "eu-1a",

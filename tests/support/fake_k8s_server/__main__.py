@@ -50,6 +50,7 @@ def _parser():
     s.add_argument('--job-backoff', type=float, default=10.0, help='first delay before a Job replaces a failed pod, seconds')
     s.add_argument('--time-scale', type=float, default=1.0, help='divides TTLs, Jobs\' deadlines and tolerationSeconds')
     s.add_argument('--with-parent', action='store_true', help='stop, as by SIGTERM, when the process that started this one ends')
+    s.add_argument('--refresh', type=float, default=1.0, help='seconds until mounted Secrets and ConfigMaps show a change')
     s.add_argument('--node-grace', type=float, default=1.0, help='seconds until a silent node is NotReady')
     c = sub.add_parser('cleanup', help='remove what a killed server left in its folder')
     c.add_argument('--dir', required=True)

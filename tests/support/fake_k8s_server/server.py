@@ -107,7 +107,8 @@ class FakeServer:
         p.authorizer = Authorizer(p.store)
         events = Events(p.registry, p.catalog)
         self.settings = Settings()
-        self.kubelet = Kubelet(p.store, p.registry, p.catalog, p.credentials, self.runtime, network, events, folder, self.settings, o.backoff, o.bind)
+        self.kubelet = Kubelet(p.store, p.registry, p.catalog, p.credentials, self.runtime, network, events, folder, self.settings, o.backoff, o.bind,
+                               o.refresh)
         self.cluster = ClusterControllers(p.store, p.registry, p.catalog, events, self.kubelet, p.credentials.ca_pem, o.node_grace, o.time_scale)
         self.scheduler = Scheduler(p.store, p.registry, p.catalog, events)
         jobs = JobController(p.store, p.registry, p.catalog, events, o.job_backoff, o.time_scale)

@@ -14,6 +14,9 @@ from .pod import Pod
 from .prober import Prober
 
 
+_VOLUME_KINDS = {'secrets': 'secret', 'configmaps': 'configMap'}
+
+
 class Settings:
     """What injections change while the server runs."""
 
@@ -24,10 +27,10 @@ class Settings:
 class Kubelet(threading.Thread):
     """`changed`, `post` may be called by any thread."""
 
-    def __init__(self, store, registry, catalog, credentials, runtime, network, events, folder, settings, backoff, binds):
+    def __init__(self, store, registry, catalog, credentials, runtime, network, events, folder, settings, backoff, binds, refresh):
         super().__init__(name='kubelet', daemon=True)
         self.store, self.registry, self.credentials, self.runtime = store, registry, credentials, runtime
-        self.network, self.events, self.settings, self.backoff, self.binds = network, events, settings, backoff, binds
+        self.network, self.events, self.settings, self.backoff, self.binds, self.refresh = network, events, settings, backoff, binds, refresh
         self.pods_resource = catalog['pods']
         self.pods_folder, self.pvc_folder = os.path.join(folder, 'pods'), os.path.join(folder, 'pvc')
         self.root_folder = os.path.join(folder, 'root')
@@ -91,6 +94,8 @@ class Kubelet(threading.Thread):
         """A listener of the store."""
         if res == 'pods' and dig(change.obj, 'spec.nodeName'):
             self._queue.put(('pod', change))
+        elif res in _VOLUME_KINDS and change.type == 'MODIFIED':
+            self._queue.put(('volume', (_VOLUME_KINDS[res], change.obj['metadata'])))
 
     def post(self, kind, value):
         self._queue.put((kind, value))
@@ -145,7 +150,16 @@ class Kubelet(threading.Thread):
             return pod
         if kind == 'node':
             self._node(*value)
+        if kind == 'volume':
+            self._volume_changed(*value)
         return None
+
+    def _volume_changed(self, kind, meta):
+        """A kubelet looks at its pods' volumes from time to time."""
+        for pod in self._pods.values():
+            if pod.ns == meta['namespace'] and not pod.refresh_at and pod.maker.uses(pod.obj, kind, meta['name']):
+                pod.refresh_at = time.monotonic() + self.refresh
+                self._schedule(pod, pod.refresh_at)
 
     def _pod_changed(self, change):
         uid = change.obj['metadata']['uid']

@@ -35,7 +35,7 @@ class Pod:
         self.reason, self.message = None, None
         self.condition, self.silent, self.reported = None, False, None
         self.deadline = time.monotonic() + spec['activeDeadlineSeconds'] if spec.get('activeDeadlineSeconds') else None
-        self._complaint = None
+        self._complaint, self.refresh_at = None, None
 
     @property
     def shm_path(self):
@@ -95,12 +95,15 @@ class Pod:
         if not self.made and not self._make():
             self.report()
             return now + _RETRY
+        if self.refresh_at and now >= self.refresh_at:
+            self.refresh_at = None
+            self.maker.refresh(self.obj)
         following = self._advance(now)
         self._phase()
         self.report()
         if self.phase in ('Succeeded', 'Failed'):
             self._release()
-        times = [t for t in (following, self.deadline) if t is not None]
+        times = [t for t in (following, self.deadline, self.refresh_at) if t is not None]
         return min(times) if times else None
 
     def _make(self):

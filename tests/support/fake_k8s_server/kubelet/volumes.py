@@ -56,6 +56,7 @@ class Maker:
     def __init__(self, store, credentials, folder, pvc_folder, node_ip):
         self.store, self.credentials, self.folder = store, credentials, folder
         self.pvc_folder, self.node_ip = pvc_folder, node_ip
+        self._written = {}                             # name of a Secret's or ConfigMap's volume -> its files
 
     def _data(self, pod, kind, name, optional, volume):
         plural = 'secrets' if kind == 'secret' else 'configmaps'
@@ -171,9 +172,28 @@ class Maker:
                     if group is not None:
                         os.chown(p, 0, group)
             else:
-                self.write(p, self._files(pod, v), group)
+                files = self._written[v['name']] = self._files(pod, v)
+                self.write(p, files, group)
             sources[v['name']] = p
         return sources, tmpfs
+
+    def uses(self, pod, kind, name):
+        """Whether a volume is of this 'secret' or 'configMap'."""
+        return any(kind in v and (v[kind].get('secretName') or v[kind].get('name')) == name for v in pod['spec'].get('volumes') or [])
+
+    def refresh(self, pod):
+        """Renews the volumes of Secrets and ConfigMaps that have changed; those that are gone stay as they are."""
+        group = (pod['spec'].get('securityContext') or {}).get('fsGroup')
+        for v in pod['spec'].get('volumes') or []:
+            if 'secret' not in v and 'configMap' not in v:
+                continue
+            try:
+                files = self._files(pod, v)
+            except NotYet:
+                continue
+            if files != self._written.get(v['name']):
+                self._written[v['name']] = files
+                self.write(self.path(v['name']), files, group)
 
     def _claim(self, pod, v):
         ns, name = pod['metadata']['namespace'], v['persistentVolumeClaim']['claimName']

@@ -87,6 +87,19 @@ class Kubectl(unittest.TestCase):
             p.stdout.close()
         R.wait(lambda: not R.pods('follow'))
 
+    def test_a_mounted_secret_is_renewed(self):
+        R.create('/api/v1/namespaces/ml/secrets', {'metadata': {'name': 'renewed'}, 'stringData': {'key': 'old'}})
+        R.create_job('reader', '', pod={
+            'volumes': [{'name': 's', 'secret': {'secretName': 'renewed'}}],
+            'containers': [{'name': 'main', 'image': 'a', 'volumeMounts': [{'name': 's', 'mountPath': '/secret'}], 'command': [
+                'bash', '-c', 'echo "$(< /secret/key)"; until [[ $(< /secret/key) == new ]]; do sleep 0.05; done; echo "$(< /secret/key)"; sleep 60']}]})
+        pod = R.wait(lambda: R.pods('reader'))[0]['metadata']['name']
+        R.wait(lambda: R.log(pod) == 'old\n')
+        R.api('PATCH', '/api/v1/namespaces/ml/secrets/renewed', {'stringData': {'key': 'new'}}, ctype='application/merge-patch+json')
+        R.wait(lambda: R.log(pod) == 'old\nnew\n')
+        R.kubectl('delete', 'job', 'reader', '--now')
+        R.kubectl('delete', 'secret', 'renewed')
+
     def test_exec_and_cp(self):
         R.create_job('shell', 'sleep 60')
         pod = R.wait(lambda: [p for p in R.pods('shell') if p['status']['phase'] == 'Running'])[0]['metadata']['name']

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/base/secret_file.hpp"
+#include "src/base/system/secret_file.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

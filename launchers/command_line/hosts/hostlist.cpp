@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/command_line/hostlist.hpp"
+#include "launchers/command_line/hosts/hostlist.hpp"
 
 #include <algorithm>
 #include <map>
@@ -7,7 +7,7 @@
 
 #include <sinew/error.hpp>
 
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 #include "launchers/command_line/values.hpp"
 #include "src/base/text.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/worker_pod.hpp"
+#include "launchers/kubernetes/objects/worker_pod.hpp"
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
@@ -7,7 +7,7 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch::kubernetes {

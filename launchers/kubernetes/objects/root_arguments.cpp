@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/root_arguments.hpp"
+#include "launchers/kubernetes/objects/root_arguments.hpp"
 
 #include <algorithm>
 #include <chrono>

@@ -13,10 +13,10 @@
 #include "launchers/cli/small_options.hpp"
 #include "launchers/kubernetes/claim_pod.hpp"
 #include "launchers/kubernetes/cluster.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "launchers/program/program_kind.hpp"
-#include "launchers/verbs/cluster_flags.hpp"
-#include "launchers/verbs/cluster_verbs.hpp"
+#include "launchers/verbs/cluster/cluster_flags.hpp"
+#include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "src/base/system/spawn.hpp"
 #include "src/base/text.hpp"
 

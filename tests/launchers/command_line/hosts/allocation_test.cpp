@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The hosts that a job gets inside a batch system's allocation.
-#include "launchers/command_line/allocation.hpp"
+#include "launchers/command_line/hosts/allocation.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -8,8 +8,8 @@
 #include "launchers/cli/small_options.hpp"
 #include "launchers/common/timestamp.hpp"
 #include "launchers/kubernetes/cluster.hpp"
-#include "launchers/verbs/cluster_flags.hpp"
-#include "launchers/verbs/cluster_verbs.hpp"
+#include "launchers/verbs/cluster/cluster_flags.hpp"
+#include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

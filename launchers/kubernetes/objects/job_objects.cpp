@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/job_objects.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
 
 #include <algorithm>
 #include <chrono>
 #include <sinew/error.hpp>
 
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 #include "src/wire/tls/secret.hpp"
 

@@ -7,9 +7,9 @@
 #include "launchers/cli/small_options.hpp"
 #include "launchers/command_line/values.hpp"
 #include "launchers/kubernetes/cluster.hpp"
-#include "launchers/kubernetes/job_objects.hpp"
-#include "launchers/verbs/cluster_flags.hpp"
-#include "launchers/verbs/cluster_verbs.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
+#include "launchers/verbs/cluster/cluster_flags.hpp"
+#include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {

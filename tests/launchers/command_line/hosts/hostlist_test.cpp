@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Parses host lists as batch systems write them, and malicious ones.
-#include "launchers/command_line/hostlist.hpp"
+#include "launchers/command_line/hosts/hostlist.hpp"
 
 #include <gmock/gmock.h>
 
 #include <random>
 #include <sinew/error.hpp>
 
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 #include "tests/support/refusal.hpp"
 
 namespace sinew::launch {

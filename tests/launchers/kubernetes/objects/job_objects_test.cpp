@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The objects of jobs, as YAML, against files that people can read. SINEW_WRITE_GOLDEN=1 writes them.
-#include "launchers/kubernetes/job_objects.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
 
 #include <gmock/gmock.h>
 
@@ -11,7 +11,7 @@
 
 #include "k8s/objects/yaml.hpp"
 #include "launchers/command_line/parse.hpp"
-#include "launchers/kubernetes/root_arguments.hpp"
+#include "launchers/kubernetes/objects/root_arguments.hpp"
 #include "tests/support/refusal.hpp"
 #include "tests/support/temp_folder.hpp"
 

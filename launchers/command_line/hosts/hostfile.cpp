@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/command_line/hostfile.hpp"
+#include "launchers/command_line/hosts/hostfile.hpp"
 
 #include <algorithm>
 #include <cctype>

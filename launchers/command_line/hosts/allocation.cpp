@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/command_line/allocation.hpp"
+#include "launchers/command_line/hosts/allocation.hpp"
 
 #include <sinew/error.hpp>
 
-#include "launchers/command_line/hostlist.hpp"
+#include "launchers/command_line/hosts/hostlist.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "launchers/command_line/values.hpp"
 #include "launchers/program/program_kind.hpp"

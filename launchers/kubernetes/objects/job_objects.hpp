@@ -8,7 +8,7 @@
 
 #include "k8s/resource.hpp"
 #include "launchers/command_line/options.hpp"
-#include "launchers/kubernetes/root_arguments.hpp"
+#include "launchers/kubernetes/objects/root_arguments.hpp"
 
 namespace sinew::launch::kubernetes {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/verbs/cluster_flags.hpp"
+#include "launchers/verbs/cluster/cluster_flags.hpp"
 
 #include <string>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/verbs/kubernetes_jobs.hpp"
+#include "launchers/verbs/cluster/kubernetes_jobs.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -14,8 +14,8 @@
 #include "launchers/common/durations.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/job_follower.hpp"
-#include "launchers/kubernetes/job_objects.hpp"
-#include "launchers/kubernetes/pod_template.hpp"
+#include "launchers/kubernetes/objects/job_objects.hpp"
+#include "launchers/kubernetes/objects/pod_template.hpp"
 #include "launchers/kubernetes/submission.hpp"
 #include "src/base/text.hpp"
 
@@ -69,8 +69,10 @@ bool is_wanted(LogOptions const& options, OutputRecord const& record) {
 
 class KubernetesJob final : public JobHandle {
 public:
-    KubernetesJob(k8s::Client& client, JobSummary summary)
-        : client_(client), name_(summary.name), ns_(summary.host), summary_(std::move(summary)) {}
+    /// Has a client of its own, as several jobs may be stopped by as many threads.
+    KubernetesJob(std::unique_ptr<k8s::Client> client, JobSummary summary)
+        : own_client_(std::move(client)), client_(*own_client_), name_(summary.name),
+          ns_(summary.host), summary_(std::move(summary)) {}
 
     JobSummary summary() override {
         summary_ = summary_of(client_.call(k8s::get(k8s::jobs, name_, ns_)));
@@ -162,7 +164,7 @@ private:
                               .result = [](std::string_view) {},
                               .progress =
                                   [&] {
-                                      if (!follower_) return;
+                                      if (!follower_ || follower_->has_ended()) return;
                                       for (auto const& line : follower_->pods().new_troubles())
                                           std::cerr << "sinew: " << line << '\n';
                                   }});
@@ -172,6 +174,7 @@ private:
         return follower.end();
     }
 
+    std::unique_ptr<k8s::Client> const own_client_;
     k8s::Client& client_;
     std::string const name_, ns_;
     JobSummary summary_;
@@ -180,7 +183,8 @@ private:
 
 class KubernetesJobs final : public JobSource {
 public:
-    explicit KubernetesJobs(KubernetesOptions const& options) : client_(open_cluster(options)) {}
+    explicit KubernetesJobs(KubernetesOptions const& options)
+        : options_(options), client_(open_cluster(options)) {}
     std::string_view name() const override { return "kubernetes"; }
 
     std::vector<JobSummary> list() override {
@@ -196,10 +200,11 @@ public:
         auto jobs = list();
         auto const index = choose_job(jobs, job);
         if (!index) return nullptr;
-        return std::make_unique<KubernetesJob>(*client_, std::move(jobs[*index]));
+        return std::make_unique<KubernetesJob>(open_cluster(options_), std::move(jobs[*index]));
     }
 
 private:
+    KubernetesOptions const options_;
     std::unique_ptr<k8s::Client> client_;
 };
 
