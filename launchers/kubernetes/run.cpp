@@ -165,10 +165,10 @@ void ClusterRun::show_progress() {
     };
     mark(follower_->has_root(), marked_root_, "first pod runs");
     mark(follower_->pods().all_joined(), marked_joined_, "all pods joined");
-    if (marked_joined_ || follower_->has_ended()) return;
+    if (follower_->has_ended()) return;
     for (auto const& line : follower_->pods().new_troubles())
         console_.notice(text("sinew: ", line));
-    console_.progress(text(name_, ": ", follower_->pods().status()));
+    if (!marked_joined_) console_.progress(text(name_, ": ", follower_->pods().status()));
 }
 
 // Once the root runs, it has its own deadline for the agents.
