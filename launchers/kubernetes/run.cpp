@@ -38,7 +38,7 @@ std::string name_of(RunOptions const& options) {
     std::string_view program = options.apps.front().argv.front();
     program.remove_prefix(program.rfind('/') + 1);
     auto const name = make_job_name(program.substr(0, 40));
-    return name.front() >= '0' && name.front() <= '9' ? "job-" + name : name;
+    return name.front() >= '0' && name.front() <= '9' ? text("job-", name) : name;
 }
 
 // One job from its creation to its removal.
@@ -165,10 +165,10 @@ void ClusterRun::show_progress() {
     };
     mark(follower_->has_root(), marked_root_, "first pod runs");
     mark(follower_->pods().all_joined(), marked_joined_, "all pods joined");
-    if (marked_joined_ || follower_->has_ended()) return;
+    if (follower_->has_ended()) return;
     for (auto const& line : follower_->pods().new_troubles())
         console_.notice(text("sinew: ", line));
-    console_.progress(text(name_, ": ", follower_->pods().status()));
+    if (!marked_joined_) console_.progress(text(name_, ": ", follower_->pods().status()));
 }
 
 // Once the root runs, it has its own deadline for the agents.
