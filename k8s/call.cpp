@@ -47,6 +47,8 @@ Call patch(Resource const& resource, std::string name, PatchType type, Json cons
     auto call = get(resource, std::move(name), std::move(ns));
     call.verb = Call::Verb::patch;
     call.body = changes.dump(-1, ' ', false, Json::error_handler_t::replace);
+    call.conditional =
+        changes.is_object() && !string_in(changes, "metadata", "resourceVersion").empty();
     call.content_type = type == PatchType::merge ? "application/merge-patch+json"
                         : type == PatchType::strategic_merge
                             ? "application/strategic-merge-patch+json"
@@ -66,6 +68,7 @@ Call remove(Resource const& resource, std::string name, DeleteOptions const& opt
                                                                                      : "Orphan"}};
     if (options.grace_period) body["gracePeriodSeconds"] = options.grace_period->count();
     if (!options.uid.empty()) body["preconditions"] = {{"uid", options.uid}};
+    call.conditional = !options.uid.empty();
     call.body = body.dump();
     call.content_type = "application/json";
     return call;

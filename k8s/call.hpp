@@ -42,6 +42,7 @@ struct Call {
     std::string body = {}, content_type = {};
     std::string subresource = {};
     bool text_answer = false;    ///< the answer is not JSON; it is given as a string
+    bool conditional = false;    ///< it names the version or the uid that it is meant for
     std::string create_id = {};  ///< the value of the annotation that marks what this call made
     /// Of all attempts together; 0: that of the client's options.
     std::chrono::milliseconds timeout = {};

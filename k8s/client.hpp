@@ -28,8 +28,9 @@ namespace sinew::k8s {
 /// throws ends `run_until` or `dispatch`, which rethrows.
 ///
 /// Failed requests are repeated, with growing and random delays, while the call's deadline allows:
-/// after lost connections and the status 429, 500, 502, 503 and 504 (as Retry-After says), and once
-/// with new credentials after 401.
+/// after lost connections, the status 429, 500, 502, 503 and 504 (as Retry-After says) and a conflict
+/// (409) of a call that names no version, such as one over a quota, and once with new credentials
+/// after 401.
 class Client {
 public:
     explicit Client(Configuration configuration, ClientOptions options = {});

@@ -176,7 +176,9 @@ void CallRun::failed(Failure failure) {
         paged_ = false;
         return attempt();
     }
-    bool const exists = failure.status == 409 && call_.verb == Call::Verb::create;
+    if (failure.conflict && !call_.conditional) failure.retry = true;
+    bool const exists =
+        failure.status == 409 && !failure.conflict && call_.verb == Call::Verb::create;
     if (exists && maybe_done_ && !call_.create_id.empty() && step_ == Step::call) {
         exists_ = failure.error;
         step_ = Step::verify_by_get;

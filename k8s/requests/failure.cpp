@@ -148,6 +148,8 @@ Failure answered(Session const& session, Subject const& subject, ExchangeEnd con
     failure.maybe_done = failure.retry && status != 429;
     failure.retry_after = end.transfer.retry_after;
     failure.error = status_error(session, subject, status, end.error_body);
+    failure.conflict =
+        status == 409 && string_in(parse_json(end.error_body), "reason") == "Conflict";
     return failure;
 }
 

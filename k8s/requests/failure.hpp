@@ -24,6 +24,7 @@ struct Failure {
     std::exception_ptr error;
     bool retry = false;
     bool maybe_done = false;  ///< the server may have carried out the request
+    bool conflict = false;    ///< it met another change, of this object or of a quota
     int status = 0;
     std::optional<std::chrono::seconds> retry_after = {};
 };

@@ -38,7 +38,7 @@ std::string name_of(RunOptions const& options) {
     std::string_view program = options.apps.front().argv.front();
     program.remove_prefix(program.rfind('/') + 1);
     auto const name = make_job_name(program.substr(0, 40));
-    return name.front() >= '0' && name.front() <= '9' ? "job-" + name : name;
+    return name.front() >= '0' && name.front() <= '9' ? text("job-", name) : name;
 }
 
 // One job from its creation to its removal.

@@ -304,6 +304,23 @@ TEST(Client, UpdatesAgainIfSomebodyElseWasFaster) {
     EXPECT_EQ(patches, 3);
 }
 
+// Quotas are objects, too, which several creates change at once.
+TEST(Client, RepeatsWhatMetAConflictUnlessItNamesAVersion) {
+    int asked = 0;
+    ScriptedServer server([&](HttpQuestion const&, HttpPeer& peer) {
+        if (++asked % 2 == 1) return void(peer.answer(409, status(409, "Conflict", "changed")));
+        peer.answer(200, "{}");
+    });
+    Client client(configuration_of(server));
+    client.call(create(jobs, job("a")));
+    client.call(remove(jobs, "a"));
+    client.call(patch(jobs, "a", PatchType::merge, Json{{"spec", {{"parallelism", 4}}}}));
+    EXPECT_EQ(asked, 6);
+    EXPECT_THAT(message_of<ApiError>([&] { client.call(remove(jobs, "a", {.uid = "u"})); }),
+                HasSubstr("somebody else has changed it"));
+    EXPECT_EQ(asked, 7);
+}
+
 TEST(Client, CallbacksComeFromRunUntilOnly) {
     ScriptedServer server([](HttpQuestion const&, HttpPeer& peer) { peer.answer(200, "{}"); });
     Client client(configuration_of(server));

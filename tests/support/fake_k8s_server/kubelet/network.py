@@ -171,7 +171,9 @@ class Network(threading.Thread):
                     if target and self._listens(ip, target):
                         want.setdefault((vip, port), []).append((ip, target))
         for key in [k for k in self._listeners if k not in want]:
-            self._listeners.pop(key)[0].close()
+            s = self._listeners.pop(key)[0]
+            self._loop.remove_reader(s.fileno())       # or the next socket of this number would never be read
+            s.close()
         for key, targets in want.items():
             if key in self._listeners:
                 self._listeners[key][1][:] = targets
