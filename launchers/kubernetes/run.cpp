@@ -45,7 +45,8 @@ std::string name_of(RunOptions const& options) {
 class ClusterRun {
 public:
     explicit ClusterRun(RunOptions options)
-        : options_(std::move(options)), console_(printer_options(options_), options_.verbosity),
+        : options_(std::move(options)), console_(printer_options(options_), options_.verbosity,
+                                                 [this] { return signals_.count() > 0; }),
           client_(open_cluster(options_.kubernetes, [this] { return interrupts_creation(); })),
           name_(name_of(options_)), ns_(client_->configuration().ns) {}
 
@@ -209,6 +210,8 @@ void ClusterRun::remove() {
 int ClusterRun::conclude() {
     if (options_.timing) console_.notice(text("sinew: ", timeline_.text()), -1);
     if (console_.error() == EPIPE) return 128 + SIGPIPE;
+    if (console_.error() == ECANCELED)
+        return 128 + (stopped_by_ != 0 ? stopped_by_ : signals_.take());
     if (console_.error() != 0)
         throw SystemError(text("output of the ranks cannot be written (",
                                std::strerror(console_.error()), "); job ", name_, " was stopped"),
