@@ -49,6 +49,12 @@ bool is_gone(std::exception_ptr failure) {
     }
 }
 
+// An object may be deleted while the node of its pod does not answer, and the pod runs on.
+bool has_certainly_ended(k8s::PodView const& pod) {
+    auto const* container = pod.container(kubernetes::container_name);
+    return container != nullptr && container->state == k8s::ContainerView::State::terminated;
+}
+
 // The pod's name is its host name, unless its template says otherwise.
 std::string own_pod_name() { return env("SINEW_POD_NAME").value_or(host_name()); }
 
@@ -120,13 +126,14 @@ void KubernetesProvider::create(int index) {
                                    });
 }
 
-// Another pod takes the place of one that is gone.
+// Another pod takes the place of one that is lost. Whether the processes of that one have ended, the
+// program must know otherwise.
 void KubernetesProvider::replace(int index, std::string const& why) {
     auto const at = slots_.find(index);
     if (at == slots_.end() || releasing_) return;
     auto& slot = at->second;
     auto const pod = std::exchange(slot.pod, {});
-    events_.state(pod, "gone", why);
+    if (!slot.has_joined) events_.state(pod, "gone", why);
     slot.failures = slot.has_joined ? 0 : slot.failures + 1;
     if (slot.failures >= most_failures)
         return fail(
@@ -150,17 +157,23 @@ void KubernetesProvider::on_pod(k8s::WatchEvent const& event) {
         return fail(text("pods cannot be watched: ", words_of(event.failure)));
     if (event.type == Type::synced) return;
     k8s::PodView const pod(*event.object);
-    bool const gone = event.type == Type::deleted;
-    if (gone) pods_.erase(pod.name);
+    bool const deleted = event.type == Type::deleted;
+    if (deleted) pods_.erase(pod.name);
     else pods_[pod.name] = true;
     if (releasing_) return tell_if_released();
     int index = 0;
     auto* slot = find(pod.name, &index);
-    if (slot == nullptr) return;
-    if (!gone && !pod.finished() && !pod.deleting) return note_state(*slot, pod);
-    auto const trouble = pod.trouble();
-    if (!gone) remove_pod(pod.name);
-    replace(index, trouble.empty() ? (gone || pod.deleting ? "deleted" : "ended") : trouble);
+    if (!deleted && !pod.finished() && !pod.deleting) {
+        if (slot != nullptr) note_state(*slot, pod);
+        return;
+    }
+    auto why = pod.trouble();
+    if (why.empty()) why = deleted || pod.deleting ? "deleted" : "ended";
+    if (slot != nullptr) {
+        if (!deleted) remove_pod(pod.name);
+        replace(index, why);
+    }
+    if (has_certainly_ended(pod)) events_.state(pod.name, "gone", why);
 }
 
 void KubernetesProvider::note_state(Slot& slot, k8s::PodView const& pod) {

@@ -2,10 +2,13 @@
 #include "launchers/kubernetes/console.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <filesystem>
 #include <utility>
 
@@ -26,9 +29,9 @@ long long now_ms() {
 
 }  // namespace
 
-Console::Console(OutputPrinter::Options options, int verbosity)
-    : printer_(std::move(options)), verbosity_(verbosity), terminal_(::isatty(STDERR_FILENO) == 1) {
-}
+Console::Console(OutputPrinter::Options options, int verbosity, std::function<bool()> give_up)
+    : printer_(std::move(options)), verbosity_(verbosity), give_up_(std::move(give_up)),
+      terminal_(::isatty(STDERR_FILENO) == 1) {}
 
 Console::~Console() { end_progress(); }
 
@@ -96,7 +99,14 @@ void Console::flush() {
 
 void Console::write(int fd, std::string_view bytes) {
     while (!bytes.empty() && error_ == 0) {
-        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
+        // So much fits into a pipe that is ready, without waiting.
+        pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
+        if (::poll(&ready, 1, 100) == 0) {
+            if (give_up_()) error_ = ECANCELED;
+            continue;
+        }
+        ssize_t const count =
+            ::write(fd, bytes.data(), std::min<std::size_t>(bytes.size(), PIPE_BUF));
         if (count < 0 && errno == EINTR) continue;
         if (count < 0) error_ = errno;
         else bytes.remove_prefix(static_cast<std::size_t>(count));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <functional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -14,8 +15,9 @@ namespace sinew::launch::kubernetes {
 /// the next one (on a terminal; elsewhere changes of it are written at most every 2 s). Writes block.
 class Console {
 public:
-    /// `verbosity`: below 0, only output and failures are shown.
-    Console(OutputPrinter::Options options, int verbosity);
+    /// `verbosity`: below 0, only output and failures are shown. `give_up` is asked while a reader
+    /// takes nothing; true: the rest of the output is lost.
+    Console(OutputPrinter::Options options, int verbosity, std::function<bool()> give_up);
     ~Console();
 
     void output(OutputRecord const& record);
@@ -28,7 +30,8 @@ public:
     void end_progress();
     /// Whether notice() has shown a line with these words.
     bool has_said(std::string_view words) const;
-    /// The errno of the first write that failed; 0: none. Nothing is written after it.
+    /// The errno of the first write that failed, ECANCELED after giving up; 0: none. Nothing is
+    /// written after it.
     int error() const { return error_; }
 
 private:
@@ -37,6 +40,7 @@ private:
 
     OutputPrinter printer_;
     int const verbosity_;
+    std::function<bool()> const give_up_;
     bool const terminal_;
     bool progress_shown_ = false;
     std::string progress_;

@@ -5,10 +5,21 @@
 #include <array>
 #include <utility>
 
+#include "launchers/common/exit_codes.hpp"
 #include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch::kubernetes {
+namespace {
+
+// An agent that was asked to end is no trouble; why it was asked, may be one.
+bool left_by_order(k8s::PodView const& pod) {
+    auto const* const main = pod.container(container_name);
+    return pod.disruption() == nullptr && pod.reason.empty() && main != nullptr &&
+           main->state == k8s::ContainerView::State::terminated && main->exit_code == exit_replace;
+}
+
+}  // namespace
 
 void PodTable::update(k8s::PodView const& pod) {
     auto const at = by_uid_.find(pod.uid);
@@ -88,8 +99,9 @@ std::vector<std::string> PodTable::troubles() const {
     for (int index = 0; index < wanted_; ++index) {
         auto const* entry = newest(index);
         auto const stage = stage_of(entry);
-        if (entry == nullptr || stage == Stage::joined) continue;
-        auto words = entry->pod.trouble();
+        if (entry == nullptr) continue;
+        if (stage == Stage::joined && entry->pod.disruption() == nullptr) continue;
+        auto words = left_by_order(entry->pod) ? std::string() : entry->pod.trouble();
         if (words.empty() && stage != Stage::ended) words = entry->warning;
         if (!words.empty()) by_words[words].push_back(index);
     }

@@ -46,7 +46,8 @@ std::string name_of(RunOptions const& options) {
 class ClusterRun {
 public:
     explicit ClusterRun(RunOptions options)
-        : options_(std::move(options)), console_(printer_options(options_), options_.verbosity),
+        : options_(std::move(options)), console_(printer_options(options_), options_.verbosity,
+                                                 [this] { return signals_.count() > 0; }),
           client_(open_cluster(options_.kubernetes, [this] { return interrupts_creation(); })),
           name_(name_of(options_)), ns_(client_->configuration().ns) {}
 
@@ -168,10 +169,10 @@ void ClusterRun::show_progress() {
     };
     mark(follower_->has_root(), marked_root_, "first pod runs");
     mark(follower_->pods().all_joined(), marked_joined_, "all pods joined");
-    if (marked_joined_ || follower_->has_ended()) return;
+    if (follower_->has_ended()) return;
     for (auto const& line : follower_->pods().new_troubles())
         console_.notice(text("sinew: ", line));
-    console_.progress(text(name_, ": ", follower_->pods().status()));
+    if (!marked_joined_) console_.progress(text(name_, ": ", follower_->pods().status()));
 }
 
 // Once the root runs, it has its own deadline for the agents.
@@ -226,6 +227,8 @@ void ClusterRun::remove() {
 int ClusterRun::conclude() {
     if (options_.timing) console_.notice(text("sinew: ", timeline_.text()), -1);
     if (console_.error() == EPIPE) return 128 + SIGPIPE;
+    if (console_.error() == ECANCELED)
+        return 128 + (stopped_by_ != 0 ? stopped_by_ : signals_.take());
     if (console_.error() != 0)
         throw SystemError(text("output of the ranks cannot be written (",
                                std::strerror(console_.error()), "); job ", name_, " was stopped"),

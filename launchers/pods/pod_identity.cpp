@@ -137,7 +137,9 @@ Place place_in_file(std::string const& config_path, std::string const& machine) 
 }
 
 void drop_pod_variables() {
-    for (auto const* name : names) ::unsetenv(name);
+    // Nodes::acquire in a rank makes pods like this one, whose name is not that of its host.
+    for (std::string_view const name : names)
+        if (name != "SINEW_POD_NAME") ::unsetenv(name.data());
 }
 
 }  // namespace sinew::launch

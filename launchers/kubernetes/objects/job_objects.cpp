@@ -197,12 +197,12 @@ ClusterObject JobObjects::job(std::string const& root_ip) const {
                       {"completions", shape_.nodes},
                       {"parallelism", shape_.nodes},
                       {"backoffLimit", restarts ? backoff_limit : 0},
+                      // A pod that is being deleted has not failed yet: otherwise the cluster would
+                      // end the job, and its root, before the root knows the cause.
+                      {"podReplacementPolicy", "Failed"},
                       {"ttlSecondsAfterFinished", flags.ttl.count()},
                       {"template", pods}};
-    if (restarts) {
-        object["spec"]["podFailurePolicy"] = failure_policy();
-        object["spec"]["podReplacementPolicy"] = "Failed";
-    }
+    if (restarts) object["spec"]["podFailurePolicy"] = failure_policy();
     if (flags.gang == Gang::kueue) object["spec"]["suspend"] = true;
     return {k8s::jobs, object};
 }

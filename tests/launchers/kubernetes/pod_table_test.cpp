@@ -10,6 +10,7 @@
 namespace sinew::launch::kubernetes {
 namespace {
 
+using testing::Contains;
 using testing::ElementsAre;
 using testing::IsEmpty;
 using Json = nlohmann::json;
@@ -52,6 +53,31 @@ Json event(char const* type, char const* reason, std::string const& uid) {
 }
 
 void update(PodTable& table, Json const& json) { table.update(k8s::PodView(json)); }
+
+Json ended(Json pod, int code) {
+    return with_state(std::move(pod), "Failed",
+                      {{"terminated", {{"exitCode", code}, {"reason", "Error"}}}});
+}
+
+TEST(PodTable, AnAgentThatWasAskedToEndIsNoTroubleButItsReasonIs) {
+    PodTable table("j", 2);
+    update(table, ended(pod(0, "a"), 75));
+    EXPECT_THAT(table.troubles(), IsEmpty());
+    update(table, ended(pod(1, "b"), 74));
+    EXPECT_THAT(table.troubles(), ElementsAre("j-1: Error (container sinew, exit code 74)"));
+    auto evicted = ended(pod(0, "a"), 75);
+    evicted["status"]["reason"] = "Evicted";
+    update(table, evicted);
+    EXPECT_THAT(table.troubles(), Contains("j-0: Evicted"));
+    auto deleting = running(pod(0, "a"));
+    deleting["status"]["conditions"] = Json::array({Json{{"type", "DisruptionTarget"},
+                                                         {"status", "True"},
+                                                         {"reason", "PreemptionByScheduler"},
+                                                         {"message", "m"}}});
+    update(table, deleting);
+    table.joined(0);
+    EXPECT_THAT(table.troubles(), Contains("j-0: PreemptionByScheduler: m"));
+}
 
 TEST(PodTable, CountsHowFarPodsHaveCome) {
     PodTable table("j", 4);

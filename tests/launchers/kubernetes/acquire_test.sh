@@ -1,0 +1,103 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# acquire_test.sh SOURCE SINEW POOL_PROGRAM [long]: a program in a pod acquires further pods, with the rights of
+# k8s/manifests/pods-role.yaml and no others. Skipped (77) without root, python3, kubectl or jq.
+set -euo pipefail
+test=acquire_test source=$1 sinew=$2 pool_program=$3 kind=${4:-}
+# shellcheck source=tests/launchers/kubernetes/support.sh
+. "$(dirname -- "$(readlink -f -- "$0")")/support.sh"
+command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
+cluster_start --nodes 4 --gpus 0 --job-backoff 0.2 --rbac-user alice
+cp "$pool_program" "$work/bin/pool_program"
+kubectl apply -f "$source/k8s/manifests/pods-role.yaml" >/dev/null || fail "pods-role.yaml is refused"
+as_alice
+flags+=(--service-account sinew-pods -n 1)
+
+# Pods of nodes that run: their owner is the pod that asked for them.
+worker_pods() {
+    admin get pods -o json | jq '[.items[] | select(.metadata.ownerReferences[0].kind == "Pod" and
+        .metadata.deletionTimestamp == null and .status.phase == "Running")]'
+}
+said() { grep -Eq "$1" "$work/out"; }
+
+# use MODE NODES CPUS PATTERN: of the output.
+use() {
+    job --name "it-$1" pool_program "$1" "$2" "$3"
+    [ "$code" -eq 0 ] || fail "$1: exit code $code"
+    expect "$work/out" "$4" "$1"
+    nothing_left 20
+    note "$1: $(grep -E "$4" "$work/out" | head -n 1)"
+}
+
+# 64 workers as 4 pods with 16 and as 64 pods with one: the time, and what the program asks the API server.
+if [ "$kind" = long ]; then
+    for shape in "4 16" "64 1"; do
+        read -r nodes cpus <<<"$shape"
+        for turn in 1 2 3; do
+            fake_k8s_ctl stats --reset >/dev/null
+            use start "$nodes" "$cpus" '^nodes have joined'
+            calls=$(fake_k8s_ctl stats | jq -c '[.calls[] | select(.user | contains("sinew-pods")) | {key: "\(.verb) \(.resource)", value: .count}] |
+                from_entries | . + {all: ([.[]] | add)}')
+            note "$nodes pods with $cpus workers, turn $turn: $calls"
+        done
+        # A create and a delete for each pod, and a few for all.
+        [ "$(jq .all <<<"$calls")" -le $((2 * nodes + 10)) ] || fail "too many calls: $calls"
+    done
+    exit 0
+fi
+
+# Results are exact although a worker's pod is deleted every second.
+job_begin --name chaos pool_program map 3 1
+within 10 said '^begins' || fail "the program does not begin"
+deleted=0
+while kill -0 "$timeout_pid" 2>/dev/null; do
+    pod=$(worker_pods | jq -r '.[].metadata.name' | shuf -n 1)
+    if [ -n "$pod" ] && admin delete pod "$pod" --now --wait=false >/dev/null; then
+        deleted=$((deleted + 1))
+    fi
+    sleep 1
+done
+job_end
+[ "$code" -eq 0 ] || fail "map: exit code $code"
+expect "$work/out" '^checksum 333328333350000$' "map"
+[ "$deleted" -ge 5 ] || fail "only $deleted pods were deleted"
+nothing_left
+note "map of 100000 tasks while $deleted pods were deleted: exact; $(tail -n 1 "$work/out")"
+
+use manager 1 1 '^manager in nodes-'
+use ring 2 2 '^ring of 4 members in 2 pods'
+use never 2 1 '^error: .*Unschedulable: .* Insufficient nvidia.com/gpu'
+
+# Work begins with the first pod, and the pool becomes larger and smaller.
+fake_k8s_ctl delay nodes- 0 3
+use resize 3 1 '^squares by [12] of 3 nodes'
+fake_k8s_ctl clear
+for workers in 3 1 2; do expect "$work/out" "^workers $workers" resize; done
+
+# Workers are like the pod that asked: image, volume, variables; but without its token. They vanish with it.
+admin apply -f "$source/examples/kubernetes/claim.yaml" >/dev/null
+job --name mark --volume data sh -c 'echo from another job >/persistent/mark'
+[ "$code" -eq 0 ] || fail "the volume cannot be written"
+printf 'spec: {containers: [{name: sinew, env: [%s, %s]}]}\n' '{name: SINEW_TEST_VARIABLE, value: as given}' \
+    "{name: PATH, value: \"$work/bin:/usr/bin:/bin\"}" >"$work/like.yaml"
+job_begin --name same --pod-template "$work/like.yaml" --image other:1 --volume data pool_program same 2 1
+within 20 said '^waiting' || fail "the workers do not come"
+[ "$(grep -Ec '^worker nodes-.* as given volume$' "$work/out")" -eq 2 ] || fail "the workers are not like the pod that asked"
+worker_pods >"$work/workers"
+[ "$(jq -r '.[].spec.containers[0].image' "$work/workers" | sort -u)" = other:1 ] || fail "the workers have another image"
+[ "$(jq 'length' "$work/workers")" -eq 2 ] || fail "there are not 2 workers"
+[ "$(jq '[.[].spec | select(.automountServiceAccountToken)] | length' "$work/workers")" -eq 0 ] || fail "workers have a token"
+admin delete pod -l app.kubernetes.io/instance=same --wait=false >/dev/null
+job_end
+[ "$code" -ne 0 ] || fail "the job whose pod was deleted has ended with 0"
+nothing_left 20
+note "the workers are like the pod that asked for them, and vanish with it"
+
+# The same when that pod has no time to say so.
+job_begin --name killed --volume data pool_program same 2 1
+within 20 said '^waiting' || fail "the workers do not come"
+fake_k8s_ctl kill "$(admin get pods -l app.kubernetes.io/instance=killed -o jsonpath='{.items[0].metadata.name}')"
+job_end
+[ "$code" -ne 0 ] || fail "the job whose pod was killed has ended with 0"
+nothing_left 20
+note "the workers vanish with a pod that was killed"
