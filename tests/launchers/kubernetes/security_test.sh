@@ -51,10 +51,11 @@ first=$(admin get pods -l app.kubernetes.io/instance=victim,batch.kubernetes.io/
 kubectl exec "${first#pod/}" -- /bin/sh -c 'echo x >/run/sinew/job/config' 2>/dev/null && fail "the key's file can be written"
 # Ranks get neither the key nor where it is.
 for pid in $(pgrep -f "$work/bin/program ticks"); do
-    ! tr '\0' '\n' <"/proc/$pid/environ" | grep -q '^SINEW_ROOT=\|^SINEW_POD_' || fail "a rank has the pod's variables"
+    has=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep '^SINEW_ROOT=\|^SINEW_POD_')
+    [ -z "$has" ] || fail "a rank has the pod's variables: $has; $(tr '\0' ' ' <"/proc/$pid/cmdline"): $(ps -o pid,ppid,args -p "$pid")"
 done
 
-within 30 state done || fail "the attacks do not end: $(cat "$work/bin/tap/state")"
+within 30 state "done" || fail "the attacks do not end: $(cat "$work/bin/tap/state")"
 said=$(cat "$work/bin/tap/state")
 [[ $said =~ ^done:\ ([0-9]+)\ recorded,\ ([0-9]+)\ of\ ([0-9]+)\ ended$ ]] || fail "the tap says $said"
 [ "${BASH_REMATCH[1]}" -ge 3 ] || fail "the agents' hellos were not recorded: $said"
