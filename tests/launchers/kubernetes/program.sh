@@ -24,6 +24,15 @@ forever)
     echo "rank $rank runs"
     exec sleep 1000
     ;;
+until)    # FILE: ten ticks each second until there is that file, then exit code 7 of the last rank
+    for ((i = 0; ; ++i)); do
+        [ ! -e "$2" ] || break
+        echo "rank $rank tick $i"
+        sleep 0.1
+    done
+    echo "rank $rank ends after $i"
+    [ "$rank" -ne $((SINEW_SIZE - 1)) ] || { sleep 1; exit 7; }
+    ;;
 ticks)    # COUNT: ten each second, then exit code 7 of the last rank
     for ((i = 0; i < $2; ++i)); do
         echo "rank $rank tick $i"

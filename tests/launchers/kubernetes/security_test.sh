@@ -23,7 +23,7 @@ within 10 state listens || fail "the tap does not listen: $(kubectl logs tap)"
 tap=$(kubectl get pod tap -o jsonpath='{.status.podIP}')
 sed -i "s|env: \[|env: [{name: SINEW_ROOT, value: \"$tap:7077\"}, |" "$work/template.yaml"
 
-job_begin --name victim -n 4 program ticks 80
+job_begin --name victim -n 4 program until "$work/bin/tap/stop"
 within 10 admin get service victim >/dev/null 2>&1 || fail "no Service"
 echo "$(admin get service victim -o jsonpath='{.spec.clusterIP}'):7077" >"$work/bin/tap/target"
 ticks() { [ "$(grep -c 'tick 0$' "$work/out")" -eq 4 ]; }
@@ -50,9 +50,9 @@ first=$(admin get pods -l app.kubernetes.io/instance=victim,batch.kubernetes.io/
 [ "$(kubectl exec "${first#pod/}" -- /usr/bin/stat -L -c '%u %a' /run/sinew/job/config)" = "0 444" ] || fail "the mode of the key's file"
 kubectl exec "${first#pod/}" -- /bin/sh -c 'echo x >/run/sinew/job/config' 2>/dev/null && fail "the key's file can be written"
 # Ranks get neither the key nor where it is.
-for pid in $(pgrep -f "$work/bin/program ticks"); do
-    has=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep '^SINEW_ROOT=\|^SINEW_POD_')
-    [ -z "$has" ] || fail "a rank has the pod's variables: $has; $(tr '\0' ' ' <"/proc/$pid/cmdline"): $(ps -o pid,ppid,args -p "$pid")"
+for pid in $(pgrep -f "$work/bin/program until"); do
+    has=$(tr '\0' '\n' 2>/dev/null <"/proc/$pid/environ" | grep '^SINEW_ROOT=')
+    [ -z "$has" ] || fail "a rank knows the root's address: $has; $(tr '\0' ' ' <"/proc/$pid/cmdline"): $(ps -o pid,ppid,args -p "$pid")"
 done
 
 within 30 state "done" || fail "the attacks do not end: $(cat "$work/bin/tap/state")"
@@ -60,9 +60,13 @@ said=$(cat "$work/bin/tap/state")
 [[ $said =~ ^done:\ ([0-9]+)\ recorded,\ ([0-9]+)\ of\ ([0-9]+)\ ended$ ]] || fail "the tap says $said"
 [ "${BASH_REMATCH[1]}" -ge 3 ] || fail "the agents' hellos were not recorded: $said"
 [ "${BASH_REMATCH[2]}" -eq "${BASH_REMATCH[3]}" ] || fail "the root keeps connections of strangers: $said"
+touch "$work/bin/tap/stop"
 job_end
 [ "$code" -eq 7 ] || fail "the attacked job's code, 7, became $code"
-for rank in 0 1 2 3; do cmp <(grep "^rank $rank " "$work/out") <(seq -f "rank $rank tick %.0f" 0 79) || fail "the attacked job's rank $rank"; done
+for rank in 0 1 2 3; do
+    last=$(sed -n "s/^rank $rank ends after //p" "$work/out")
+    [ -n "$last" ] && cmp <(grep "^rank $rank tick" "$work/out") <(seq -f "rank $rank tick %.0f" 0 $((last - 1))) || fail "the attacked job's rank $rank"
+done
 over() { [ "$(kubectl get pod wrong -o jsonpath='{.status.phase}')" = Failed ]; }
 within 15 over || fail "the pod with a wrong key has not failed: $(kubectl logs wrong)"
 kubectl logs wrong >"$work/wrong.log" 2>&1

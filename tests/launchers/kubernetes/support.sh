@@ -29,7 +29,7 @@ expect() { grep -Eq -- "$2" "$1" || fail "$3: no line matches $2"; }
 
 cluster_finish() {
     local code=$?
-    [ -z "${sinew_pid:-}" ] || kill -9 "$sinew_pid" 2>/dev/null || true
+    [ -z "${sinew_pid:-}" ] || { kill -9 "$sinew_pid"; wait "$timeout_pid"; } 2>/dev/null || true
     [ -z "${cutter:-}" ] || kill "$cutter" 2>/dev/null || true
     rm -rf -- "$work"
     (exit "$code")

@@ -33,11 +33,13 @@ def say(words):
 
 def dial():
     host, port = target()[0].rsplit(':', 1)
-    while True:
+    end = time.monotonic() + 20
+    while time.monotonic() < end:
         try:
             return socket.create_connection((host, int(port)), 5)
         except OSError:
             time.sleep(0.1)
+    raise TimeoutError('no root at ' + target()[0])
 
 
 def copy(a, b, record):
@@ -68,7 +70,7 @@ def serve(server):
 
 def attack(data, pieces=1):
     """Sends the bytes; whether the root ends the connection within 15 s."""
-    s = dial()
+    s = dial()                                         # fails if the root has gone
     s.settimeout(15)
     try:
         step = max(1, -(-len(data) // pieces))
