@@ -145,7 +145,7 @@ void Watch::Body::check_silence() {
 }
 
 void Watch::Body::began() {
-    connected_ = true;
+    connected_ = watched_ = true;
     contact_ = Session::Clock::now();
 }
 
@@ -199,6 +199,7 @@ void Watch::Body::ended(ExchangeEnd end) {
     }
     if (end.succeeded()) return broken(nullptr, false);
     auto const failure = failure_of(session_, subject_, end);
+    if (failure.status == 403 && !watched_) return fail(failure.error);
     broken(failure.error, false, failure.retry_after);
 }
 

@@ -54,6 +54,7 @@ private:
     std::exception_ptr error_;
     std::size_t queued_bytes_ = 0;
     int attempts_ = 0;
+    bool watched_ = false;  ///< a watch was once permitted, so that a refusal may pass
     bool synced_ = false, over_ = false, connected_ = false, must_list_ = false, waits_ = false;
     bool delivery_queued_ = false, progress_ = false;
     Session::Clock::time_point started_, contact_, sync_deadline_;

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The `sinew` command: runs the verb that its first argument names, and reports failures.
+#include <unistd.h>
+
+#include <csignal>
 #include <cstdio>
 #include <iostream>
 #include <sinew/error.hpp>
@@ -44,9 +47,19 @@ int after_flush(int code) {
     throw sinew::Error("standard output cannot be written. Is its file system full?");
 }
 
+extern "C" void end_at_once(int number) { ::_exit(128 + number); }
+
+// Process 1 of a container gets only signals that it handles. Until the verb has handlers of its own, this one ends the
+// process, as would happen anywhere else; otherwise a pod that is deleted as it starts would use up its grace period.
+void end_as_init_process() {
+    if (::getpid() != 1) return;
+    for (int const number : {SIGTERM, SIGINT}) ::signal(number, end_at_once);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
+    end_as_init_process();
     std::vector<std::string> arguments(argv + 1, argv + argc);
     std::string const verb = arguments.empty() ? "help" : arguments.front();
     if (!arguments.empty()) arguments.erase(arguments.begin());

@@ -150,6 +150,7 @@ bool JobFollower::over() const {
 // The root prints output as JSON, and one line for each node that joins; its other lines are for
 // people.
 void JobFollower::on_line(std::string_view line) {
+    has_log_ = true;
     if (OutputRecord record; parse_output_line(line, record)) return callbacks_.output(record);
     if (line.starts_with('{')) {
         auto const json = Json::parse(line, nullptr, false);

@@ -47,6 +47,8 @@ public:
     PodTable& pods() { return table_; }
     /// Whether the root's container has been running, and its log is being read.
     bool has_root() const { return has_root_; }
+    /// Whether a line of the root's log has been read.
+    bool has_log() const { return has_log_; }
     /// Whether the end is known and all output has been reported.
     bool over() const;
     /// The end of the job. Requires: over().
@@ -72,7 +74,7 @@ private:
     PodTable table_;
     RootLog log_;
     std::string root_pod_;
-    bool has_root_ = false, synced_ = false, deleted_ = false;
+    bool has_root_ = false, has_log_ = false, synced_ = false, deleted_ = false;
     std::optional<JobEnd> end_;
     std::chrono::steady_clock::time_point end_since_;  ///< when `end_` became known
     bool events_denied_ = false;

@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
+#include "k8s/api_error.hpp"
 #include "k8s/objects/yaml.hpp"
 #include "launchers/common/durations.hpp"
 #include "launchers/common/exit_codes.hpp"
@@ -60,6 +61,7 @@ private:
     void show_progress();
     bool give_up();
     void stop_job();
+    bool abandon(Error const& problem);
     void remove();
     int conclude();
 
@@ -97,6 +99,7 @@ int ClusterRun::run() {
         follow();
     } catch (Error const& problem) {
         console_.end_progress();
+        if (abandon(problem)) throw;
         throw Error(text(problem.what(), ". Job ", name_, " in namespace ", ns_,
                          " may still run: see sinew attach ", name_, " and sinew stop ", name_,
                          ", with --backend kubernetes"));
@@ -191,6 +194,20 @@ void ClusterRun::stop_job() {
                          " (again: without waiting for its pods)"));
     signals_.restart_count();
     delete_job(*client_, name_, ns_);
+}
+
+// Deletes a job that this user has no right to follow; one of which something was seen goes on.
+bool ClusterRun::abandon(Error const& problem) {
+    auto const* const refused = dynamic_cast<k8s::ApiError const*>(&problem);
+    if (refused == nullptr || !refused->forbidden() || (follower_ && follower_->has_log()))
+        return false;
+    try {
+        delete_job(*client_, name_, ns_);
+        console_.notice(text("sinew: job ", name_, " was deleted, as it cannot be followed"));
+        return true;
+    } catch (Error const&) {
+        return false;  // `problem` is told, and that the job may run
+    }
 }
 
 void ClusterRun::remove() {

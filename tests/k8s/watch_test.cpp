@@ -208,6 +208,18 @@ TEST_F(WatchTest, MissingRightsEndItAndAnOutageDoesNot) {
     until("+a1 synced -a6");
 }
 
+// Who may list pods but not watch them would wait for ever.
+TEST_F(WatchTest, TheMissingRightToWatchEndsIt) {
+    start([](HttpQuestion const& question, HttpPeer& peer) {
+        if (question.target.find("watch=1") == std::string::npos)
+            return void(peer.answer(200, list_of_pods(5, {pod("a", 1)})));
+        peer.answer(403, R"({"kind":"Status","code":403,"reason":"Forbidden"})");
+    });
+    EXPECT_TRUE(until("+a1 synced failed")) << log;
+    EXPECT_THAT(message_of<ApiError>([&] { std::rethrow_exception(failure); }),
+                HasSubstr("forbidden: watch pods in namespace ml"));
+}
+
 TEST_F(WatchTest, ASilentServerIsGivenUp) {
     WatchOptions options;
     options.request_timeout = 1s;

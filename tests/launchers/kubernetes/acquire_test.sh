@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # acquire_test.sh SOURCE SINEW POOL_PROGRAM [long]: a program in a pod acquires further pods, with the rights of
 # k8s/manifests/pods-role.yaml and no others. Skipped (77) without root, python3, kubectl or jq.
 set -euo pipefail

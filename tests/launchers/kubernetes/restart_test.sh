@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # restart_test.sh SOURCE SINEW SGD_DIGITS [long]: jobs lose their pods in the ways in which clusters take them, and begin
 # again, or end with the cause. Skipped (77) without root, python3, kubectl or jq.
 set -euo pipefail

@@ -25,7 +25,7 @@ class Container:
         self.last, self.restarts = {}, 0
         self.exit, self.logs_over, self.oom = None, True, False
         self.ready, self.next_start, self.backoff = False, 0.0, 0.0
-        self.probe_at, self.probe_fails, self.probing = 0.0, 0, False
+        self.started_at, self.probe_at, self.probe_fails, self.probing = 0.0, 0.0, 0, False
         self.pull_tries = 0
 
     @property
@@ -109,7 +109,8 @@ class Container:
             os.close(out_w)
             os.close(err_w)
         self.state = {'running': {'startedAt': names.now()}}
-        self.probe_at = time.monotonic() + (self.spec.get('readinessProbe') or {}).get('initialDelaySeconds', 0)
+        self.started_at = time.monotonic()
+        self.probe_at = self.started_at + (self.spec.get('readinessProbe') or {}).get('initialDelaySeconds', 0)
         self.ready = 'readinessProbe' not in self.spec
         self.pod.event('Created', 'Created container: ' + self.name, 'Normal', self)
         self.pod.event('Started', 'Started container ' + self.name, 'Normal', self)

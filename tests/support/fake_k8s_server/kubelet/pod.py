@@ -13,6 +13,7 @@ from .volumes import Maker, NotYet
 
 _NEVER_PULLS = 'does-not-exist'
 _RETRY = 0.5
+_STOP_SECONDS = 0.1                                    # from the start of a container to its SIGTERM, at least: kubelets are not faster
 
 
 class Pod:
@@ -85,6 +86,9 @@ class Pod:
             return self._finish_gone()
         meta = self.obj['metadata']
         if meta.get('deletionTimestamp') and not self.terminating:
+            soonest = max((c.started_at for c in self.containers if c.running), default=0) + _STOP_SECONDS
+            if now < soonest:
+                return soonest
             self._terminate(meta.get('deletionGracePeriodSeconds', 30))
         if self.deadline and now >= self.deadline and not self.terminating and self.phase in ('Pending', 'Running'):
             self.fail('DeadlineExceeded', 'Pod was active on the node longer than the specified deadline')
