@@ -61,6 +61,12 @@ std::string not_found(Session const& session, Subject const& subject, Json const
     return text("cannot ", describe(subject), ": it does not exist");
 }
 
+// A configuration without a context is that of a pod.
+char const* role_for(Session const& session) {
+    return session.configuration.context.empty() ? "k8s/manifests/pods-role.yaml"
+                                                 : "k8s/manifests/role.yaml";
+}
+
 std::string text_of(Session const& session, Subject const& subject, int code, Json const& status,
                     ApiError const& error) {
     auto const message = shown(error.details().message);
@@ -78,10 +84,8 @@ std::string text_of(Session const& session, Subject const& subject, int code, Js
                             "or have it raised: kubectl describe quota -n ",
                             subject.ns);
             return text("forbidden: ", subject.verb, " ", of_type(subject.resource), where(subject),
-                        " (", message,
-                        "). Ask for the Role in k8s/manifests/role.yaml: kubectl apply "
-                        "-n ",
-                        subject.ns, " -f k8s/manifests/role.yaml");
+                        " (", message, "). Ask for the Role in ", role_for(session),
+                        ": kubectl apply -n ", subject.ns, " -f ", role_for(session));
         case 404:
             return not_found(session, subject, status, message);
         case 409:

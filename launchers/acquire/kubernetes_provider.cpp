@@ -39,14 +39,21 @@ std::string words_of(std::exception_ptr failure) {
     }
 }
 
-bool is_gone(std::exception_ptr failure) {
+bool is_about(std::exception_ptr failure, bool (k8s::ApiError::*what)() const noexcept) {
     try {
         std::rethrow_exception(failure);
     } catch (k8s::ApiError const& error) {
-        return error.not_found();
+        return (error.*what)();
     } catch (std::exception const&) {
         return false;
     }
+}
+
+bool is_gone(std::exception_ptr failure) { return is_about(failure, &k8s::ApiError::not_found); }
+
+// A quota may have room again later, and is not meant.
+bool is_forbidden(std::exception_ptr failure) {
+    return is_about(failure, &k8s::ApiError::forbidden);
 }
 
 // An object may be deleted while the node of its pod does not answer, and the pod runs on.
@@ -76,7 +83,13 @@ KubernetesProvider::KubernetesProvider(wire::Loop& loop, AcquireRequest const& r
             "backend kubernetes works in a pod only, as pods must be able to connect "
             "to this process. Run the program by sinew run --backend kubernetes "
             "--service-account sinew-pods");
-    client_ = kubernetes::open_cluster({});
+    try {
+        client_ = kubernetes::open_cluster({});
+    } catch (UsageError const& problem) {
+        throw UsageError(text("this pod cannot ask for others (", problem.what(),
+                              "). Start it with --service-account sinew-pods, whose rights are in "
+                              "k8s/manifests/pods-role.yaml"));
+    }
     ns_ = client_->configuration().ns;
 }
 
@@ -122,7 +135,10 @@ void KubernetesProvider::create(int index) {
     auto const pod = kubernetes::worker_pod(own_, request_, slot.pod);
     slot.creating = client_->start(k8s::create(k8s::pods, pod, ns_),
                                    [this, index](std::exception_ptr failure, auto const&) {
-                                       if (failure) replace(index, words_of(failure));
+                                       if (!failure) return;
+                                       auto const why = words_of(failure);
+                                       if (is_forbidden(failure)) fail(why);
+                                       else replace(index, why);
                                    });
 }
 

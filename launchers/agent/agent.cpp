@@ -157,8 +157,7 @@ void Agent::launch(Launch launch) {
     tree_.set_progress(progress_);
     job_ = std::make_unique<NodeJob>(
         loop_, tree_, folder_,
-        NodeJob::Setting{
-            .agent = config_.node, .interface = tree_.interface(), .gpus = gpus_},
+        NodeJob::Setting{.agent = config_.node, .interface = tree_.interface(), .gpus = gpus_},
         std::move(launch));
     job_->start();
 }

@@ -316,8 +316,9 @@ void JobRun::leave_output_behind() {
     ::_exit(machine_.exit_code());
 }
 
+// A root that hands over is not the end of the job.
 void JobRun::write_summary(int exit_code) const {
-    if (options_.summary_file.empty()) return;
+    if (options_.summary_file.empty() || machine_.handing_over()) return;
     sinew::launch::write_summary(options_.summary_file, {.exit_code = exit_code,
                                                          .cause = machine_.causes().summary(),
                                                          .restarts = machine_.restarts()});

@@ -90,7 +90,7 @@ private:
     std::map<std::uint64_t, Joining> joining_;  ///< connected, but not children; by number
     ChildLinks children_;
     std::map<int, std::uint64_t> child_numbers_;  ///< of the children's links
-    std::set<int> present_;  ///< attached, or orphaned and not yet lost
+    std::set<int> present_;                       ///< attached, or orphaned and not yet lost
     struct Orphan {
         wire::Loop::Handle patience;
         std::vector<std::pair<std::uint8_t, std::string>> waiting;  ///< messages queued for it

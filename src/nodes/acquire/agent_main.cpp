@@ -34,6 +34,7 @@ namespace {
 using namespace std::chrono_literals;
 constexpr auto join_patience = 30s;  ///< until the other end has answered
 constexpr int exit_failed = 1;
+constexpr std::initializer_list<int> ending_signals{SIGTERM, SIGINT, SIGHUP};
 
 JoinMessage own_message(std::string const& id, Meta const& meta) {
     auto const memory = memory_bounds();
@@ -114,7 +115,15 @@ std::shared_ptr<Agent> join(process::Runtime& runtime, std::unique_ptr<wire::Lin
     throw Unavailable(text(id, " is refused by ", config.master, ": ", why));
 }
 
+// Process 1 of a container does not get signals for which it has no handler. Until this node has
+// joined there is nothing to end in order.
+void end_by_signals() {
+    if (::getpid() != 1) return;
+    for (int const number : ending_signals) ::signal(number, [](int by) { ::_exit(128 + by); });
+}
+
 int serve(std::string const& from) {
+    end_by_signals();
     auto line = from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from);
     auto const config = parse_config(line);
     wipe(line);
@@ -139,9 +148,9 @@ int serve(std::string const& from) {
     auto const agent = join(runtime, std::move(link), config, id);
     std::unique_lock lock(runtime.guard());
     // They are ignored when the handle is gone: the end of this process removes its folder.
-    for (int const number : {SIGTERM, SIGINT, SIGHUP}) ::signal(number, SIG_IGN);
+    for (int const number : ending_signals) ::signal(number, SIG_IGN);
     auto const withdraw = [agent](int) { agent->withdraw(); };
-    auto const signals = runtime.loop().signals({SIGTERM, SIGINT, SIGHUP}, withdraw);
+    auto const signals = runtime.loop().signals(ending_signals, withdraw);
     wire::Loop::Handle input;
     if (from == "-")
         input = runtime.loop().readable(STDIN_FILENO, [agent, &input] {

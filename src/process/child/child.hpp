@@ -25,11 +25,11 @@ struct ChildEnd {
     /// Killed by the kernel for lack of memory, as its cgroup reports, or for exceeding
     /// Meta::memory_mib.
     bool out_of_memory = false;
-    std::string log;        ///< the last lines of its standard error, up to 4 KiB
-    std::string why = {};   ///< with the numbers, if it was killed for its memory
-    std::string fate = {};  ///< if the above do not say it: "is lost with its host node-b (...)"
-    bool lost = false;      ///< with its host: its exit code and status page are not known
-    bool withdrawn = false; ///< it was killed because its node was given back
+    std::string log;         ///< the last lines of its standard error, up to 4 KiB
+    std::string why = {};    ///< with the numbers, if it was killed for its memory
+    std::string fate = {};   ///< if the above do not say it: "is lost with its host node-b (...)"
+    bool lost = false;       ///< with its host: its exit code and status page are not known
+    bool withdrawn = false;  ///< it was killed because its node was given back
     /// "killed by signal 9 (Killed)", "exited with code 3".
     std::string text() const;
 };

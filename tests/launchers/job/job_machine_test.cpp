@@ -384,8 +384,9 @@ TEST_F(PodsTest, ARootThatIsToldToLeaveKeepsTheAgentsThatCameByThemselves) {
 
 TEST_F(PodsTest, MoreNodesJoinByARestartAtOnceWhenAllAreThere) {
     auto machine = running_pods(2, 1);
-    EXPECT_THAT(words(machine.resize(names(4))),
-                ElementsAre(HasSubstr("4 nodes are wanted instead of 2"), "start 2.0", "start 3.0"));
+    EXPECT_THAT(
+        words(machine.resize(names(4))),
+        ElementsAre(HasSubstr("4 nodes are wanted instead of 2"), "start 2.0", "start 3.0"));
     EXPECT_THAT(joins(machine, 3), ElementsAre("set growth"));
     EXPECT_THAT(joins(machine, 2), ElementsAre("stop by 15", "set stop"));
     auto const again = end_ranks(machine, {0, 1});
@@ -406,8 +407,9 @@ TEST_F(PodsTest, MoreNodesOfWhichSomeNeverComeJoinAfterAWhile) {
 
 TEST_F(PodsTest, FewerNodesGoOnWithoutTheHighest) {
     auto machine = running_pods(3, 1);
-    EXPECT_THAT(words(machine.resize(names(2))),
-                ElementsAre(HasSubstr("2 nodes are wanted instead of 3"), "stop by 15", "set stop"));
+    EXPECT_THAT(
+        words(machine.resize(names(2))),
+        ElementsAre(HasSubstr("2 nodes are wanted instead of 3"), "stop by 15", "set stop"));
     auto const again = end_ranks(machine, {0, 1, 2});
     EXPECT_THAT(again, testing::Contains("dismiss 2"));
     EXPECT_THAT(again, testing::Contains("launch"));

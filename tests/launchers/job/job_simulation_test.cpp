@@ -134,7 +134,8 @@ private:
         present_.insert(node);
         Progress past;
         if (by_itself(node) && !launched_ && pick(4) == 0)
-            past = {.epochs = std::uint32_t(pick(9)), .restarts = 1, .failures = 0, .disruptions = 0};
+            past = {
+                .epochs = std::uint32_t(pick(9)), .restarts = 1, .failures = 0, .disruptions = 0};
         told_ = std::max(told_, past.epochs);
         perform(machine_.agent_joined(node, past));
     }

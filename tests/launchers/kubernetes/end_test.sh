@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # end_test.sh SOURCE SINEW: jobs that do not end by themselves: Ctrl-C while objects are created, while pods start and while
 # ranks run; time limits; a client that is killed. Nothing is left. Skipped (77) without root.
 set -uo pipefail
 test=end_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 4

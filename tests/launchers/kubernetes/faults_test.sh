@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # faults_test.sh SOURCE SINEW [long]: jobs while the cluster misbehaves: pods that come up in any order, an API server that
 # answers 409, 429 and 500, watches that are cut. Output and exit codes stay exact, and nothing is left. Skipped (77) without root.
 set -uo pipefail
 test=faults_test source=$1 sinew=$2 long=${3:-}
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 4

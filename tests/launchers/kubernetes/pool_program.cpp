@@ -152,7 +152,7 @@ void resize(int count, int cpu) {
 void never(int count, int cpu) {
     auto asked = options(count, cpu);
     asked.meta.gpu = 99;
-    asked.start_timeout = 3s;
+    asked.start_timeout = 2s;
     asked.minimum = 0;
     auto const nodes = Nodes::acquire(asked);
     Pool pool(nodes, {.progress = Progress::off});

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # role_test.sh SOURCE SINEW: a user with exactly the rights of k8s/manifests/role.yaml runs jobs. Without one of them the message
 # names it and where to get it, and nothing is left that the user may remove. Skipped (77) without root.
 set -uo pipefail
 test=role_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 2 --rbac-user alice

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # run_test.sh SOURCE SINEW MPI_PROGRAM SGD_DIGITS: jobs that end well, and by a rank's failure, on the fake cluster: their
 # results, their output to the byte, their exit codes, the order of their ranks, and nothing left. Skipped (77) without root.
 set -uo pipefail
 test=run_test source=$1 sinew=$2 mpi_program=$3 sgd_digits=$4
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 4 --zones 2 --no-dns

@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # start_test.sh SOURCE SINEW: pods that cannot start: each reason is printed, sinew run gives up after --start-timeout with 125,
 # and nothing is left; one that is solved in time lets the job go on. Skipped (77) without root.
 set -uo pipefail
 test=start_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 2 --gpus 2 --backoff 0.3 --job-backoff 0.3

@@ -13,7 +13,7 @@ here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 command -v kubectl >/dev/null || { echo "skipped: kubectl is not installed"; exit 77; }
 unset "${!SINEW_@}" || true
 
-note() { printf '%s: %5.1f s: %s\n' "$test" "$(bc -l <<<"$(date +%s.%N) - $began")" "$1"; }
+note() { printf '%s: %5.1f s: %s\n' "$test" "$(awk "BEGIN { print $(date +%s.%N) - $began }")" "$1"; }
 began=$(date +%s.%N)
 
 fail() {

@@ -1,8 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # verbs_test.sh SOURCE SINEW: detached jobs, and ps, logs, attach, stop and events on them. Skipped (77) without root.
 set -uo pipefail
 test=verbs_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 2

@@ -1,5 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC1091,SC2154
 # The bash helper starts a server, sets KUBECONFIG, and leaves nothing: no process, no folder, no device.
 set -u
 here=$(dirname -- "$(readlink -f -- "$0")")
