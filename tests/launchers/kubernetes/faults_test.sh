@@ -10,7 +10,7 @@ test=faults_test source=$1 sinew=$2 long=${3:-}
 
 cluster_start --nodes 4
 seconds=3 rounds=1
-[ -z "$long" ] || { seconds=20 rounds=10; }
+[ -z "$long" ] || { seconds=20 rounds=3; }
 
 exact() {    # WHAT: eight ranks' 2,000 lines each, and the code of rank 6
     local rank
