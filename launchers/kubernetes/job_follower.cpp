@@ -102,8 +102,29 @@ void JobFollower::on_job(k8s::WatchEvent const& event) {
         if (!end_) {
             end_ = std::move(end);
             end_since_ = std::chrono::steady_clock::now();
+            ask_for_root();
         }
     }
+}
+
+// The watch of the pods may be behind that of the Job, even so far that it has not told of any pod. What the list has is
+// not put into the table, since the watch would never remove a pod that it has not seen.
+void JobFollower::ask_for_root() {
+    asks_ = true;
+    question_ =
+        client_.start(k8s::list(k8s::pods, pods_of(job_, ns_)),
+                      [this](std::exception_ptr failure, Json const& answer) {
+                          asks_ = false;
+                          if (failure) return;  // what the Job says has to do
+                          std::optional<k8s::PodView> newest;
+                          for (auto const& item : answer.value("items", Json::array())) {
+                              k8s::PodView pod(item);
+                              if (pod.index == 0 && (!newest || newest->created < pod.created))
+                                  newest = pod;
+                          }
+                          if (newest) look_at(*newest);
+                          callbacks_.progress();
+                      });
 }
 
 // Without the right to see events the pods' own conditions have to do.
@@ -119,14 +140,17 @@ void JobFollower::on_event(k8s::WatchEvent const& event) {
 }
 
 void JobFollower::look_at_root() {
-    auto const* pod = table_.pod(0);
-    auto const* container = pod == nullptr ? nullptr : pod->container(container_name);
+    if (auto const* pod = table_.pod(0)) look_at(*pod);
+}
+
+void JobFollower::look_at(k8s::PodView const& pod) {
+    auto const* container = pod.container(container_name);
     if (container == nullptr) return;
     bool const ended = container->state == k8s::ContainerView::State::terminated;
     if (!ended && container->state != k8s::ContainerView::State::running) return;
     has_root_ = true;
-    root_pod_ = pod->name;
-    log_.follow(pod->name, ended);
+    root_pod_ = pod.name;
+    log_.follow(pod.name, ended);
     if (!ended) return;
     int const code = container->exit_code.value_or(exit_launcher_failed);
     auto summary = parse_summary(container->message);
@@ -134,7 +158,7 @@ void JobFollower::look_at_root() {
     if (!summary)
         summary = JobEnd{.exit_code = code,
                          .cause = code == 0 ? ""
-                                            : text(pod->name, " ended with code ", code, ": ",
+                                            : text(pod.name, " ended with code ", code, ": ",
                                                    container->reason, " ", container->message)};
     if (end_ && end_->exit_code == summary->exit_code && end_->cause == summary->cause) return;
     end_ = std::move(summary);
@@ -142,7 +166,7 @@ void JobFollower::look_at_root() {
 }
 
 bool JobFollower::over() const {
-    if (!end_) return false;
+    if (!end_ || asks_) return false;
     return !has_root_ || log_.complete(root_pod_) ||
            std::chrono::steady_clock::now() - end_since_ > log_patience;
 }

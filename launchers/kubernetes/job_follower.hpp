@@ -65,6 +65,8 @@ private:
     void on_job(k8s::WatchEvent const& event);
     void on_event(k8s::WatchEvent const& event);
     void look_at_root();
+    void look_at(k8s::PodView const& pod);
+    void ask_for_root();
     void on_line(std::string_view line);
     void tick();
 
@@ -77,9 +79,10 @@ private:
     bool has_root_ = false, has_log_ = false, synced_ = false, deleted_ = false;
     std::optional<JobEnd> end_;
     std::chrono::steady_clock::time_point end_since_;  ///< when `end_` became known
+    bool asks_ = false;                                ///< for the pods, as the Job has ended
     bool events_denied_ = false;
     k8s::Watch pod_watch_, job_watch_, warnings_, pulls_;
-    k8s::Registration ticking_;
+    k8s::Registration ticking_, question_;
 };
 
 }  // namespace sinew::launch::kubernetes

@@ -38,6 +38,8 @@ storm() {
     fake_k8s_ctl fault 500 --probability 0.05 --user admin
 }
 cut_watches() { while :; do fake_k8s_ctl cut-watches "$@" 2>/dev/null; sleep 0.5; done; }
+# Ended by cluster_finish, too.
+end_cutter() { kill "$cutter"; wait "$cutter" 2>/dev/null; cutter=""; }
 cut_watches & cutter=$!
 for ((round = 0; round < rounds; ++round)); do
     storm
@@ -52,12 +54,12 @@ for ((round = 0; round < rounds; ++round)); do
     expect "$work/err" '^sinew: rank 2 on .*exited with code 9' "a storm of faults: the cause"
     nothing_left
 done
-kill "$cutter"; wait "$cutter" 2>/dev/null
+end_cutter
 note "answers of 409, 429 and 500 for one call of four, watches cut twice a second"
 
 cut_watches --compact & cutter=$!
 job -n 4 program ticks 20
-kill "$cutter"; wait "$cutter" 2>/dev/null
+end_cutter
 [ "$code" -eq 7 ] || fail "watches cut and compacted: the code of a rank, 7, became $code"
 for rank in 0 1 2; do cmp <(grep "^rank $rank " "$work/out") <(seq -f "rank $rank tick %.0f" 0 19) || fail "watches cut and compacted: rank $rank"; done
 nothing_left

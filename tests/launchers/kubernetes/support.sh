@@ -1,3 +1,4 @@
+# shellcheck shell=bash
 # SPDX-License-Identifier: Apache-2.0
 # To be sourced by the tests of jobs on the fake cluster, after `test`, `source` and `sinew` are set:
 #
@@ -29,6 +30,7 @@ expect() { grep -Eq -- "$2" "$1" || fail "$3: no line matches $2"; }
 cluster_finish() {
     local code=$?
     [ -z "${sinew_pid:-}" ] || kill -9 "$sinew_pid" 2>/dev/null || true
+    [ -z "${cutter:-}" ] || kill "$cutter" 2>/dev/null || true
     rm -rf -- "$work"
     (exit "$code")
     fake_k8s_stop

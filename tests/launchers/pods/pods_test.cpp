@@ -146,8 +146,8 @@ TEST_F(Pods, MayComeInAnyOrderAndAreOrderedByPlace) {
         EXPECT_THAT(root.out, HasSubstr(line));
     EXPECT_THAT(root.err, HasSubstr("eu/b/-/- on m10"));
     EXPECT_EQ(log(0), "{\"exit_code\":0,\"cause\":\"\",\"restarts\":0}\n");
-    for (auto const* name : {"has JOB_COMPLETION_INDEX", "has SINEW_POD", "has SINEW_ROOT",
-                             "has SINEW_PLACE", "bbbbbbbb"})
+    for (auto const* name : {"has JOB_COMPLETION_INDEX", "has SINEW_POD_IP", "has SINEW_POD_NODE",
+                             "has SINEW_ROOT", "has SINEW_PLACE", "bbbbbbbb"})
         EXPECT_THAT(root.out, Not(HasSubstr(name)));
     EXPECT_THAT(root.out, HasSubstr("has PATH="));
 }
