@@ -28,6 +28,7 @@ using testing_support::ScriptedServer;
 Configuration configuration_of(ScriptedServer const& server) {
     Configuration made;
     made.source = "context test of a kubeconfig";
+    made.context = "test";
     made.ns = "ml";
     made.cluster.name = "test";
     made.cluster.server = server.url();
@@ -224,6 +225,11 @@ TEST(Client, ErrorsSayWhatToDo) {
     EXPECT_THAT(error(403, status(403, "Forbidden", "User \"ann\" cannot create")),
                 AllOf(HasSubstr("forbidden: create jobs.batch in namespace ml"),
                       HasSubstr("kubectl apply -n ml -f k8s/manifests/role.yaml")));
+    auto in_pod = configuration_of(server);
+    in_pod.context.clear();
+    Client of_pod(in_pod);
+    EXPECT_THAT(message_of<ApiError>([&] { of_pod.call(create(jobs, job("a"))); }),
+                HasSubstr("kubectl apply -n ml -f k8s/manifests/pods-role.yaml"));
     EXPECT_THAT(error(403, status(403, "Forbidden", "exceeded quota: gpus, requested: 8")),
                 AllOf(HasSubstr("quota of namespace ml is exceeded"), HasSubstr("requested: 8"),
                       Not(HasSubstr("role.yaml"))));

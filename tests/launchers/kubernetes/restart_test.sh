@@ -95,7 +95,7 @@ note "three disruptions with --max-restarts 1: finished"
 job --name scarce -n 4 --nnodes 2 --max-restarts 1 restarts 2 1 7
 ends_with 7 "two failures, --max-restarts 1"
 expect "$work/err" 'rank 1 on scarce-0 \(pid [0-9]+\): exited with code 7' "the cause"
-ranks 4 1 || fail "the job has not begun again once"
+expect "$work/out" '^rank 1 of 4, restart 1$' "the restart"
 nothing_left
 note "failures of a rank use up --max-restarts"
 
