@@ -145,7 +145,7 @@ TEST_F(Verbs, ListAJobThatStartsAndOneThatWasRestarted) {
 
 TEST_F(Verbs, NamesAreChecked) {
     for (auto const* bad : {"A", "a_b", "-a", "a."}) {
-        auto const end = run({"--name", bad, "true"});
+        auto const end = run({std::string("--name=") + bad, "true"});
         EXPECT_EQ(end.code, 2) << bad;
         EXPECT_THAT(end.err, HasSubstr("lower-case letters"));
     }
