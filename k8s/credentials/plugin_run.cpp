@@ -72,7 +72,7 @@ std::string said(std::string const& errors) {
 
 PluginRun::PluginRun(HttpLoop& loop, ExecPlugin const& plugin, ClusterAddress const& cluster,
                      std::chrono::milliseconds timeout, Ended ended)
-    : loop_(loop), plugin_(plugin), timeout_(timeout), on_end_(std::move(ended)) {
+    : plugin_(plugin), timeout_(timeout), on_end_(std::move(ended)) {
     auto const hint = plugin.install_hint.empty() ? std::string() : "\n" + plugin.install_hint;
     auto const path = in_path(plugin.command);
     if (path.empty())

@@ -37,7 +37,6 @@ private:
     void check_end();
     void return_terminal();
 
-    HttpLoop& loop_;
     ExecPlugin plugin_;
     std::chrono::milliseconds timeout_;
     Ended on_end_;

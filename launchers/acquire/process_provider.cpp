@@ -234,7 +234,7 @@ void ProcessProvider::end_unwanted(Slot& slot) {
     slot.input = {};
     if (slot.is_agent) ::kill(-slot.pid, SIGTERM);
     ::kill(-slot.pid, SIGCONT);
-    slot.pause = loop_.after(grace, [this, &slot] {
+    slot.pause = loop_.after(grace, [&slot] {
         if (slot.pid != 0) ::kill(-slot.pid, SIGKILL);
     });
 }
