@@ -127,7 +127,8 @@ TEST(Timestamp, ReadsRfc3339Only) {
 }
 
 TEST(Base64, ReadsAndWrites) {
-    for (std::string const bytes : {"", "a", "ab", "abc", std::string("\0\xff", 2).c_str()})
+    std::vector<std::string> const all{"", "a", "ab", "abc", std::string("\0\xff", 2)};
+    for (auto const& bytes : all)
         EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
     EXPECT_EQ(to_base64("sinew"), "c2luZXc=");
     EXPECT_EQ(from_base64("c2lu\nZXc=\n"), "sinew");
