@@ -342,20 +342,6 @@ JobMachine::Actions JobMachine::told_to_stop(std::string const& by,
     return take();
 }
 
-char const* JobMachine::state() const {
-    switch (phase_) {
-        case Phase::running:
-            if (reported_.size() == agent_of_node_.size()) return "running";
-            [[fallthrough]];
-        case Phase::starting:
-            return restarts() > 0 ? "restarting" : "starting";
-        case Phase::stopping:
-        case Phase::finishing:
-            break;
-    }
-    return "finishing";
-}
-
 JobMachine::Actions JobMachine::timed_out(std::string const& limit) {
     causes_.timed_out(limit);
     failed();

@@ -150,7 +150,19 @@ public:
     Actions output_settled();
 
     /// starting, running, restarting or finishing.
-    char const* state() const;
+    char const* state() const {
+        switch (phase_) {
+            case Phase::running:
+                if (reported_.size() == agent_of_node_.size()) return "running";
+                [[fallthrough]];
+            case Phase::starting:
+                return restarts() > 0 ? "restarting" : "starting";
+            case Phase::stopping:
+            case Phase::finishing:
+                break;
+        }
+        return "finishing";
+    }
     /// starting, running or ended.
     char const* state_of(int rank) const {
         if (!alive_.contains(rank)) return "ended";

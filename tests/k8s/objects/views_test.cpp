@@ -128,8 +128,7 @@ TEST(Timestamp, ReadsRfc3339Only) {
 
 TEST(Base64, ReadsAndWrites) {
     std::vector<std::string> const all{"", "a", "ab", "abc", std::string("\0\xff", 2)};
-    for (auto const& bytes : all)
-        EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
+    for (auto const& bytes : all) EXPECT_EQ(from_base64(to_base64(bytes)), bytes);
     EXPECT_EQ(to_base64("sinew"), "c2luZXc=");
     EXPECT_EQ(from_base64("c2lu\nZXc=\n"), "sinew");
     for (auto const* wrong : {"a", "abc", "a=bc", "====", "ab!d", "c2luZXc=c2luZXc="})
