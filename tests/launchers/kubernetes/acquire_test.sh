@@ -7,7 +7,6 @@ set -euo pipefail
 test=acquire_test source=$1 sinew=$2 pool_program=$3 kind=${4:-}
 # shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/support.sh"
-command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
 cluster_start --nodes 4 --gpus 0 --job-backoff 0.2 --rbac-user alice
 cp "$pool_program" "$work/bin/pool_program"
 kubectl apply -f "$source/k8s/manifests/pods-role.yaml" >/dev/null || fail "pods-role.yaml is refused"

@@ -7,7 +7,6 @@ set -euo pipefail
 test=restart_test source=$1 sinew=$2 sgd_digits=$3 kind=${4:-}
 # shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$(readlink -f -- "$0")")/support.sh"
-command -v jq >/dev/null || { echo "skipped: jq is not installed"; exit 77; }
 cluster_start --nodes 4 --gpus 0 --job-backoff 0.2 --node-grace 0.1
 install -m 755 "$here/restarts.sh" "$work/bin/restarts"
 

@@ -10,7 +10,9 @@ here=$(dirname -- "$(readlink -f -- "${BASH_SOURCE[0]}")")
 # shellcheck source=tests/support/fake_k8s.sh
 . "$here/../../support/fake_k8s.sh"
 
-command -v kubectl >/dev/null || { echo "skipped: kubectl is not installed"; exit 77; }
+for tool in kubectl jq; do
+    command -v "$tool" >/dev/null || { echo "skipped: $tool is not installed"; exit 77; }
+done
 unset "${!SINEW_@}" || true
 
 note() { printf '%s: %5.1f s: %s\n' "$test" "$(awk "BEGIN { print $(date +%s.%N) - $began }")" "$1"; }
