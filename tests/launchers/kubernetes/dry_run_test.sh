@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # dry_run_test.sh SOURCE SINEW: what `sinew run --dry-run=yaml` prints is taken by kubectl unchanged, and runs; kubectl removes
 # it. Skipped (77) without root.
 set -uo pipefail
 test=dry_run_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 2

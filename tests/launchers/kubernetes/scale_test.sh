@@ -1,9 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # scale_test.sh SOURCE SINEW [PODS]: 200 pods: the user's calls of the API are few for each pod, and the client's own work is
 # small. The pods' own start is that of the fake cluster. Skipped (77) without root.
 set -uo pipefail
 test=scale_test source=$1 sinew=$2 pods=${3:-200}
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --light --nodes 4 --cpu 1000 --rbac-user alice

@@ -1,10 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
+# shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
 # security_test.sh SOURCE SINEW: while a job runs, a foreign pod sends its root bytes that mean nothing, says nothing, and repeats
 # what the job's agents have sent; another one has a wrong key. They are refused, and the job is unharmed. The key is in no
 # argument, variable, log or object but the Secret. Skipped (77) without root.
 set -uo pipefail
 test=security_test source=$1 sinew=$2
+# shellcheck source=tests/launchers/kubernetes/support.sh
 . "$(dirname -- "$0")/support.sh"
 
 cluster_start --nodes 2
