@@ -8,9 +8,9 @@
 
 namespace sinew::k8s {
 
-Call create(Resource const& resource, Json object, std::string ns) {
-    Call call;
-    call.verb = Call::Verb::create;
+ApiCall create(Resource const& resource, Json object, std::string ns) {
+    ApiCall call;
+    call.verb = ApiCall::Verb::create;
     call.resource = resource;
     if (!object.contains("apiVersion")) object["apiVersion"] = resource.api_version();
     if (!object.contains("kind")) object["kind"] = resource.kind;
@@ -22,17 +22,17 @@ Call create(Resource const& resource, Json object, std::string ns) {
     return call;
 }
 
-Call get(Resource const& resource, std::string name, std::string ns) {
-    Call call;
+ApiCall get(Resource const& resource, std::string name, std::string ns) {
+    ApiCall call;
     call.resource = resource;
     call.ns = std::move(ns);
     call.name = std::move(name);
     return call;
 }
 
-Call list(Resource const& resource, Selection selection) {
-    Call call;
-    call.verb = Call::Verb::list;
+ApiCall list(Resource const& resource, Selection selection) {
+    ApiCall call;
+    call.verb = ApiCall::Verb::list;
     call.resource = resource;
     call.ns = std::move(selection.ns);
     if (!selection.label_selector.empty())
@@ -42,10 +42,10 @@ Call list(Resource const& resource, Selection selection) {
     return call;
 }
 
-Call patch(Resource const& resource, std::string name, PatchType type, Json const& changes,
-           std::string ns) {
+ApiCall patch(Resource const& resource, std::string name, PatchType type, Json const& changes,
+              std::string ns) {
     auto call = get(resource, std::move(name), std::move(ns));
-    call.verb = Call::Verb::patch;
+    call.verb = ApiCall::Verb::patch;
     call.body = changes.dump(-1, ' ', false, Json::error_handler_t::replace);
     call.conditional =
         changes.is_object() && !string_in(changes, "metadata", "resourceVersion").empty();
@@ -56,10 +56,10 @@ Call patch(Resource const& resource, std::string name, PatchType type, Json cons
     return call;
 }
 
-Call remove(Resource const& resource, std::string name, DeleteOptions const& options,
-            std::string ns) {
+ApiCall remove(Resource const& resource, std::string name, DeleteOptions const& options,
+               std::string ns) {
     auto call = get(resource, std::move(name), std::move(ns));
-    call.verb = Call::Verb::remove;
+    call.verb = ApiCall::Verb::remove;
     using Propagation = DeleteOptions::Propagation;
     Json body{{"apiVersion", "v1"},
               {"kind", "DeleteOptions"},

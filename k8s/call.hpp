@@ -32,7 +32,7 @@ struct DeleteOptions {
 
 /// One request of the API, which Client::call or Client::start sends. The functions below make it;
 /// an empty `ns` means the namespace of the object, else of the configuration.
-struct Call {
+struct ApiCall {
     enum class Verb { create, get, list, patch, remove };
 
     Verb verb = Verb::get;
@@ -51,16 +51,16 @@ struct Call {
 /// The answer is the object. The request has an id, with which the client marks the object
 /// (ClientOptions::create_annotation): if an answer is lost, and the repeated request finds an object
 /// with this mark, the call has succeeded.
-Call create(Resource const& resource, Json object, std::string ns = {});
-Call get(Resource const& resource, std::string name, std::string ns = {});
+ApiCall create(Resource const& resource, Json object, std::string ns = {});
+ApiCall get(Resource const& resource, std::string name, std::string ns = {});
 /// The answer is a list with all `items`, however many pages it takes.
-Call list(Resource const& resource, Selection selection = {});
+ApiCall list(Resource const& resource, Selection selection = {});
 /// The answer is the object. A patch must bear repetition: it is retried if its answer is lost.
-Call patch(Resource const& resource, std::string name, PatchType type, Json const& changes,
-           std::string ns = {});
+ApiCall patch(Resource const& resource, std::string name, PatchType type, Json const& changes,
+              std::string ns = {});
 /// The answer is a Status, or the object if it waits for finalizers or its grace period. ApiError
 /// with not_found() if there is none; a retry that finds none has succeeded.
-Call remove(Resource const& resource, std::string name, DeleteOptions const& options = {},
-            std::string ns = {});
+ApiCall remove(Resource const& resource, std::string name, DeleteOptions const& options = {},
+               std::string ns = {});
 
 }  // namespace sinew::k8s

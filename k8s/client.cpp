@@ -28,7 +28,7 @@ Client::~Client() = default;
 
 Configuration const& Client::configuration() const { return state_->session.configuration; }
 
-Json Client::call(Call const& request) {
+Json Client::call(ApiCall const& request) {
     auto& session = state_->session;
     bool done = false;
     std::exception_ptr failure;
@@ -51,7 +51,7 @@ Json Client::call(Call const& request) {
     return answer;
 }
 
-Registration Client::start(Call request, Done done) {
+Registration Client::start(ApiCall request, Done done) {
     struct Body : Registration::Body {
         void cancel() noexcept override {
             done = nullptr;

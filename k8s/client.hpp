@@ -42,13 +42,13 @@ public:
 
     /// Sends the call and waits for its answer. Throws ApiError, Unavailable, Timeout, BackendError,
     /// UsageError.
-    Json call(Call const& request);
+    Json call(ApiCall const& request);
 
     /// Called once, with what call() would throw or (failure is null) the answer.
     using Done = std::function<void(std::exception_ptr failure, Json const& answer)>;
     /// Sends the call; destroying the registration gives it up, whether or not the server has
     /// carried it out.
-    [[nodiscard]] Registration start(Call request, Done done);
+    [[nodiscard]] Registration start(ApiCall request, Done done);
 
     /// Reports what there is, then what changes, until the watch is destroyed or fails.
     [[nodiscard]] Watch watch(Resource const& resource, Selection selection,

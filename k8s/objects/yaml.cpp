@@ -55,7 +55,7 @@ bool block_fits(std::string const& value) {
     return true;
 }
 
-class Writer {
+class YamlWriter {
 public:
     void document(Json const& value) {
         if (value.is_structured() && !value.empty()) write(value, 0, true);
@@ -220,7 +220,7 @@ private:
 }  // namespace
 
 std::string to_yaml(Json const& object) {
-    Writer writer;
+    YamlWriter writer;
     writer.document(object);
     return std::move(writer.out);
 }

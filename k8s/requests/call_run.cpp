@@ -11,16 +11,16 @@
 namespace sinew::k8s {
 namespace {
 
-char const* verb_of(Call const& call) {
+char const* verb_of(ApiCall const& call) {
     if (call.subresource == "log") return "read the log of";
     switch (call.verb) {
-        case Call::Verb::create:
+        case ApiCall::Verb::create:
             return "create";
-        case Call::Verb::get:
+        case ApiCall::Verb::get:
             return "get";
-        case Call::Verb::list:
+        case ApiCall::Verb::list:
             return "list";
-        case Call::Verb::patch:
+        case ApiCall::Verb::patch:
             return "patch";
         default:
             return "delete";
@@ -50,11 +50,12 @@ constexpr int most_server_errors = 4;   // 500 may be for good (a webhook that f
 
 }  // namespace
 
-CallRun::CallRun(Session& session, Call call, Done done)
+CallRun::CallRun(Session& session, ApiCall call, Done done)
     : session_(session), call_(std::move(call)), done_(std::move(done)) {
     call_.ns = session.ns_or_default(call_.ns);
     subject_ = {verb_of(call_), call_.resource, call_.ns, call_.name};
-    if (call_.name.empty() && call_.verb != Call::Verb::create && call_.verb != Call::Verb::list)
+    if (call_.name.empty() && call_.verb != ApiCall::Verb::create &&
+        call_.verb != ApiCall::Verb::list)
         throw UsageError(
             text("cannot ", subject_.verb, " ", call_.resource.plural, " without a name"));
     if (!call_.create_id.empty())
@@ -85,8 +86,8 @@ void CallRun::cancel() noexcept {
 HttpRequest CallRun::request() const {
     HttpRequest made;
     Query query = call_.query;
-    bool const create = call_.verb == Call::Verb::create && step_ == Step::call;
-    if (call_.verb == Call::Verb::list && paged_)
+    bool const create = call_.verb == ApiCall::Verb::create && step_ == Step::call;
+    if (call_.verb == ApiCall::Verb::list && paged_)
         query.emplace_back("limit", std::to_string(session_.options.page_size));
     if (!next_page_.empty()) query.emplace_back("continue", next_page_);
     made.target =
@@ -100,9 +101,9 @@ HttpRequest CallRun::request() const {
     made.body = step_ == Step::verify_by_patch ? "{}" : call_.body;
     made.content_type =
         step_ == Step::verify_by_patch ? "application/merge-patch+json" : call_.content_type;
-    if (step_ == Step::verify_by_patch || call_.verb == Call::Verb::patch) made.method = "PATCH";
+    if (step_ == Step::verify_by_patch || call_.verb == ApiCall::Verb::patch) made.method = "PATCH";
     else if (create) made.method = "POST";
-    else if (call_.verb == Call::Verb::remove) made.method = "DELETE";
+    else if (call_.verb == ApiCall::Verb::remove) made.method = "DELETE";
     return made;
 }
 
@@ -137,7 +138,7 @@ void CallRun::succeeded() {
                                    answer.is_discarded() ? "no JSON" : "JSON, but not an object"),
                       nullptr);
     if (step_ != Step::call) return verified(answer);
-    if (call_.verb == Call::Verb::list) return add_page(std::move(answer));
+    if (call_.verb == ApiCall::Verb::list) return add_page(std::move(answer));
     finish(nullptr, std::move(answer));
 }
 
@@ -169,7 +170,8 @@ void CallRun::add_page(Json page) {
 
 void CallRun::failed(Failure failure) {
     // A page whose list has been forgotten: all of it again, at once.
-    if (failure.status == 410 && call_.verb == Call::Verb::list && !next_page_.empty() && paged_) {
+    if (failure.status == 410 && call_.verb == ApiCall::Verb::list && !next_page_.empty() &&
+        paged_) {
         items_ = nullptr;
         next_page_.clear();
         list_bytes_ = 0;
@@ -178,7 +180,7 @@ void CallRun::failed(Failure failure) {
     }
     if (failure.conflict && !call_.conditional) failure.retry = true;
     bool const exists =
-        failure.status == 409 && !failure.conflict && call_.verb == Call::Verb::create;
+        failure.status == 409 && !failure.conflict && call_.verb == ApiCall::Verb::create;
     if (exists && maybe_done_ && !call_.create_id.empty() && step_ == Step::call) {
         exists_ = failure.error;
         step_ = Step::verify_by_get;
@@ -190,13 +192,13 @@ void CallRun::failed(Failure failure) {
     }
     if (step_ != Step::call && !failure.retry)  // it has vanished, or is not ours to see
         return finish(exists_, nullptr);
-    if (call_.verb == Call::Verb::remove && failure.status == 404 && maybe_done_)
+    if (call_.verb == ApiCall::Verb::remove && failure.status == 404 && maybe_done_)
         return finish(nullptr, {{"kind", "Status"}, {"status", "Success"}});
     maybe_done_ = maybe_done_ || failure.maybe_done;
     last_failure_ = failure.error;
     if (failure.status == 500) ++server_errors_;
     // Without a name, or marked by nobody, a create must not be repeated if it may have succeeded.
-    bool const repeatable = call_.verb != Call::Verb::create || !call_.create_id.empty() ||
+    bool const repeatable = call_.verb != ApiCall::Verb::create || !call_.create_id.empty() ||
                             !maybe_done_ ||
                             call_.resource == access_reviews;  // a question, which makes nothing
     auto const now = Session::Clock::now();

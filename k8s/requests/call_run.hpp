@@ -21,7 +21,7 @@ public:
     using Done = std::function<void(std::exception_ptr failure, Json answer)>;
 
     /// Throws UsageError: the call cannot be sent at all.
-    CallRun(Session& session, Call call, Done done);
+    CallRun(Session& session, ApiCall call, Done done);
     void cancel() noexcept override;
 
 private:
@@ -40,7 +40,7 @@ private:
     void finish(std::exception_ptr failure, Json answer);
 
     Session& session_;
-    Call call_;
+    ApiCall call_;
     Subject subject_;
     Done done_;
     Session::Clock::time_point began_, deadline_;

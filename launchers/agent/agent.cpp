@@ -27,7 +27,7 @@ std::uint64_t random_number() {
 }
 
 // What the root learns about this node.
-Hello description(AgentConfig const& config, Progress const& progress) {
+Hello description(AgentConfig const& config, JobProgress const& progress) {
     using namespace std::chrono;
     auto const now = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
     Hello hello{.node = config.node,
@@ -58,7 +58,7 @@ Hello description(AgentConfig const& config, Progress const& progress) {
 
 }  // namespace
 
-Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, Progress progress)
+Agent::Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, JobProgress progress)
     : loop_(loop), config_(std::move(config)), folder_(folder), progress_(progress),
       tree_(loop_, config_, description(config_, progress_), folder_.path(),
             {.message = [this](Kind kind, auto body) { handle(kind, body); },

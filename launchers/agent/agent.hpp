@@ -19,7 +19,7 @@ namespace sinew::launch {
 class Agent {
 public:
     /// `progress`: of the job, as an earlier agent of this process knew it.
-    Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, Progress progress = {});
+    Agent(wire::Loop& loop, AgentConfig config, JobFolder const& folder, JobProgress progress = {});
     ~Agent();
 
     /// Runs until the job is over or lost; returns the exit code.
@@ -38,7 +38,7 @@ public:
     bool was_refused() const { return tree_.refused(); }
     /// The root had accepted it.
     bool was_attached() const { return tree_.was_attached(); }
-    Progress const& progress() const { return progress_; }
+    JobProgress const& progress() const { return progress_; }
     Hello const& self() const { return tree_.self(); }
 
 private:
@@ -56,7 +56,7 @@ private:
     wire::Loop& loop_;
     AgentConfig config_;
     JobFolder const& folder_;
-    Progress progress_;
+    JobProgress progress_;
     TreeRouter tree_;
     GpuClaims gpus_;  ///< kept from one epoch to the next
     std::unique_ptr<NodeJob> job_;

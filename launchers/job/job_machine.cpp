@@ -87,13 +87,13 @@ void JobMachine::start_timed_out() {
 }
 
 // The epochs of two roots must not be taken for each other, and the budget is the job's.
-void JobMachine::learn(Progress const& past) {
+void JobMachine::learn(JobProgress const& past) {
     if (launched_ || past.epochs <= epoch_) return;
     epoch_ = past.epochs;
     budget_.continue_from(past);
 }
 
-JobMachine::Actions JobMachine::agent_joined(int node, Progress const& past) {
+JobMachine::Actions JobMachine::agent_joined(int node, JobProgress const& past) {
     leaving_.erase(node);
     if (phase_ == Phase::finishing) {
         if (!handing_over_) emit(FinishAgent{node});

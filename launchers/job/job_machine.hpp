@@ -108,7 +108,7 @@ public:
 
     // Agents.
     /// `past`: how far the job had come, as this agent knows it from another root.
-    Actions agent_joined(int node, Progress const& past = {});
+    Actions agent_joined(int node, JobProgress const& past = {});
     /// The link of a node that had joined has ended.
     Actions agent_lost(int node, std::string const& why);
     /// After FinishAgents: a link has ended as it should.
@@ -179,7 +179,7 @@ public:
     /// Of any kind, for SINEW_RESTART.
     int restarts() const { return budget_.restarts(); }
     /// With this epoch.
-    Progress progress() const { return budget_.progress(epoch_ + 1); }
+    JobProgress progress() const { return budget_.progress(epoch_ + 1); }
     /// The nodes on which the next launch takes place, or the last one took place.
     std::set<int> const& members() const { return members_; }
     bool handing_over() const { return handing_over_; }
@@ -205,7 +205,7 @@ private:
     bool all_wanted_present() const;
     bool newcomers_present() const;
     void launch_if_ready();
-    void learn(Progress const& past);
+    void learn(JobProgress const& past);
     void dismiss(int node);
     void start_agent(int node);
     bool lost_before_launch(int node, bool was_leaving);

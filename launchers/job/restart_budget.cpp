@@ -27,13 +27,13 @@ bool RestartBudget::take_early_loss() {
     return true;
 }
 
-void RestartBudget::continue_from(Progress const& past) {
+void RestartBudget::continue_from(JobProgress const& past) {
     restarts_ = std::max(restarts_, past.restarts + 1);
     failures_ = std::max(failures_, past.failures);
     disruptions_ = std::max(disruptions_, past.disruptions + 1);
 }
 
-Progress RestartBudget::progress(std::uint32_t next_epoch) const {
+JobProgress RestartBudget::progress(std::uint32_t next_epoch) const {
     return {.epochs = next_epoch,
             .restarts = restarts_,
             .failures = failures_,

@@ -29,12 +29,12 @@ public:
     /// Counts the loss of a node before there were ranks. False: it is one too many.
     bool take_early_loss();
     /// Goes on where another root of the job has ended.
-    void continue_from(Progress const& past);
+    void continue_from(JobProgress const& past);
 
     /// Of any kind, for SINEW_RESTART.
     int restarts() const { return restarts_; }
     /// What the next root continues from.
-    Progress progress(std::uint32_t next_epoch) const;
+    JobProgress progress(std::uint32_t next_epoch) const;
 
 private:
     int const max_;

@@ -44,7 +44,7 @@ private:
     JobFolder& folder_;
     wire::Loop loop_;
     std::unique_ptr<Agent> agent_;
-    Progress progress_;
+    JobProgress progress_;
     wire::Clock::time_point until_;  ///< for the next root
 };
 

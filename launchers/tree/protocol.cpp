@@ -17,7 +17,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobMap, nodes, ranks, oversubscribed)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(App, argv, ranks, folder, env)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentConfig, job, secret, node, name, incarnation, roots, listen,
     folders, patience_ms, by_itself, address, place, process, began_ms)
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Progress, epochs, restarts, failures, disruptions)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobProgress, epochs, restarts, failures, disruptions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid, cores, host,
     address, interface, listen, free_port, unreachable, place, process, began_ms,
     progress)

@@ -75,7 +75,7 @@ struct AgentConfig {
 };
 
 /// How far a job has come. A root that takes the place of another learns it from the agents.
-struct Progress {
+struct JobProgress {
     std::uint32_t epochs = 0;  ///< the number of the next epoch
     int restarts = 0;          ///< of any kind
     int failures = 0;          ///< restarts that count against --max-restarts
@@ -97,7 +97,7 @@ struct Hello {
     Place place;
     std::uint64_t process = 0;  ///< a random number, which no other agent of the job has
     std::int64_t began_ms = 0;  ///< when this agent began, in milliseconds of the epoch
-    Progress progress;          ///< zero: it has served no epoch
+    JobProgress progress;       ///< zero: it has served no epoch
 };
 
 struct Placement {
@@ -143,7 +143,7 @@ struct Launch {
     int master_port = 0;
     std::int64_t window = 0;  ///< bytes of output in flight from one agent, at most
     bool report_bindings = false;
-    Progress progress;  ///< with this epoch
+    JobProgress progress;  ///< with this epoch
 };
 
 struct StartedRank {

@@ -54,7 +54,7 @@ public:
     std::string const& interface() const { return interface_; }
 
     /// What a root that replaces this one will be told.
-    void set_progress(Progress const& progress) { self_.progress = progress; }
+    void set_progress(JobProgress const& progress) { self_.progress = progress; }
 
     /// What the root is told about this node, without addresses.
     Hello const& self() const { return self_; }

@@ -132,7 +132,7 @@ private:
         }
         agent.state = Agent::present;
         present_.insert(node);
-        Progress past;
+        JobProgress past;
         if (by_itself(node) && !launched_ && pick(4) == 0)
             past = {
                 .epochs = std::uint32_t(pick(9)), .restarts = 1, .failures = 0, .disruptions = 0};
