@@ -85,9 +85,9 @@ int help_main(std::string const& verb, std::vector<std::string> const& arguments
     if (verb == "--version" || verb == "-V" || verb == "version") return show_version();
     if (verb == "help" || verb == "--help" || verb == "-h")
         return show_help(arguments.empty() ? "" : arguments.front());
-    throw UsageError(text(
-        "there is no command ", verb,
-        " (there are: run, ps, logs, attach, stop, agent, info, doctor, help). See sinew help"));
+    throw UsageError(text("there is no command ", verb,
+                          " (there are: run, ps, logs, attach, stop, scale, cp, events, agent, "
+                          "info, doctor, help). See sinew help"));
 }
 
 }  // namespace sinew::launch

@@ -139,8 +139,9 @@ operator nor sshd: see docs/kubernetes.md and k8s/manifests/role.yaml.
   sinew run --backend kubernetes --image IMG --gpu 1 nvidia-smi
   sinew run --backend kubernetes --image IMG --volume data:/data -n 4 ./train
   sinew run --backend kubernetes --image IMG -d --name sgd -n 4 ./train
-  sinew logs sgd -f --backend kubernetes         also ps, attach, stop, events
-  sinew scale sgd 8 --backend kubernetes         a job with --max-restarts
+  sinew logs sgd -f --backend kubernetes         also ps, attach, stop
+  sinew events sgd                               what the cluster reports
+  sinew scale sgd 8                              a job with --max-restarts
   sinew cp results.csv data:/runs/1.csv          to a claim, and back
 
 The pods' troubles are shown with their reasons: no node with enough GPUs, an

@@ -73,7 +73,8 @@ int events_main(std::vector<std::string> const& arguments, std::ostream& out) {
             else seen.push_back(std::move(event));
         });
     using Clock = std::chrono::steady_clock;
-    client->run_until([&] { return synced; }, Clock::now() + std::chrono::minutes(2));
+    if (!client->run_until([&] { return synced; }, Clock::now() + std::chrono::minutes(2)))
+        throw Timeout("the API server has not listed the events within 2 minutes. Try again");
     std::stable_sort(seen.begin(), seen.end(),
                      [](auto const& a, auto const& b) { return a.last_seen < b.last_seen; });
     for (auto const& event : seen) show(event, out);
