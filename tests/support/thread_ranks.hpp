@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,6 +18,7 @@
 
 #include "collectives/channel.hpp"
 #include "src/base/text.hpp"
+#include "src/node_memory/room.hpp"
 #include "src/transport/thread_transport.hpp"
 
 namespace sinew::testing {
@@ -42,11 +46,25 @@ private:
     std::chrono::steady_clock::time_point deadline_;
 };
 
-/// Runs `body` on every rank, each in a separate thread, over one channel. Rethrows the exception
+/// Zeroed memory for a room of ranks that are threads.
+inline std::shared_ptr<void> room_memory(int ranks, std::size_t block) {
+    constexpr std::size_t page = 4096;
+    std::size_t const bytes = node_memory::Room::bytes(ranks, block);
+    std::shared_ptr<void> memory(std::aligned_alloc(page, (bytes + page - 1) / page * page),
+                                 &std::free);
+    std::memset(memory.get(), 0, bytes);
+    return memory;
+}
+
+/// Large slots so small that messages of some KiB need several rounds.
+inline constexpr std::size_t room_block = 1024;
+
+/// Runs `body` on every rank, each in a separate thread, over one channel that has a room. Rethrows the exception
 /// of the first rank to fail; otherwise expects that no message is left.
 inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
     constexpr int tag = 7;
     ThreadHub hub(ranks);
+    auto const memory = room_memory(ranks, room_block);
     std::atomic<bool> failed = false;
     std::exception_ptr first_failure;
     std::mutex mutex;
@@ -54,6 +72,8 @@ inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> cons
         ThreadTransport transport(hub, rank);
         TestWaitPolicy supervisor(failed);
         collectives::Channel channel(transport, supervisor, tag);
+        node_memory::Room room(memory, rank, ranks, room_block, nullptr);
+        channel.use_room(&room);
         try {
             body(channel);
         } catch (...) {

@@ -21,6 +21,13 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
+/// Returns whether the ranks share memory through which this call can pass: an element must fit in
+/// a block of it to be combined there.
+bool fits_room(collectives::Channel const& channel, Invocation const& call) {
+    return channel.room() != nullptr &&
+           (!call.reduces() || call.in.type.size() <= channel.room()->block());
+}
+
 class CollectiveExecution {
 public:
     CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
@@ -59,6 +66,7 @@ private:
 
     void run_algorithm() {
         shape_.ranks = channel_.size();
+        shape_.shared = fits_room(channel_, call_);
         collectives::Algorithm const& algorithm = choose();
         channel_.begin();
         algorithm.run(channel_, args_);
@@ -271,12 +279,17 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              collectives::Scratch& scratch, Invocation const& call) {
-    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call);
+    // Through memory all inputs of an element meet in one step, which rounds once by itself.
+    std::string_view const asked = call.options.algorithm;
+    bool const over_memory =
+        fits_room(channel, call) &&
+        (asked.empty() ? tuner.prefers_memory(call.collective) : asked == "shared");
+    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, scratch, call);
     else CollectiveExecution(channel, tuner, scratch, call).run();
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
-                                                 Invocation const& call) {
+                                                 bool shared, Invocation const& call) {
     // If each rank knows only its own sizes, the choice does not depend on them.
     bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
                            call.collective == C::alltoallv || call.collective == C::barrier;
@@ -284,7 +297,8 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
     Shape const shape{.ranks = ranks,
                       .bytes = own_sizes ? 0 : call.in.count * type.size(),
                       .count = own_sizes ? 0 : call.in.count,
-                      .commutative = !call.reduces() || call.op.commutative()};
+                      .commutative = !call.reduces() || call.op.commutative(),
+                      .shared = shared};
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }
 

@@ -138,14 +138,14 @@ TEST(Tuner, ChoosesOnlyWhatApplies) {
 TEST(Tuner, ExplainsItsChoices) {
     for (int i = 0; i < collectives_count; ++i) {
         auto const collective = static_cast<C>(i);
-        std::string const table = Tuner(Model(), false, "").explain(collective, 4);
+        std::string const table = Tuner(Model(), false, "").explain(collective, 4, false);
         EXPECT_THAT(table, AllOf(HasSubstr(std::string(name(collective)) + " on 4 ranks"),
                                  HasSubstr("33554432")));
         for (Algorithm const& algorithm : algorithms(collective))
             EXPECT_THAT(table, HasSubstr(std::string(algorithm.name) + ": " +
                                          std::string(algorithm.suits)));
     }
-    EXPECT_THAT(Tuner(Model(), false, "allreduce:tree").explain(C::allreduce, 4),
+    EXPECT_THAT(Tuner(Model(), false, "allreduce:tree").explain(C::allreduce, 4, false),
                 ::testing::ContainsRegex("\n +33554432  tree"));
 }
 
