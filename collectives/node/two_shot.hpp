@@ -38,8 +38,9 @@ public:
         room_.results_busy = room_.operation();
     }
 
-    /// Only the root collects the result, and has an `out`.
+    /// Only the root gets the result.
     void run_to_root() {
+        if (!call_.at_root()) out_ = nullptr;
         room_.await_finished(call_.waiter, room_.contributions_busy);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
@@ -102,8 +103,8 @@ private:
                 inputs[static_cast<std::size_t>(r)] = room_.contribution_of(r, round) + own + at;
             inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + offset + at;
             std::span<void const* const> const all(inputs.data(), call_.ranks());
-            if (call_.args.out == nullptr) return call_.args.combine(slot + at, all, length);
-            std::byte* const result = call_.args.out + offset + at;
+            if (out_ == nullptr) return call_.args.combine(slot + at, all, length);
+            std::byte* const result = out_ + offset + at;
             bool const bypass = stores_.results_bypass && length <= tile.size();
             std::byte* const to = bypass ? tile.data() : result;
             call_.args.combine(to, all, length);
@@ -118,7 +119,7 @@ private:
             int const owner = call_.peer(step);
             auto const [offset, bytes] = block(round, owner);
             room_.await_stage(call_.waiter, owner, Stage::reduced, round + 1);
-            store_bytes(stores_.results_bypass, call_.args.out + offset,
+            store_bytes(stores_.results_bypass, out_ + offset,
                               room_.result_of(owner, round), bytes);
         }
     }
@@ -126,6 +127,7 @@ private:
     NodeCall const& call_;
     Room& room_;
     node_memory::StoreChoice::Stores stores_;
+    std::byte* out_ = call_.args.out;  // null: the result is only for others
     std::size_t block_, rounds_;
 };
 

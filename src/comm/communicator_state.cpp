@@ -172,6 +172,8 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
     may_have_room_ = false;
     if (place->front().offset != 0)
         room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
+    takes_short_calls_ =
+        room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,

@@ -72,6 +72,13 @@ public:
     /// for.
     bool shares_memory() const { return room_ != nullptr || may_have_room_; }
 
+    /// Run a short call over the node's memory at once, without the preparations that longer ones
+    /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
+    /// performs or refuses it.
+    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions const& options);
+    bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
+    bool barrier_at_once(CallOptions const& options);
+
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
@@ -88,6 +95,8 @@ public:
 
 private:
     struct Busy;
+    class ShortCall;
+    friend class ShortCall;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
@@ -124,6 +133,7 @@ private:
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective
     bool may_have_room_ = false;
+    bool takes_short_calls_ = false;  // they need no check and no choice of an algorithm
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};
