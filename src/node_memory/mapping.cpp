@@ -27,8 +27,8 @@ namespace {
 }
 
 std::string posix_name(MappingName const& name) {
-    return text("/sinew-", to_hex({reinterpret_cast<std::byte const*>(name.nonce.data()),
-                                   name.nonce.size()}));
+    return text("/sinew-",
+                to_hex({reinterpret_cast<std::byte const*>(name.nonce.data()), name.nonce.size()}));
 }
 
 UniqueFd open_posix(MappingName const& name, int flags) {
@@ -131,8 +131,8 @@ void Mapping::unlink() noexcept {
 
 void Mapping::reserve(std::uint64_t offset, std::uint64_t bytes) {
     if (name_.source != Source::posix) return;
-    int const error = ::posix_fallocate(fd_.get(), static_cast<::off_t>(offset),
-                                        static_cast<::off_t>(bytes));
+    int const error =
+        ::posix_fallocate(fd_.get(), static_cast<::off_t>(offset), static_cast<::off_t>(bytes));
     if (error == 0) return;
     errno = error;
     fail(text(bytes, " bytes of /dev/shm"));
