@@ -16,7 +16,6 @@
 namespace sinew::launch::kubernetes {
 namespace {
 
-constexpr auto patience = std::chrono::seconds(30);
 constexpr std::size_t most_kept = std::size_t{16} << 10;
 
 std::vector<std::string> command(KubernetesOptions const& options,
@@ -44,17 +43,18 @@ PortForward::PortForward(k8s::Client& client, KubernetesOptions const& options, 
     reads_out_ = client.readable(out_.get(), [this] { on_output(); });
     reads_err_ = client.readable(err_.get(), [this] { read(err_.get(), errors_); });
     exits_ = client.readable(child_->ended_fd(), [this] { on_exit(); });
-    deadline_ = client.after(patience, [this] {
+    deadline_ = client.after(route_.patience, [this] {
         read(err_.get(), errors_);
         auto const said = kubectl_reason(errors_);
-        finish(text("kubectl did not listen within ", patience.count(), " s",
+        finish(text("kubectl did not listen within ", route_.patience.count(), " s",
                     said.empty() ? "" : "; it printed: ", said));
     });
 }
 
 void PortForward::read(int fd, std::string& into) {
     std::array<char, 4096> buffer{};
-    for (;;) {
+    // One that prints without end must not hold the loop.
+    for (int turns = 0; turns < 1000; ++turns) {
         auto const count = ::read(fd, buffer.data(), buffer.size());
         if (count < 0 && errno == EINTR) continue;
         if (count < 0 && errno == EAGAIN) break;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 
 #include "k8s/client.hpp"
@@ -22,11 +24,12 @@ public:
         std::string address = "127.0.0.1";  ///< an IP address of this host
         std::uint16_t local = 0;            ///< 0: any free one
         std::uint16_t remote = 0;
+        std::chrono::seconds patience = std::chrono::seconds(30);  ///< until kubectl listens
     };
     /// Each is called at most once, and may destroy this object.
     struct Callbacks {
         std::function<void(std::uint16_t local)> listens;
-        /// kubectl has ended, or was ended as it did not listen within 30 s; why, in one line.
+        /// kubectl has ended, or was ended as it did not listen in time; why, in one line.
         std::function<void(std::string const& why)> ended;
     };
     /// Throws SystemError if kubectl cannot be executed.

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <chrono>
 #include <csignal>
@@ -73,8 +74,8 @@ void set_ports(kubernetes::PortForward::Route& route, std::string const& word) {
     else route.local = colon == 0 ? std::uint16_t{0} : port_of(word.substr(0, colon), word, 0);
 }
 
-// Fails where kubectl would, with a remedy.
-void check_local_port(kubernetes::PortForward::Route const& route) {
+// Fails where kubectl would, with a remedy. The address is written as kubectl writes it.
+void check_local_port(kubernetes::PortForward::Route& route) {
     sockaddr_in v4{
         .sin_family = AF_INET, .sin_port = htons(route.local), .sin_addr = {}, .sin_zero = {}};
     sockaddr_in6 v6{};
@@ -84,6 +85,10 @@ void check_local_port(kubernetes::PortForward::Route const& route) {
     if (!is_v4 && ::inet_pton(AF_INET6, route.address.c_str(), &v6.sin6_addr) != 1)
         throw UsageError(text("--address ", route.address,
                               " (must be an IP address of this host, such as 127.0.0.1 or ::1)"));
+    std::array<char, INET6_ADDRSTRLEN> canonical{};
+    if (is_v4) ::inet_ntop(AF_INET, &v4.sin_addr, canonical.data(), canonical.size());
+    else ::inet_ntop(AF_INET6, &v6.sin6_addr, canonical.data(), canonical.size());
+    route.address = canonical.data();
     UniqueFd const socket(::socket(is_v4 ? AF_INET : AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
     int const on = 1;
     ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
@@ -233,8 +238,9 @@ private:
     for (auto const& rank : job.per_rank)
         if (rank.rank == plan.rank) host = rank.node.empty() ? rank.host : rank.node;
     throw UsageError(text("job ", job.name, " runs on hosts (backend ", job.backend,
-                          "), which ssh forwards: ssh -N -L ", plan.route.local, ":127.0.0.1:",
-                          port, " ", host, host == "HOST" ? ", with the host of the rank" : ""));
+                          "), which ssh forwards: ssh -N -L ",
+                          plan.route.local != 0 ? plan.route.local : port, ":127.0.0.1:", port, " ",
+                          host, host == "HOST" ? ", with the host of the rank" : ""));
 }
 
 // The job on the cluster; null, after saying so, if there is none.
