@@ -231,7 +231,7 @@ private:
                               " runs on this host, and nothing needs to be "
                               "forwarded: connect to 127.0.0.1:",
                               port));
-    if (plan.rank >= job.ranks)
+    if (job.ranks > 0 && plan.rank >= job.ranks)
         throw UsageError(text("rank ", plan.rank, " of job ", job.name, " is out of range (0 to ",
                               job.ranks - 1, ")"));
     std::string host = "HOST";
