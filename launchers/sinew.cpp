@@ -37,6 +37,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "scale") return scale_main(arguments, std::cout);
     if (verb == "cp") return cp_main(arguments, std::cout);
     if (verb == "events") return events_main(arguments, std::cout);
+    if (verb == "forward") return forward_main(arguments, std::cout, std::cerr);
 #endif
     return help_main(verb, arguments);
 }

@@ -59,7 +59,7 @@ set(arrows
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes/objects: src/base src/wire k8s launchers/common launchers/command_line"
-    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
+    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/backends launchers/agent"

@@ -17,6 +17,7 @@
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/io/printer_options.hpp"
+#include "launchers/io/rank_nodes.hpp"
 #include "launchers/job/root_address.hpp"
 #include "launchers/job/summarize.hpp"
 #include "launchers/job/summary_file.hpp"
@@ -360,6 +361,8 @@ void JobRun::launch() {
     if (options_.report_map)
         if (auto shown = show_map(map, options_.apps); shown != shown_map_)
             notice(shown_map_ = std::move(shown), -1);
+    // Whoever reads the log of the first pod learns where each rank is.
+    if (arranged_.port != 0) output_.write_result(RankNodes::line(map) + "\n", [] {});
     names_.clear();
     perform(machine_.launched(std::move(map), std::move(agents)));
     auto const message = encode(order());

@@ -33,6 +33,7 @@ class RuntimeProcess:
     def __init__(self, sock, config):
         self.sock, self.config = sock, config
         self.sandboxes, self.running, self.execs = {}, {}, {}     # running: key -> pid; execs: key -> pid
+        self.given = []                                # descriptors that are closed when the reply has been sent
         self.own = {n: os.open('/proc/self/ns/' + n, os.O_RDONLY | os.O_CLOEXEC) for n in ('net', 'ipc', 'uts', 'pid')}
 
     # ------------------------------------------------------------ start
@@ -174,6 +175,17 @@ class RuntimeProcess:
         self.execs[r['key']] = child
         return {'pid': child}, []
 
+    def op_socket(self, r, _fds):
+        box = self.sandboxes.get(r['sandbox'])
+        if not box:
+            return {'error': 'failed to find sandbox: not found'}, []
+        linux.setns(box.fds.get('net', self.own['net']))
+        try:
+            self.given.append(socket.socket().detach())
+        finally:
+            linux.setns(self.own['net'])
+        return {}, list(self.given)
+
     # ------------------------------------------------------------ loop
     def reap(self):
         while True:
@@ -218,6 +230,8 @@ class RuntimeProcess:
                     os.close(fd)
             reply['id'] = r['id']
             self.send(reply, back)
+            while self.given:
+                os.close(self.given.pop())
             self.reap()
 
 
