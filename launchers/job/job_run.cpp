@@ -17,6 +17,7 @@
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/io/printer_options.hpp"
+#include "launchers/job/joined_record.hpp"
 #include "launchers/job/root_address.hpp"
 #include "launchers/job/summarize.hpp"
 #include "launchers/job/summary_file.hpp"
@@ -410,7 +411,7 @@ void JobRun::on_joined(int node) {
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
     // Whoever reads the log of the first pod learns which have joined.
-    if (arranged_.port != 0) output_.write_result(text("{\"joined\":", node, "}\n"), [] {});
+    if (arranged_.port != 0) output_.write_result(joined_record(root_->hello(node)), [] {});
     perform(machine_.agent_joined(node, root_->hello(node).progress));
 }
 

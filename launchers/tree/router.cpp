@@ -79,6 +79,7 @@ void TreeRouter::dial_root(std::size_t which) {
     auto const next = (which + 1) % config_.roots.size();
     dialling_ = wire::dial(loop_, address, credentials_, upward_options(), patience,
                            [this, next, several](auto dialled) {
+                               dials_ += dialled.attempts;
                                if (dialled.link) return welcome(std::move(dialled.link));
                                auto const why = "cannot reach sinew run at " + dialled.error;
                                if (several) dial_again(next, why);
@@ -108,6 +109,7 @@ wire::Clock::duration TreeRouter::pause() {
 
 Hello TreeRouter::hello(wire::Link const& link) {
     auto hello = self_;
+    hello.dials = dials_;
     hello.address = config_.address.empty() ? link.local_host() : config_.address;
     if (hello.address.empty()) hello.address = "127.0.0.1";  // all agents are on this host
     hello.interface = interface_ = wire::interface_of(hello.address).name;

@@ -123,6 +123,7 @@ private:
     wire::Loop::Handle dialling_, placing_;
     wire::Clock::time_point dial_until_{}, tell_at_{};
     wire::Clock::duration pause_{};
+    int dials_ = 0;  ///< connections to roots that were tried
     std::minstd_rand random_{std::random_device{}()};
     bool was_attached_ = false, farewell_ = false, refused_ = false;
 };

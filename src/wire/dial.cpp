@@ -74,6 +74,7 @@ private:
     Loop::Handle timer_, over_, writable_, resolving_;
     Clock::time_point began_{};
     Clock::duration patience_{}, pause_ = first_pause;
+    int attempts_ = 0;
     std::string last_failure_ = "no answer";
     // Spreads the attempts of thousands of processes that wait for the same listener.
     std::minstd_rand random_{std::random_device{}()};
@@ -117,6 +118,7 @@ void Dial::try_next() {
 }
 
 void Dial::connect(SocketAddress const& where) {
+    ++attempts_;
     fd_ = new_socket(where.get()->sa_family);
     if (tls_) set_tcp_options(fd_.get());
     if (::connect(fd_.get(), where.get(), where.length) == 0) return connected();
@@ -193,6 +195,7 @@ void Dial::stop() noexcept {
 void Dial::finish(Dialled outcome) {
     auto const self = shared_from_this();
     stop();
+    outcome.attempts = attempts_;
     if (auto const done = std::exchange(done_, nullptr)) done(std::move(outcome));
 }
 
