@@ -12,6 +12,7 @@
 #include <string_view>
 #include <utility>
 
+#include "launchers/agent/init_process.hpp"
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/common/durations.hpp"
 #include "launchers/common/host_name.hpp"
@@ -79,7 +80,8 @@ JobRun::JobRun(RunOptions options, Arranged arranged)
                 .grace = std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace),
                 .max_restarts = options_.max_restarts,
                 .kill_on_failure = options_.kill_on_failure,
-                .by_itself = [this](int node) { return backend_->comes_by_itself(node); }},
+                .by_itself = [this](int node) { return backend_->comes_by_itself(node); },
+                .root_node = arranged_.port != 0 ? nodes_.front().name : std::string()},
                *this) {}
 
 JobRun::~JobRun() = default;
@@ -101,6 +103,7 @@ int JobRun::run() {
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
+    accept_signals();
     if (options_.timeout)
         timeout_ = loop_.after(*options_.timeout, [this] {
             output_.limit_patience();
