@@ -1,9 +1,10 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
 # shellcheck disable=SC2015,SC2119  # fail ends the script; nothing_left may have an argument
-# scale_test.sh SOURCE SINEW [PODS]: 200 pods: the calls of the API are few for each pod, the client's own work is small, and an
-# agent reaches a root that is up by its first connection. Shows where the time went: the pods' own start is the fake cluster's,
-# and what they do after it shares this machine, where 200 nodes would share it. Skipped (77) without root.
+# scale_test.sh SOURCE SINEW [PODS [FLAG...]]: 200 pods, with these flags of sinew run: the calls of the API are few for each
+# pod, the client's own work is small, and an agent reaches a root that is up by its first connection. Shows where the time went:
+# the pods' own start is the fake cluster's, and what they do after it shares this machine, where 200 nodes would share it
+# (libpmix, which a script may need, takes most of the start of ranks: see --mpi none). Skipped (77) without root.
 set -uo pipefail
 test=scale_test source=$1 sinew=$2 pods=${3:-200}
 # shellcheck source=tests/launchers/kubernetes/support.sh
@@ -19,9 +20,9 @@ follow_root() {
     done
 }
 
-# table RUNS JOINED TIMES CLIENT_CPU: text, from what the cluster and the root have written down, and the root's own times.
+# table RUNS JOINED TIMES CLIENT_CPU CLIENT_END: text, from what the cluster and the root have written down, and the root's own times.
 table() {
-    jq -rn --slurpfile runs "$1" --slurpfile joined "$2" --argjson root "$3" --arg client "$4" '
+    jq -rn --slurpfile runs "$1" --slurpfile joined "$2" --argjson root "$3" --arg client "$4" --argjson client_end "$5" '
         def ms: . * 1000 | round | "\(.) ms";
         def spread: sort | "\(.[length / 2 | floor] | ms) (median), \(.[-1] | ms) (most)";
         ($runs[0].runs | map(select(.pod) + {node: (.pod | capture("-(?<n>[0-9]+)-[a-z0-9]+$").n | tonumber)})) as $runs_of |
@@ -39,6 +40,7 @@ table() {
         "  all ranks started: \($root.started / 1000 | ms) after that",
         "  all agents ended: \($root.cleaned / 1000 | ms) after the last rank",
         "  the last process ended: \($last_end - $root_end | ms) after the root",
+        "  the client had the end, and all was removed: \($client_end - $last_end | ms) after that (kubelets, garbage collector)",
         "  CPU: \($run["0"].cpu - $run["0"].preparation | ms) root and its agent, " +
             "\($runs_of | map(select(.node != 0) | .cpu - .preparation) | add | ms) other agents and ranks, " +
             "\($runs_of | map(.preparation) | add | ms) making containers, " +
@@ -49,11 +51,12 @@ table() {
 
 cluster_start --light --nodes 4 --cpu 1000 --rbac-user alice
 as_alice
-flags+=(--cpu 10m)
+flags+=(--cpu 10m "${@:4}")
 fake_k8s_ctl stats --reset >/dev/null
 TIMEFORMAT='%U %S %R'
 export job_seconds=240
 { time { job_begin -n "$pods" --timing program hello && { follow_root & } && follower=$! && job_end; }; } 2>"$work/time"
+client_end=$(date +%s.%N)
 wait "$follower"
 [ "$code" -eq 0 ] && [ "$(grep -c '^rank' "$work/out")" -eq "$pods" ] || fail "code $code, $(wc -l <"$work/out") lines"
 fake_k8s_ctl stats >"$work/calls"
@@ -68,7 +71,7 @@ grep -o '^{"joined":.*}' "$work/root_log" >"$work/joined"
 # "ranks started 7129.1 ms (+2043.4), ranks ended ..., cleaned up 7505.5 ms (+374.7)"
 after() { sed -nE "s/^sinew: ready.* $1 [0-9.]+ ms \(\+([0-9.]+)\).*/\1/p" "$work/err"; }
 table "$work/runs" "$work/joined" "{\"started\": $(after 'ranks started'), \"cleaned\": $(after 'cleaned up')}" \
-    "$(bc -l <<<"$user + $system")" >"$work/table" || fail "the times are not complete"
+    "$(bc -l <<<"$user + $system")" "$client_end" >"$work/table" || fail "the times are not complete"
 grep -v '^late' "$work/table"
 read -r _ late dials < <(grep '^late' "$work/table")
 note "$late pods ran after the root could be reached: at most $dials connections tried by one"
