@@ -40,13 +40,9 @@ Table::Columns columns_for(Options const& options) {
                            .link = options.link_rate > 0,
                            .limit = options.link_rate == 0,
                            .tail = options.tail};
-    for (std::string peer : options.peers) {
-        if (!has_column(peer)) {
-            columns.best = true;
-            continue;
-        }
-        if (peer == "mpi" && std::string(SINEW_MPI_VENDOR) != "other") peer = SINEW_MPI_VENDOR;
-        columns.peers.push_back(peer);
+    for (std::string const& peer : options.peers) {
+        if (has_column(peer)) columns.peers.push_back(peer);
+        else columns.best = true;
     }
     return columns;
 }

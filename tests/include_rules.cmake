@@ -68,6 +68,7 @@ set(arrows
     "include/sinew:"
     "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
+    "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
     "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its scheduler, with simulated workers

@@ -145,7 +145,8 @@ Words parse_peers(Words const& words) {
         if (std::find(names.begin(), names.end(), word) == names.end())
             throw UsageError(text("--peer ", word, " (did you mean ", nearest(word, names),
                                   "?). There are ", join(names), " and all"));
-        if (std::find(peers.begin(), peers.end(), word) == peers.end()) peers.push_back(word);
+        std::string const peer = word == "mpi" ? mpi_peer_name() : word;
+        if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
     }
     return peers;
 }

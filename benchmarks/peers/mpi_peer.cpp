@@ -31,14 +31,12 @@ private:
 }  // namespace
 
 std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm) {
-    std::string const built_with = SINEW_MPI_VENDOR;
-    if (name != "mpi" && name != built_with)
+    if (name != "mpi" && name != mpi_peer_name())
         throw Unavailable(text("--peer ", name, " (this program is built with ", mpi_version(),
                                ", and a process can hold one MPI). Build with -DSINEW_MPI=", name,
                                ", or let ./dev bench --peer ", name,
                                " launch both builds in turns"));
-    std::string const shown = built_with == "other" ? "mpi" : built_with;
-    return std::make_unique<MpiPeer>(shown, mpi::to_mpi(comm));
+    return std::make_unique<MpiPeer>(mpi_peer_name(), mpi::to_mpi(comm));
 }
 
 std::string mpi_version() {

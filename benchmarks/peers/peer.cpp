@@ -21,14 +21,19 @@ std::unique_ptr<Peer> make_peer(std::string const& name, Communicator& comm, Pee
 
 }  // namespace
 
+std::string mpi_peer_name() {
+    std::string const vendor = SINEW_MPI_VENDOR;
+    return vendor.empty() || vendor == "other" ? "mpi" : vendor;
+}
+
 std::vector<std::string> peer_names() {
     return {"openmpi", openmpi_forced,      openmpi_components,      "mpich",     "mpi",
             "gloo",    "gloo_ring_chunked", "gloo_halving_doubling", "gloo_bcube"};
 }
 
 std::vector<std::string> every_peer() {
-    std::vector<std::string> peers{"mpi"};
-    if (std::string(SINEW_MPI_VENDOR) == "openmpi") {
+    std::vector<std::string> peers{mpi_peer_name()};
+    if (peers.front() == "openmpi") {
         peers.emplace_back(openmpi_forced);
         peers.emplace_back(openmpi_components);
     }

@@ -28,6 +28,8 @@ public:
     virtual std::vector<PeerCall> bind(Workload const& load) = 0;
 };
 
+/// The name of the MPI library that this program is built with, if it is openmpi or mpich, else mpi.
+std::string mpi_peer_name();
 /// The names that --peer accepts, besides all.
 std::vector<std::string> peer_names();
 /// The names that "all" stands for in this program: its MPI, that MPI's other algorithms, and Gloo.
