@@ -43,6 +43,7 @@ public:
             collectives::Reducer const reduce(call_.op, call_.in.type);
             args_.reduce = &reduce;
             shape_.commutative = reduce.commutative();
+            shape_.symmetric = call_.op.kind() != ReduceOp::Kind::user;
             run_algorithm();
         } else {
             run_algorithm();
@@ -284,7 +285,8 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
     Shape const shape{.ranks = ranks,
                       .bytes = own_sizes ? 0 : call.in.count * type.size(),
                       .count = own_sizes ? 0 : call.in.count,
-                      .commutative = !call.reduces() || call.op.commutative()};
+                      .commutative = !call.reduces() || call.op.commutative(),
+                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user};
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }
 
