@@ -52,7 +52,7 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      CommonSettings const& settings)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
-      detector_(*transport_, nodes_, detector_tag) {
+      ring_(nodes_.node_of), detector_(*transport_, nodes_, detector_tag) {
     engine_->add(detector_);
 }
 
@@ -142,7 +142,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
-        perform(channel, tuner_, scratch_, call);
+        perform(channel, tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
         if (channel.begun()) remember_loss(std::current_exception());

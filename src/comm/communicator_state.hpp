@@ -112,6 +112,7 @@ private:
     std::shared_ptr<Engine> engine_;
     CommonSettings settings_;
     collectives::Tuner tuner_;
+    collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     FailureDetector detector_;
     std::atomic<bool> busy_{false};

@@ -42,9 +42,10 @@ private:
     std::chrono::steady_clock::time_point deadline_;
 };
 
-/// Runs `body` on every rank, each in a separate thread, over one channel. Rethrows the exception
-/// of the first rank to fail; otherwise expects that no message is left.
-inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+/// Runs `body` with the parts of a channel on every rank, each in a separate thread. Rethrows the
+/// exception of the first rank to fail; otherwise expects that no message is left.
+inline void run_ranks_over(
+    int ranks, std::function<void(Transport&, collectives::WaitPolicy&, int tag)> const& body) {
     constexpr int tag = 7;
     ThreadHub hub(ranks);
     std::atomic<bool> failed = false;
@@ -53,9 +54,8 @@ inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> cons
     auto const run = [&](int rank) {
         ThreadTransport transport(hub, rank);
         TestWaitPolicy supervisor(failed);
-        collectives::Channel channel(transport, supervisor, tag);
         try {
-            body(channel);
+            body(transport, supervisor, tag);
         } catch (...) {
             std::lock_guard const lock(mutex);
             if (!failed.exchange(true)) first_failure = std::current_exception();
@@ -69,6 +69,14 @@ inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> cons
         if (auto const left = ThreadTransport(hub, rank).probe(any_source, tag))
             ADD_FAILURE() << left->bytes << " bytes from rank " << left->source
                           << " were left over at rank " << rank;
+}
+
+/// The same over one channel.
+inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+    run_ranks_over(ranks, [&](Transport& transport, collectives::WaitPolicy& policy, int tag) {
+        collectives::Channel channel(transport, policy, tag);
+        body(channel);
+    });
 }
 
 }  // namespace sinew::testing

@@ -24,7 +24,8 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
 class CollectiveExecution {
 public:
     CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
-                        collectives::Scratch& scratch, Invocation const& call)
+                        collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                        Invocation const& call)
         : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), rank_(channel.rank()),
           size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
@@ -35,6 +36,7 @@ public:
         args_.scratch = &scratch;
         args_.segment = tuner.model().segment;
         args_.window = tuner.model().window;
+        args_.ring = &ring;
     }
 
     void run() {
@@ -245,7 +247,8 @@ bool needs_wider(Invocation const& call) {
 }
 
 void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
-                   collectives::Scratch& scratch, Invocation const& call) {
+                   collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                   Invocation const& call) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -258,7 +261,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    CollectiveExecution(channel, tuner, scratch, wide).run();
+    CollectiveExecution(channel, tuner, ring, scratch, wide).run();
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block)
@@ -271,9 +274,10 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 }  // namespace
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call) {
-    if (needs_wider(call)) perform_wider(channel, tuner, scratch, call);
-    else CollectiveExecution(channel, tuner, scratch, call).run();
+             collectives::RingOrder const& ring, collectives::Scratch& scratch,
+             Invocation const& call) {
+    if (needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
+    else CollectiveExecution(channel, tuner, ring, scratch, call).run();
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
