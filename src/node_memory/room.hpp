@@ -124,8 +124,8 @@ public:
     }
     void await_cell(Waiter& waiter, int rank) {
         await(waiter, bell(), rank, [&] {
-            return of(rank).cells[operation_ % cell_count].operation.load(std::memory_order_acquire) ==
-                   operation_;
+            return of(rank).cells[operation_ % cell_count].operation.load(
+                       std::memory_order_acquire) == operation_;
         });
     }
     std::byte const* cell_of(int rank) const {
