@@ -54,8 +54,7 @@ Arena::Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks)
 }
 
 std::shared_ptr<Arena> Arena::make(Source source, int ranks) {
-    auto const bytes =
-        huge_page + static_cast<std::uint64_t>(ranks) * region_bytes(source, ranks);
+    auto const bytes = huge_page + static_cast<std::uint64_t>(ranks) * region_bytes(source, ranks);
     return std::shared_ptr<Arena>(new Arena(Mapping::make(source, bytes), 0, ranks));
 }
 
@@ -64,6 +63,7 @@ std::shared_ptr<Arena> Arena::open(MappingName const& name, int rank, int ranks)
 }
 
 std::uint64_t Arena::take(std::size_t bytes) {
+    if (bytes > mapping_->bytes()) throw std::bad_alloc();  // rounding may overflow
     std::lock_guard const lock(mutex_);
     auto const alignment = bytes >= huge_page ? huge_page : page;
     auto const offset = extents_.take(rounded(bytes), alignment);
@@ -89,19 +89,17 @@ std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes >= huge_page) ::madvise(at(offset), rounded(bytes), MADV_HUGEPAGE);
 #endif
-    return {at(offset), [self = shared_from_this(), offset, bytes](void*) {
-                self->give_back(offset, bytes);
-            }};
+    return {at(offset),
+            [self = shared_from_this(), offset, bytes](void*) { self->give_back(offset, bytes); }};
 }
 
 void Arena::free_empty_rooms() noexcept {
     std::vector<Lent> empty;
     {
         std::lock_guard const lock(mutex_);
-        auto const kept =
-            std::stable_partition(rooms_.begin(), rooms_.end(), [&](Lent const& room) {
-                return !Room::left_by_all(at(room.offset), room.ranks);
-            });
+        auto const kept = std::stable_partition(
+            rooms_.begin(), rooms_.end(),
+            [&](Lent const& room) { return !Room::left_by_all(at(room.offset), room.ranks); });
         empty.assign(kept, rooms_.end());
         rooms_.erase(kept, rooms_.end());
         for (Lent const& room : empty) room_bytes_ -= room.bytes;

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random calls of all collectives over one room, by ranks that are threads and pause at random. Every
+// element of every result is compared. SINEW_TEST_STORM sets the number of calls.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "src/base/env.hpp"
+#include "tests/node_memory/patient_waiter.hpp"
+#include "tests/node_memory/random_calls.hpp"
+
+namespace sinew::node_memory {
+namespace {
+
+#if defined(SINEW_TEST_TSAN) || defined(SINEW_TEST_ASAN)
+constexpr std::uint64_t usual_calls = 2500;
+#else
+constexpr std::uint64_t usual_calls = 25000;
+#endif
+
+std::uint64_t calls() {
+    auto const wanted = env("SINEW_TEST_STORM");
+    return wanted ? std::stoull(*wanted) / 4 : usual_calls;
+}
+
+/// Waits as long as no rank has failed.
+class StormWaiter final : public Waiter {
+public:
+    explicit StormWaiter(std::atomic<bool> const& failed) : failed_(failed) {}
+    int spins() const override { return 4; }
+    std::chrono::nanoseconds idle(int round, int peer) override {
+        if (failed_) throw std::runtime_error("another rank has failed");
+        return patient_.idle(round, peer);
+    }
+
+private:
+    std::atomic<bool> const& failed_;
+    PatientWaiter patient_;
+};
+
+class RandomCalls : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4, 8));
+
+void run(int ranks, std::uint64_t seed, std::uint64_t calls, RoomPlace const* smaller = nullptr) {
+    std::vector<std::shared_ptr<Arena>> arenas{Arena::make(Source::memfd, ranks)};
+    for (int r = 1; r < ranks; ++r) arenas.push_back(Arena::open(arenas[0]->name(), r, ranks));
+    RoomPlace place = arenas[0]->make_room(ranks);
+    ASSERT_NE(place.offset, 0u);
+    if (smaller != nullptr) place.block = smaller->block;
+    std::atomic<bool> failed = false;
+    std::atomic<int> left = ranks;
+    std::vector<std::thread> threads;
+    for (int r = 0; r < ranks; ++r)
+        threads.emplace_back([&, r] {
+            auto& arena = *arenas[static_cast<std::size_t>(r)];
+            StormWaiter waiter(failed);
+            try {
+                auto const room = arena.open_room(place, r, ranks);
+                RandomRank rank(*room, waiter, arena, seed, true);
+                for (std::uint64_t i = 0; i < calls; ++i) rank.call(i);
+                // Another rank may still read this one's buffers, if it fails.
+                --left;
+                while (left > 0 && !failed) std::this_thread::yield();
+            } catch (std::exception const& error) {
+                if (!failed.exchange(true)) ADD_FAILURE() << error.what();
+                --left;
+                while (left > 0) std::this_thread::yield();
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(RandomCalls, GiveTheRightResults) { run(GetParam(), 17, calls()); }
+
+// Long messages take many rounds there.
+TEST_P(RandomCalls, GiveTheRightResultsInSmallSlots) {
+    RoomPlace const small{.block = 4096};
+    run(GetParam(), 29, calls() / 8, &small);
+}
+
+}  // namespace
+}  // namespace sinew::node_memory
