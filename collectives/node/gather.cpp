@@ -10,17 +10,16 @@ void send(NodeCall const& call) {
     auto const own = call.args.input();
     if (way_of(own.size()) != Way::rounds) return publish_short(call, own);
     std::size_t const piece = piece_of(room);
-    auto trial = room.stores.begin(own.size(), false);
-    room.await_finished(call.waiter, room.contributions_busy);
-    for (std::size_t round = 0; round < rounds_of(own.size(), piece); ++round) {
+    auto trial = begin_trial(call, Pattern::gather, own.size());
+    std::size_t const rounds = rounds_of(own.size(), piece);
+    room.lease(call.waiter, rounds, piece);
+    for (std::size_t round = 0; round < rounds; ++round) {
         if (round >= Room::depth)
-            room.await_stage(call.waiter, call.args.root, Stage::consumed,
-                             round - Room::depth + 1);
-        store_bytes(trial.stores().slots_bypass, room.contribution(round),
+            room.await_stage(call.waiter, call.args.root, Stage::consumed, round - Room::depth + 1);
+        store_bytes(trial.stores().slots_bypass, room.contribution_of(call.rank(), round, piece),
                     own.data() + round * piece, bytes_in_round(own.size(), piece, round));
         room.publish(Stage::contributed, round + 1);
     }
-    room.contributions_busy = room.operation();
     trial.done();
 }
 
@@ -36,7 +35,7 @@ void collect(NodeCall const& call, int from, std::size_t round) {
     std::size_t const bytes = bytes_in_round(block.size(), piece, round);
     if (bytes == 0) return;
     call.await_contributed(from, round + 1);
-    std::memcpy(block.data() + round * piece, room.contribution_of(from, round), bytes);
+    std::memcpy(block.data() + round * piece, room.contribution_of(from, round, piece), bytes);
 }
 
 void receive(NodeCall const& call) {

@@ -55,8 +55,7 @@ inline std::size_t last_level_cache() {
 }
 
 /// Copies to memory that another rank will read.
-inline void store_bytes(bool bypass, std::byte* to, std::byte const* from,
-                              std::size_t bytes) {
+inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes == 0) return;
     if (bypass) kernels::copy_bypassing(to, from, bytes);
     else std::memcpy(to, from, bytes);
@@ -85,6 +84,24 @@ inline std::size_t bytes_in_round(std::size_t bytes, std::size_t piece, std::siz
 /// Whole elements that fill at most `bytes`. Requires: element <= bytes.
 inline std::size_t whole_elements(std::size_t bytes, std::size_t element) {
     return bytes / element * element;
+}
+
+/// What passes through memory alike, so that one measurement holds for all.
+enum class Pattern : std::uint8_t {
+    allreduce,
+    allreduce_lent,
+    reduce,
+    reduce_scatter,
+    allgather,
+    broadcast,
+    gather,
+};
+
+/// Chooses how a call stores to the slots, and measures it.
+inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
+                        bool large = false) {
+    return call.room.stores[static_cast<std::size_t>(pattern)].begin(
+        bytes, large, call.room.calls_per_turn(bytes));
 }
 
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.

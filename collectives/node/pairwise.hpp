@@ -9,7 +9,9 @@ namespace sinew::collectives::node {
 inline std::size_t short_part(Room const& room) {
     return Room::short_bytes / static_cast<std::size_t>(room.size()) / 8 * 8;
 }
-inline std::size_t pairwise_piece(Room const& room) { return room.block() / 64 * 64; }
+inline std::size_t pairwise_piece(Room const& room) {
+    return std::min(room.block(), std::size_t{64} << 10);
+}
 inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
     return bytes <= short_part(room) ? 0 : rounds_of(bytes, pairwise_piece(room));
 }
@@ -35,8 +37,7 @@ public:
         }
         room_.publish_line();
         if (rounds_ == 0) return;
-        room_.await_finished(call.waiter, room_.contributions_busy);
-        room_.contributions_busy = room_.operation();
+        room_.lease(call.waiter, rounds_, call.ranks() * piece_);
         bypass_ = total > last_level_cache() / 2;
     }
 
@@ -44,7 +45,7 @@ public:
     void send(std::size_t round) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
-        std::byte* const slot = room_.contribution(round);
+        std::byte* const slot = room_.contribution_of(call_.rank(), round, call_.ranks() * piece_);
         for (int step = 1; step < call_.size(); ++step) {
             int const to = call_.peer(step);
             std::span<std::byte const> const bytes = message_(to);
@@ -86,7 +87,8 @@ public:
         if (bytes == 0) return;
         call_.await_contributed(from_, round + 1);
         std::memcpy(to_.data() + round * piece_,
-                    room_.contribution_of(from_, round) + self * piece_, bytes);
+                    room_.contribution_of(from_, round, call_.ranks() * piece_) + self * piece_,
+                    bytes);
     }
 
 private:

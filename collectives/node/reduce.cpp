@@ -11,7 +11,7 @@ void reduce(NodeCall const& call) {
     room.begin();
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
-        auto trial = room.stores.begin(bytes, false);
+        auto trial = begin_trial(call, Pattern::reduce, bytes);
         TwoShot(call, trial.stores()).run_to_root();
         trial.done();
         return;

@@ -39,25 +39,29 @@ class Rounds {
 public:
     Rounds(NodeCall const& call, bool bypass)
         : call_(call), room_(call.room), bypass_(bypass),
-          piece_(whole_elements(room_.block(), call.args.element)),
+          piece_(std::min(whole_elements(room_.block(), call.args.element),
+                          call.args.blocks.largest(call.size()))),
           rounds_(rounds_of(call.args.blocks.largest(call.size()), piece_)) {}
 
     void run() {
-        room_.await_finished(call_.waiter, room_.contributions_busy);
+        room_.lease(call_.waiter, rounds_, call_.ranks() * piece_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
         room_.finish();
-        room_.contributions_busy = room_.operation();
     }
 
 private:
+    std::byte* contribution(int rank, std::size_t round) const {
+        return room_.contribution_of(rank, round, call_.ranks() * piece_);
+    }
+
     void contribute(std::size_t round) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::reduced, round - Room::depth + 1);
-        std::byte* const slot = room_.contribution(round);
+        std::byte* const slot = contribution(call_.rank(), round);
         for (int step = 1; step < call_.size(); ++step) {
             int const owner = call_.peer(step);
             auto const block = call_.args.in_block(owner);
@@ -73,17 +77,16 @@ private:
         auto const block = call_.args.in_block(call_.rank());
         std::size_t const own = static_cast<std::size_t>(call_.rank()) * piece_;
         std::size_t const first = round * piece_;
-        for_each_tile(bytes_in_round(block.size(), piece_, round), call_.args.element,
-                      [&](std::size_t at, std::size_t length) {
-                          Inputs inputs;
-                          for (int r = 0; r < call_.size(); ++r)
-                              inputs[static_cast<std::size_t>(r)] =
-                                  room_.contribution_of(r, round) + own + at;
-                          inputs[static_cast<std::size_t>(call_.rank())] =
-                              block.data() + first + at;
-                          call_.args.combine(call_.args.out + first + at,
-                                             {inputs.data(), call_.ranks()}, length);
-                      });
+        for_each_tile(
+            bytes_in_round(block.size(), piece_, round), call_.args.element,
+            [&](std::size_t at, std::size_t length) {
+                Inputs inputs;
+                for (int r = 0; r < call_.size(); ++r)
+                    inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
+                inputs[static_cast<std::size_t>(call_.rank())] = block.data() + first + at;
+                call_.args.combine(call_.args.out + first + at, {inputs.data(), call_.ranks()},
+                                   length);
+            });
         room_.publish(Stage::reduced, round + 1);
     }
 
@@ -99,7 +102,7 @@ void reduce_scatter(NodeCall const& call) {
     call.room.begin();
     std::size_t const total = total_bytes(call);
     if (way_of(total) != Way::rounds) return one_shot(call, total);
-    auto trial = call.room.stores.begin(total, false);
+    auto trial = begin_trial(call, Pattern::reduce_scatter, total);
     Rounds(call, trial.stores().slots_bypass).run();
     trial.done();
 }

@@ -75,7 +75,8 @@ public:
     /// Run a short call over the node's memory at once, without the preparations that longer ones
     /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
     /// performs or refuses it.
-    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions const& options);
+    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                           CallOptions const& options);
     bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
     bool barrier_at_once(CallOptions const& options);
 

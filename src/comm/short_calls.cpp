@@ -97,9 +97,8 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
     if (kernel == nullptr || in.type != out.type || in.count != out.count || in.count == 0 ||
-        in.data == nullptr || out.data == nullptr ||
-        room.size() > collectives::max_fused_inputs || is_device_memory(in.data, bytes) ||
-        is_device_memory(out.data, bytes))
+        in.data == nullptr || out.data == nullptr || room.size() > collectives::max_fused_inputs ||
+        is_device_memory(in.data, bytes) || is_device_memory(out.data, bytes))
         return false;
     auto const* const from = static_cast<std::byte const*>(in.data);
     auto* const to = static_cast<std::byte*>(out.data);

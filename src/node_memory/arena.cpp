@@ -34,12 +34,17 @@ std::uint64_t region_bytes(Source source, int ranks) {
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// The block of a room's large slots. What a rank of a pair writes in turn stays in its second-level
-/// cache; with many ranks the slots shrink so that a room stays small.
-std::uint64_t block_for(int ranks) {
-    constexpr std::uint64_t span = std::uint64_t{512} << 10;
-    return std::clamp<std::uint64_t>(span / static_cast<std::uint64_t>(ranks) / page * page, page,
-                                     std::uint64_t{64} << 10);
+/// The ring of each rank of a room: larger than its second-level cache, unless there are so many
+/// ranks that the room would need more than 64 MiB.
+std::uint64_t ring_for(int ranks) {
+    constexpr std::uint64_t largest = std::uint64_t{4} << 20, all = std::uint64_t{64} << 20;
+    return std::min(all / static_cast<std::uint64_t>(ranks) / page * page, largest);
+}
+
+/// The ring when memory is scarce: a block has 1 KiB.
+std::uint64_t least_ring_for(int ranks) {
+    return std::max<std::uint64_t>(Room::depth * (static_cast<std::uint64_t>(ranks) + 1) * 1024,
+                                   std::uint64_t{64} << 10);
 }
 
 }  // namespace
@@ -111,13 +116,13 @@ RoomPlace Arena::make_room(int ranks) noexcept {
     if (ranks > Room::most_ranks) return {};
     free_empty_rooms();
     try {
-        RoomPlace place{.block = block_for(ranks)};
-        std::uint64_t bytes = Room::bytes(ranks, place.block);
+        RoomPlace place{.ring = ring_for(ranks)};
+        std::uint64_t bytes = Room::bytes(ranks, place.ring);
         {
             std::lock_guard const lock(mutex_);
             if (room_bytes_ + bytes > most_room_bytes) {
-                place.block = page;
-                bytes = Room::bytes(ranks, place.block);
+                place.ring = least_ring_for(ranks);
+                bytes = Room::bytes(ranks, place.ring);
             }
         }
         place.offset = take(bytes);
@@ -132,7 +137,7 @@ RoomPlace Arena::make_room(int ranks) noexcept {
 
 std::unique_ptr<Room> Arena::open_room(RoomPlace const& place, int rank, int ranks) {
     std::shared_ptr<void> memory(shared_from_this(), at(place.offset));
-    return std::make_unique<Room>(std::move(memory), rank, ranks, place.block, this);
+    return std::make_unique<Room>(std::move(memory), rank, ranks, place.ring, this);
 }
 
 std::uint64_t Arena::offset_of(void const* data, std::size_t bytes) const {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -34,7 +35,9 @@ public:
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
 /// - short slots, for messages of a few KiB;
-/// - large slots, which long messages pass through in rounds, with counters of these rounds.
+/// - a ring of bytes, of which an operation with long messages leases slots; they pass through them
+///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
+///   round again has left the caches of its readers, and to write it disturbs none of them.
 ///
 /// A line or slot is written again only when all ranks have finished the operation that used it
 /// before. A rank learns this from every operation in which all wait for all, and otherwise reads
@@ -47,16 +50,16 @@ public:
     static constexpr std::size_t lines = 32;
     static constexpr std::size_t short_bytes = 8192;
     static constexpr std::size_t short_slots = 8;
-    static constexpr std::size_t depth = 3;  ///< large slots in turn
+    static constexpr std::size_t depth = 3;  ///< slots of a lease, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
 
-    /// Returns the size of a room whose large slots hold `block` bytes per rank.
-    static std::size_t bytes(int ranks, std::size_t block);
+    /// Returns the size of a room whose rings have `ring` bytes per rank.
+    static std::size_t bytes(int ranks, std::size_t ring);
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
     /// and be aligned to a page. `lendable` may be null.
-    Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t block,
+    Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
          Lendable const* lendable);
     Room(Room const&) = delete;
     Room& operator=(Room const&) = delete;
@@ -64,6 +67,7 @@ public:
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// The most bytes per rank in a slot that has a part for each rank.
     std::size_t block() const { return block_; }
     Lendable const* lendable() const { return lendable_; }
     /// Returns whether all ranks of the room in `memory` have destroyed their Room.
@@ -114,16 +118,25 @@ public:
     }
     std::byte const* short_slot_of(int rank) const { return short_of(rank); }
 
-    // Large slots: `contribution` holds a block for each rank, `result` one block.
-    std::byte* contribution(std::size_t round) const { return contribution_of(rank_, round); }
-    std::byte* contribution_of(int rank, std::size_t round) const {
-        return large_of(rank) + round % depth * span();
+    // Slots of the ring.
+    /// Takes slots for the current operation: `rounds` (at most `depth`) for contributions and for
+    /// results of these sizes. Publish the first round after it. At most one lease per operation.
+    void lease(Waiter& waiter, std::size_t rounds, std::size_t contribution,
+               std::size_t result = 0);
+    /// The slots of a rank in a round. Requires: its first round has been published, and `result`
+    /// is what it has leased; likewise `contribution`.
+    std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
+        return leased_by(rank) + round % depth * result;
     }
-    std::byte* result(std::size_t round) const { return result_of(rank_, round); }
-    std::byte* result_of(int rank, std::size_t round) const {
-        return large_of(rank) + depth * span() + round % depth * block_;
+    std::byte* contribution_of(int rank, std::size_t round, std::size_t contribution,
+                               std::size_t results = 0) const {
+        return leased_by(rank) + results + round % depth * contribution;
     }
-    /// Bytes of a contribution: a block for each rank.
+    /// The operations with leases of this size after which all of the ring has been used again.
+    int calls_per_turn(std::size_t bytes) const {
+        return static_cast<int>(ring_bytes_ / std::max<std::size_t>(bytes, 1));
+    }
+    /// The most bytes of a contribution that is not cut into blocks.
     std::size_t span() const { return static_cast<std::size_t>(size_) * block_; }
 
     // Counters of rounds of the current operation, each with one writer.
@@ -146,9 +159,8 @@ public:
     }
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
 
-    /// The latest operation whose large slots of this kind may still be read by others.
-    std::uint64_t contributions_busy = 0, results_busy = 0;
-    StoreChoice stores, stores_to_lent;
+    /// How this rank stores to its slots, by the pattern of the collective.
+    std::array<StoreChoice, 8> stores;
 
 private:
     struct alignas(64) Line {
@@ -158,11 +170,15 @@ private:
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
+    /// Where the slots of the latest operations begin in the ring. An entry is written again only
+    /// when all have finished the operation that used it.
+    static constexpr std::size_t leases = 4;
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         std::array<Counter, 3> stages;
         Counter finished;
+        alignas(128) std::array<std::atomic<std::uint64_t>, leases> leased;
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -192,17 +208,24 @@ private:
         return shorts_ + (static_cast<std::size_t>(rank) * short_slots + operation_ % short_slots) *
                              short_bytes;
     }
-    std::byte* large_of(int rank) const {
-        return large_ + static_cast<std::size_t>(rank) * large_bytes_;
+    std::byte* ring_of(int rank) const {
+        return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
+    }
+    std::byte* leased_by(int rank) const {
+        return ring_of(rank) + of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
     }
 
     std::byte* base_;
     Control* controls_;
     Control* own_;
     std::byte* shorts_;
-    std::byte* large_;
-    std::size_t large_bytes_;
+    std::byte* rings_;
+    std::size_t ring_bytes_, ring_stride_;
     std::size_t block_;
+    std::size_t ring_position_ = 0;
+    /// The latest operation that used each part of this rank's ring.
+    static constexpr std::size_t ring_parts = 16;
+    std::array<std::uint64_t, ring_parts> used_by_{};
     int rank_, size_;
     std::uint64_t operation_ = 0;
     std::uint64_t known_finished_ = 0;

@@ -5,7 +5,7 @@
 #include <fstream>
 #include <sinew/error.hpp>
 
-#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/collectives/results/row.hpp"
 
 namespace sinew::bench {
 namespace {
@@ -73,19 +73,32 @@ TEST(Merge, AWrongResultAnywhereIsWrong) {
     EXPECT_EQ(merge({{row(8, 2)}, {wrong}})[0].wrong, 1u);
 }
 
-TEST(ReadRows, NamesTheLineThatIsNone) {
+TEST(Merge, TheRunHasTheLibrariesOfAll) {
+    RunInfo ours{.version = "1", .ranks = 2, .mpi = "Open MPI v4.1.4"};
+    RunInfo other{.version = "1", .ranks = 2, .mpi = "MPICH 4.0.2"};
+    EXPECT_EQ(merge({ours, other, ours, other}).mpi, "Open MPI v4.1.4 and MPICH 4.0.2");
+    EXPECT_EQ(merge({ours, other}).ranks, 2);
+}
+
+TEST(ReadResults, NamesTheLineThatIsNone) {
     std::string const path = ::testing::TempDir() + "/sinew_rows_test.json";
     std::ofstream(path) << to_json(row(8, 2)) << "\n\n{\"collective\":1}\n";
     try {
-        read_rows(path);
+        read_results(path);
         FAIL() << "no error";
     } catch (UsageError const& problem) {
         EXPECT_THAT(problem.what(), ::testing::HasSubstr(path + ":3:"));
     }
     std::ofstream(path) << to_json(row(8, 2)) << '\n';
-    EXPECT_EQ(read_rows(path).size(), 1u);
+    EXPECT_EQ(read_results(path).rows.size(), 1u);
+    std::ofstream(path) << to_json(RunInfo{.version = "1", .ranks = 4}) << '\n'
+                        << to_json(row(8, 2)) << '\n';
+    EXPECT_EQ(read_results(path).run.ranks, 4);
+    EXPECT_EQ(read_results(path).rows.size(), 1u);
+    std::ofstream(path) << to_json(RunInfo{.version = "1", .ranks = 4}) << '\n';
+    EXPECT_THROW(read_results(path), UsageError);  // no rows
     std::remove(path.c_str());
-    EXPECT_THROW(read_rows(path), UsageError);
+    EXPECT_THROW(read_results(path), UsageError);
 }
 
 }  // namespace

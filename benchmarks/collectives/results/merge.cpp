@@ -4,7 +4,8 @@
 #include <set>
 #include <sinew/error.hpp>
 
-#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/collectives/results/row.hpp"
+#include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
 
@@ -123,6 +124,18 @@ Row combined_row(Row row, std::vector<Group> const& groups) {
 }
 
 }  // namespace
+
+RunInfo merge(std::vector<RunInfo> const& runs) {
+    if (runs.empty()) return {};
+    RunInfo merged = runs.front();
+    std::vector<std::string> libraries;
+    for (RunInfo const& run : runs)
+        if (!run.mpi.empty() &&
+            std::find(libraries.begin(), libraries.end(), run.mpi) == libraries.end())
+            libraries.push_back(run.mpi);
+    merged.mpi = join(libraries, " and ");
+    return merged;
+}
 
 std::vector<Row> merge(std::vector<std::vector<Row>> const& files) {
     if (files.empty()) throw UsageError("nothing to merge (no files). Give at least two");

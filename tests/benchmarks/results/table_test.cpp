@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/collectives/table.hpp"
+#include "benchmarks/collectives/results/table.hpp"
 
 #include <gmock/gmock.h>
 
@@ -29,7 +29,7 @@ Row example(std::string collective) {
 
 TEST(Table, ColumnsStandUnderTheirHeads) {
     std::ostringstream out;
-    Table table(out, {"openmpi", "gloo_halving_doubling"}, false);
+    Table table(out, {.peers = {"openmpi", "gloo_halving_doubling"}});
     table.print(example("allreduce"));
     auto const lines = split(out.str(), '\n');  // empty, "# allreduce", head, units, row, empty
     ASSERT_EQ(lines.size(), 6u);
@@ -47,7 +47,7 @@ TEST(Table, ColumnsStandUnderTheirHeads) {
 
 TEST(Table, EachCollectiveHasItsHead) {
     std::ostringstream out;
-    Table table(out, {}, false);
+    Table table(out, {});
     table.print(example("allreduce"));
     table.print(example("allreduce"));
     table.print(example("scan"));
@@ -60,9 +60,38 @@ TEST(Table, TheLinkHasAColumnWhenItsRateIsGiven) {
     std::ostringstream out;
     Row row = example("allreduce");
     row.fraction_of_link = 0.934;
-    Table(out, {"openmpi"}, true).print(row);
+    Table(out, {.peers = {"openmpi"}, .link = true}).print(row);
     EXPECT_THAT(out.str(), ::testing::HasSubstr("of link"));
     EXPECT_THAT(out.str(), ::testing::HasSubstr("0.934"));
+}
+
+TEST(Table, TheBestOfAllPeersMayHaveNoColumnOfItsOwn) {
+    std::ostringstream out;
+    Row row = example("allreduce");
+    row.peers.push_back({"openmpi:ring", {1.5, 1.75, 2}, 1.4});
+    Table(out, {.peers = {"openmpi"}, .best = true}).print(row);
+    auto const lines = split(out.str(), '\n');
+    EXPECT_THAT(lines[2], ::testing::HasSubstr("best of all peers"));
+    EXPECT_THAT(lines[4], ::testing::HasSubstr("openmpi:ring      1.75      1.40"));
+}
+
+TEST(Table, TheLimitIsAShareOfOurTime) {
+    std::ostringstream out;
+    Row row = example("allreduce");
+    row.limit_us = 0.5;  // of 1.25 us
+    Table(out, {.limit = true}).print(row);
+    EXPECT_THAT(out.str(), ::testing::HasSubstr("of limit"));
+    EXPECT_THAT(out.str(), ::testing::HasSubstr(" 0.400"));
+}
+
+TEST(Table, AHighPercentileNeedsManyCalls) {
+    std::ostringstream out;
+    Row row = example("allreduce");
+    row.tail = Tail{1.5, 7.25, 1000};
+    row.peers[0].tail = Tail{2.5, 8.75, 99};
+    Table(out, {.peers = {"openmpi"}, .tail = true}).print(row);
+    EXPECT_THAT(out.str(), ::testing::HasSubstr("7.25"));
+    EXPECT_THAT(out.str(), ::testing::Not(::testing::HasSubstr("8.75")));
 }
 
 }  // namespace

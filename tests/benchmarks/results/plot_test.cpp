@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "benchmarks/collectives/plot.hpp"
+#include "benchmarks/collectives/results/plot.hpp"
 
 #include <gmock/gmock.h>
 

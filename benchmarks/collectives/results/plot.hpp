@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/collectives/results/row.hpp"
 
 namespace sinew::bench {
 
