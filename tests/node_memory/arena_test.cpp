@@ -158,7 +158,7 @@ TEST(Arena, TenThousandCommunicatorsAtATimeAreCheap) {
     std::size_t const before = used_bytes(*first), mappings = mappings_of_this_process();
     std::vector<std::unique_ptr<Room>> rooms;
     PatientWaiter waiter;
-    int const count = 10000;
+    constexpr int count = 10000;
     for (int i = 0; i < count; ++i) {
         RoomPlace const place = first->make_room(2);
         ASSERT_NE(place.offset, 0u) << "communicator " << i;
@@ -171,23 +171,24 @@ TEST(Arena, TenThousandCommunicatorsAtATimeAreCheap) {
         }
     }
     // A page with the doorbell and one per rank.
-    EXPECT_LE(used_bytes(*first), before + static_cast<std::size_t>(count) * 3 * page);
+    EXPECT_LE(used_bytes(*first), before + std::size_t{count} * 3 * page);
     EXPECT_LE(mappings_of_this_process(), mappings + 8) << "of the heap, none of a room";
     rooms.clear();
-    first->make_room(2);
-    EXPECT_LE(used_bytes(*first), before + 4 * page);
+    // Each look frees only a few, so that it takes no longer if there are many.
+    for (int i = 0; i < count / 10; ++i) first->make_room(2);
+    EXPECT_LE(used_bytes(*first), before + (count / 10 + 4) * page);
 }
 
-TEST(Arena, GivesSmallBlocksOnceItsRoomsAreLarge) {
+TEST(Arena, GivesSmallRingsOnceItsRoomsAreMany) {
     auto const arena = Arena::make(Source::memfd, 2);
-    std::size_t large = 0, rooms = 0;
     RoomPlace place = arena->make_room(2);
-    EXPECT_EQ(place.block, std::size_t{64} << 10);
-    while (place.block > page && ++rooms < 1000) {
-        large += Room::bytes(2, place.block);
+    std::uint64_t const usual = place.ring;
+    std::size_t large = 0, rooms = 0;
+    while (place.ring == usual && ++rooms < 1000) {
+        large += Room::bytes(2, place.ring);
         place = arena->make_room(2);
     }
-    EXPECT_EQ(place.block, page);
+    EXPECT_LE(place.ring, usual / 16);
     EXPECT_NE(place.offset, 0u);
     EXPECT_LE(large, std::size_t{256} << 20);
 }
@@ -212,7 +213,7 @@ TEST(Arena, OfASmallDevShmRunsOutWithoutASignal) {
             return 4;
         } catch (std::bad_alloc const&) {}
         std::memset(some.get(), 2, std::size_t{1} << 20);
-        return rooms > 0 ? as_expected : 5;
+        return rooms >= 8 ? as_expected : 5;  // small ones, if none of the usual size fits
     });
     if (status == not_permitted) GTEST_SKIP() << "no mount namespace is permitted here";
     EXPECT_EQ(status, as_expected);

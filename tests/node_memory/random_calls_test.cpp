@@ -43,12 +43,13 @@ private:
 class RandomCalls : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4, 8));
 
-void run(int ranks, std::uint64_t seed, std::uint64_t calls, RoomPlace const* smaller = nullptr) {
+/// `ring` above 0: the rings are that small.
+void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring = 0) {
     std::vector<std::shared_ptr<Arena>> arenas{Arena::make(Source::memfd, ranks)};
     for (int r = 1; r < ranks; ++r) arenas.push_back(Arena::open(arenas[0]->name(), r, ranks));
     RoomPlace place = arenas[0]->make_room(ranks);
     ASSERT_NE(place.offset, 0u);
-    if (smaller != nullptr) place.block = smaller->block;
+    if (ring > 0) place.ring = ring;
     std::atomic<bool> failed = false;
     std::atomic<int> left = ranks;
     std::vector<std::thread> threads;
@@ -75,9 +76,8 @@ void run(int ranks, std::uint64_t seed, std::uint64_t calls, RoomPlace const* sm
 TEST_P(RandomCalls, GiveTheRightResults) { run(GetParam(), 17, calls()); }
 
 // Long messages take many rounds there.
-TEST_P(RandomCalls, GiveTheRightResultsInSmallSlots) {
-    RoomPlace const small{.block = 4096};
-    run(GetParam(), 29, calls() / 8, &small);
+TEST_P(RandomCalls, GiveTheRightResultsInSmallRings) {
+    run(GetParam(), 29, calls() / 8, std::uint64_t{64} << 10);
 }
 
 }  // namespace

@@ -4,92 +4,121 @@
 #include <gtest/gtest.h>
 
 #include <array>
-#include <set>
-#include <thread>
 
 namespace sinew::node_memory {
 namespace {
 
-using namespace std::chrono_literals;
+constexpr std::size_t call_bytes = 100000;
+constexpr int settling = 8;
 
-/// The number of a way of storing, in the order in which a trial has them.
-int way_of(StoreChoice::Stores stores) {
-    return (stores.slots_bypass ? 1 : 0) + (stores.results_bypass ? 2 : 0);
+using Costs = std::array<float, 4>;  // seconds of a call, by way
+using Counts = std::array<int, 4>;
+
+Costs fastest(std::size_t way) {
+    Costs costs{10e-6F, 10e-6F, 10e-6F, 10e-6F};
+    costs[way] = 5e-6F;
+    return costs;
 }
 
-/// Makes calls in which one way is faster than the others. Returns how often each was used.
-std::array<int, 4> use(StoreChoice& choice, std::size_t bytes, bool large, int fast, int calls) {
-    std::array<int, 4> used{};
+/// Makes calls whose times depend on the way alone. Returns how often each was used.
+Counts use(StoreChoice& choice, bool large, Costs const& costs, int calls,
+           std::size_t bytes = call_bytes) {
+    Counts used{};
+    std::size_t const size_class = StoreChoice::class_of(bytes);
     for (int i = 0; i < calls; ++i) {
-        auto trial = choice.begin(bytes, large);
-        int const way = way_of(trial.stores());
-        ++used[static_cast<std::size_t>(way)];
-        auto const end = std::chrono::steady_clock::now() + (way == fast ? 0us : 300us);
-        while (std::chrono::steady_clock::now() < end) {}
-        trial.done();
+        choice.begin(bytes, large, settling);
+        std::uint8_t const way = choice.way_of(size_class);
+        ++used.at(way);
+        choice.report(size_class, way, settling, costs.at(way));
     }
     return used;
 }
 
-TEST(StoreChoice, TriesBothWaysOfStoringToSlots) {
+TEST(StoreChoice, ATrialStoresAsItsWaySays) {
     StoreChoice choice;
-    auto const used = use(choice, 100000, false, 0, 6);
-    EXPECT_GE(used[0], 2);
-    EXPECT_GE(used[1], 2);
+    auto const trial = choice.begin(call_bytes, true, settling);
+    auto const way = choice.way_of(StoreChoice::class_of(call_bytes));
+    EXPECT_EQ(trial.stores().slots_bypass, way % 2 == 1);
+    EXPECT_EQ(trial.stores().results_bypass, way >= 2);
 }
 
 TEST(StoreChoice, NeverBypassesForResultsThatAreNotLarge) {
-    StoreChoice choice;
-    auto const used = use(choice, 100000, false, 1, 300);
-    EXPECT_EQ(used[2] + used[3], 0);
-}
-
-TEST(StoreChoice, TriesAllFourWaysForLargeResults) {
-    StoreChoice choice;
-    auto const used = use(choice, 100 << 20, true, 0, 12);
-    for (int const count : used) EXPECT_GE(count, 2);
-}
-
-TEST(StoreChoice, KeepsToTheFastestWay) {
-    for (int fast = 0; fast < 4; ++fast) {
+    for (std::size_t fast = 0; fast < 4; ++fast) {
         StoreChoice choice;
-        use(choice, 100 << 20, true, fast, 12);
-        auto const used = use(choice, 100 << 20, true, fast, 50);
-        EXPECT_EQ(used[static_cast<std::size_t>(fast)], 50) << "way " << fast;
+        Counts const used = use(choice, false, fastest(fast), 5000);
+        EXPECT_EQ(used[2] + used[3], 0);
     }
 }
 
-TEST(StoreChoice, LearnsThatAnotherWayHasBecomeFastest) {
-    StoreChoice choice;
-    use(choice, 100000, false, 0, 20);
-    use(choice, 100000, false, 1, 1000);
-    auto const used = use(choice, 100000, false, 1, 50);
-    EXPECT_GE(used[1], 40);
+TEST(StoreChoice, FindsTheFastestWay) {
+    for (bool const large : {false, true})
+        for (std::size_t fast = 0; fast < (large ? 4u : 2u); ++fast) {
+            StoreChoice choice;
+            use(choice, large, fastest(fast), 1000);
+            Counts const used = use(choice, large, fastest(fast), 1000);
+            EXPECT_GE(used.at(fast), 900) << "way " << fast << (large ? ", large" : "");
+        }
 }
 
-TEST(StoreChoice, TriesLessOftenWhileTheFastestStays) {
+TEST(StoreChoice, FollowsAChangeAtOnce) {
     StoreChoice choice;
-    use(choice, 100000, false, 0, 300);
-    auto const early = use(choice, 100000, false, 0, 200);
-    use(choice, 100000, false, 0, 2000);
-    auto const late = use(choice, 100000, false, 0, 200);
-    EXPECT_LE(late[1], std::max(early[1], 3));
+    use(choice, false, fastest(1), 5000);
+    Costs slower = fastest(0);
+    slower[1] = 20e-6F;  // four times as long as before
+    use(choice, false, slower, 60);
+    EXPECT_GE(use(choice, false, slower, 50)[0], 45);
+}
+
+TEST(StoreChoice, FollowsASmallChangeInTime) {
+    StoreChoice choice;
+    use(choice, false, fastest(1), 2000);
+    Costs better = fastest(1);
+    better[0] = 4e-6F;
+    use(choice, false, better, 3000);
+    EXPECT_GE(use(choice, false, better, 1000)[0], 900);
+}
+
+TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
+    StoreChoice choice;
+    Costs const costs{100e-6F, 1e-6F, 100e-6F, 100e-6F};
+    Counts const used = use(choice, true, costs, 10000);
+    EXPECT_GE(used[1], 9800);
+    EXPECT_GE(used[0] + used[2] + used[3], 9) << "each was tried";
+}
+
+TEST(StoreChoice, IsNotLedAstrayByOneSlowCall) {
+    StoreChoice choice;
+    use(choice, false, fastest(1), 500);
+    Costs costs = fastest(1);
+    for (int i = 0; i < 200; ++i) {
+        costs[1] = i % 20 == 0 ? 500e-6F : 5e-6F;
+        use(choice, false, costs, 1);
+    }
+    EXPECT_GE(use(choice, false, fastest(1), 200)[1], 150);
 }
 
 TEST(StoreChoice, DistinguishesSizes) {
     StoreChoice choice;
-    use(choice, 100000, false, 1, 12);
-    use(choice, 1000000, false, 0, 12);
-    EXPECT_EQ(way_of(choice.begin(100000, false).stores()), 1);
-    EXPECT_EQ(way_of(choice.begin(1000000, false).stores()), 0);
+    use(choice, false, fastest(1), 1000, 100000);
+    use(choice, false, fastest(0), 1000, 1000000);
+    EXPECT_GE(use(choice, false, fastest(1), 100, 100000)[1], 80);
+    EXPECT_GE(use(choice, false, fastest(0), 100, 1000000)[0], 80);
 }
 
 TEST(StoreChoice, AcceptsEverySize) {
-    StoreChoice choice;
     for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, ~std::size_t{0}}) {
-        auto trial = choice.begin(bytes, true);
+        StoreChoice choice;
+        auto trial = choice.begin(bytes, true, 0);
         trial.done();
+        use(choice, true, fastest(3), 1000, bytes);
     }
+}
+
+TEST(StoreChoice, AcceptsCallsThatTakeNoTime) {
+    StoreChoice choice;
+    Costs const none{};
+    Counts const used = use(choice, true, none, 1000);
+    EXPECT_EQ(used[0] + used[1] + used[2] + used[3], 1000);
 }
 
 }  // namespace
