@@ -7,6 +7,7 @@
 
 #include "collectives/reducer.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
 #include "src/comm/device_memory.hpp"
 
@@ -38,11 +39,13 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
 /// Holds the communicator for one short call.
 class CommunicatorState::ShortCall final : public node_memory::Waiter {
 public:
-    ShortCall(CommunicatorState& state, Collective collective, CallOptions const& options)
+    ShortCall(CommunicatorState& state, Collective collective, int root, std::size_t bytes,
+              CallOptions const& options)
         : state_(state), collective_(collective), options_(options),
           spins_(state.pace().memory_spins) {
         state_.busy_.store(true, std::memory_order_relaxed);
         sequence_ = state_.detector_.enter(collective);
+        state_.room_->sign(signature_of(collective, root, bytes));
         state_.room_->begin();
     }
     ShortCall(ShortCall const&) = delete;
@@ -54,16 +57,24 @@ public:
 
     /// Returns whether a call may be performed like this now.
     static bool can_run(CommunicatorState const& state, CallOptions const& options) {
-        return state.takes_short_calls_ && !state.busy_.load(std::memory_order_relaxed) &&
-               !state.lost() && state.pending_.load(std::memory_order_acquire) == 0 &&
+        // A pending call may be making the room, in another thread.
+        return state.pending_.load(std::memory_order_acquire) == 0 && state.takes_short_calls_ &&
+               !state.busy_.load(std::memory_order_relaxed) && !state.lost() &&
                options.timeout.count() == 0 && options.algorithm.empty();
     }
 
     int spins() const override { return spins_; }
     std::chrono::nanoseconds idle(int round, int peer) override {
         try {
-            if (!slow_) slow_.emplace(*this);
-            return slow_->channel.waiter().idle(round, peer);
+            return slow().idle(round, peer);
+        } catch (...) {
+            state_.remember_loss(std::current_exception());
+            throw;
+        }
+    }
+    void refuse(int peer) override {
+        try {
+            slow().refuse(peer);
         } catch (...) {
             state_.remember_loss(std::current_exception());
             throw;
@@ -81,6 +92,11 @@ private:
         ProgressPolicy policy;
         collectives::Channel channel;
     };
+
+    node_memory::Waiter& slow() {
+        if (!slow_) slow_.emplace(*this);
+        return slow_->channel.waiter();
+    }
 
     CommunicatorState& state_;
     Collective collective_;
@@ -104,7 +120,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     auto* const to = static_cast<std::byte*>(out.data);
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
-    ShortCall call(*this, Collective::allreduce, options);
+    ShortCall call(*this, Collective::allreduce, 0, bytes, options);
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), from, bytes);
@@ -125,7 +141,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
     if (root < 0 || root >= room.size() || bytes == 0 || data.data == nullptr ||
         is_device_memory(data.data, bytes))
         return false;
-    ShortCall call(*this, Collective::broadcast, options);
+    ShortCall call(*this, Collective::broadcast, root, bytes, options);
     if (room.rank() == root) {
         std::memcpy(room.line(call), data.data, bytes);
         room.publish_line();
@@ -139,7 +155,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!ShortCall::can_run(*this, options)) return false;
-    ShortCall call(*this, Collective::barrier, options);
+    ShortCall call(*this, Collective::barrier, 0, 0, options);
     room_->line(call);
     room_->publish_line();
     room_->await_lines(call);

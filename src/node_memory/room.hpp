@@ -58,9 +58,10 @@ public:
     static std::size_t bytes(int ranks, std::size_t ring);
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
-    /// and be aligned to a page. `lendable` may be null.
+    /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
+    /// ranks have begun before; tests set it.
     Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
-         Lendable const* lendable);
+         Lendable const* lendable, std::uint64_t begun = 0);
     Room(Room const&) = delete;
     Room& operator=(Room const&) = delete;
     ~Room();
@@ -74,7 +75,13 @@ public:
     static bool left_by_all(void const* memory, int ranks);
 
     /// Begins the next operation.
-    void begin() { ++operation_; }
+    void begin() {
+        if (++operation_ % operations_per_refresh == 0) [[unlikely]]
+            refresh_counters();
+    }
+    /// Says which call the next operation is: a number that is equal on all ranks that make the same
+    /// call, and likely another one for others. It is compared where a line is read.
+    void sign(std::uint16_t signature) { signature_ = signature; }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
     void finish();
@@ -95,15 +102,19 @@ public:
     }
     /// Publishes the line, and all that this rank wrote before.
     void publish_line() {
-        own().ring[operation_ % lines].operation.store(operation_, std::memory_order_release);
+        own().ring[operation_ % lines].call.store(line_mark(), std::memory_order_release);
         bell().ring();
     }
-    bool has_line(int rank) const {
-        return of(rank).ring[operation_ % lines].operation.load(std::memory_order_acquire) ==
-               operation_;
-    }
+    bool has_line(int rank) const { return line_mark_of(rank) == line_mark(); }
+    /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await(waiter, bell(), rank, [&] { return has_line(rank); });
+        await(waiter, bell(), rank, [&] {
+            std::uint64_t const seen = line_mark_of(rank);
+            if (seen == line_mark()) return true;
+            if ((seen ^ line_mark()) >> signature_bits == 0) [[unlikely]]
+                waiter.refuse(rank);
+            return false;
+        });
     }
     /// Waits for the lines of all ranks.
     void await_lines(Waiter& waiter);
@@ -164,7 +175,7 @@ public:
 
 private:
     struct alignas(64) Line {
-        std::atomic<std::uint64_t> operation{0};
+        std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
     };
     struct alignas(128) Counter {
@@ -188,12 +199,20 @@ private:
     /// Rounds are counted within their operation.
     static constexpr int round_bits = 22;
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
-    /// Counters may wrap around; those compared are never far apart.
+    /// Counters may wrap around. Those compared are not far apart, because a rank marks all its
+    /// counters again now and then.
     static bool not_before(std::uint64_t value, std::uint64_t wanted) {
         return static_cast<std::int64_t>(value - wanted) >= 0;
     }
     void note_finished(std::uint64_t operation) {
         if (not_before(operation, known_finished_)) known_finished_ = operation;
+    }
+    static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
+    void refresh_counters();
+    static constexpr int signature_bits = 16;
+    std::uint64_t line_mark() const { return operation_ << signature_bits | signature_; }
+    std::uint64_t line_mark_of(int rank) const {
+        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire);
     }
     void look_for_finished(Waiter& waiter, std::uint64_t operation);
 
@@ -227,8 +246,9 @@ private:
     static constexpr std::size_t ring_parts = 16;
     std::array<std::uint64_t, ring_parts> used_by_{};
     int rank_, size_;
-    std::uint64_t operation_ = 0;
-    std::uint64_t known_finished_ = 0;
+    std::uint64_t operation_;
+    std::uint64_t known_finished_;
+    std::uint16_t signature_ = 0;
     Lendable const* lendable_;
     std::shared_ptr<void> memory_;
 };

@@ -7,6 +7,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
+#include "src/comm/collective/signature.hpp"
 
 namespace sinew::detail {
 
@@ -72,6 +73,8 @@ private:
         shape_.shared = fits_room(channel_, call_);
         collectives::Algorithm const& algorithm = choose();
         channel_.begin();
+        if (shape_.shared)
+            channel_.room()->sign(signature_of(call_.collective, call_.root, shape_.bytes));
         algorithm.run(channel_, args_);
     }
 
