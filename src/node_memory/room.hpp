@@ -137,11 +137,11 @@ public:
     /// The slots of a rank in a round. Requires: its first round has been published, and `result`
     /// is what it has leased; likewise `contribution`.
     std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
-        return leased_by(rank) + round % depth * result;
+        return in_ring(rank, round % depth * result, result);
     }
     std::byte* contribution_of(int rank, std::size_t round, std::size_t contribution,
                                std::size_t results = 0) const {
-        return leased_by(rank) + results + round % depth * contribution;
+        return in_ring(rank, results + round % depth * contribution, contribution);
     }
     /// The operations with leases of this size after which all of the ring has been used again.
     int calls_per_turn(std::size_t bytes) const {
@@ -230,8 +230,13 @@ private:
     std::byte* ring_of(int rank) const {
         return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
     }
-    std::byte* leased_by(int rank) const {
-        return ring_of(rank) + of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
+    /// A slot of a rank's lease. One that would end outside of the ring is that of a rank in another
+    /// call; what is read instead is as wrong, but inside.
+    std::byte* in_ring(int rank, std::size_t offset, std::size_t bytes) const {
+        std::size_t const leased =
+            of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
+        bool const inside = leased + offset + bytes <= ring_bytes_;
+        return ring_of(rank) + (inside ? leased + offset : 0);
     }
 
     std::byte* base_;

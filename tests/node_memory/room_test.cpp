@@ -162,6 +162,24 @@ TEST(Room, LeasesNothingThatMayStillBeRead) {
     }
 }
 
+// The other rank has leased little, near the end of its ring, for a call of another size.
+TEST(Room, ReadsNothingOutsideOfARing) {
+    Two two;
+    auto const* const end = static_cast<std::byte*>(two.memory.get()) + Room::bytes(2, room_ring);
+    for (int i = 0; i < 40; ++i) {
+        two.first.begin();
+        two.second.begin();
+        two.second.lease(two.waiter, 1, 2500);
+        two.second.publish(Room::Stage::contributed, 1);
+        for (std::size_t round = 0; round < Room::depth; ++round) {
+            EXPECT_LE(two.first.contribution_of(1, round, 15000) + 15000, end);
+            EXPECT_LE(two.first.result_of(1, round, 15000) + 15000, end);
+        }
+        two.first.finish();
+        two.second.finish();
+    }
+}
+
 TEST(Room, KeepsTheRanksApart) {
     for (int const ranks : {2, 3, 7, 64, Room::most_ranks}) {
         auto const memory = room_memory(ranks, room_ring);
