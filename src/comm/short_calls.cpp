@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "collectives/reducer.hpp"
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
 #include "src/comm/device_memory.hpp"
@@ -39,14 +41,13 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
 /// Holds the communicator for one short call.
 class CommunicatorState::ShortCall final : public node_memory::Waiter {
 public:
-    ShortCall(CommunicatorState& state, Collective collective, int root, std::size_t bytes,
-              CallOptions const& options)
-        : state_(state), collective_(collective), options_(options),
+    /// `call` describes it in errors, if it is known.
+    ShortCall(CommunicatorState& state, Collective collective, CallOptions const& options,
+              Invocation const* call = nullptr)
+        : state_(state), collective_(collective), options_(options), call_(call),
           spins_(state.pace().memory_spins) {
         state_.busy_.store(true, std::memory_order_relaxed);
         sequence_ = state_.detector_.enter(collective);
-        state_.room_->sign(signature_of(collective, root, bytes));
-        state_.room_->begin();
     }
     ShortCall(ShortCall const&) = delete;
     ShortCall& operator=(ShortCall const&) = delete;
@@ -87,12 +88,16 @@ private:
         explicit Slow(ShortCall const& call)
             : policy(*call.state_.transport_, call.state_.detector_, *call.state_.engine_, nullptr,
                      call.state_.deadlines_of(call.options_), call.state_.pace(), true,
-                     [&call] { return text(name(call.collective_), "() #", call.sequence_); }),
+                     [&call] { return call.text_of_call(); }),
               channel(*call.state_.transport_, policy, collective_tag) {}
         ProgressPolicy policy;
         collectives::Channel channel;
     };
 
+    std::string text_of_call() const {
+        std::string const words = call_ != nullptr ? call_->text() : text(name(collective_), "()");
+        return text(words, " #", sequence_);
+    }
     node_memory::Waiter& slow() {
         if (!slow_) slow_.emplace(*this);
         return slow_->channel.waiter();
@@ -101,6 +106,7 @@ private:
     CommunicatorState& state_;
     Collective collective_;
     CallOptions const& options_;
+    Invocation const* call_;
     int spins_;
     std::uint64_t sequence_ = 0;
     std::optional<Slow> slow_;
@@ -120,7 +126,9 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     auto* const to = static_cast<std::byte*>(out.data);
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
-    ShortCall call(*this, Collective::allreduce, 0, bytes, options);
+    ShortCall call(*this, Collective::allreduce, options);
+    room.sign(signature_of(Collective::allreduce, 0, bytes));
+    room.begin();
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), from, bytes);
@@ -141,13 +149,16 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
     if (root < 0 || root >= room.size() || bytes == 0 || data.data == nullptr ||
         is_device_memory(data.data, bytes))
         return false;
-    ShortCall call(*this, Collective::broadcast, root, bytes, options);
+    ShortCall call(*this, Collective::broadcast, options);
+    room.sign(signature_of(Collective::broadcast, root, bytes));
+    room.begin();
+    bool const small = bytes <= Room::cell_bytes;
     if (room.rank() == root) {
-        std::memcpy(room.line(call), data.data, bytes);
-        room.publish_line();
+        std::memcpy(small ? room.cell(call) : room.line(call), data.data, bytes);
+        small ? room.publish_cell() : room.publish_line();
     } else {
-        room.await_line(call, root);
-        std::memcpy(data.data, room.line_of(root), bytes);
+        small ? room.await_cell(call, root) : room.await_line(call, root);
+        std::memcpy(data.data, small ? room.cell_of(root) : room.line_of(root), bytes);
     }
     room.finish();
     return true;
@@ -155,10 +166,26 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!ShortCall::can_run(*this, options)) return false;
-    ShortCall call(*this, Collective::barrier, 0, 0, options);
+    ShortCall call(*this, Collective::barrier, options);
+    room_->sign(signature_of(Collective::barrier, 0, 0));
+    room_->begin();
     room_->line(call);
     room_->publish_line();
     room_->await_lines(call);
+    return true;
+}
+
+bool CommunicatorState::run_at_once(Invocation const& call) {
+    if (!ShortCall::can_run(*this, call.options) || fault_of(call)) return false;
+    if (call.reduces() && call.in.type.size() > room_->block()) return false;
+    ShortCall waiter(*this, call.collective, call.options, &call);
+    ScopeExit const released([this] { scratch_.release(); });
+    try {
+        perform_over_memory(*room_, waiter, scratch_, call);
+    } catch (...) {  // of a user's function, or there was no memory
+        remember_loss(std::current_exception());
+        throw;
+    }
     return true;
 }
 

@@ -102,24 +102,39 @@ public:
     }
     /// Publishes the line, and all that this rank wrote before.
     void publish_line() {
-        own().ring[operation_ % lines].call.store(line_mark(), std::memory_order_release);
+        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
         bell().ring();
     }
-    bool has_line(int rank) const { return line_mark_of(rank) == line_mark(); }
+    bool has_line(int rank) const {
+        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire) ==
+               call_mark();
+    }
     /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await(waiter, bell(), rank, [&] {
-            std::uint64_t const seen = line_mark_of(rank);
-            if (seen == line_mark()) return true;
-            if ((seen ^ line_mark()) >> signature_bits == 0) [[unlikely]]
-                waiter.refuse(rank);
-            return false;
-        });
+        await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
     }
     /// Waits for the lines of all ranks.
     void await_lines(Waiter& waiter);
     std::byte const* line_of(int rank) const {
         return of(rank).ring[operation_ % lines].payload.data();
+    }
+
+    // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
+    // fills a line before it is fetched, so that one transfer carries several messages.
+    static constexpr std::size_t cell_bytes = 8, cell_count = 64;
+    std::byte* cell(Waiter& waiter) {
+        await_finished(waiter, operation_ - cell_count);
+        return own().cells[operation_ % cell_count].payload.data();
+    }
+    void publish_cell() {
+        own().cells[operation_ % cell_count].call.store(call_mark(), std::memory_order_release);
+        bell().ring();
+    }
+    void await_cell(Waiter& waiter, int rank) {
+        await_call(waiter, rank, of(rank).cells[operation_ % cell_count].call);
+    }
+    std::byte const* cell_of(int rank) const {
+        return of(rank).cells[operation_ % cell_count].payload.data();
     }
 
     // Short slots.
@@ -171,12 +186,16 @@ public:
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
 
     /// How this rank stores to its slots, by the pattern of the collective.
-    std::array<StoreChoice, 8> stores;
+    std::array<StoreChoice, 16> stores;
 
 private:
-    struct alignas(64) Line {
+    struct alignas(128) Line {
         std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
+    };
+    struct alignas(16) Cell {
+        std::atomic<std::uint64_t> call{0};
+        std::array<std::byte, cell_bytes> payload;
     };
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
@@ -187,6 +206,7 @@ private:
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
+        alignas(128) std::array<Cell, cell_count> cells;
         std::array<Counter, 3> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, leases> leased;
@@ -210,9 +230,15 @@ private:
     static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
     void refresh_counters();
     static constexpr int signature_bits = 16;
-    std::uint64_t line_mark() const { return operation_ << signature_bits | signature_; }
-    std::uint64_t line_mark_of(int rank) const {
-        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire);
+    std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
+    void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
+        await(waiter, bell(), rank, [&] {
+            std::uint64_t const seen = call.load(std::memory_order_acquire);
+            if (seen == call_mark()) return true;
+            if ((seen ^ call_mark()) >> signature_bits == 0) [[unlikely]]
+                waiter.refuse(rank);
+            return false;
+        });
     }
     void look_for_finished(Waiter& waiter, std::uint64_t operation);
 
