@@ -91,20 +91,20 @@ private:
     void reduce(std::size_t round) {
         room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
         if (round == 0) room_.note_all_entered();
-        auto const [offset, bytes] = block(round, call_.rank());
+        Range const range = block(round, call_.rank());
         std::byte* const slot = room_.result_of(call_.rank(), round, block_);
         std::size_t const own = static_cast<std::size_t>(call_.rank()) * block_;
         alignas(64) std::array<std::byte, tile_bytes> tile;
-        for_each_tile(bytes, call_.args.element, [&](std::size_t at, std::size_t length) {
+        for_each_tile(range.bytes, call_.args.element, [&](std::size_t at, std::size_t length) {
             Inputs inputs;
             for (int r = 0; r < call_.size(); ++r)
                 inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
-            inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + offset + at;
+            inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + range.offset + at;
             std::span<void const* const> const all(inputs.data(), call_.ranks());
             bool const fits = length <= tile.size();
             if (out_ == nullptr && (!stores_.slots_bypass || !fits))
                 return call_.args.combine(slot + at, all, length);
-            std::byte* const result = out_ + offset + at;
+            std::byte* const result = out_ + range.offset + at;
             bool const bypass = (stores_.results_bypass || out_ == nullptr) && fits;
             std::byte* const to = bypass ? tile.data() : result;
             call_.args.combine(to, all, length);

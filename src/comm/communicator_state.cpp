@@ -57,6 +57,7 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
       settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
       ring_(nodes_.node_of), detector_(*transport_, nodes_, detector_tag), arena_(std::move(arena)),
       may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
+    shares_memory_ = may_have_room_;
     engine_->add(detector_);
 }
 
@@ -173,6 +174,7 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
     may_have_room_ = false;
     if (place->front().offset != 0)
         room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
+    else shares_memory_ = false;
     takes_short_calls_ =
         room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }

@@ -70,7 +70,8 @@ public:
 
     /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
     /// for.
-    bool shares_memory() const { return room_ != nullptr || may_have_room_; }
+    /// Thread-safe.
+    bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
 
     /// Run a short call over the node's memory at once, without the preparations that longer ones
     /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
@@ -136,7 +137,8 @@ private:
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective
     bool may_have_room_ = false;
-    bool takes_short_calls_ = false;  // they need no check and no choice of an algorithm
+    std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
+    bool takes_short_calls_ = false;          // they need no check and no choice of an algorithm
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

@@ -9,6 +9,7 @@
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/collective_execution.hpp"
+#include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
 #include "src/comm/device_memory.hpp"
 
@@ -40,8 +41,10 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
 /// Holds the communicator for one short call.
 class CommunicatorState::ShortCall final : public node_memory::Waiter {
 public:
-    ShortCall(CommunicatorState& state, Collective collective, CallOptions const& options)
-        : state_(state), collective_(collective), options_(options),
+    /// `call` describes it in errors, if it is known.
+    ShortCall(CommunicatorState& state, Collective collective, CallOptions const& options,
+              Invocation const* call = nullptr)
+        : state_(state), collective_(collective), options_(options), call_(call),
           spins_(state.pace().memory_spins) {
         state_.busy_.store(true, std::memory_order_relaxed);
         sequence_ = state_.detector_.enter(collective);
@@ -55,16 +58,24 @@ public:
 
     /// Returns whether a call may be performed like this now.
     static bool can_run(CommunicatorState const& state, CallOptions const& options) {
-        return state.takes_short_calls_ && !state.busy_.load(std::memory_order_relaxed) &&
-               !state.lost() && state.pending_.load(std::memory_order_acquire) == 0 &&
+        // A pending call may be making the room, in another thread.
+        return state.pending_.load(std::memory_order_acquire) == 0 && state.takes_short_calls_ &&
+               !state.busy_.load(std::memory_order_relaxed) && !state.lost() &&
                options.timeout.count() == 0 && options.algorithm.empty();
     }
 
     int spins() const override { return spins_; }
     std::chrono::nanoseconds idle(int round, int peer) override {
         try {
-            if (!slow_) slow_.emplace(*this);
-            return slow_->channel.waiter().idle(round, peer);
+            return slow().idle(round, peer);
+        } catch (...) {
+            state_.remember_loss(std::current_exception());
+            throw;
+        }
+    }
+    void refuse(int peer) override {
+        try {
+            slow().refuse(peer);
         } catch (...) {
             state_.remember_loss(std::current_exception());
             throw;
@@ -77,15 +88,25 @@ private:
         explicit Slow(ShortCall const& call)
             : policy(*call.state_.transport_, call.state_.detector_, *call.state_.engine_, nullptr,
                      call.state_.deadlines_of(call.options_), call.state_.pace(), true,
-                     [&call] { return text(name(call.collective_), "() #", call.sequence_); }),
+                     [&call] { return call.text_of_call(); }),
               channel(*call.state_.transport_, policy, collective_tag) {}
         ProgressPolicy policy;
         collectives::Channel channel;
     };
 
+    std::string text_of_call() const {
+        std::string const words = call_ != nullptr ? call_->text() : text(name(collective_), "()");
+        return text(words, " #", sequence_);
+    }
+    node_memory::Waiter& slow() {
+        if (!slow_) slow_.emplace(*this);
+        return slow_->channel.waiter();
+    }
+
     CommunicatorState& state_;
     Collective collective_;
     CallOptions const& options_;
+    Invocation const* call_;
     int spins_;
     std::uint64_t sequence_ = 0;
     std::optional<Slow> slow_;
@@ -106,6 +127,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
     ShortCall call(*this, Collective::allreduce, options);
+    room.sign(signature_of(Collective::allreduce, 0, bytes));
     room.begin();
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
@@ -128,6 +150,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
         is_device_memory(data.data, bytes))
         return false;
     ShortCall call(*this, Collective::broadcast, options);
+    room.sign(signature_of(Collective::broadcast, root, bytes));
     room.begin();
     bool const small = bytes <= Room::cell_bytes;
     if (room.rank() == root) {
@@ -144,6 +167,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!ShortCall::can_run(*this, options)) return false;
     ShortCall call(*this, Collective::barrier, options);
+    room_->sign(signature_of(Collective::barrier, 0, 0));
     room_->begin();
     room_->line(call);
     room_->publish_line();
@@ -154,9 +178,14 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
 bool CommunicatorState::run_at_once(Invocation const& call) {
     if (!ShortCall::can_run(*this, call.options) || fault_of(call)) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
-    ShortCall waiter(*this, call.collective, call.options);
+    ShortCall waiter(*this, call.collective, call.options, &call);
     ScopeExit const released([this] { scratch_.release(); });
-    perform_over_memory(*room_, waiter, scratch_, call);
+    try {
+        perform_over_memory(*room_, waiter, scratch_, call);
+    } catch (...) {  // of a user's function, or there was no memory
+        remember_loss(std::current_exception());
+        throw;
+    }
     return true;
 }
 

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <system_error>
 
@@ -68,6 +69,7 @@ std::shared_ptr<Arena> Arena::open(MappingName const& name, int rank, int ranks)
 }
 
 std::uint64_t Arena::take(std::size_t bytes) {
+    if (bytes > mapping_->bytes()) throw std::bad_alloc();  // rounding may overflow
     std::lock_guard const lock(mutex_);
     auto const alignment = bytes >= huge_page ? huge_page : page;
     auto const offset = extents_.take(rounded(bytes), alignment);
@@ -97,40 +99,57 @@ std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
             [self = shared_from_this(), offset, bytes](void*) { self->give_back(offset, bytes); }};
 }
 
-void Arena::free_empty_rooms() noexcept {
+void Arena::free_empty_rooms(std::size_t most) noexcept {
     std::vector<Lent> empty;
     {
         std::lock_guard const lock(mutex_);
-        auto const kept = std::stable_partition(
-            rooms_.begin(), rooms_.end(),
-            [&](Lent const& room) { return !Room::left_by_all(at(room.offset), room.ranks); });
-        empty.assign(kept, rooms_.end());
-        rooms_.erase(kept, rooms_.end());
-        for (Lent const& room : empty) room_bytes_ -= room.bytes;
+        for (std::size_t left = std::min(most, rooms_.size()); left > 0; --left) {
+            if (next_room_ >= rooms_.size()) next_room_ = 0;
+            Lent& room = rooms_[next_room_];
+            if (!Room::left_by_all(at(room.offset), room.ranks)) {
+                ++next_room_;
+                continue;
+            }
+            room_bytes_ -= room.bytes;
+            empty.push_back(room);
+            room = rooms_.back();
+            rooms_.pop_back();
+        }
     }
     for (Lent const& room : empty) give_back(room.offset, room.bytes);
 }
 
 RoomPlace Arena::make_room(int ranks) noexcept {
     if (ranks > Room::most_ranks) return {};
-    free_empty_rooms();
+    std::uint64_t const usual = ring_for(ranks), least = std::min(least_ring_for(ranks), usual);
+    for (bool const again : {false, true}) {
+        // A few of many, so that the time does not depend on how many there are.
+        constexpr std::size_t a_few = 16;
+        free_empty_rooms(again ? std::numeric_limits<std::size_t>::max() : a_few);
+        for (std::uint64_t const ring : {usual, least})
+            if (auto const offset = take_room(ranks, ring, ring == least))
+                return {.offset = offset, .ring = ring};
+    }
+    return {};
+}
+
+/// Returns 0 if there is no memory, or if there are many rooms and this one need not be.
+std::uint64_t Arena::take_room(int ranks, std::uint64_t ring, bool needed) noexcept {
+    std::uint64_t const bytes = Room::bytes(ranks, ring);
+    std::uint64_t offset = 0;
     try {
-        RoomPlace place{.ring = ring_for(ranks)};
-        std::uint64_t bytes = Room::bytes(ranks, place.ring);
         {
             std::lock_guard const lock(mutex_);
-            if (room_bytes_ + bytes > most_room_bytes) {
-                place.ring = least_ring_for(ranks);
-                bytes = Room::bytes(ranks, place.ring);
-            }
+            if (!needed && room_bytes_ + bytes > most_room_bytes) return 0;
         }
-        place.offset = take(bytes);
+        offset = take(bytes);
         std::lock_guard const lock(mutex_);
-        rooms_.push_back({place.offset, bytes, ranks});
+        rooms_.push_back({offset, bytes, ranks});
         room_bytes_ += bytes;
-        return place;
+        return offset;
     } catch (std::bad_alloc const&) {
-        return {};
+        if (offset != 0) give_back(offset, bytes);
+        return 0;
     }
 }
 

@@ -56,12 +56,15 @@ private:
     Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks);
     std::uint64_t take(std::size_t bytes);
     void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
-    void free_empty_rooms() noexcept;
+    std::uint64_t take_room(int ranks, std::uint64_t ring, bool needed) noexcept;
+    /// Frees rooms that all ranks have left, among at most so many that it looks at, in turn.
+    void free_empty_rooms(std::size_t most) noexcept;
 
     std::shared_ptr<Mapping> mapping_;
     mutable std::mutex mutex_;
     Extents extents_;               // guarded by mutex_
     std::vector<Lent> rooms_;       // guarded by mutex_
+    std::size_t next_room_ = 0;     // to look at; guarded by mutex_
     std::uint64_t room_bytes_ = 0;  // of rooms_; guarded by mutex_
 };
 

@@ -32,13 +32,15 @@ std::size_t Room::bytes(int ranks, std::size_t ring) {
 }
 
 Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
-           Lendable const* lendable)
+           Lendable const* lendable, std::uint64_t begun)
     : base_(static_cast<std::byte*>(memory.get())),
       controls_(reinterpret_cast<Control*>(base_ + sizeof(Header))), own_(controls_ + rank),
       shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
       rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank), ring_bytes_(ring),
       ring_stride_(stride_of(ring)), block_(block_in(ring, ranks)), rank_(rank), size_(ranks),
-      lendable_(lendable), memory_(std::move(memory)) {
+      operation_(begun), known_finished_(begun), lendable_(lendable), memory_(std::move(memory)) {
+    used_by_.fill(begun);
+    if (begun > 0) refresh_counters();
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
@@ -47,6 +49,11 @@ Room::~Room() { header().left.fetch_add(1, std::memory_order_acq_rel); }
 bool Room::left_by_all(void const* memory, int ranks) {
     return static_cast<Header const*>(memory)->left.load(std::memory_order_acquire) ==
            static_cast<std::uint32_t>(ranks);
+}
+
+/// The marks say that no round of this operation is reached, as those of an earlier one would.
+void Room::refresh_counters() {
+    for (Counter& counter : own().stages) counter.value.store(mark(0), std::memory_order_release);
 }
 
 void Room::finish() {

@@ -58,9 +58,10 @@ public:
     static std::size_t bytes(int ranks, std::size_t ring);
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
-    /// and be aligned to a page. `lendable` may be null.
+    /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
+    /// ranks have begun before; tests set it.
     Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
-         Lendable const* lendable);
+         Lendable const* lendable, std::uint64_t begun = 0);
     Room(Room const&) = delete;
     Room& operator=(Room const&) = delete;
     ~Room();
@@ -74,7 +75,13 @@ public:
     static bool left_by_all(void const* memory, int ranks);
 
     /// Begins the next operation.
-    void begin() { ++operation_; }
+    void begin() {
+        if (++operation_ % operations_per_refresh == 0) [[unlikely]]
+            refresh_counters();
+    }
+    /// Says which call the next operation is: a number that is equal on all ranks that make the same
+    /// call, and likely another one for others. It is compared where a line is read.
+    void sign(std::uint16_t signature) { signature_ = signature; }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
     void finish();
@@ -95,15 +102,16 @@ public:
     }
     /// Publishes the line, and all that this rank wrote before.
     void publish_line() {
-        own().ring[operation_ % lines].operation.store(operation_, std::memory_order_release);
+        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
         bell().ring();
     }
     bool has_line(int rank) const {
-        return of(rank).ring[operation_ % lines].operation.load(std::memory_order_acquire) ==
-               operation_;
+        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire) ==
+               call_mark();
     }
+    /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await(waiter, bell(), rank, [&] { return has_line(rank); });
+        await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
     }
     /// Waits for the lines of all ranks.
     void await_lines(Waiter& waiter);
@@ -119,14 +127,11 @@ public:
         return own().cells[operation_ % cell_count].payload.data();
     }
     void publish_cell() {
-        own().cells[operation_ % cell_count].operation.store(operation_, std::memory_order_release);
+        own().cells[operation_ % cell_count].call.store(call_mark(), std::memory_order_release);
         bell().ring();
     }
     void await_cell(Waiter& waiter, int rank) {
-        await(waiter, bell(), rank, [&] {
-            return of(rank).cells[operation_ % cell_count].operation.load(
-                       std::memory_order_acquire) == operation_;
-        });
+        await_call(waiter, rank, of(rank).cells[operation_ % cell_count].call);
     }
     std::byte const* cell_of(int rank) const {
         return of(rank).cells[operation_ % cell_count].payload.data();
@@ -147,11 +152,11 @@ public:
     /// The slots of a rank in a round. Requires: its first round has been published, and `result`
     /// is what it has leased; likewise `contribution`.
     std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
-        return leased_by(rank) + round % depth * result;
+        return in_ring(rank, round % depth * result, result);
     }
     std::byte* contribution_of(int rank, std::size_t round, std::size_t contribution,
                                std::size_t results = 0) const {
-        return leased_by(rank) + results + round % depth * contribution;
+        return in_ring(rank, results + round % depth * contribution, contribution);
     }
     /// The operations with leases of this size after which all of the ring has been used again.
     int calls_per_turn(std::size_t bytes) const {
@@ -185,11 +190,11 @@ public:
 
 private:
     struct alignas(128) Line {
-        std::atomic<std::uint64_t> operation{0};
+        std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
     };
     struct alignas(16) Cell {
-        std::atomic<std::uint64_t> operation{0};
+        std::atomic<std::uint64_t> call{0};
         std::array<std::byte, cell_bytes> payload;
     };
     struct alignas(128) Counter {
@@ -214,12 +219,26 @@ private:
     /// Rounds are counted within their operation.
     static constexpr int round_bits = 22;
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
-    /// Counters may wrap around; those compared are never far apart.
+    /// Counters may wrap around. Those compared are not far apart, because a rank marks all its
+    /// counters again now and then.
     static bool not_before(std::uint64_t value, std::uint64_t wanted) {
         return static_cast<std::int64_t>(value - wanted) >= 0;
     }
     void note_finished(std::uint64_t operation) {
         if (not_before(operation, known_finished_)) known_finished_ = operation;
+    }
+    static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
+    void refresh_counters();
+    static constexpr int signature_bits = 16;
+    std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
+    void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
+        await(waiter, bell(), rank, [&] {
+            std::uint64_t const seen = call.load(std::memory_order_acquire);
+            if (seen == call_mark()) return true;
+            if ((seen ^ call_mark()) >> signature_bits == 0) [[unlikely]]
+                waiter.refuse(rank);
+            return false;
+        });
     }
     void look_for_finished(Waiter& waiter, std::uint64_t operation);
 
@@ -237,8 +256,13 @@ private:
     std::byte* ring_of(int rank) const {
         return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
     }
-    std::byte* leased_by(int rank) const {
-        return ring_of(rank) + of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
+    /// A slot of a rank's lease. One that would end outside of the ring is that of a rank in another
+    /// call; what is read instead is as wrong, but inside.
+    std::byte* in_ring(int rank, std::size_t offset, std::size_t bytes) const {
+        std::size_t const leased =
+            of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
+        bool const inside = leased + offset + bytes <= ring_bytes_;
+        return ring_of(rank) + (inside ? leased + offset : 0);
     }
 
     std::byte* base_;
@@ -253,8 +277,9 @@ private:
     static constexpr std::size_t ring_parts = 16;
     std::array<std::uint64_t, ring_parts> used_by_{};
     int rank_, size_;
-    std::uint64_t operation_ = 0;
-    std::uint64_t known_finished_ = 0;
+    std::uint64_t operation_;
+    std::uint64_t known_finished_;
+    std::uint16_t signature_ = 0;
     Lendable const* lendable_;
     std::shared_ptr<void> memory_;
 };

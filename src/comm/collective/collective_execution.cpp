@@ -8,6 +8,7 @@
 
 #include "collectives/node/node_call.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/collective/signature.hpp"
 
 namespace sinew::detail {
 
@@ -245,6 +246,8 @@ void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
             shape.shared = fits_room(channel.room(), call);
             collectives::Algorithm const& algorithm = choose(shape);
             channel.begin();
+            if (shape.shared)
+                channel.room()->sign(signature_of(call.collective, call.root, shape.bytes));
             algorithm.run(channel, arguments);
         });
 }
@@ -300,7 +303,8 @@ bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
                          collectives::Scratch& scratch, Invocation const& call) {
     if (!fits_room(&room, call)) return false;
     CollectiveExecution(room.rank(), room.size(), scratch, call)
-        .run([&](Arguments const& arguments, Shape const&) {
+        .run([&](Arguments const& arguments, Shape const& shape) {
+            room.sign(signature_of(call.collective, call.root, shape.bytes));
             collectives::node::run(call.collective, {room, waiter, arguments});
         });
     return true;
