@@ -16,7 +16,7 @@ void chain_broadcast(Channel& channel, Arguments const& call) {
     RingPlace const ring(channel.rank(), ranks, call.ring);
     int const me = Rotation(ring.position_of(call.root), ranks).turned(ring.position());
     bool const receives = me > 0, sends = me + 1 < ranks;
-    int const previous = ring.previous(), next = ring.next();
+    auto const [next, previous] = ring.neighbors();
     Segments const segments(call.bytes(), call.segment, call.element);
     auto const segment = [&](std::size_t i) {
         ChunkRange const range = segments.of({0, call.bytes()}, i);

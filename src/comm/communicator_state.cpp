@@ -51,7 +51,8 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      collectives::Model const& model,
                                      CommonSettings const& settings)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
-      settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
+      settings_(settings),
+      tuner_(model.seen_by(collectives::Placement::of(nodes_.node_of)), settings.forced_algorithms),
       ring_(nodes_.node_of), detector_(*transport_, nodes_, detector_tag) {
     engine_->add(detector_);
 }

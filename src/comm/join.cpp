@@ -77,8 +77,8 @@ Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& tra
     else
         for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
     if (found.known) return found.model;
-    Model const model = collectives::calibrate(
-        channel, {.across_nodes = nodes.nodes() > 1, .crowded = oversubscribed});
+    Model const model =
+        collectives::calibrate(channel, {.node_of = nodes.node_of, .crowded = oversubscribed});
     if (channel.rank() == 0) save_model(key, model);
     return model;
 }

@@ -26,7 +26,7 @@ protected:
 
     static Model model() {
         Model unusual;
-        unusual.segment = 4242;
+        unusual.node.segment = 4242;
         return unusual;
     }
     fs::path file() const { return folder_ / "sinew" / "model-key.txt"; }

@@ -34,8 +34,8 @@ public:
         args_.element = element_;
         args_.root = call.root;
         args_.scratch = &scratch;
-        args_.segment = tuner.model().segment;
-        args_.window = tuner.model().window;
+        args_.segment = tuner.model().bound().segment;
+        args_.window = tuner.model().bound().window;
         args_.ring = &ring;
     }
 
