@@ -7,6 +7,7 @@
 #include <sinew/error.hpp>
 
 #include "collectives/algorithms.hpp"
+#include "collectives/node/node_call.hpp"
 #include "collectives/tuning/costs.hpp"
 #include "src/base/text.hpp"
 
@@ -20,7 +21,22 @@ using M = Model const&;
 
 bool always(S) { return true; }
 bool if_commutative(S s) { return s.commutative; }
+bool if_shared(S s) { return s.shared; }
 bool if_power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
+
+/// Runs a collective over the memory that the ranks share.
+template <void (*run)(node::NodeCall const&)>
+void over_memory(Channel& channel, Arguments const& call) {
+    run({*channel.room(), channel.waiter(), call});
+}
+
+template <void (*run)(node::NodeCall const&)>
+constexpr Algorithm shared(Collective collective, Order order) {
+    // Every byte is written once and read once by each rank that needs it.
+    return {collective,      "shared",  "ranks of one node: through the memory that they share",
+            order,           if_shared, [](S s, M m) { return m.reduce(3 * s.bytes); },
+            over_memory<run>};
+}
 
 // clang-format off
 constexpr std::array allreduce{
@@ -47,6 +63,7 @@ constexpr std::array allreduce{
               Order::ring, if_commutative,
               [](S s, M m) { return ring(m, 2 * others(s), block(s)) + others(s) * m.reduce(block(s)); },
               ring_allreduce},
+    shared<node::allreduce>(Collective::allreduce, Order::linear),
 };
 
 constexpr std::array reduce{
@@ -63,6 +80,7 @@ constexpr std::array reduce{
               [](S s, M m) { return fold_join(s, m) + halvings(m, fold_rounds(s), s.bytes, true) +
                                     halvings(m, fold_rounds(s), s.bytes, false); },
               rabenseifner_reduce},
+    shared<node::reduce>(Collective::reduce, Order::linear),
 };
 
 constexpr auto reduce_scatter_of(Collective collective) {
@@ -80,6 +98,7 @@ constexpr auto reduce_scatter_of(Collective collective) {
                   Order::ring, if_commutative,
                   [](S s, M m) { return ring(m, others(s), block(s)) + others(s) * m.reduce(block(s)); },
                   ring_reduce_scatter},
+        shared<node::reduce_scatter>(collective, Order::linear),
     };
 }
 constexpr auto reduce_scatter = reduce_scatter_of(Collective::reduce_scatter);
@@ -104,6 +123,7 @@ constexpr std::array allgather{
     Algorithm{Collective::allgather, "bruck", "short blocks, any number of ranks: fewest steps",
               Order::none, always, doublings, bruck_allgather},
     allgather_ring(Collective::allgather),
+    shared<node::allgather>(Collective::allgather, Order::none),
 };
 constexpr std::array allgatherv{
     allgather_linear(Collective::allgatherv),
@@ -112,6 +132,7 @@ constexpr std::array allgatherv{
               [](S s, M m) { return doublings(s, m) + copy(m, s.bytes); },
               bruck_allgatherv},
     allgather_ring(Collective::allgatherv),
+    shared<node::allgather>(Collective::allgatherv, Order::none),
 };
 
 constexpr std::array broadcast{
@@ -131,6 +152,7 @@ constexpr std::array broadcast{
               Order::none, always,
               [](S s, M m) { return pipeline(m, others(s), s.bytes); },
               chain_broadcast},
+    shared<node::broadcast>(Collective::broadcast, Order::none),
 };
 
 /// Gather and scatter send the same messages in opposite directions.
@@ -146,11 +168,15 @@ constexpr Algorithm rooted_binomial(Collective collective, Run run) {
             [](S s, M m) { return doublings_in_tree(s, m) + copy(m, s.bytes / 2); }, run};
 }
 constexpr std::array gather{rooted_linear(Collective::gather, linear_gather),
-                            rooted_binomial(Collective::gather, binomial_gather)};
-constexpr std::array gatherv{rooted_linear(Collective::gatherv, linear_gather)};
+                            rooted_binomial(Collective::gather, binomial_gather),
+                            shared<node::gather>(Collective::gather, Order::none)};
+constexpr std::array gatherv{rooted_linear(Collective::gatherv, linear_gather),
+                             shared<node::gather>(Collective::gatherv, Order::none)};
 constexpr std::array scatter{rooted_linear(Collective::scatter, linear_scatter),
-                             rooted_binomial(Collective::scatter, binomial_scatter)};
-constexpr std::array scatterv{rooted_linear(Collective::scatterv, linear_scatter)};
+                             rooted_binomial(Collective::scatter, binomial_scatter),
+                             shared<node::scatter>(Collective::scatter, Order::none)};
+constexpr std::array scatterv{rooted_linear(Collective::scatterv, linear_scatter),
+                              shared<node::scatter>(Collective::scatterv, Order::none)};
 
 constexpr Algorithm alltoall_linear(Collective collective) {
     return {collective, "linear", "several partners at once",
@@ -171,10 +197,12 @@ constexpr std::array alltoall{
               Order::none, always,
               [](S s, M m) { return exchanges(m, rounds(s), s.bytes / 2, 2) + copy(m, 2 * s.bytes); },
               bruck_alltoall},
+    shared<node::alltoall>(Collective::alltoall, Order::none),
 };
-constexpr std::array alltoallv{alltoall_linear(Collective::alltoallv), alltoall_pairwise(Collective::alltoallv)};
+constexpr std::array alltoallv{alltoall_linear(Collective::alltoallv), alltoall_pairwise(Collective::alltoallv),
+                               shared<node::alltoall>(Collective::alltoallv, Order::none)};
 
-constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling) {
+constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling, Algorithm over_memory_of_node) {
     return std::array{
         Algorithm{collective, "linear", "long vectors: from rank to rank, in segments",
                   Order::linear, always,
@@ -183,10 +211,13 @@ constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling
                   Order::tree, always,
                   [](S s, M m) { return exchanges(m, rounds(s), s.bytes, 2); },
                   recursive_doubling},
+        over_memory_of_node,
     };
 }
-constexpr auto scan = scan_of(Collective::scan, linear_scan, recursive_doubling_scan);
-constexpr auto exscan = scan_of(Collective::exscan, linear_exscan, recursive_doubling_exscan);
+constexpr auto scan = scan_of(Collective::scan, linear_scan, recursive_doubling_scan,
+                              shared<node::scan>(Collective::scan, Order::linear));
+constexpr auto exscan = scan_of(Collective::exscan, linear_exscan, recursive_doubling_exscan,
+                                shared<node::exscan>(Collective::exscan, Order::linear));
 
 constexpr std::array barrier{
     Algorithm{Collective::barrier, "dissemination", "fewest steps",
@@ -195,6 +226,7 @@ constexpr std::array barrier{
     Algorithm{Collective::barrier, "tree", "fewest messages",
               Order::none, always, [](S s, M m) { return 2 * tree(s, m, 1); },
               tree_barrier},
+    shared<node::barrier>(Collective::barrier, Order::none),
 };
 // clang-format on
 
@@ -237,6 +269,8 @@ std::span<Algorithm const> algorithms(Collective collective) {
     }
     return {};
 }
+
+Algorithm const& shared_algorithm(Collective collective) { return algorithms(collective).back(); }
 
 Algorithm const& find_algorithm(Collective collective, std::string_view name) {
     for (Algorithm const& algorithm : algorithms(collective))

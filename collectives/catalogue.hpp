@@ -30,6 +30,7 @@ struct Shape {
     std::size_t count = 0;    ///< elements of the whole vector
     bool commutative = true;  ///< whether the reduction commutes; true if there is none
     bool symmetric = true;    ///< whether it commutes in every bit; not known of user operations
+    bool shared = false;      ///< all ranks share a node's memory
 };
 
 /// One way to carry out a collective.
@@ -45,6 +46,9 @@ struct Algorithm {
 
 /// All algorithms of a collective. The first applies to every shape and is the fallback.
 std::span<Algorithm const> algorithms(Collective collective);
+
+/// The algorithm over the memory of a node.
+Algorithm const& shared_algorithm(Collective collective);
 
 /// Finds an algorithm by name. Throws UsageError, which lists the known names, if there is none.
 Algorithm const& find_algorithm(Collective collective, std::string_view name);

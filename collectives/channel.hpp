@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <limits>
 #include <span>
@@ -8,6 +9,8 @@
 #include <utility>
 
 #include <sinew/comm/transport.hpp>
+
+#include "src/node_memory/room.hpp"
 
 namespace sinew::collectives {
 
@@ -22,6 +25,14 @@ public:
     /// Called between further polls of a wait; `round` counts from 0. Spins, yields, sleeps or lets
     /// another operation run. Throws Timeout or PeerLost.
     virtual void idle(int round, Channel const& channel) = 0;
+    /// The same for a word in shared memory, which no message announces. Returns how long the rank
+    /// may sleep until the word's writer wakes it; see node_memory::Waiter.
+    virtual std::chrono::nanoseconds idle_on_memory(int round, Channel const& channel) {
+        idle(round, channel);
+        return {};
+    }
+    /// Looks at such a word before the first `idle_on_memory`.
+    virtual int spins_on_memory() const { return spins(); }
     /// Describes this rank and its operation for errors: "rank 0 of 4 on node-a: barrier() #3". If
     /// it is empty, the channel names only the rank.
     virtual std::string subject() const { return {}; }
@@ -120,10 +131,28 @@ public:
         policy_.idle(round, *this);
     }
     int spins() const { return spins_; }
+
+    /// The memory that all ranks of this channel share; null if they share none.
+    node_memory::Room* room() const { return room_; }
+    void use_room(node_memory::Room* room) { room_ = room; }
+    node_memory::Waiter& waiter() { return memory_waiter_; }
     /// Whether the Transport may still access cancelled buffers; they must not be freed.
     bool holds_cancelled_buffers() const { return transport_.holds_cancelled_buffers(); }
 
 private:
+    class MemoryWaiter final : public node_memory::Waiter {
+    public:
+        explicit MemoryWaiter(Channel& channel) : channel_(channel) {}
+        int spins() const override { return channel_.policy_.spins_on_memory(); }
+        std::chrono::nanoseconds idle(int round, int peer) override {
+            channel_.waiting_for_ = peer;
+            return channel_.policy_.idle_on_memory(round, channel_);
+        }
+
+    private:
+        Channel& channel_;
+    };
+
     void wait(Transfer& transfer) {
         for (int i = 0; i < spins_; ++i)
             if (transfer.test()) return;
@@ -141,6 +170,8 @@ private:
     int steps_ = 0;
     int waiting_for_ = -1;
     bool begun_ = false;
+    node_memory::Room* room_ = nullptr;
+    MemoryWaiter memory_waiter_{*this};
 };
 
 }  // namespace sinew::collectives

@@ -11,8 +11,10 @@ set(arrows
     "src/base/waiting: src/base"
     "src/base:"
     "src/transport: src/base"
+    "src/node_memory: src/base"
     "collectives/kernels: src/base collectives/."
-    "collectives: src/base src/transport"
+    "collectives/node: src/base src/node_memory collectives/. collectives/kernels collectives/schedule"
+    "collectives: src/base src/transport src/node_memory"
     "src/wire/loop: src/base"
     "src/wire/socket: src/base src/wire/loop"
     "src/wire/tls: src/base src/wire/loop src/wire/socket"
@@ -39,7 +41,7 @@ set(arrows
     "src/ring: src/base src/task src/wire src/process src/nodes src/transport src/world src/comm"
     "src/init: src/base src/process src/nodes src/pool src/manager src/ring"
     "src/comm/progress: src/base src/transport collectives"
-    "src/comm: src/base src/transport src/wire src/world collectives"
+    "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
     "k8s/objects: src/base"
     "k8s/config: src/base k8s/objects"
     "k8s/http: src/base k8s/config"
@@ -57,7 +59,7 @@ set(arrows
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes/objects: src/base src/wire k8s launchers/common launchers/command_line"
-    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
+    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/backends launchers/agent"
@@ -66,7 +68,9 @@ set(arrows
     "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/cli launchers/verbs/."
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
+    "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
+    "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
     "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its scheduler, with simulated workers

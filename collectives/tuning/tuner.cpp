@@ -102,6 +102,8 @@ std::size_t Tuner::bucket(std::size_t bytes) {
 }
 
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
+    if (shape.shared && forced_[static_cast<std::size_t>(collective)] == nullptr)
+        return shared_algorithm(collective);
     // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
     auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
@@ -114,6 +116,7 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
                                bool order_matters) const {
     Algorithm const* const forced = forced_[static_cast<std::size_t>(collective)];
     if (forced != nullptr && forced->applies(shape)) return *forced;
+    if (shape.shared) return shared_algorithm(collective);
     Shape typical = shape;
     typical.bytes = collective == Collective::alltoallv
                         ? unknown_block * static_cast<std::size_t>(shape.ranks)
@@ -158,7 +161,7 @@ Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
     return best != nullptr ? *best : all.front();
 }
 
-std::string Tuner::explain(Collective collective, int ranks) const {
+std::string Tuner::explain(Collective collective, int ranks, bool shared) const {
     std::ostringstream out;
     out << name(collective) << " on " << ranks
         << " ranks (f32 sum where it reduces); expected us per algorithm\n"
@@ -167,7 +170,11 @@ std::string Tuner::explain(Collective collective, int ranks) const {
     for (Algorithm const& a : algorithms(collective)) out << "  " << a.name;
     out << '\n' << std::fixed << std::setprecision(1);
     for (std::size_t bytes = 8; bytes <= std::size_t{64} << 20; bytes *= 4) {
-        Shape const shape{.ranks = ranks, .bytes = bytes, .count = bytes / 4, .commutative = true};
+        Shape const shape{.ranks = ranks,
+                          .bytes = bytes,
+                          .count = bytes / 4,
+                          .commutative = true,
+                          .shared = shared};
         out << std::setw(12) << bytes << "  " << choice(collective, shape, true).name;
         for (Algorithm const& a : algorithms(collective)) {
             out << "  ";

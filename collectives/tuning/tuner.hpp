@@ -35,9 +35,15 @@ public:
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
     /// Returns what `choose` would return. Thread-safe.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
+    /// Returns whether all calls of a collective use the algorithm over a node's memory, if the
+    /// ranks have any.
+    bool prefers_memory(Collective collective) const {
+        Algorithm const* const forced = forced_[static_cast<std::size_t>(collective)];
+        return forced == nullptr || forced == &shared_algorithm(collective);
+    }
     Model const& model() const { return model_; }
     /// Formats a table of sizes, choices and expected times.
-    std::string explain(Collective collective, int ranks) const;
+    std::string explain(Collective collective, int ranks, bool shared) const;
 
 private:
     static constexpr std::size_t buckets = 128;  // two for each power of two

@@ -51,6 +51,7 @@ std::string differences(CommonSettings const& own, CommonSettings const& agreed)
     compare("SINEW_CHECK", own.check, agreed.check);
     compare("SINEW_ALGORITHM", quoted(own.forced_algorithms), quoted(agreed.forced_algorithms));
     compare("SINEW_CALIBRATE", own.calibrate, agreed.calibrate);
+    compare("SINEW_NODE_MEMORY", own.node_memory, agreed.node_memory);
     compare("SINEW_TIMEOUT", seconds_text(own.deadlines.silent),
             seconds_text(agreed.deadlines.silent));
     compare("SINEW_LATE_TIMEOUT", seconds_text(own.deadlines.late),
@@ -74,7 +75,8 @@ SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
             .algorithms_hash = hash_of_text(settings.forced_algorithms),
             .algorithms_bytes = static_cast<std::uint32_t>(settings.forced_algorithms.size()),
             .check = settings.check,
-            .calibrate = settings.calibrate};
+            .calibrate = settings.calibrate,
+            .node_memory = settings.node_memory};
 }
 
 void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
@@ -85,6 +87,7 @@ void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest cons
                         std::chrono::nanoseconds(first.late_timeout_ns)};
     agreed.check = first.check != 0;
     agreed.calibrate = first.calibrate != 0;
+    agreed.node_memory = first.node_memory != 0;
     bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {
         return other.algorithms_hash == first.algorithms_hash &&
                other.algorithms_bytes == first.algorithms_bytes;

@@ -19,7 +19,8 @@ struct SettingsDigest {
     std::uint32_t algorithms_bytes = 0;
     std::uint8_t check = 0;
     std::uint8_t calibrate = 0;
-    std::uint8_t reserved[2] = {};
+    std::uint8_t node_memory = 0;
+    std::uint8_t reserved[1] = {};
 
     static SettingsDigest of(CommonSettings const& settings);
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;

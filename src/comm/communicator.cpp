@@ -57,12 +57,12 @@ int Communicator::size() const noexcept { return state_->transport().size(); }
 NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes(); }
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
 std::string Communicator::explain(Collective collective) const {
-    return state_->tuner().explain(collective, size());
+    return state_->tuner().explain(collective, size(), state_->shares_memory());
 }
 std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
                                              DataType type, ReduceOp const& op) const {
     return detail::expected_algorithm(
-               state_->tuner(), size(),
+               state_->tuner(), size(), state_->shares_memory(),
                {.collective = collective, .in = {nullptr, bytes / type.size(), type}, .op = op})
         .name;
 }
@@ -83,8 +83,15 @@ Communicator Communicator::dup() { return split(0); }
     void Communicator::name parameters { state_->run(Invocation(__VA_ARGS__)); }             \
     Request Communicator::i##name parameters { return state_->start(Invocation(__VA_ARGS__)); }
 
-SINEW_BOTH_WAYS(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::allreduce, data, o), op))
-SINEW_BOTH_WAYS(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::allreduce, in, out, o), op))
+/// The same for a collective with short calls, which take `arguments`.
+#define SINEW_BOTH_WAYS_AT_ONCE(name, parameters, arguments, ...)                \
+    void Communicator::name parameters {                                         \
+        if (!state_->name##_at_once arguments) state_->run(Invocation(__VA_ARGS__)); \
+    }                                                                            \
+    Request Communicator::i##name parameters { return state_->start(Invocation(__VA_ARGS__)); }
+
+SINEW_BOTH_WAYS_AT_ONCE(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), with(in_place(C::allreduce, data, o), op))
+SINEW_BOTH_WAYS_AT_ONCE(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), with(between(C::allreduce, in, out, o), op))
 SINEW_BOTH_WAYS(reduce_scatter, (Buffer data, Parts parts, ReduceOp const& op, CallOptions o), with(with(in_place(C::reduce_scatter, data, o), op), parts))
 SINEW_BOTH_WAYS(reduce_scatter, (ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions o), with(with(between(C::reduce_scatter, in, out, o), op), parts))
 SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::reduce_scatter_block, data, o), op))
@@ -93,7 +100,7 @@ SINEW_BOTH_WAYS(allgather, (Buffer data, CallOptions o), in_place(C::allgather, 
 SINEW_BOTH_WAYS(allgather, (ConstBuffer in, Buffer out, CallOptions o), between(C::allgather, in, out, o))
 SINEW_BOTH_WAYS(allgatherv, (Buffer data, Parts parts, CallOptions o), with(in_place(C::allgatherv, data, o), parts))
 SINEW_BOTH_WAYS(allgatherv, (ConstBuffer in, Buffer out, Parts parts, CallOptions o), with(between(C::allgatherv, in, out, o), parts))
-SINEW_BOTH_WAYS(broadcast, (Buffer data, int root, CallOptions o), rooted(in_place(C::broadcast, data, o), root))
+SINEW_BOTH_WAYS_AT_ONCE(broadcast, (Buffer data, int root, CallOptions o), (data, root, o), rooted(in_place(C::broadcast, data, o), root))
 SINEW_BOTH_WAYS(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), rooted(with(in_place(C::reduce, data, o), op), root))
 SINEW_BOTH_WAYS(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), rooted(with(between(C::reduce, in, out, o), op), root))
 SINEW_BOTH_WAYS(gather, (Buffer data, int root, CallOptions o), rooted(in_place(C::gather, data, o), root))
@@ -112,8 +119,9 @@ SINEW_BOTH_WAYS(scan, (Buffer data, ReduceOp const& op, CallOptions o), with(in_
 SINEW_BOTH_WAYS(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::scan, in, out, o), op))
 SINEW_BOTH_WAYS(exscan, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::exscan, data, o), op))
 SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::exscan, in, out, o), op))
-SINEW_BOTH_WAYS(barrier, (CallOptions o), Invocation{.collective = C::barrier, .options = o})
+SINEW_BOTH_WAYS_AT_ONCE(barrier, (CallOptions o), (o), Invocation{.collective = C::barrier, .options = o})
 #undef SINEW_BOTH_WAYS
+#undef SINEW_BOTH_WAYS_AT_ONCE
 // clang-format on
 
 void Communicator::send(ConstBuffer data, int to, int tag, CallOptions options) {

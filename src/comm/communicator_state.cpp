@@ -3,6 +3,7 @@
 
 #include <sinew/error.hpp>
 
+#include "collectives/schedule/lent_buffer.hpp"
 #include "src/base/env.hpp"
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
@@ -14,6 +15,7 @@ CommonSettings CommonSettings::from_environment() {
     return {.deadlines = Deadlines::from_environment(),
             .check = env_flag("SINEW_CHECK", false),
             .calibrate = env_flag("SINEW_CALIBRATE", true),
+            .node_memory = env_flag("SINEW_NODE_MEMORY", true),
             .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
 }
 
@@ -49,11 +51,13 @@ private:
 CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
                                      std::shared_ptr<Engine> engine,
                                      collectives::Model const& model,
-                                     CommonSettings const& settings)
+                                     CommonSettings const& settings,
+                                     std::shared_ptr<node_memory::Arena> arena)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings),
       tuner_(model.seen_by(collectives::Placement::of(nodes_.node_of)), settings.forced_algorithms),
-      ring_(nodes_.node_of), detector_(*transport_, nodes_, detector_tag) {
+      ring_(nodes_.node_of), detector_(*transport_, nodes_, detector_tag), arena_(std::move(arena)),
+      may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
     engine_->add(detector_);
 }
 
@@ -136,13 +140,15 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         else scratch_.release();
         detector_.leave();
     });
-    ProgressPolicy policy(detector_, *engine_, operation, deadlines_of(call.options), pace(), true,
-                          [&] { return text(call.text(), " #", sequence); });
+    ProgressPolicy policy(*transport_, detector_, *engine_, operation, deadlines_of(call.options),
+                          pace(), true, [&] { return text(call.text(), " #", sequence); });
     collectives::Channel channel(*transport_, policy, collective_tag);
     try {
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
+        if (may_have_room_) make_room(channel);
+        channel.use_room(room_.get());
         perform(channel, tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
@@ -152,6 +158,23 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         remember_loss(std::current_exception());
         throw;
     }
+}
+
+/// Makes the room of this communicator, in its first collective: all ranks are in it, so this is an
+/// agreed moment.
+void CommunicatorState::make_room(collectives::Channel& channel) {
+    collectives::LentBuffer<node_memory::RoomPlace> place(channel, 1);
+    if (channel.rank() == 0) place->front() = arena_->make_room(channel.size());
+    collectives::Arguments call;
+    call.out = reinterpret_cast<std::byte*>(place->data());
+    call.count = sizeof(node_memory::RoomPlace);
+    call.scratch = &scratch_;
+    collectives::find_algorithm(Collective::broadcast, "binomial").run(channel, call);
+    may_have_room_ = false;
+    if (place->front().offset != 0)
+        room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
+    takes_short_calls_ =
+        room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,
@@ -191,8 +214,9 @@ void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invo
 
 ProgressPolicy::Pace CommunicatorState::pace() const {
     // With more ranks than cores, a polling rank takes the core from the rank that it waits for.
-    return settings_.oversubscribed ? ProgressPolicy::Pace{.spins = 2, .yields = 4000}
-                                    : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
+    return settings_.oversubscribed
+               ? ProgressPolicy::Pace{.spins = 2, .yields = 4000, .memory_spins = 4}
+               : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
 void CommunicatorState::throw_if_lost() const {

@@ -17,6 +17,7 @@
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
 #include "src/comm/progress/progress_policy.hpp"
+#include "src/node_memory/arena.hpp"
 
 namespace sinew::detail {
 
@@ -30,6 +31,7 @@ struct CommonSettings {
     Deadlines deadlines;            ///< SINEW_TIMEOUT, SINEW_LATE_TIMEOUT
     bool check;                     ///< SINEW_CHECK
     bool calibrate = true;          ///< SINEW_CALIBRATE
+    bool node_memory = true;        ///< SINEW_NODE_MEMORY
     std::string forced_algorithms;  ///< SINEW_ALGORITHM
     bool oversubscribed = false;    ///< more ranks on this node than CPUs that they may use
 
@@ -57,7 +59,7 @@ class CommunicatorState : public std::enable_shared_from_this<CommunicatorState>
 public:
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
                       std::shared_ptr<Engine> engine, collectives::Model const& model,
-                      CommonSettings const& settings);
+                      CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena);
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
     ~CommunicatorState();
@@ -65,6 +67,18 @@ public:
     Transport& transport() const { return *transport_; }
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return tuner_; }
+
+    /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
+    /// for.
+    bool shares_memory() const { return room_ != nullptr || may_have_room_; }
+
+    /// Run a short call over the node's memory at once, without the preparations that longer ones
+    /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
+    /// performs or refuses it.
+    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                           CallOptions const& options);
+    bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
+    bool barrier_at_once(CallOptions const& options);
 
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
@@ -82,6 +96,8 @@ public:
 
 private:
     struct Busy;
+    class ShortCall;
+    friend class ShortCall;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
@@ -89,6 +105,7 @@ private:
     std::optional<Refusal> fault_of(Invocation const& call) const;
     std::shared_ptr<Operation> submit(Invocation const& call, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
+    void make_room(collectives::Channel& channel);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                               std::uint64_t sequence, Role role);
     /// Throws the error of a call that this rank refuses. With SINEW_CHECK `tell_others` makes the
@@ -115,6 +132,10 @@ private:
     collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     FailureDetector detector_;
+    std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
+    std::unique_ptr<node_memory::Room> room_;    // made by the first collective
+    bool may_have_room_ = false;
+    bool takes_short_calls_ = false;  // they need no check and no choice of an algorithm
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

@@ -4,14 +4,15 @@
 #include <algorithm>
 #include <cctype>
 
-#include "collectives/schedule/lent_buffer.hpp"
 #include "collectives/tuning/calibrate.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/model_cache.hpp"
+#include "src/comm/node_arena.hpp"
 #include "src/comm/node_layout.hpp"
 #include "src/comm/processors.hpp"
 #include "src/comm/progress/progress_policy.hpp"
+#include "src/comm/share.hpp"
 
 namespace sinew::detail {
 
@@ -19,21 +20,6 @@ namespace {
 
 using collectives::Channel;
 using collectives::Model;
-
-template <class Plain>
-void share(Channel& channel, std::vector<Plain>& by_rank) {
-    collectives::LentBuffer<Plain> lent(channel, 0);
-    lent->swap(by_rank);
-    collectives::Scratch scratch;
-    collectives::Arguments gather;
-    gather.out = reinterpret_cast<std::byte*>(lent->data());
-    gather.count = 1;
-    gather.element = sizeof(Plain);
-    gather.blocks = collectives::Blocks::equal(1, sizeof(Plain));
-    gather.scratch = &scratch;
-    collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
-    lent->swap(by_rank);
-}
 
 /// The first message that each rank sends to the others.
 struct Introduction {
@@ -99,10 +85,11 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     };
     NodeLayout nodes = layout();
     Model model;
+    std::shared_ptr<node_memory::Arena> arena;
     if (size > 1) {
         NodeLayout const early = nodes;
         FailureDetector detector(*transport, early, detector_tag);
-        ProgressPolicy policy(detector, *engine, nullptr, settings.deadlines,
+        ProgressPolicy policy(*transport, detector, *engine, nullptr, settings.deadlines,
                               {.spins = 100, .yields = 4000}, true,
                               [] { return std::string("joining the world"); });
         Channel channel(*transport, policy, collective_tag);
@@ -111,6 +98,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         nodes = layout();
         adopt_settings(channel, each_ones(ranks, &Introduction::settings), settings,
                        text("rank ", self, " of ", size, " on ", nodes.host_of(self)));
+        if (settings.node_memory) arena = share_memory(channel, nodes);
         // The ranks of all nodes must use the same model.
         auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
@@ -119,7 +107,8 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
             model = find_model(channel, nodes, *transport, any);
     }
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
-                                               std::move(engine), model, settings);
+                                               std::move(engine), model, settings,
+                                               std::move(arena));
 }
 
 }  // namespace sinew::detail

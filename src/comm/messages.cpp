@@ -79,8 +79,8 @@ void CommunicatorState::check_message(PointToPoint const& message) const {
 Received CommunicatorState::transfer(PointToPoint const& message) {
     MessageTickets tickets(*transport_);
     tickets.start(message);
-    ProgressPolicy policy(detector_, *engine_, nullptr, deadlines_of(message.options), pace(),
-                          false, [&] { return message.text(); });
+    ProgressPolicy policy(*transport_, detector_, *engine_, nullptr, deadlines_of(message.options),
+                          pace(), false, [&] { return message.text(); });
     int polls = 0;
     while (!tickets.test())
         if (++polls > policy.spins())
@@ -102,8 +102,8 @@ Received CommunicatorState::run(PointToPoint const& message) {
 
 void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& message,
                               Operation& self) {
-    ProgressPolicy policy(detector_, *engine_, &self, deadlines_of(message.options), pace(), false,
-                          [&] { return message.text(); });
+    ProgressPolicy policy(*transport_, detector_, *engine_, &self, deadlines_of(message.options),
+                          pace(), false, [&] { return message.text(); });
     try {
         for (int round = 0; !tickets.test(); ++round) {
             if (self.withdrawal() == Operation::Withdrawal::asked) {

@@ -232,6 +232,11 @@ std::optional<Transport::Received> MpiTransport::probe(int from, int tag) {
     return received_of(status);
 }
 
+void MpiTransport::progress() {
+    int found = 0;
+    PMPI_Iprobe(MPI_ANY_SOURCE, first_tag_, comm_, &found, MPI_STATUS_IGNORE);
+}
+
 void MpiTransport::abandon() noexcept { link_->abandoned = true; }
 
 std::vector<int> MpiTransport::lost() {

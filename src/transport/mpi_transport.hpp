@@ -61,6 +61,7 @@ public:
     bool withdraw(Ticket& ticket) noexcept override;
     bool holds_cancelled_buffers() const noexcept override;
     std::optional<Received> probe(int from, int tag) override;
+    void progress() override;
     void abandon() noexcept override;
     std::vector<int> lost() override;
     std::uint64_t free_lane() const override;

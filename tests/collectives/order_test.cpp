@@ -103,7 +103,7 @@ template <class Use>
 void for_all_runs(Collective collective, Use use) {
     for (int ranks = 1; ranks <= 9; ++ranks)
         for (Algorithm const& algorithm : algorithms(collective)) {
-            if (!algorithm.applies(Shape{.ranks = ranks})) continue;
+            if (!algorithm.applies(Shape{.ranks = ranks, .shared = true})) continue;
             for (Pace const pace : paces)
                 for (int root = 0; root < (collective == Collective::reduce ? ranks : 1); ++root) {
                     SCOPED_TRACE(text(algorithm.name, " of ", name(collective), " on ", ranks,

@@ -42,7 +42,8 @@ inline std::vector<Entry> entries(std::initializer_list<Collective> collectives)
     for (Collective const collective : collectives)
         for (Algorithm const& algorithm : algorithms(collective))
             for (int const ranks : rank_counts)
-                if (algorithm.applies(Shape{.ranks = ranks})) found.push_back({&algorithm, ranks});
+                if (algorithm.applies(Shape{.ranks = ranks, .shared = true}))
+                    found.push_back({&algorithm, ranks});
     return found;
 }
 

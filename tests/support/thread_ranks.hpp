@@ -3,8 +3,11 @@
 
 #include <atomic>
 #include <chrono>
+#include <cstdlib>
+#include <cstring>
 #include <exception>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <thread>
 #include <vector>
@@ -15,6 +18,7 @@
 
 #include "collectives/channel.hpp"
 #include "src/base/text.hpp"
+#include "src/node_memory/room.hpp"
 #include "src/transport/thread_transport.hpp"
 
 namespace sinew::testing {
@@ -41,6 +45,19 @@ private:
     std::atomic<bool> const& failed_;
     std::chrono::steady_clock::time_point deadline_;
 };
+
+/// Zeroed memory for a room of ranks that are threads.
+inline std::shared_ptr<void> room_memory(int ranks, std::size_t ring) {
+    constexpr std::size_t page = 4096;
+    std::size_t const bytes = node_memory::Room::bytes(ranks, ring);
+    std::shared_ptr<void> memory(std::aligned_alloc(page, (bytes + page - 1) / page * page),
+                                 &std::free);
+    std::memset(memory.get(), 0, bytes);
+    return memory;
+}
+
+/// A ring so small that messages of some KiB need several rounds.
+inline constexpr std::size_t room_ring = std::size_t{48} << 10;
 
 /// Runs `body` with the parts of a channel on every rank, each in a separate thread. Rethrows the
 /// exception of the first rank to fail; otherwise expects that no message is left.
@@ -71,10 +88,13 @@ inline void run_ranks_over(
                           << " were left over at rank " << rank;
 }
 
-/// The same over one channel.
+/// The same over one channel that has a room.
 inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+    auto const memory = room_memory(ranks, room_ring);
     run_ranks_over(ranks, [&](Transport& transport, collectives::WaitPolicy& policy, int tag) {
         collectives::Channel channel(transport, policy, tag);
+        node_memory::Room room(memory, channel.rank(), ranks, room_ring, nullptr);
+        channel.use_room(&room);
         body(channel);
     });
 }

@@ -71,6 +71,10 @@ public:
     /// may be any_source.
     virtual std::optional<Received> probe(int from, int tag) = 0;
 
+    /// Lets the medium progress transfers that others have started over it, such as messages of the
+    /// application's own. Called by a rank that waits for something else than a transfer.
+    virtual void progress() {}
+
     /// Called when an operation has failed. Messages that no rank will receive may be in transit;
     /// they must not appear in a transport made later.
     virtual void abandon() noexcept {}

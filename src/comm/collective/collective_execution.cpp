@@ -21,6 +21,13 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
+/// Returns whether the ranks share memory through which this call can pass: an element must fit in
+/// a block of it to be combined there.
+bool fits_room(collectives::Channel const& channel, Invocation const& call) {
+    return channel.room() != nullptr &&
+           (!call.reduces() || call.in.type.size() <= channel.room()->block());
+}
+
 class CollectiveExecution {
 public:
     CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
@@ -62,6 +69,7 @@ private:
 
     void run_algorithm() {
         shape_.ranks = channel_.size();
+        shape_.shared = fits_room(channel_, call_);
         collectives::Algorithm const& algorithm = choose();
         channel_.begin();
         algorithm.run(channel_, args_);
@@ -276,12 +284,17 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              collectives::RingOrder const& ring, collectives::Scratch& scratch,
              Invocation const& call) {
-    if (needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
+    // Through memory all inputs of an element meet in one step, which rounds once by itself.
+    std::string_view const asked = call.options.algorithm;
+    bool const over_memory =
+        fits_room(channel, call) &&
+        (asked.empty() ? tuner.prefers_memory(call.collective) : asked == "shared");
+    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
     else CollectiveExecution(channel, tuner, ring, scratch, call).run();
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
-                                                 Invocation const& call) {
+                                                 bool shared, Invocation const& call) {
     // If each rank knows only its own sizes, the choice does not depend on them.
     bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
                            call.collective == C::alltoallv || call.collective == C::barrier;
@@ -290,7 +303,8 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
                       .bytes = own_sizes ? 0 : call.in.count * type.size(),
                       .count = own_sizes ? 0 : call.in.count,
                       .commutative = !call.reduces() || call.op.commutative(),
-                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user};
+                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user,
+                      .shared = shared};
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }
 

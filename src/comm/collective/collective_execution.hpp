@@ -16,7 +16,8 @@ void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              Invocation const& call);
 
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
+/// `shared`: the ranks share memory.
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
-                                                 Invocation const& call);
+                                                 bool shared, Invocation const& call);
 
 }  // namespace sinew::detail

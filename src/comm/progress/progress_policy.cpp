@@ -21,6 +21,11 @@ constexpr auto look_interval = 5ms;
 /// Rounds per reading of the clock, which together with a probe costs more than a yield.
 constexpr int rounds_per_clock = 16;
 constexpr auto nap = 20us;
+/// Yields of a rank that waits for memory, before it sleeps until its peer wakes it. Among ranks of
+/// one session a yield lets the peer run; across sessions and cgroups it has no effect.
+constexpr int yields_on_memory = 40;
+constexpr auto sleep_on_memory = 500us;
+constexpr int rounds_per_progress = 4;
 /// The most that the time between two polls counts as waiting. If more passes, the process was
 /// stopped or, without an engine thread, the application computed, which is not the peers' fault.
 constexpr auto longest_counted = 1s;
@@ -34,6 +39,24 @@ void ProgressPolicy::idle(int round, collectives::Channel const& channel) {
 void ProgressPolicy::idle(int round, int peer, int step, int steps) {
     pause(round);
     if (operation_ == nullptr && round % rounds_per_clock != 0 && round < pace_.yields) return;
+    keep_time(round, peer, step, steps);
+}
+
+std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
+                                                        collectives::Channel const& channel) {
+    int const peer = channel.waiting_for();
+    bool const sleeps = operation_ == nullptr && round >= yields_on_memory;
+    // The peer may be in a call of the medium that needs this rank's help: a message of the
+    // application that is longer than the medium buffers.
+    if (round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
+    if (!sleeps) pause(round);
+    else engine_.drive();
+    if (sleeps || operation_ != nullptr || round % rounds_per_clock == 0)
+        keep_time(round, peer, channel.current_step(), channel.steps());
+    return sleeps ? sleep_on_memory : std::chrono::nanoseconds{};
+}
+
+void ProgressPolicy::keep_time(int round, int peer, int step, int steps) {
     auto const now = Clock::now();
     if (start_ == Clock::time_point{}) {
         start_ = seen_ = now;

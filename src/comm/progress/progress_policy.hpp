@@ -17,20 +17,25 @@ namespace sinew::detail {
 class ProgressPolicy final : public collectives::WaitPolicy {
 public:
     struct Pace {
-        int spins;   ///< polls before the first yield
-        int yields;  ///< polls before the first nap
+        int spins;                ///< polls before the first yield
+        int yields;               ///< polls before the first nap
+        int memory_spins = 2000;  ///< looks at a word in memory before the first yield
     };
 
     /// `what` describes the operation for warnings and errors. `operation` is the one whose fiber
     /// waits, or null. For `in_collective` see FailureDetector::investigate.
-    ProgressPolicy(FailureDetector& detector, Engine& engine, Operation* operation,
-                   Deadlines const& deadlines, Pace pace, bool in_collective,
+    ProgressPolicy(Transport& transport, FailureDetector& detector, Engine& engine,
+                   Operation* operation, Deadlines const& deadlines, Pace pace, bool in_collective,
                    std::function<std::string()> what)
-        : detector_(detector), engine_(engine), operation_(operation), deadlines_(deadlines),
-          pace_(pace), in_collective_(in_collective), what_(std::move(what)) {}
+        : transport_(transport), detector_(detector), engine_(engine), operation_(operation),
+          deadlines_(deadlines), pace_(pace), in_collective_(in_collective),
+          what_(std::move(what)) {}
 
     int spins() const override { return operation_ != nullptr ? 1 : pace_.spins; }
     void idle(int round, collectives::Channel const& channel) override;
+    std::chrono::nanoseconds idle_on_memory(int round,
+                                            collectives::Channel const& channel) override;
+    int spins_on_memory() const override { return operation_ != nullptr ? 1 : pace_.memory_spins; }
     std::string subject() const override;
     std::string name_of(int rank) const override { return detector_.rank_text(rank); }
     /// The same for waits without a channel: for `peer`, at step `step` of `steps` (0: no steps).
@@ -40,11 +45,13 @@ private:
     using Clock = std::chrono::steady_clock;
 
     void pause(int round);
+    void keep_time(int round, int peer, int step, int steps);
     void look_around(int peer, int step, int steps);
     void count(Clock::time_point now, bool progressed);
     void decide(Clock::time_point now, int peer, int step, int steps);
     std::string waits(Clock::time_point now, char const* how, int peer, int step, int steps) const;
 
+    Transport& transport_;
     FailureDetector& detector_;
     Engine& engine_;
     Operation* operation_;

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <bit>
+
+#include "collectives/node/lent.hpp"
+#include "collectives/node/node_call.hpp"
+#include "collectives/node/two_shot.hpp"
+
+namespace sinew::collectives::node {
+
+namespace {
+
+/// Up to 56 bytes travel in the cache line of the arrival itself: one hand-off in all.
+void in_lines(NodeCall const& call) {
+    Room& room = call.room;
+    copy(room.line(call.waiter), call.args.input());
+    room.publish_line();
+    room.await_lines(call.waiter);
+    Inputs inputs;
+    for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
+    inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
+    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+}
+
+/// Short vectors: every rank publishes its own and combines all. One arrival, but each rank reads
+/// the vectors of all.
+void one_shot(NodeCall const& call) {
+    Room& room = call.room;
+    std::memcpy(room.short_slot(call.waiter), call.args.in, call.args.bytes());
+    room.line(call.waiter);
+    room.publish_line();
+    room.await_lines(call.waiter);
+    Inputs inputs;
+    for (int r = 0; r < call.size(); ++r)
+        inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);
+    inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
+    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+}
+
+/// Vectors in shared memory: each rank combines its part of all vectors, and stores it to all
+/// results. Nothing is copied.
+void in_place_of_all(NodeCall const& call, bool bypass) {
+    Room& room = call.room;
+    std::array<std::byte const*, Room::most_ranks> in;
+    std::array<std::byte*, Room::most_ranks> out;
+    for (std::size_t r = 0; r < call.ranks(); ++r) {
+        Lent const lent = Lent::of(call, static_cast<int>(r));
+        in[r] = room.lendable()->at(lent.in);
+        out[r] = room.lendable()->at(lent.out);
+    }
+    Arguments const& args = call.args;
+    auto const self = static_cast<std::size_t>(call.rank());
+    std::size_t const unit = 64 % args.element == 0 ? 64 : args.element;
+    std::size_t const part = (args.bytes() / call.ranks() + unit) / unit * unit;
+    std::size_t const first = std::min(self * part, args.bytes());
+    std::size_t const end = std::min(first + part, args.bytes());
+    alignas(64) std::array<std::byte, tile_bytes> tile;
+    for_each_tile(end - first, args.element, [&](std::size_t at, std::size_t length) {
+        Inputs inputs;
+        for (std::size_t r = 0; r < call.ranks(); ++r) inputs[r] = in[r] + first + at;
+        bool const outside = bypass && length <= tile.size();
+        std::byte* const to = outside ? tile.data() : out[self] + first + at;
+        args.combine(to, {inputs.data(), call.ranks()}, length);
+        for (std::size_t step = outside ? 0 : 1; step < call.ranks(); ++step)
+            store_bytes(bypass, out[(self + step) % call.ranks()] + first + at, to, length);
+    });
+    room.publish(Stage::reduced, 1);
+    room.await_stage_of_all(call.waiter, Stage::reduced, 1);
+}
+
+/// Publishes where this rank's buffers lie. Returns whether those of all ranks are shared; it waits
+/// for the others only if this rank's are.
+bool lend_all(NodeCall const& call) {
+    Lent const own = Lent::of(call.room, call.args.in, call.args.out, call.args.bytes());
+    own.publish(call);
+    if (own.in == 0 || own.out == 0) return false;
+    call.room.await_lines(call.waiter);
+    for (int r = 0; r < call.size(); ++r) {
+        Lent const other = Lent::of(call, r);
+        if (other.in == 0 || other.out == 0) return false;
+    }
+    return true;
+}
+
+}  // namespace
+
+void allreduce(NodeCall const& call) {
+    std::size_t const bytes = call.args.bytes();
+    Room& room = call.room;
+    room.begin();
+    if (bytes <= Room::line_bytes) return in_lines(call);
+    if (bytes <= Room::short_bytes) return one_shot(call);
+    bool const lent = bytes >= least_lent_bytes && lend_all(call);
+    bool const large = 2 * call.ranks() * std::bit_floor(bytes) > last_level_cache();
+    auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
+                             large && !lent);
+    if (lent) in_place_of_all(call, trial.stores().slots_bypass);
+    else TwoShot(call, trial.stores()).run();
+    trial.done();
+}
+
+}  // namespace sinew::collectives::node

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/node/pairwise.hpp"
+
+namespace sinew::collectives::node {
+
+/// Every rank publishes a message for each other one. Only the two of them need to know its size.
+void alltoall(NodeCall const& call) {
+    Room& room = call.room;
+    Arguments const& args = call.args;
+    room.begin();
+    PairwiseSender sender(call, [&](int to) { return args.sent_block(to); });
+    std::size_t rounds = std::max(sender.rounds(), std::size_t{1});
+    for (int from = 0; from < call.size(); ++from)
+        if (from != call.rank())
+            rounds = std::max(rounds, PairwiseReceiver(call, from, args.out_block(from)).rounds());
+    if (sender.rounds() > 0) sender.send(0);
+    copy(args.out_block(call.rank()).data(), args.sent_block(call.rank()));
+    for (std::size_t round = 0; round < rounds; ++round) {
+        if (round + 1 < sender.rounds()) sender.send(round + 1);
+        for (int step = 1; step < call.size(); ++step) {
+            int const from = call.peer(step);
+            PairwiseReceiver(call, from, args.out_block(from)).receive(round);
+        }
+        room.publish(Stage::consumed, round + 1);
+    }
+    room.publish(Stage::consumed, Room::all_rounds);
+    room.finish();
+}
+
+}  // namespace sinew::collectives::node

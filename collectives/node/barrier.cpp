@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/node/node_call.hpp"
+
+namespace sinew::collectives::node {
+
+/// Every rank publishes that it has arrived and waits for all.
+void barrier(NodeCall const& call) {
+    call.room.begin();
+    call.room.line(call.waiter);
+    call.room.publish_line();
+    call.room.await_lines(call.waiter);
+}
+
+}  // namespace sinew::collectives::node

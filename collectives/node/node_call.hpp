@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <span>
+
+#include <unistd.h>
+
+#include "collectives/arguments.hpp"
+#include "collectives/kernels/copy.hpp"
+#include "collectives/schedule/copy.hpp"
+#include "src/node_memory/room.hpp"
+
+/// The collectives of ranks that share a node's memory. They do not send messages: each rank writes
+/// to its own part of the Room and reads from the others'. All reductions combine the ranks in rank
+/// order, element by element, so the bits of a result depend on nothing but the inputs.
+namespace sinew::collectives::node {
+
+using node_memory::Room;
+using node_memory::Waiter;
+using Stage = Room::Stage;
+
+/// One call on one rank.
+struct NodeCall {
+    Room& room;
+    Waiter& waiter;
+    Arguments const& args;
+
+    int rank() const { return room.rank(); }
+    int size() const { return room.size(); }
+    std::size_t ranks() const { return static_cast<std::size_t>(room.size()); }
+    bool at_root() const { return rank() == args.root; }
+    /// The rank `step` after this one, around the circle: ranks that begin at different peers do not
+    /// all read from the same one.
+    int peer(int step) const { return (rank() + step) % size(); }
+
+    void await_contributed(int from, std::size_t rounds) const {
+        room.await_stage(waiter, from, Stage::contributed, rounds);
+    }
+};
+
+/// The inputs of a reduction, by rank.
+using Inputs = std::array<void const*, Room::most_ranks>;
+
+/// Bytes of the last-level cache.
+inline std::size_t last_level_cache() {
+    static std::size_t const bytes = [] {
+        long const known = ::sysconf(_SC_LEVEL3_CACHE_SIZE);
+        return known > 0 ? static_cast<std::size_t>(known) : std::size_t{32} << 20;
+    }();
+    return bytes;
+}
+
+/// Copies to memory that another rank will read.
+inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::size_t bytes) {
+    if (bytes == 0) return;
+    if (bypass) kernels::copy_bypassing(to, from, bytes);
+    else std::memcpy(to, from, bytes);
+}
+
+/// The bytes that are combined and then copied while they are still in the first-level cache.
+inline constexpr std::size_t tile_bytes = 8192;
+
+/// Calls `f(offset, bytes)` for pieces of at most `tile_bytes` of whole elements.
+template <class F>
+void for_each_tile(std::size_t bytes, std::size_t element, F const& f) {
+    std::size_t const step = std::max(tile_bytes / element, std::size_t{1}) * element;
+    for (std::size_t offset = 0; offset < bytes; offset += step)
+        f(offset, std::min(step, bytes - offset));
+}
+
+/// The rounds in which pieces of at most `piece` bytes pass, and piece number `round` of `bytes`.
+inline std::size_t rounds_of(std::size_t bytes, std::size_t piece) {
+    return (bytes + piece - 1) / piece;
+}
+inline std::size_t bytes_in_round(std::size_t bytes, std::size_t piece, std::size_t round) {
+    std::size_t const offset = round * piece;
+    return offset >= bytes ? 0 : std::min(piece, bytes - offset);
+}
+
+/// Whole elements that fill at most `bytes`. Requires: element <= bytes.
+inline std::size_t whole_elements(std::size_t bytes, std::size_t element) {
+    return bytes / element * element;
+}
+
+/// What passes through memory alike, so that one measurement holds for all.
+enum class Pattern : std::uint8_t {
+    allreduce,
+    allreduce_lent,
+    reduce,
+    reduce_scatter,
+    allgather,
+    broadcast,
+    gather,
+};
+
+/// Chooses how a call stores to the slots, and measures it.
+inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
+                        bool large = false) {
+    return call.room.stores[static_cast<std::size_t>(pattern)].begin(
+        bytes, large, call.room.calls_per_turn(bytes));
+}
+
+/// How a message of `bytes` travels from one rank to others. Both sides know its size.
+enum class Way : std::uint8_t { line, short_slot, rounds };
+inline Way way_of(std::size_t bytes) {
+    if (bytes <= Room::line_bytes) return Way::line;
+    return bytes <= Room::short_bytes ? Way::short_slot : Way::rounds;
+}
+
+/// Publishes a message of this rank that is not sent in rounds.
+inline void publish_short(NodeCall const& call, std::span<std::byte const> message) {
+    std::byte* const line = call.room.line(call.waiter);
+    bool const inside = way_of(message.size()) == Way::line;
+    copy(inside ? line : call.room.short_slot(call.waiter), message);
+    call.room.publish_line();
+}
+/// The message of `rank`. Requires: its line has arrived.
+inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
+    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+}
+
+/// The bytes of a round in which a whole contribution is one message.
+inline std::size_t piece_of(Room const& room) {
+    return std::min(room.span() / 64 * 64, std::size_t{128} << 10);
+}
+
+void allreduce(NodeCall const& call);
+void reduce(NodeCall const& call);
+void reduce_scatter(NodeCall const& call);
+void allgather(NodeCall const& call);
+void broadcast(NodeCall const& call);
+void gather(NodeCall const& call);
+void scatter(NodeCall const& call);
+void alltoall(NodeCall const& call);
+void scan(NodeCall const& call);
+void exscan(NodeCall const& call);
+void barrier(NodeCall const& call);
+
+}  // namespace sinew::collectives::node

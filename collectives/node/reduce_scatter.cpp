@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "collectives/node/node_call.hpp"
+
+namespace sinew::collectives::node {
+
+namespace {
+
+std::size_t total_bytes(NodeCall const& call) {
+    std::size_t total = 0;
+    for (int r = 0; r < call.size(); ++r) total += call.args.blocks[r].bytes;
+    return total;
+}
+
+/// Short vectors: every rank publishes all its blocks, one after the other.
+void reduce_one_shot(NodeCall const& call, std::size_t total) {
+    Room& room = call.room;
+    bool const inside = way_of(total) == Way::line;
+    std::byte* const line = room.line(call.waiter);
+    std::byte* const slot = inside ? line : room.short_slot(call.waiter);
+    std::size_t own = 0, offset = 0;
+    for (int r = 0; r < call.size(); ++r) {
+        auto const block = call.args.in_block(r);
+        if (r == call.rank()) own = offset;
+        else copy(slot + offset, block);
+        offset += block.size();
+    }
+    room.publish_line();
+    room.await_lines(call.waiter);
+    Inputs inputs;
+    for (int r = 0; r < call.size(); ++r)
+        inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + own;
+    auto const mine = call.args.in_block(call.rank());
+    inputs[static_cast<std::size_t>(call.rank())] = mine.data();
+    call.args.combine(call.args.out, {inputs.data(), call.ranks()}, mine.size());
+}
+
+/// Long vectors pass in rounds: a piece of the block of every rank in each.
+class ReduceRounds {
+public:
+    ReduceRounds(NodeCall const& call, bool bypass)
+        : call_(call), room_(call.room), bypass_(bypass),
+          piece_(std::min(whole_elements(room_.block(), call.args.element),
+                          call.args.blocks.largest(call.size()))),
+          rounds_(rounds_of(call.args.blocks.largest(call.size()), piece_)) {}
+
+    void run() {
+        room_.lease(call_.waiter, rounds_, call_.ranks() * piece_);
+        contribute(0);
+        for (std::size_t round = 0; round < rounds_; ++round) {
+            if (round + 1 < rounds_) contribute(round + 1);
+            reduce(round);
+        }
+        room_.finish();
+    }
+
+private:
+    std::byte* contribution(int rank, std::size_t round) const {
+        return room_.contribution_of(rank, round, call_.ranks() * piece_);
+    }
+
+    void contribute(std::size_t round) {
+        if (round >= Room::depth)
+            room_.await_stage_of_all(call_.waiter, Stage::reduced, round - Room::depth + 1);
+        std::byte* const slot = contribution(call_.rank(), round);
+        for (int step = 1; step < call_.size(); ++step) {
+            int const owner = call_.peer(step);
+            auto const block = call_.args.in_block(owner);
+            store_bytes(bypass_, slot + static_cast<std::size_t>(owner) * piece_,
+                        block.data() + round * piece_, bytes_in_round(block.size(), piece_, round));
+        }
+        room_.publish(Stage::contributed, round + 1);
+    }
+
+    void reduce(std::size_t round) {
+        room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
+        if (round == 0) room_.note_all_entered();
+        auto const block = call_.args.in_block(call_.rank());
+        std::size_t const own = static_cast<std::size_t>(call_.rank()) * piece_;
+        std::size_t const first = round * piece_;
+        for_each_tile(
+            bytes_in_round(block.size(), piece_, round), call_.args.element,
+            [&](std::size_t at, std::size_t length) {
+                Inputs inputs;
+                for (int r = 0; r < call_.size(); ++r)
+                    inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
+                inputs[static_cast<std::size_t>(call_.rank())] = block.data() + first + at;
+                call_.args.combine(call_.args.out + first + at, {inputs.data(), call_.ranks()},
+                                   length);
+            });
+        room_.publish(Stage::reduced, round + 1);
+    }
+
+    NodeCall const& call_;
+    Room& room_;
+    bool bypass_;
+    std::size_t piece_, rounds_;
+};
+
+}  // namespace
+
+void reduce_scatter(NodeCall const& call) {
+    call.room.begin();
+    std::size_t const total = total_bytes(call);
+    if (way_of(total) != Way::rounds) return reduce_one_shot(call, total);
+    auto trial = begin_trial(call, Pattern::reduce_scatter, total);
+    ReduceRounds(call, trial.stores().slots_bypass).run();
+    trial.done();
+}
+
+}  // namespace sinew::collectives::node

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/node_memory/arena.hpp"
+
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <new>
+#include <system_error>
+
+namespace sinew::node_memory {
+
+namespace {
+
+constexpr std::uint64_t page = 4096, huge_page = std::uint64_t{2} << 20;
+
+/// The size of a rank's region. Only address space, as long as nothing is written there.
+std::uint64_t region_bytes(Source source, int ranks) {
+    constexpr std::uint64_t least = std::uint64_t{256} << 20;
+    constexpr std::uint64_t most_of_all = std::uint64_t{1} << 45;
+    rlimit space{}, file{};
+    ::getrlimit(RLIMIT_AS, &space);
+    ::getrlimit(RLIMIT_FSIZE, &file);
+    if (source == Source::posix || space.rlim_cur != RLIM_INFINITY ||
+        file.rlim_cur != RLIM_INFINITY)
+        return least / 4;
+    auto const memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
+                        static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
+    std::uint64_t const bytes =
+        std::min(std::max(memory, least), most_of_all / static_cast<std::uint64_t>(ranks));
+    return bytes / huge_page * huge_page;
+}
+
+std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
+
+/// The ring of each rank of a room: larger than its second-level cache, unless there are so many
+/// ranks that the room would need more than 64 MiB.
+std::uint64_t ring_for(int ranks) {
+    constexpr std::uint64_t largest = std::uint64_t{4} << 20, all = std::uint64_t{64} << 20;
+    return std::min(all / static_cast<std::uint64_t>(ranks) / page * page, largest);
+}
+
+/// The ring when memory is scarce: a block has 1 KiB.
+std::uint64_t least_ring_for(int ranks) {
+    return std::max<std::uint64_t>(Room::depth * (static_cast<std::uint64_t>(ranks) + 1) * 1024,
+                                   std::uint64_t{64} << 10);
+}
+
+}  // namespace
+
+Arena::Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks)
+    : mapping_(std::move(mapping)), extents_(0, 0) {
+    // The first huge page holds the nonce; offset 0 means no memory.
+    std::uint64_t const region =
+        (mapping_->bytes() - huge_page) / static_cast<std::uint64_t>(ranks) / huge_page * huge_page;
+    std::uint64_t const begin = huge_page + static_cast<std::uint64_t>(rank) * region;
+    extents_ = Extents(begin, begin + region);
+}
+
+std::shared_ptr<Arena> Arena::make(Source source, int ranks) {
+    auto const bytes = huge_page + static_cast<std::uint64_t>(ranks) * region_bytes(source, ranks);
+    return std::shared_ptr<Arena>(new Arena(Mapping::make(source, bytes), 0, ranks));
+}
+
+std::shared_ptr<Arena> Arena::open(MappingName const& name, int rank, int ranks) {
+    return std::shared_ptr<Arena>(new Arena(Mapping::open(name), rank, ranks));
+}
+
+std::uint64_t Arena::take(std::size_t bytes) {
+    std::lock_guard const lock(mutex_);
+    auto const alignment = bytes >= huge_page ? huge_page : page;
+    auto const offset = extents_.take(rounded(bytes), alignment);
+    if (!offset) throw std::bad_alloc();
+    try {
+        mapping_->reserve(*offset, rounded(bytes));
+    } catch (std::system_error const&) {
+        extents_.give_back(*offset, rounded(bytes));
+        throw std::bad_alloc();
+    }
+    return *offset;
+}
+
+void Arena::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    mapping_->clear(offset, rounded(bytes));
+    std::lock_guard const lock(mutex_);
+    extents_.give_back(offset, rounded(bytes));
+}
+
+std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
+    bytes = std::max<std::size_t>(bytes, 1);
+    std::uint64_t const offset = take(bytes);
+#ifdef MADV_HUGEPAGE
+    if (bytes >= huge_page) ::madvise(at(offset), rounded(bytes), MADV_HUGEPAGE);
+#endif
+    return {at(offset),
+            [self = shared_from_this(), offset, bytes](void*) { self->give_back(offset, bytes); }};
+}
+
+void Arena::free_empty_rooms() noexcept {
+    std::vector<Lent> empty;
+    {
+        std::lock_guard const lock(mutex_);
+        auto const kept = std::stable_partition(
+            rooms_.begin(), rooms_.end(),
+            [&](Lent const& room) { return !Room::left_by_all(at(room.offset), room.ranks); });
+        empty.assign(kept, rooms_.end());
+        rooms_.erase(kept, rooms_.end());
+        for (Lent const& room : empty) room_bytes_ -= room.bytes;
+    }
+    for (Lent const& room : empty) give_back(room.offset, room.bytes);
+}
+
+RoomPlace Arena::make_room(int ranks) noexcept {
+    if (ranks > Room::most_ranks) return {};
+    free_empty_rooms();
+    try {
+        RoomPlace place{.ring = ring_for(ranks)};
+        std::uint64_t bytes = Room::bytes(ranks, place.ring);
+        {
+            std::lock_guard const lock(mutex_);
+            if (room_bytes_ + bytes > most_room_bytes) {
+                place.ring = least_ring_for(ranks);
+                bytes = Room::bytes(ranks, place.ring);
+            }
+        }
+        place.offset = take(bytes);
+        std::lock_guard const lock(mutex_);
+        rooms_.push_back({place.offset, bytes, ranks});
+        room_bytes_ += bytes;
+        return place;
+    } catch (std::bad_alloc const&) {
+        return {};
+    }
+}
+
+std::unique_ptr<Room> Arena::open_room(RoomPlace const& place, int rank, int ranks) {
+    std::shared_ptr<void> memory(shared_from_this(), at(place.offset));
+    return std::make_unique<Room>(std::move(memory), rank, ranks, place.ring, this);
+}
+
+std::uint64_t Arena::offset_of(void const* data, std::size_t bytes) const {
+    auto const first = reinterpret_cast<std::uintptr_t>(data);
+    auto const begin = reinterpret_cast<std::uintptr_t>(mapping_->data());
+    std::uintptr_t const offset = first - begin;
+    if (first < begin || offset >= mapping_->bytes() || bytes > mapping_->bytes() - offset)
+        return 0;
+    return offset;
+}
+
+}  // namespace sinew::node_memory

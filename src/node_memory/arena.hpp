@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <vector>
+
+#include "src/node_memory/extents.hpp"
+#include "src/node_memory/mapping.hpp"
+#include "src/node_memory/room.hpp"
+
+namespace sinew::node_memory {
+
+/// Where a room lies, for the other ranks in it. Sent as it is.
+struct RoomPlace {
+    std::uint64_t offset = 0;  ///< 0: there is no room
+    std::uint64_t ring = 0;    ///< bytes of each rank's ring
+};
+
+/// The memory that the ranks of a node share: one mapping in which each rank has a region of its
+/// own. A rank allocates in its region without asking the others, and all ranks can access it.
+/// Thread-safe.
+class Arena final : public Lendable, public std::enable_shared_from_this<Arena> {
+public:
+    /// Makes the memory of `ranks` ranks, or opens that of the node's first rank, for the rank with
+    /// this index on the node. Throws std::system_error or Unavailable.
+    static std::shared_ptr<Arena> make(Source source, int ranks);
+    static std::shared_ptr<Arena> open(MappingName const& name, int rank, int ranks);
+
+    MappingName const& name() const { return mapping_->name(); }
+    /// Called when all ranks have opened the memory.
+    void all_have_opened() noexcept { mapping_->unlink(); }
+
+    /// Allocates zeroed memory, aligned to a page, that all ranks of the node can access. It is
+    /// freed with the last copy of the pointer. Throws std::bad_alloc.
+    std::shared_ptr<void> allocate(std::size_t bytes);
+
+    /// Allocates a room for `ranks` ranks; its first rank calls this. Its rings become small
+    /// when this process has given away most_room_bytes.
+    RoomPlace make_room(int ranks) noexcept;
+    /// Opens a room that `make_room` has made, here or in another process.
+    std::unique_ptr<Room> open_room(RoomPlace const& place, int rank, int ranks);
+
+    std::uint64_t offset_of(void const* data, std::size_t bytes) const override;
+    std::byte* at(std::uint64_t offset) const override { return mapping_->data() + offset; }
+
+private:
+    static constexpr std::uint64_t most_room_bytes = std::uint64_t{256} << 20;
+    /// A room of this process's region that is not freed yet.
+    struct Lent {
+        std::uint64_t offset, bytes;
+        int ranks;
+    };
+
+    Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks);
+    std::uint64_t take(std::size_t bytes);
+    void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
+    void free_empty_rooms() noexcept;
+
+    std::shared_ptr<Mapping> mapping_;
+    mutable std::mutex mutex_;
+    Extents extents_;               // guarded by mutex_
+    std::vector<Lent> rooms_;       // guarded by mutex_
+    std::uint64_t room_bytes_ = 0;  // of rooms_; guarded by mutex_
+};
+
+}  // namespace sinew::node_memory

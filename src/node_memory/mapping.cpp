@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/node_memory/mapping.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <string>
+#include <system_error>
+
+#include <sinew/error.hpp>
+
+#include "src/base/hex.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::node_memory {
+
+namespace {
+
+[[noreturn]] void fail(std::string const& what) {
+    throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::string posix_name(MappingName const& name) {
+    return text("/sinew-",
+                to_hex({reinterpret_cast<std::byte const*>(name.nonce.data()), name.nonce.size()}));
+}
+
+UniqueFd open_posix(MappingName const& name, int flags) {
+    UniqueFd fd(::shm_open(posix_name(name).c_str(), flags, 0600));
+    if (!fd) fail(text("shm_open ", posix_name(name)));
+    return fd;
+}
+
+UniqueFd open_existing(MappingName const& name) {
+    if (name.source == Source::posix) return open_posix(name, O_RDWR | O_CLOEXEC);
+    std::string const path = text("/proc/", name.pid, "/fd/", name.fd);
+    UniqueFd fd(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+    if (!fd) fail(text("open ", path));
+    return fd;
+}
+
+/// The mappings of this process, for ranks that are its threads.
+struct Known {
+    std::mutex mutex;
+    std::map<std::array<unsigned char, 16>, std::weak_ptr<Mapping>> by_nonce;
+};
+Known& known() {
+    static Known& all = *new Known;  // outlives static objects that own mappings
+    return all;
+}
+
+}  // namespace
+
+Mapping::Mapping(UniqueFd fd, MappingName const& name) : fd_(std::move(fd)), name_(name) {
+    void* const memory = ::mmap(nullptr, name_.bytes, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
+    if (memory == MAP_FAILED) fail(text("mmap of ", name_.bytes, " bytes of shared memory"));
+    data_ = static_cast<std::byte*>(memory);
+    ::madvise(memory, name_.bytes, MADV_DONTDUMP);
+}
+
+Mapping::~Mapping() {
+    unlink();
+    if (data_ != nullptr) ::munmap(data_, name_.bytes);
+}
+
+std::shared_ptr<Mapping> Mapping::make(Source source, std::uint64_t bytes) {
+    MappingName name{.bytes = bytes, .pid = ::getpid(), .source = source};
+    if (::getrandom(name.nonce.data(), name.nonce.size(), 0) != std::ssize(name.nonce))
+        fail("getrandom");
+    UniqueFd fd = source == Source::posix
+                      ? open_posix(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC)
+                      : UniqueFd(::memfd_create("sinew", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+    if (!fd) fail("memfd_create");
+    name.fd = fd.get();
+    bool const sized = ::ftruncate(fd.get(), static_cast<::off_t>(bytes)) == 0;
+    int const error = errno;
+    // No process can take memory away from the others, which would then end by SIGBUS.
+    if (source == Source::memfd)
+        ::fcntl(fd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL);
+    if (!sized) {
+        if (source == Source::posix) ::shm_unlink(posix_name(name).c_str());
+        errno = error;
+        fail(text("ftruncate of shared memory to ", bytes, " bytes"));
+    }
+    std::shared_ptr<Mapping> mapping;
+    try {
+        mapping.reset(new Mapping(std::move(fd), name));
+    } catch (...) {
+        if (source == Source::posix) ::shm_unlink(posix_name(name).c_str());
+        throw;
+    }
+    mapping->linked_ = source == Source::posix;
+    mapping->reserve(0, 4096);
+    std::memcpy(mapping->data_, name.nonce.data(), name.nonce.size());
+    std::lock_guard const lock(known().mutex);
+    known().by_nonce[name.nonce] = mapping;
+    return mapping;
+}
+
+std::shared_ptr<Mapping> Mapping::open(MappingName const& name) {
+    {
+        std::lock_guard const lock(known().mutex);
+        std::erase_if(known().by_nonce, [](auto const& entry) { return entry.second.expired(); });
+        if (auto const found = known().by_nonce.find(name.nonce); found != known().by_nonce.end())
+            if (auto mapping = found->second.lock()) return mapping;
+    }
+    UniqueFd fd = open_existing(name);
+    ::off_t const size = ::lseek(fd.get(), 0, SEEK_END);
+    std::array<unsigned char, 16> nonce{};
+    // Another process may have this number in another pid namespace: its file is not ours.
+    if (size != static_cast<::off_t>(name.bytes) ||
+        ::pread(fd.get(), nonce.data(), nonce.size(), 0) != std::ssize(nonce) ||
+        nonce != name.nonce)
+        throw Unavailable(text("descriptor ", name.fd, " of process ", name.pid,
+                               " is not the shared memory of this node's first rank (do the ranks "
+                               "have pid namespaces of their own?)"));
+    return std::shared_ptr<Mapping>(new Mapping(std::move(fd), name));
+}
+
+void Mapping::unlink() noexcept {
+    if (linked_) ::shm_unlink(posix_name(name_).c_str());
+    linked_ = false;
+}
+
+void Mapping::reserve(std::uint64_t offset, std::uint64_t bytes) {
+    if (name_.source != Source::posix) return;
+    int const error =
+        ::posix_fallocate(fd_.get(), static_cast<::off_t>(offset), static_cast<::off_t>(bytes));
+    if (error == 0) return;
+    errno = error;
+    fail(text(bytes, " bytes of /dev/shm"));
+}
+
+void Mapping::clear(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(offset),
+                static_cast<::off_t>(bytes));
+}
+
+}  // namespace sinew::node_memory

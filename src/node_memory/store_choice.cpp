@@ -1,0 +1,94 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/node_memory/store_choice.hpp"
+
+#include <algorithm>
+#include <bit>
+
+namespace sinew::node_memory {
+
+namespace {
+
+constexpr int shortest_interval = 64, longest_interval = 1024;
+/// A trial that takes this many times as long as the best way is given up after a few calls.
+constexpr float hopeless = 1.6F;
+constexpr int calls_before_verdict = 3;
+/// A way must be better by this factor to replace the best.
+constexpr float better = 0.95F;
+/// After so many calls in sequence that took much longer than before, something has changed.
+constexpr std::uint8_t slow_calls_in_sequence = 4;
+
+void follow(float& average, float seconds, float weight) {
+    average = average == 0 ? seconds : average + weight * (seconds - average);
+}
+
+}  // namespace
+
+std::size_t StoreChoice::class_of(std::size_t bytes) {
+    return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), size_classes - 1);
+}
+
+std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
+    if (!classes_) return Class().best;
+    Class const& c = (*classes_)[size_class];
+    return c.trial_calls > 0 ? c.tried : c.best;
+}
+
+StoreChoice::Trial StoreChoice::begin(std::size_t bytes, bool large, int settling) {
+    std::size_t const number = class_of(bytes);
+    if (!classes_) classes_ = std::make_unique<Classes>();
+    (*classes_)[number].ways = large ? most_ways : 2;
+    return {*this, number, settling};
+}
+
+StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, int settling)
+    : owner_(owner), class_(size_class), way_(owner.way_of(size_class)), settling_(settling) {}
+
+void StoreChoice::Trial::done() {
+    auto const took = std::chrono::steady_clock::now() - start_;
+    owner_.report(class_, way_, settling_, std::chrono::duration<float>(took).count());
+}
+
+void StoreChoice::begin_trial(Class& c) {
+    c.settled = true;
+    c.tried = static_cast<std::uint8_t>((c.tried + 1) % c.ways);
+    if (c.tried == c.best) c.tried = static_cast<std::uint8_t>((c.tried + 1) % c.ways);
+    c.trial_calls = 1;
+    c.trial = 0;
+    c.slow_calls = 0;
+}
+
+void StoreChoice::end_trial(Class& c, bool is_better) {
+    c.trial_calls = 0;
+    if (is_better) {
+        c.best = c.tried;
+        c.average = c.trial;
+    }
+    c.interval = is_better ? shortest_interval : std::min(2 * c.interval, longest_interval);
+    c.until_trial = c.interval;
+}
+
+void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling, float seconds) {
+    Class& c = (*classes_)[size_class];
+    if (c.trial_calls == 0) {
+        bool const slow = c.average > 0 && seconds > hopeless * c.average;
+        c.slow_calls = static_cast<std::uint8_t>(slow ? c.slow_calls + 1 : 0);
+        if (c.slow_calls == slow_calls_in_sequence) {
+            c.average = seconds;
+            c.interval = shortest_interval;
+            return begin_trial(c);
+        }
+        // The first calls meet fresh memory, and any call may be slow for reasons of its own.
+        if (c.settled) follow(c.average, slow ? hopeless * c.average : seconds, 0.2F);
+        else c.average = c.average == 0 ? seconds : std::min(c.average, seconds);
+        if (--c.until_trial <= 0) begin_trial(c);
+        return;
+    }
+    bool const plain = way % 2 == 0;
+    int const length = plain ? std::clamp(settling, 4, 64) + calls_before_verdict : 5;
+    if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 4 * c.average), 0.4F);
+    if (c.trial_calls > calls_before_verdict && c.trial > hopeless * c.average)
+        return end_trial(c, false);
+    if (++c.trial_calls > length) end_trial(c, c.trial < better * c.average);
+}
+
+}  // namespace sinew::node_memory

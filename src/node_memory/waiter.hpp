@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#include "src/node_memory/doorbell.hpp"
+
+namespace sinew::node_memory {
+
+/// Decides how a rank waits for a word in memory that another rank will write.
+class Waiter {
+public:
+    virtual ~Waiter() = default;
+    /// Looks at the word before the first `idle`. Spinning helps only if a core is free.
+    virtual int spins() const = 0;
+    /// Called between further looks; `round` counts from 0 and `peer` is the index in the room of
+    /// the rank that is waited for. Yields, lets other operations progress, checks the deadline and
+    /// the peers. Throws Timeout or PeerLost. Returns how long the rank may then sleep until the
+    /// room's doorbell rings; zero: not at all.
+    virtual std::chrono::nanoseconds idle(int round, int peer) = 0;
+};
+
+/// Tells the processor that this is a loop that waits.
+inline void relax() {
+#if defined(__x86_64__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    asm volatile("yield");
+#endif
+}
+
+/// Waits until `ready()` is true.
+template <class Ready>
+void await(Waiter& waiter, Doorbell& bell, int peer, Ready const& ready) {
+    if (ready()) return;
+    for (int i = waiter.spins(); i > 0; --i) {
+        relax();
+        if (ready()) return;
+    }
+    for (int round = 0; !ready(); ++round) {
+        auto const longest = waiter.idle(round, peer);
+        if (longest.count() > 0) bell.sleep(ready, longest);
+    }
+}
+
+}  // namespace sinew::node_memory
