@@ -102,14 +102,17 @@ std::size_t Tuner::bucket(std::size_t bytes) {
 }
 
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
-    if (shape.shared && forced_[static_cast<std::size_t>(collective)] == nullptr)
-        return shared_algorithm(collective);
+    // Whether there is memory may differ between the communicators that share this tuner.
+    if (shape.shared) return choice(collective, shape, order_matters);
     // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
     auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
                          [bucket(shape.bytes)];
-    if (known == nullptr) known = &choice(collective, shape, order_matters);
-    return *known;
+    auto const all = algorithms(collective);
+    if (auto const row = known.load(std::memory_order_relaxed)) return all[row - 1U];
+    Algorithm const& found = choice(collective, shape, order_matters);
+    known.store(static_cast<std::uint8_t>(&found - all.data() + 1), std::memory_order_relaxed);
+    return found;
 }
 
 Algorithm const& Tuner::choice(Collective collective, Shape const& shape,

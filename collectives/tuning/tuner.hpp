@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -32,6 +34,8 @@ public:
     /// collective or algorithm.
     Tuner(Model const& model, std::string_view forced);
 
+    /// Thread-safe. All ranks choose alike: they have the same model, and the costs are computed in
+    /// the same way on all processors (no a * b + c in one instruction).
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
     /// Returns what `choose` would return. Thread-safe.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
@@ -54,8 +58,10 @@ private:
 
     Model model_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    // Indexes: the collective; how free the order is; the size.
-    std::array<std::array<std::array<Algorithm const*, buckets>, 4>, collectives_count> chosen_{};
+    // The number of the row + 1; 0: not compared yet. Indexes: the collective; how free the order is;
+    // the size.
+    using Choices = std::array<std::atomic<std::uint8_t>, buckets>;
+    std::array<std::array<Choices, 4>, collectives_count> chosen_{};
 };
 
 }  // namespace sinew::collectives

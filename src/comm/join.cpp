@@ -78,8 +78,9 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
                                 .calibrate = [&] { return calibrate(channel, setting); }});
         }
     }
+    auto tuners = std::make_shared<collectives::Tuners>(model, settings.forced_algorithms);
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
-                                               std::move(engine), model, settings,
+                                               std::move(engine), std::move(tuners), settings,
                                                std::move(arena));
 }
 

@@ -35,7 +35,8 @@ void run_with(Model const& model, int ranks, std::function<void(Communicator&)> 
                 Communicator comm(std::make_shared<detail::CommunicatorState>(
                     std::make_unique<ThreadTransport>(hub, rank),
                     detail::make_node_layout(nodes, rank), detail::Engine::make(Threading::any),
-                    model, detail::CommonSettings::from_environment(), nullptr));
+                    std::make_shared<collectives::Tuners>(model, ""),
+                    detail::CommonSettings::from_environment(), nullptr));
                 body(comm);
             } catch (std::exception const& error) {
                 ADD_FAILURE() << "rank " << rank << ": " << error.what();

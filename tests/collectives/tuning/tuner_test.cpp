@@ -187,6 +187,19 @@ TEST(Tuner, DoesNotMixOperationsOfDifferentFreedom) {
     }
 }
 
+// Communicators with and without a room of memory share a tuner.
+TEST(Tuner, DoesNotTakeWhatItChoseOverMemoryForOthers) {
+    Shape const plain = shape(4, 64 * kib, false);
+    Shape over_memory = plain;
+    over_memory.shared = true;
+    for (char const* const forced : {"", "allreduce:ring"}) {  // which does not apply
+        Tuner tuner(seen(Model(), 4, false), forced);
+        EXPECT_EQ(tuner.choose(C::allreduce, over_memory, true).name, "shared");
+        EXPECT_TRUE(tuner.choose(C::allreduce, plain, true).applies(plain));
+        EXPECT_EQ(tuner.choose(C::allreduce, over_memory, true).name, "shared");
+    }
+}
+
 TEST(Tuner, ChoosesOnlyWhatApplies) {
     for (Model const& model : models())
         for (int i = 0; i < collectives_count; ++i)
