@@ -91,7 +91,8 @@ private:
     void reduce(std::size_t round) {
         room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
         if (round == 0) room_.note_all_entered();
-        auto const [offset, bytes] = block(round, call_.rank());
+        Range const own_range = block(round, call_.rank());
+        std::size_t const offset = own_range.offset, bytes = own_range.bytes;
         std::byte* const slot = room_.result_of(call_.rank(), round, block_);
         std::size_t const own = static_cast<std::size_t>(call_.rank()) * block_;
         alignas(64) std::array<std::byte, tile_bytes> tile;
