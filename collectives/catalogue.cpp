@@ -206,7 +206,7 @@ constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling
     return std::array{
         Algorithm{collective, "linear", "long vectors: from rank to rank, in segments",
                   Order::linear, always,
-                  [](S s, M m) { return pipeline(m, others(s), s.bytes) + m.reduce(s.bytes); }, linear},
+                  [](S s, M m) { return reducing_pipeline(m, others(s), s.bytes); }, linear},
         Algorithm{collective, "recursive_doubling", "short vectors: fewest steps",
                   Order::tree, always,
                   [](S s, M m) { return rounds(s) * (m.exchange(s.bytes) + 2 * m.reduce(s.bytes)); },

@@ -7,16 +7,16 @@
 
 namespace sinew::collectives {
 
-// Each rank sends to the next, in segments: it forwards one segment while it receives others. Every
+// Each rank sends to the next on the ring, in segments: it forwards one segment while it receives others. Every
 // link carries the vector once, so a long vector takes about the time of one transfer.
 //
 //   steps P - 2 + S/segment    bytes sent per rank S    scratch none
 void chain_broadcast(Channel& channel, Arguments const& call) {
     int const ranks = channel.size();
-    Rotation const rotation(call.root, ranks);
-    int const me = rotation.turned(channel.rank());
+    RingPlace const ring(channel.rank(), ranks, call.ring);
+    int const me = Rotation(ring.position_of(call.root), ranks).turned(ring.position());
     bool const receives = me > 0, sends = me + 1 < ranks;
-    int const previous = rotation.real(me + ranks - 1), next = rotation.real(me + 1);
+    int const previous = ring.previous(), next = ring.next();
     Segments const segments(call.bytes(), call.segment, call.element);
     auto const segment = [&](std::size_t i) {
         ChunkRange const range = segments.of({0, call.bytes()}, i);

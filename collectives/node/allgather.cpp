@@ -7,7 +7,7 @@ namespace sinew::collectives::node {
 namespace {
 
 /// Every rank publishes its block at once.
-void one_shot(NodeCall const& call, std::size_t largest) {
+void gather_at_once(NodeCall const& call, std::size_t largest) {
     Room& room = call.room;
     bool const inside = way_of(largest) == Way::line;
     std::byte* const line = room.line(call.waiter);
@@ -23,9 +23,9 @@ void one_shot(NodeCall const& call, std::size_t largest) {
 }
 
 /// Long blocks pass in rounds, or are read where they lie.
-class Rounds {
+class AllgatherRounds {
 public:
-    Rounds(NodeCall const& call, std::size_t largest, bool bypass)
+    AllgatherRounds(NodeCall const& call, std::size_t largest, bool bypass)
         : call_(call), room_(call.room), bypass_(bypass),
           piece_(std::min(piece_of(room_), largest)), rounds_(rounds_of(largest, piece_)) {}
 
@@ -87,9 +87,9 @@ private:
 void allgather(NodeCall const& call) {
     call.room.begin();
     std::size_t const largest = call.args.blocks.largest(call.size());
-    if (way_of(largest) != Way::rounds) return one_shot(call, largest);
+    if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
     auto trial = begin_trial(call, Pattern::allgather, largest);
-    Rounds(call, largest, trial.stores().slots_bypass).run();
+    AllgatherRounds(call, largest, trial.stores().slots_bypass).run();
     trial.done();
 }
 

@@ -5,7 +5,7 @@ namespace sinew::collectives::node {
 
 namespace {
 
-void send(NodeCall const& call) {
+void send_to_root(NodeCall const& call) {
     Room& room = call.room;
     auto const own = call.args.input();
     if (way_of(own.size()) != Way::rounds) return publish_short(call, own);
@@ -23,7 +23,7 @@ void send(NodeCall const& call) {
     trial.done();
 }
 
-void collect(NodeCall const& call, int from, std::size_t round) {
+void collect_from(NodeCall const& call, int from, std::size_t round) {
     Room& room = call.room;
     auto const block = call.args.out_block(from);
     if (way_of(block.size()) != Way::rounds) {
@@ -38,11 +38,11 @@ void collect(NodeCall const& call, int from, std::size_t round) {
     std::memcpy(block.data() + round * piece, room.contribution_of(from, round, piece), bytes);
 }
 
-void receive(NodeCall const& call) {
+void receive_from_all(NodeCall const& call) {
     std::size_t const rounds =
         rounds_of(call.args.blocks.largest(call.size()), piece_of(call.room));
     for (std::size_t round = 0; round < std::max(rounds, std::size_t{1}); ++round) {
-        for (int step = 1; step < call.size(); ++step) collect(call, call.peer(step), round);
+        for (int step = 1; step < call.size(); ++step) collect_from(call, call.peer(step), round);
         call.room.publish(Stage::consumed, round + 1);
     }
 }
@@ -53,8 +53,8 @@ void receive(NodeCall const& call) {
 /// of them need to know a block's size.
 void gather(NodeCall const& call) {
     call.room.begin();
-    if (call.at_root()) receive(call);
-    else send(call);
+    if (call.at_root()) receive_from_all(call);
+    else send_to_root(call);
     call.room.finish();
 }
 

@@ -12,7 +12,7 @@ std::size_t total_bytes(NodeCall const& call) {
 }
 
 /// Short vectors: every rank publishes all its blocks, one after the other.
-void one_shot(NodeCall const& call, std::size_t total) {
+void reduce_own_at_once(NodeCall const& call, std::size_t total) {
     Room& room = call.room;
     bool const inside = way_of(total) == Way::line;
     std::byte* const line = room.line(call.waiter);
@@ -35,9 +35,9 @@ void one_shot(NodeCall const& call, std::size_t total) {
 }
 
 /// Long vectors pass in rounds: a piece of the block of every rank in each.
-class Rounds {
+class ReduceScatterRounds {
 public:
-    Rounds(NodeCall const& call, bool bypass)
+    ReduceScatterRounds(NodeCall const& call, bool bypass)
         : call_(call), room_(call.room), bypass_(bypass),
           piece_(std::min(whole_elements(room_.block(), call.args.element),
                           call.args.blocks.largest(call.size()))),
@@ -101,9 +101,9 @@ private:
 void reduce_scatter(NodeCall const& call) {
     call.room.begin();
     std::size_t const total = total_bytes(call);
-    if (way_of(total) != Way::rounds) return one_shot(call, total);
+    if (way_of(total) != Way::rounds) return reduce_own_at_once(call, total);
     auto trial = begin_trial(call, Pattern::reduce_scatter, total);
-    Rounds(call, trial.stores().slots_bypass).run();
+    ReduceScatterRounds(call, trial.stores().slots_bypass).run();
     trial.done();
 }
 

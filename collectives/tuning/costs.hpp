@@ -35,6 +35,12 @@ inline double pipeline(Model const& m, int hops, std::size_t bytes) {
     return hops == 0 ? 0 : hops * m.exchange(first) + m.stream(bytes - first);
 }
 
+/// The same with a vector that each rank combines with its own before it passes it on.
+inline double reducing_pipeline(Model const& m, int hops, std::size_t bytes) {
+    std::size_t const first = std::min(bytes, m.segment);
+    return pipeline(m, hops, bytes) + hops * m.reduce(first) + m.reduce(bytes - first);
+}
+
 /// `steps` of a streaming ring, each of which forwards a block. The bound is either the way of one
 /// segment around the ring or the total number of bytes.
 inline double ring(Model const& m, int steps, std::size_t block_bytes) {

@@ -18,6 +18,9 @@ namespace {
 /// time or less, because the model is not exact, and more steps are more occasions to wait.
 constexpr double worthwhile = 0.98;
 
+constexpr std::size_t kib = std::size_t{1} << 10;
+constexpr std::size_t mib = std::size_t{1} << 20;
+
 Collective parse_collective(std::string_view word, std::string_view setting) {
     for (int i = 0; i < collectives_count; ++i)
         if (name(static_cast<Collective>(i)) == word) return static_cast<Collective>(i);
@@ -26,10 +29,41 @@ Collective parse_collective(std::string_view word, std::string_view setting) {
              "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
 }
 
+/// The size that stands for the bucket of `bytes`.
+std::size_t middle_of_bucket(std::size_t bytes) {
+    std::size_t const power = std::bit_floor(bytes), half = bytes & power / 2;
+    return power + half + power / 4;
+}
+
+/// The least edge of a bucket that is not below `bytes`.
+std::size_t edge(std::size_t bytes) {
+    std::size_t const power = std::bit_ceil(bytes), before = power / 4 * 3;
+    return bytes <= before ? before : power;
+}
+
+/// Whether all algorithms of one order may carry this call out, or only some:
+enum Freedom : std::size_t {
+    any_order,   ///< all orders give the same bits
+    one_order,   ///< they differ from three ranks on
+    user_order,  ///< a op b may differ from b op a
+    rank_order,  ///< ... and is another result
+    freedoms
+};
+
+Freedom freedom(Shape const& shape, bool order_matters) {
+    if (!shape.commutative) return rank_order;
+    if (!order_matters) return any_order;
+    return shape.symmetric ? one_order : user_order;
+}
+
+bool is_scan(Collective collective) {
+    return collective == Collective::scan || collective == Collective::exscan;
+}
+
 }  // namespace
 
 Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
-    : model_(model), ring_border_(ring_border(across_nodes)) {
+    : model_(model), across_nodes_(across_nodes) {
     for (std::string_view rest = forced; !rest.empty();) {
         std::string_view const item = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -43,14 +77,29 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
     }
 }
 
+std::size_t Tuner::ring_border(int ranks, bool across_nodes) {
+    if (!across_nodes) return 4 * mib;
+    auto const p = static_cast<std::size_t>(ranks);
+    return edge(std::has_single_bit(p) ? std::max(256 * kib, p * 32 * kib) : p * 16 * kib);
+}
+
+std::size_t Tuner::scan_border(int ranks) {
+    return edge(std::max(64 * kib, static_cast<std::size_t>(ranks) * 4 * kib));
+}
+
+std::size_t Tuner::bucket(std::size_t bytes) {
+    if (bytes < 2) return bytes;
+    auto const width = static_cast<std::size_t>(std::bit_width(bytes));
+    return 2 * (width - 1) + (bytes >> (width - 2) & 1);
+}
+
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
     if (shape.shared && forced_[static_cast<std::size_t>(collective)] == nullptr)
         return shared_algorithm(collective);
     // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
-    auto& known = chosen_[static_cast<std::size_t>(collective)]
-                         [(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
-                         [std::bit_width(shape.bytes) % buckets];
+    auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
+                         [bucket(shape.bytes)];
     if (known == nullptr) known = &choice(collective, shape, order_matters);
     return *known;
 }
@@ -61,7 +110,7 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
     if (forced != nullptr && forced->applies(shape)) return *forced;
     if (shape.shared) return shared_algorithm(collective);
     Shape typical = shape;
-    typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
+    typical.bytes = middle_of_bucket(shape.bytes);
     return fastest(collective, typical, order_matters);
 }
 
@@ -73,15 +122,21 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
             return a.order == order && a.applies(shape);
         });
     };
-    if (shape.bytes >= ring_border_ && offers(Order::ring)) return Order::ring;
-    return offers(Order::tree) ? Order::tree : Order::linear;
+    bool const ring = offers(Order::ring), tree = offers(Order::tree);
+    if (!tree) return ring ? Order::ring : Order::linear;
+    if (is_scan(collective))
+        return shape.bytes >= scan_border(shape.ranks) ? Order::linear : Order::tree;
+    bool const is_long = shape.bytes >= ring_border(shape.ranks, across_nodes_);
+    return ring && is_long ? Order::ring : Order::tree;
 }
 
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
                                 bool order_matters) const {
     auto const all = algorithms(collective);
-    // With two ranks there is only one order: a + b.
-    bool const restricted = order_matters && shape.ranks > 2;
+    Freedom const free = freedom(shape, order_matters);
+    // With two ranks a + b is the only order, and equal to b + a.
+    bool const restricted = all.front().order != Order::none && free != any_order &&
+                            (free != one_order || shape.ranks > 2);
     Order const order = restricted ? fixed_order(collective, shape) : Order::none;
     Algorithm const* best = nullptr;
     double least = 0;

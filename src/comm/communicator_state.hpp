@@ -129,6 +129,7 @@ private:
     std::shared_ptr<Engine> engine_;
     CommonSettings settings_;
     collectives::Tuner tuner_;
+    collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory

@@ -31,7 +31,8 @@ bool fits_room(collectives::Channel const& channel, Invocation const& call) {
 class CollectiveExecution {
 public:
     CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
-                        collectives::Scratch& scratch, Invocation const& call)
+                        collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                        Invocation const& call)
         : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), rank_(channel.rank()),
           size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
@@ -42,6 +43,7 @@ public:
         args_.scratch = &scratch;
         args_.segment = tuner.model().segment;
         args_.window = tuner.model().window;
+        args_.ring = &ring;
     }
 
     void run() {
@@ -50,6 +52,7 @@ public:
             collectives::Reducer const reduce(call_.op, call_.in.type);
             args_.reduce = &reduce;
             shape_.commutative = reduce.commutative();
+            shape_.symmetric = call_.op.kind() != ReduceOp::Kind::user;
             run_algorithm();
         } else {
             run_algorithm();
@@ -252,7 +255,8 @@ bool needs_wider(Invocation const& call) {
 }
 
 void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
-                   collectives::Scratch& scratch, Invocation const& call) {
+                   collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                   Invocation const& call) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -265,7 +269,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    CollectiveExecution(channel, tuner, scratch, wide).run();
+    CollectiveExecution(channel, tuner, ring, scratch, wide).run();
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block)
@@ -278,14 +282,15 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 }  // namespace
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call) {
+             collectives::RingOrder const& ring, collectives::Scratch& scratch,
+             Invocation const& call) {
     // Through memory all inputs of an element meet in one step, which rounds once by itself.
     std::string_view const asked = call.options.algorithm;
     bool const over_memory =
         fits_room(channel, call) &&
         (asked.empty() ? tuner.prefers_memory(call.collective) : asked == "shared");
-    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, scratch, call);
-    else CollectiveExecution(channel, tuner, scratch, call).run();
+    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
+    else CollectiveExecution(channel, tuner, ring, scratch, call).run();
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
@@ -298,6 +303,7 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
                       .bytes = own_sizes ? 0 : call.in.count * type.size(),
                       .count = own_sizes ? 0 : call.in.count,
                       .commutative = !call.reduces() || call.op.commutative(),
+                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user,
                       .shared = shared};
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }

@@ -12,7 +12,8 @@ namespace sinew::detail {
 /// algorithm, and does the work common to all algorithms (own parts, averages, wider accumulators).
 /// Calls Channel::begin() before the first message.
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call);
+             collectives::RingOrder const& ring, collectives::Scratch& scratch,
+             Invocation const& call);
 
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
 /// `shared`: the ranks share memory.

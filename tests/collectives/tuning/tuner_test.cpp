@@ -114,10 +114,64 @@ TEST(Tuner, ChoosesTheSameWhateverItWasAskedBefore) {
 TEST(Tuner, BeginsTheRingExactlyAtItsBorder) {
     for (bool const across_nodes : {false, true}) {
         Tuner tuner(Model(), across_nodes, "");
-        std::size_t const border = Tuner::ring_border(across_nodes);
+        std::size_t const border = Tuner::ring_border(4, across_nodes);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border - 4), true).order, Order::tree);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border), true).order, Order::ring);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border, false), true).order, Order::tree);
+    }
+}
+
+TEST(Tuner, BeginsTheRingLaterOnMoreRanks) {
+    EXPECT_EQ(Tuner::ring_border(4, true), 256 * kib);
+    EXPECT_EQ(Tuner::ring_border(64, true), 2048 * kib);
+    EXPECT_EQ(Tuner::ring_border(1024, true), 32768 * kib);
+    // The others send the whole vector twice more.
+    EXPECT_EQ(Tuner::ring_border(3, true), 48 * kib);
+    EXPECT_EQ(Tuner::ring_border(48, true), 768 * kib);
+    EXPECT_EQ(Tuner::ring_border(47, true), 768 * kib);
+    Tuner tuner(Model(), true, "");
+    EXPECT_EQ(tuner.choose(C::allreduce, shape(1024, 1024 * kib), true).order, Order::tree);
+}
+
+TEST(Tuner, PassesLongScansFromRankToRank) {
+    for (C const collective : {C::scan, C::exscan})
+        for (int const ranks : {3, 8, 100, 1000}) {
+            Tuner tuner(Model(), true, "");
+            std::size_t const border = Tuner::scan_border(ranks);
+            EXPECT_LE(border, std::size_t{8192} * kib);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border - 1), true).order, Order::tree);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border), true).order, Order::linear);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border, false), true).order,
+                      Order::linear);
+        }
+}
+
+// The function of a user may commute but for the last bit, as products of complex numbers do.
+TEST(Tuner, KeepsToOneOrderOfUserOperationsOnTwoRanks) {
+    for (bool const across_nodes : {false, true})
+        for (C const collective : reducing)
+            for (std::size_t bytes = 1; bytes < 100000 * kib; bytes = bytes * 3 + 1) {
+                Shape wanted = shape(2, bytes);
+                wanted.symmetric = false;
+                std::set<Order> orders;
+                for (Model const& model : models())
+                    orders.insert(
+                        Tuner(model, across_nodes, "").choose(collective, wanted, true).order);
+                EXPECT_EQ(orders.size(), 1U) << name(collective) << ' ' << bytes;
+            }
+}
+
+TEST(Tuner, DoesNotMixOperationsOfDifferentFreedom) {
+    Shape const commuting = shape(2, 1024 * kib), in_rank_order = shape(2, 1024 * kib, false);
+    Shape of_user = commuting;
+    of_user.symmetric = false;
+    for (Model const& model : models()) {
+        Tuner const fresh(model, false, "");
+        Tuner tuner(model, false, "");
+        for (bool const order_matters : {true, false})
+            for (Shape const& asked : {commuting, of_user, in_rank_order, commuting})
+                EXPECT_EQ(&tuner.choose(C::allreduce, asked, order_matters),
+                          &fresh.choice(C::allreduce, asked, order_matters));
     }
 }
 
@@ -133,6 +187,14 @@ TEST(Tuner, ChoosesOnlyWhatApplies) {
                         EXPECT_TRUE(
                             tuner.choose(static_cast<C>(i), wanted, !commutative).applies(wanted));
                     }
+}
+
+TEST(Tuner, ExplainsTheChoiceOfWhatDoesNotReduce) {
+    Tuner const tuner(Model(), true, "");
+    std::string_view const chosen = tuner.choice(C::broadcast, shape(16, 33554432), false).name;
+    EXPECT_NE(chosen, "linear");
+    EXPECT_THAT(tuner.explain(C::broadcast, 16, false),
+                ::testing::ContainsRegex("\n +33554432  " + std::string(chosen)));
 }
 
 TEST(Tuner, ExplainsItsChoices) {
