@@ -59,10 +59,9 @@ void broadcast(NodeCall const& call) {
             receive_rounds(call);
         }
     } else if (call.at_root()) {
-        publish_short(call, call.args.output());
+        publish_ahead(call, call.args.output());
     } else {
-        room.await_line(call.waiter, call.args.root);
-        copy(call.args.out, {short_message_of(call, call.args.root, bytes), bytes});
+        copy(call.args.out, {await_ahead(call, call.args.root, bytes), bytes});
     }
     room.finish();
 }

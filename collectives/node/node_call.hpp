@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <sinew/comm/algorithm.hpp>
+
 #include "collectives/arguments.hpp"
 #include "collectives/kernels/copy.hpp"
 #include "collectives/schedule/copy.hpp"
@@ -95,6 +97,8 @@ enum class Pattern : std::uint8_t {
     allgather,
     broadcast,
     gather,
+    scan,
+    pairwise,
 };
 
 /// Chooses how a call stores to the slots, and measures it.
@@ -111,22 +115,40 @@ inline Way way_of(std::size_t bytes) {
     return bytes <= Room::short_bytes ? Way::short_slot : Way::rounds;
 }
 
-/// Publishes a message of this rank that is not sent in rounds.
-inline void publish_short(NodeCall const& call, std::span<std::byte const> message) {
+/// The message of `rank`. Requires: its line has arrived.
+inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
+    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+}
+
+/// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
+/// wait for its readers.
+inline void publish_ahead(NodeCall const& call, std::span<std::byte const> message) {
+    if (message.size() <= Room::cell_bytes) {
+        copy(call.room.cell(call.waiter), message);
+        return call.room.publish_cell();
+    }
     std::byte* const line = call.room.line(call.waiter);
     bool const inside = way_of(message.size()) == Way::line;
     copy(inside ? line : call.room.short_slot(call.waiter), message);
     call.room.publish_line();
 }
-/// The message of `rank`. Requires: its line has arrived.
-inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
-    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+/// Waits for such a message and returns it.
+inline std::byte const* await_ahead(NodeCall const& call, int rank, std::size_t bytes) {
+    if (bytes <= Room::cell_bytes) {
+        call.room.await_cell(call.waiter, rank);
+        return call.room.cell_of(rank);
+    }
+    call.room.await_line(call.waiter, rank);
+    return short_message_of(call, rank, bytes);
 }
 
 /// The bytes of a round in which a whole contribution is one message.
 inline std::size_t piece_of(Room const& room) {
     return std::min(room.span() / 64 * 64, std::size_t{128} << 10);
 }
+
+/// Runs any collective.
+void run(Collective collective, NodeCall const& call);
 
 void allreduce(NodeCall const& call);
 void reduce(NodeCall const& call);

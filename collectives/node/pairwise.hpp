@@ -26,11 +26,9 @@ public:
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
         std::byte* const slot = room_.short_slot(call.waiter);
         room_.line(call.waiter);
-        std::size_t total = 0;
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
-            total += bytes.size();
             rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
             if (bytes.size() <= short_part(room_))
                 copy(slot + static_cast<std::size_t>(to) * short_part(room_), bytes);
@@ -38,11 +36,15 @@ public:
         room_.publish_line();
         if (rounds_ == 0) return;
         room_.lease(call.waiter, rounds_, call.ranks() * piece_);
-        bypass_ = total > last_level_cache() / 2;
     }
 
     std::size_t rounds() const { return rounds_; }
-    void send(std::size_t round) {
+    /// Chooses how to store, and measures it.
+    auto begin_trial() const {
+        return node::begin_trial(call_, Pattern::pairwise, rounds_ * call_.ranks() * piece_);
+    }
+    /// `bypass`: with non-temporal stores.
+    void send(std::size_t round, bool bypass) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
         std::byte* const slot = room_.contribution_of(call_.rank(), round, call_.ranks() * piece_);
@@ -50,7 +52,7 @@ public:
             int const to = call_.peer(step);
             std::span<std::byte const> const bytes = message_(to);
             if (bytes.size() <= short_part(room_)) continue;
-            store_bytes(bypass_, slot + static_cast<std::size_t>(to) * piece_,
+            store_bytes(bypass, slot + static_cast<std::size_t>(to) * piece_,
                         bytes.data() + round * piece_, bytes_in_round(bytes.size(), piece_, round));
         }
         room_.publish(Stage::contributed, round + 1);
@@ -62,7 +64,6 @@ private:
     Message message_;
     std::size_t piece_;
     std::size_t rounds_ = 0;
-    bool bypass_ = false;
 };
 
 /// Receives the message of one PairwiseSender to this rank.

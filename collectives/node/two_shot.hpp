@@ -102,13 +102,15 @@ private:
                 inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
             inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + offset + at;
             std::span<void const* const> const all(inputs.data(), call_.ranks());
-            if (out_ == nullptr) return call_.args.combine(slot + at, all, length);
+            bool const fits = length <= tile.size();
+            if (out_ == nullptr && (!stores_.slots_bypass || !fits))
+                return call_.args.combine(slot + at, all, length);
             std::byte* const result = out_ + offset + at;
-            bool const bypass = stores_.results_bypass && length <= tile.size();
+            bool const bypass = (stores_.results_bypass || out_ == nullptr) && fits;
             std::byte* const to = bypass ? tile.data() : result;
             call_.args.combine(to, all, length);
             store_bytes(stores_.slots_bypass, slot + at, to, length);
-            if (bypass) kernels::copy_bypassing(result, to, length);
+            if (bypass && out_ != nullptr) kernels::copy_bypassing(result, to, length);
         });
         room_.publish(Stage::reduced, round + 1);
     }

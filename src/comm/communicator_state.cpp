@@ -96,6 +96,7 @@ void CommunicatorState::refuse(Refusal const& refusal, TellOthers const& tell_ot
 }
 
 void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
+    if (refusal == nullptr && run_at_once(call)) return;
     Busy const busy(*this, call);
     throw_if_lost();
     auto const in_order = [&](Role role) {

@@ -79,6 +79,7 @@ public:
                            CallOptions const& options);
     bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
     bool barrier_at_once(CallOptions const& options);
+    bool run_at_once(Invocation const& call);
 
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);

@@ -6,7 +6,9 @@
 #include <optional>
 
 #include "collectives/reducer.hpp"
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/communicator_state.hpp"
 #include "src/comm/device_memory.hpp"
 
@@ -43,7 +45,6 @@ public:
           spins_(state.pace().memory_spins) {
         state_.busy_.store(true, std::memory_order_relaxed);
         sequence_ = state_.detector_.enter(collective);
-        state_.room_->begin();
     }
     ShortCall(ShortCall const&) = delete;
     ShortCall& operator=(ShortCall const&) = delete;
@@ -105,6 +106,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
     ShortCall call(*this, Collective::allreduce, options);
+    room.begin();
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), from, bytes);
@@ -126,12 +128,14 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
         is_device_memory(data.data, bytes))
         return false;
     ShortCall call(*this, Collective::broadcast, options);
+    room.begin();
+    bool const small = bytes <= Room::cell_bytes;
     if (room.rank() == root) {
-        std::memcpy(room.line(call), data.data, bytes);
-        room.publish_line();
+        std::memcpy(small ? room.cell(call) : room.line(call), data.data, bytes);
+        small ? room.publish_cell() : room.publish_line();
     } else {
-        room.await_line(call, root);
-        std::memcpy(data.data, room.line_of(root), bytes);
+        small ? room.await_cell(call, root) : room.await_line(call, root);
+        std::memcpy(data.data, small ? room.cell_of(root) : room.line_of(root), bytes);
     }
     room.finish();
     return true;
@@ -140,9 +144,19 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!ShortCall::can_run(*this, options)) return false;
     ShortCall call(*this, Collective::barrier, options);
+    room_->begin();
     room_->line(call);
     room_->publish_line();
     room_->await_lines(call);
+    return true;
+}
+
+bool CommunicatorState::run_at_once(Invocation const& call) {
+    if (!ShortCall::can_run(*this, call.options) || fault_of(call)) return false;
+    if (call.reduces() && call.in.type.size() > room_->block()) return false;
+    ShortCall waiter(*this, call.collective, call.options);
+    ScopeExit const released([this] { scratch_.release(); });
+    perform_over_memory(*room_, waiter, scratch_, call);
     return true;
 }
 

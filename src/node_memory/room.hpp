@@ -111,6 +111,27 @@ public:
         return of(rank).ring[operation_ % lines].payload.data();
     }
 
+    // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
+    // fills a line before it is fetched, so that one transfer carries several messages.
+    static constexpr std::size_t cell_bytes = 8, cell_count = 64;
+    std::byte* cell(Waiter& waiter) {
+        await_finished(waiter, operation_ - cell_count);
+        return own().cells[operation_ % cell_count].payload.data();
+    }
+    void publish_cell() {
+        own().cells[operation_ % cell_count].operation.store(operation_, std::memory_order_release);
+        bell().ring();
+    }
+    void await_cell(Waiter& waiter, int rank) {
+        await(waiter, bell(), rank, [&] {
+            return of(rank).cells[operation_ % cell_count].operation.load(std::memory_order_acquire) ==
+                   operation_;
+        });
+    }
+    std::byte const* cell_of(int rank) const {
+        return of(rank).cells[operation_ % cell_count].payload.data();
+    }
+
     // Short slots.
     std::byte* short_slot(Waiter& waiter) {
         await_finished(waiter, operation_ - short_slots);
@@ -160,12 +181,16 @@ public:
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
 
     /// How this rank stores to its slots, by the pattern of the collective.
-    std::array<StoreChoice, 8> stores;
+    std::array<StoreChoice, 16> stores;
 
 private:
-    struct alignas(64) Line {
+    struct alignas(128) Line {
         std::atomic<std::uint64_t> operation{0};
         std::array<std::byte, line_bytes> payload;
+    };
+    struct alignas(16) Cell {
+        std::atomic<std::uint64_t> operation{0};
+        std::array<std::byte, cell_bytes> payload;
     };
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
@@ -176,6 +201,7 @@ private:
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
+        alignas(128) std::array<Cell, cell_count> cells;
         std::array<Counter, 3> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, leases> leased;

@@ -15,6 +15,11 @@ void perform(collectives::Channel& channel, collectives::Tuner& tuner,
              collectives::RingOrder const& ring, collectives::Scratch& scratch,
              Invocation const& call);
 
+/// Does the same over the memory of a node, without a channel. Returns false, and does nothing, if
+/// the call cannot pass through the room.
+bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
+                         collectives::Scratch& scratch, Invocation const& call);
+
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
 /// `shared`: the ranks share memory.
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
