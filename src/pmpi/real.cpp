@@ -88,7 +88,11 @@ Real load() {
 
 }  // namespace
 
-void* predefined(char const* symbol) { return ::dlsym(library(), symbol); }
+void* predefined(char const* symbol) {
+    // A program that is not position-independent has copies of the library's objects, which count.
+    if (void* const object = ::dlsym(RTLD_DEFAULT, symbol)) return object;
+    return ::dlsym(library(), symbol);
+}
 
 Real const& real() {
     static Real const table = load();
