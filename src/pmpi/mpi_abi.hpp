@@ -3,7 +3,10 @@
 
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1
+// What it declares is what the library shows, though it is compiled with -fvisibility=hidden.
+#pragma GCC visibility push(default)
 #include <mpi.h>
+#pragma GCC visibility pop
 
 #include <bit>
 #include <cstdint>

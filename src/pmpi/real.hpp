@@ -22,7 +22,7 @@
     F(Comm_get_name) F(Comm_create_keyval) F(Comm_set_attr) F(Comm_get_attr)                     \
     F(Comm_call_errhandler) F(Comm_group) F(Group_translate_ranks) F(Group_free)                 \
     F(Type_create_keyval) F(Type_set_attr) F(Type_get_attr) F(Type_size_x) F(Type_get_extent)    \
-    F(Type_get_true_extent) F(Type_get_envelope) F(Type_get_contents) F(Type_free)               \
+    F(Type_create_hindexed) F(Type_commit) F(Type_get_true_extent) F(Type_get_envelope) F(Type_get_contents) F(Type_free)               \
     F(Reduce_local) F(Pack) F(Unpack) F(Iprobe)
 
 namespace sinew::pmpi {
