@@ -196,9 +196,9 @@ void Job::print_statistics() const {
 }
 
 void Job::progress() const {
-    constexpr int unused_tag = 0;  // nobody sends to self_
+    constexpr int unused_tag = 0;  // nobody sends a message in this communicator
     int found = 0;
-    real().Iprobe(MPI_ANY_SOURCE, unused_tag, self_, &found, MPI_STATUS_IGNORE);
+    real().Iprobe(MPI_ANY_SOURCE, unused_tag, node_, &found, MPI_STATUS_IGNORE);
 }
 
 void* Job::allocate(std::size_t bytes) {
