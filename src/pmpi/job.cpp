@@ -49,12 +49,6 @@ Allocations& allocations() {
     return all;
 }
 
-std::int64_t id_of(MappingName const& name) {
-    std::int64_t id = 0;
-    std::memcpy(&id, name.nonce.data(), sizeof id);
-    return (id & ((std::int64_t{1} << 62) - 1)) | 1;
-}
-
 int bytes_as_int(std::size_t bytes) { return static_cast<int>(bytes); }
 
 }  // namespace
@@ -127,6 +121,9 @@ void Job::meet_node() {
     layout.hosts = {""};
     crowded_ = detail::crowded_nodes(processors, layout).front() != 0;
     watch_.emplace(processes, local_rank_);
+    local_ranks_.assign(static_cast<std::size_t>(size_), -1);
+    for (int local = 0; local < local_size_; ++local)
+        local_ranks_[static_cast<std::size_t>(world_rank(local))] = local;
 
     std::string const first = share_from(Source::memfd);
     if (arena_) return;
@@ -164,7 +161,6 @@ std::string Job::share_from(Source source) {
     if (arena && local_rank_ == 0) arena->all_have_opened();
     if (failed == local_size_) {
         arena_ = std::move(arena);
-        arena_id_ = id_of(name);
         return {};
     }
     mpi.Bcast(reason.data(), bytes_as_int(reason.size()), MPI_CHAR, failed, node_);

@@ -42,12 +42,12 @@ public:
     Statistics& statistics() { return statistics_; }
     /// Null if this node's ranks share no memory.
     std::shared_ptr<node_memory::Arena> const& arena() const { return arena_; }
-    /// Equal in all processes that share the arena, and in no others; 0 without an arena.
-    std::int64_t arena_id() const { return arena_id_; }
     int rank() const { return rank_; }            ///< in MPI_COMM_WORLD
-    int local_rank() const { return local_rank_; }
+    int local_size() const { return local_size_; }   ///< ranks of this node
     /// The rank in MPI_COMM_WORLD of a rank of this node.
     int world_rank(int local) const { return world_ranks_[static_cast<std::size_t>(local)]; }
+    /// The local rank of a rank in MPI_COMM_WORLD that shares the arena; -1 of any other.
+    int local_rank_of(int world) const { return local_ranks_[static_cast<std::size_t>(world)]; }
     /// Whether this node has more ranks than processors.
     bool crowded() const { return crowded_; }
     /// The ranks of this node, by local rank, whose process has ended.
@@ -72,9 +72,9 @@ private:
     Settings settings_;
     Statistics statistics_;
     std::shared_ptr<node_memory::Arena> arena_;
-    std::int64_t arena_id_ = 0;
     int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-    std::vector<int> world_ranks_;
+    std::vector<int> world_ranks_;   // by local rank
+    std::vector<int> local_ranks_;   // by rank in MPI_COMM_WORLD
     bool crowded_ = false;
     std::optional<ProcessWatch> watch_;
     MPI_Comm self_{}, node_{};

@@ -3,10 +3,8 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
+#include <numeric>
 
-#include "src/base/log.hpp"
-#include "src/base/text.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
 
@@ -41,30 +39,37 @@ int on_delete(MPI_Comm, int, void* route, void*) {
     return MPI_SUCCESS;
 }
 
-/// Whether all ranks of the communicator share this process's arena. Collective.
-bool all_share(MPI_Comm comm, std::int64_t arena) {
-    // With equal ids the minimum and the maximum are the same.
-    std::array<std::int64_t, 2> const own{arena, -arena};
-    std::array<std::int64_t, 2> least{};
-    real().Allreduce(own.data(), least.data(), 2, MPI_INT64_T, MPI_MIN, comm);
-    return least[0] == -least[1] && least[0] != 0;
+/// The ranks in MPI_COMM_WORLD of the communicator's ranks; MPI_UNDEFINED: of another job.
+std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
+    MPI_Group members{}, world{};
+    real().Comm_group(comm, &members);
+    real().Comm_group(MPI_COMM_WORLD, &world);
+    std::vector<int> ranks(static_cast<std::size_t>(size)), theirs(ranks.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    real().Group_translate_ranks(members, size, ranks.data(), world, theirs.data());
+    real().Group_free(&members);
+    real().Group_free(&world);
+    return theirs;
 }
 
-/// Opens the room that the communicator's first rank makes. Collective.
+/// Opens the room that the communicator's first rank makes. Collective, like everything that leads
+/// here: each rank knows which ranks share memory, so they decide alike without a message.
 void open_room(MPI_Comm comm, Route& route) {
     Job& job = *route.job;
+    route.why_not = job.arena() ? Outcome::several_nodes : Outcome::no_memory;
+    if (job.arena() == nullptr || route.size > job.local_size()) return;
+    for (int const rank : world_ranks_of(comm, route.size)) {
+        int const local = rank == MPI_UNDEFINED ? -1 : job.local_rank_of(rank);
+        if (local < 0) return;
+        route.local_ranks.push_back(local);
+    }
     auto const bytes = static_cast<int>(sizeof(node_memory::RoomPlace));
     node_memory::RoomPlace place;
     if (route.rank == 0) place = job.arena()->make_room(route.size);
     real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
-    if (place.offset == 0) {
-        route.why_not = Outcome::no_room;
-        return;
-    }
-    route.local_ranks.resize(static_cast<std::size_t>(route.size));
-    int const local = job.local_rank();
-    real().Allgather(&local, 1, MPI_INT, route.local_ranks.data(), 1, MPI_INT, comm);
-    route.room = job.arena()->open_room(place, route.rank, route.size);
+    route.why_not = Outcome::no_room;
+    if (place.offset != 0)
+        route.room = job.arena()->open_room(place, route.rank, route.size);
 }
 
 std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
@@ -76,8 +81,6 @@ std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
     real().Comm_test_inter(comm, &between_groups);
     if (between_groups != 0) route->why_not = Outcome::inter;
     else if (route->size == 1) route->why_not = Outcome::alone;
-    else if (!all_share(comm, job.arena_id()))
-        route->why_not = job.arena() ? Outcome::several_nodes : Outcome::no_memory;
     else open_room(comm, *route);
     return route;
 }
