@@ -163,8 +163,9 @@ void NodeJob::Search::run() {
         // A rank without the library would hang the others, which wait for it in MPI_Init.
         if (auto const missing = missing_library(app.env); kind.error == 0 && !missing.empty()) {
             programs[index].error = ENOENT;
-            programs[index].why = text(missing, " is not on this host. --accelerate needs sinew at "
-                                                "the same place on all hosts");
+            programs[index].why = text(missing,
+                                       " is not on this host. --accelerate needs sinew at "
+                                       "the same place on all hosts");
         }
         needs.pmix = needs.pmix || kind.open_mpi;
         needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;

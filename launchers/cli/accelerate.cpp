@@ -23,11 +23,11 @@ std::string mpi_of(App const& app, RunOptions const& options, Variables& variabl
     if (kind.error != 0) return {};
     if (kind.open_mpi != kind.mpich) return kind.open_mpi ? "openmpi" : "mpich";
     if (!kind.open_mpi && !kind.unknown)
-        throw UsageError(text("--accelerate: ", app.argv.front(),
-                              " is not an MPI program (it needs no MPI library). Leave out the flag"));
+        throw UsageError(
+            text("--accelerate: ", app.argv.front(),
+                 " is not an MPI program (it needs no MPI library). Leave out the flag"));
     throw UsageError(text("--accelerate: cannot tell which MPI ", app.argv.front(), " uses (",
-                          kind.why,
-                          "). Say --accelerate=openmpi or --accelerate=mpich"));
+                          kind.why, "). Say --accelerate=openmpi or --accelerate=mpich"));
 }
 
 std::string library_for(std::string const& mpi) {
@@ -37,8 +37,8 @@ std::string library_for(std::string const& mpi) {
     if (::access(path.c_str(), R_OK) == 0) return path;
     throw UsageError(text("--accelerate: there is no ", path.string(),
                           " (sinew was built where the compiler mpicc.", mpi,
-                          " was not installed, or was not installed whole). Install lib",
-                          mpi, "-dev and build sinew again"));
+                          " was not installed, or was not installed whole). Install lib", mpi,
+                          "-dev and build sinew again"));
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ int execute(Function function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) 
         if (!statistics.on() && !route->lost) [[likely]] {
             outcome = ours(call);
         } else {
-            if (route->lost) throw std::runtime_error("an earlier call on this communicator failed");
+            if (route->lost)
+                throw std::runtime_error("an earlier call on this communicator failed");
             auto const begin = Statistics::Clock::now();
             outcome = ours(call);
             statistics.count(function, outcome);
@@ -81,6 +82,8 @@ int execute(Function function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) 
 }
 
 /// Whether MPI would refuse a buffer: null with elements.
-inline bool missing(void const* buffer, std::size_t bytes) { return buffer == nullptr && bytes > 0; }
+inline bool missing(void const* buffer, std::size_t bytes) {
+    return buffer == nullptr && bytes > 0;
+}
 
 }  // namespace sinew::pmpi

@@ -92,7 +92,8 @@ void Job::agree_on_settings() {
         log_warning(refusal);
         mpi.Abort(MPI_COMM_WORLD, 1);
     }
-    if (rank_ != 0 && !refusal.empty()) log_warning(text("rank ", rank_, ": ", refusal, ". Rank 0's setting applies"));
+    if (rank_ != 0 && !refusal.empty())
+        log_warning(text("rank ", rank_, ": ", refusal, ". Rank 0's setting applies"));
     mpi.Bcast(&settings_, bytes_as_int(sizeof settings_), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
@@ -100,7 +101,6 @@ void Job::meet_node() {
     Real const& mpi = real();
     // Of our own, so that its error handler and attributes are not the program's.
     mpi.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node_);
-    mpi.Comm_dup(MPI_COMM_SELF, &self_);
     mpi.Comm_rank(node_, &local_rank_);
     mpi.Comm_size(node_, &local_size_);
     if (local_size_ == 1) return;
@@ -129,8 +129,10 @@ void Job::meet_node() {
     if (arena_) return;
     std::string const second = share_from(Source::posix);
     if (!arena_ && local_rank_ == 0)
-        log_warning(text("the ranks on this node share no memory, so that MPI executes all "
-                         "collectives (memfd: ", first, "; /dev/shm: ", second, ")"));
+        log_warning(
+            text("the ranks on this node share no memory, so that MPI executes all "
+                 "collectives (memfd: ",
+                 first, "; /dev/shm: ", second, ")"));
 }
 
 /// Sets arena_ if all ranks of the node have opened the memory; otherwise returns a reason of the
@@ -172,13 +174,8 @@ void Job::end() {
     if (ending == nullptr) return;
     InsideGuard const inside;
     if (ending->settings_.statistics) ending->print_statistics();
-    if (ending->local_size_ > 1) {
-        if (ending->ended().empty()) real().Barrier(ending->node_);
-    }
-    if (ending->self_ != MPI_Comm{}) {
-        real().Comm_free(&ending->self_);
-        real().Comm_free(&ending->node_);
-    }
+    if (ending->local_size_ > 1 && ending->ended().empty()) real().Barrier(ending->node_);
+    if (ending->node_ != MPI_Comm{}) real().Comm_free(&ending->node_);
 }
 
 void Job::print_statistics() const {

@@ -17,10 +17,10 @@ namespace sinew::pmpi {
 
 /// What rank 0 of MPI_COMM_WORLD has set; it applies to all ranks.
 struct Settings {
-    bool off = false;           ///< SINEW_MPI_OFF
-    bool node_memory = true;    ///< SINEW_NODE_MEMORY
-    bool statistics = false;    ///< SINEW_MPI_STATS
-    std::int64_t timeout = 0;   ///< SINEW_TIMEOUT in nanoseconds; 0: no deadline
+    bool off = false;          ///< SINEW_MPI_OFF
+    bool node_memory = true;   ///< SINEW_NODE_MEMORY
+    bool statistics = false;   ///< SINEW_MPI_STATS
+    std::int64_t timeout = 0;  ///< SINEW_TIMEOUT in nanoseconds; 0: no deadline
 
     /// Throws UsageError naming the variable.
     static Settings from_environment();
@@ -42,8 +42,8 @@ public:
     Statistics& statistics() { return statistics_; }
     /// Null if this node's ranks share no memory.
     std::shared_ptr<node_memory::Arena> const& arena() const { return arena_; }
-    int rank() const { return rank_; }            ///< in MPI_COMM_WORLD
-    int local_size() const { return local_size_; }   ///< ranks of this node
+    int rank() const { return rank_; }              ///< in MPI_COMM_WORLD
+    int local_size() const { return local_size_; }  ///< ranks of this node
     /// The rank in MPI_COMM_WORLD of a rank of this node.
     int world_rank(int local) const { return world_ranks_[static_cast<std::size_t>(local)]; }
     /// The local rank of a rank in MPI_COMM_WORLD that shares the arena; -1 of any other.
@@ -54,8 +54,6 @@ public:
     std::vector<int> ended() const { return watch_ ? watch_->ended() : std::vector<int>{}; }
     /// Lets MPI make progress with messages that others wait for.
     void progress() const;
-    /// A communicator of this process alone.
-    MPI_Comm self() const { return self_; }
 
     /// Memory that all ranks of the node can read, aligned to a page; null if there is none.
     void* allocate(std::size_t bytes);
@@ -73,11 +71,11 @@ private:
     Statistics statistics_;
     std::shared_ptr<node_memory::Arena> arena_;
     int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-    std::vector<int> world_ranks_;   // by local rank
-    std::vector<int> local_ranks_;   // by rank in MPI_COMM_WORLD
+    std::vector<int> world_ranks_;  // by local rank
+    std::vector<int> local_ranks_;  // by rank in MPI_COMM_WORLD
     bool crowded_ = false;
     std::optional<ProcessWatch> watch_;
-    MPI_Comm self_{}, node_{};
+    MPI_Comm node_{};
 };
 
 }  // namespace sinew::pmpi

@@ -28,8 +28,13 @@ std::uint64_t key_of(Handle handle) {
 }  // namespace sinew::pmpi
 
 // In Open MPI a predefined handle is the address of an object. A preloaded library must not refer to
-// it, since most programs that load the library have no MPI; so handles are looked up by name.
+// it, since most programs that load the library have no MPI; so handles are looked up by name, when
+// they are used first. By then MPI is loaded.
 #ifdef OPEN_MPI
 #undef OMPI_PREDEFINED_GLOBAL
-#define OMPI_PREDEFINED_GLOBAL(type, global) (static_cast<type>(::sinew::pmpi::predefined(#global)))
+#define OMPI_PREDEFINED_GLOBAL(type, global)                            \
+    ([]() -> type {                                                     \
+        static void* const object = ::sinew::pmpi::predefined(#global); \
+        return static_cast<type>(object);                               \
+    }())
 #endif

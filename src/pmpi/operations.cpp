@@ -96,9 +96,8 @@ private:
 
 void fill_types() {
     TypeTable table;
-    for (MPI_Datatype const type :
-         {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG, MPI_INT8_T, MPI_INT16_T,
-          MPI_INT32_T, MPI_INT64_T})
+    for (MPI_Datatype const type : {MPI_SIGNED_CHAR, MPI_SHORT, MPI_INT, MPI_LONG, MPI_LONG_LONG,
+                                    MPI_INT8_T, MPI_INT16_T, MPI_INT32_T, MPI_INT64_T})
         table.add(type, c_integer);
     for (MPI_Datatype const type :
          {MPI_UNSIGNED_CHAR, MPI_UNSIGNED_SHORT, MPI_UNSIGNED, MPI_UNSIGNED_LONG,
@@ -203,7 +202,8 @@ void resolve(Reduction& reduction) {
         reduction.outcome = Outcome::operation;
         return;
     }
-    bool const refused = std::ranges::find(known.other_ops, key_of(reduction.op)) != known.other_ops.end();
+    bool const refused =
+        std::ranges::find(known.other_ops, key_of(reduction.op)) != known.other_ops.end();
     if (refused || reduction.type == MPI_DATATYPE_NULL) {
         reduction.outcome = Outcome::arguments;
         return;

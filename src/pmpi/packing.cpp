@@ -15,16 +15,16 @@ namespace {
 
 void check(int code, int position, std::size_t expected, char const* what) {
     if (code == MPI_SUCCESS && static_cast<std::size_t>(position) == expected) return;
-    throw BackendError(text(what, " of ", expected, " bytes gave ", position, " bytes and code ",
-                            code),
-                       code);
+    throw BackendError(
+        text(what, " of ", expected, " bytes gave ", position, " bytes and code ", code), code);
 }
 
 /// A type for a buffer, or for one at MPI_BOTTOM, which is null: MPI_Pack of MPICH refuses that. It
 /// then is the type moved by the address of another place, which is passed as the buffer.
 class Anchored {
 public:
-    Anchored(MPI_Datatype type, void const* buffer) : type_(type), buffer_(const_cast<void*>(buffer)) {
+    Anchored(MPI_Datatype type, void const* buffer)
+        : type_(type), buffer_(const_cast<void*>(buffer)) {
         if (buffer != nullptr) return;
         int const one = 1;
         MPI_Aint const back = -reinterpret_cast<MPI_Aint>(&place_);

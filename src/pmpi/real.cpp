@@ -27,7 +27,8 @@ constexpr bool needs_open_mpi = false;
 #endif
 
 [[noreturn]] void give_up(std::string const& why) {
-    log_warning(text("libsinew_mpi.so: ", why, ". Unset LD_PRELOAD, or let `sinew run --accelerate` set it"));
+    log_warning(text("libsinew_mpi.so: ", why,
+                     ". Unset LD_PRELOAD, or let `sinew run --accelerate` set it"));
     ::_exit(1);
 }
 
@@ -77,8 +78,8 @@ Real load() {
 #if SINEW_MPI_LARGE_COUNTS
 // A program's MPI may be older than the one that this library was compiled with. It then cannot call
 // these functions, either.
-#define SINEW_FIND(name)                                                                      \
-    table.name##_c =                                                                          \
+#define SINEW_FIND(name) \
+    table.name##_c =     \
         reinterpret_cast<decltype(table.name##_c)>(::dlsym(library(), "PMPI_" #name "_c"));
     SINEW_PMPI_COLLECTIVES(SINEW_FIND)
 #undef SINEW_FIND

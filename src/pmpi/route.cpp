@@ -68,8 +68,7 @@ void open_room(MPI_Comm comm, Route& route) {
     if (route.rank == 0) place = job.arena()->make_room(route.size);
     real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
     route.why_not = Outcome::no_room;
-    if (place.offset != 0)
-        route.room = job.arena()->open_room(place, route.rank, route.size);
+    if (place.offset != 0) route.room = job.arena()->open_room(place, route.rank, route.size);
 }
 
 std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
@@ -90,9 +89,7 @@ std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
 std::uint64_t handle_epoch() { return epoch.load(std::memory_order_acquire); }
 void handle_freed() { epoch.fetch_add(1, std::memory_order_acq_rel); }
 
-void prepare_routes() {
-    real().Comm_create_keyval(do_not_copy, on_delete, &keyval, nullptr);
-}
+void prepare_routes() { real().Comm_create_keyval(do_not_copy, on_delete, &keyval, nullptr); }
 
 Route* find_route(MPI_Comm comm, Outcome& why_not) {
     Known& place = place_of(comm);

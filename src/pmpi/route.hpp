@@ -15,11 +15,11 @@ namespace sinew::pmpi {
 /// first collective, and kept as an attribute of the communicator, which MPI deletes with it.
 struct Route {
     Job* job = nullptr;
-    std::unique_ptr<node_memory::Room> room;   ///< null: MPI executes them
-    Outcome why_not = Outcome::off;            ///< the reason, if there is no room
+    std::unique_ptr<node_memory::Room> room;  ///< null: MPI executes them
+    Outcome why_not = Outcome::off;           ///< the reason, if there is no room
     int rank = 0, size = 1;
-    std::vector<int> local_ranks;   ///< on the node, by rank; only with a room
-    bool lost = false;              ///< a call has failed
+    std::vector<int> local_ranks;  ///< on the node, by rank; only with a room
+    bool lost = false;             ///< a call has failed
 
     /// The rank in MPI_COMM_WORLD of a rank of the communicator.
     int world_rank(int of) const {

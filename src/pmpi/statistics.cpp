@@ -9,10 +9,10 @@ namespace sinew::pmpi {
 namespace {
 
 constexpr std::array names{
-    "MPI_Allreduce", "MPI_Reduce",     "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
-    "MPI_Scan",      "MPI_Exscan",     "MPI_Bcast",          "MPI_Allgather",
-    "MPI_Allgatherv", "MPI_Gather",    "MPI_Gatherv",        "MPI_Scatter",
-    "MPI_Scatterv",  "MPI_Alltoall",   "MPI_Alltoallv",      "MPI_Barrier",
+    "MPI_Allreduce",  "MPI_Reduce",   "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
+    "MPI_Scan",       "MPI_Exscan",   "MPI_Bcast",          "MPI_Allgather",
+    "MPI_Allgatherv", "MPI_Gather",   "MPI_Gatherv",        "MPI_Scatter",
+    "MPI_Scatterv",   "MPI_Alltoall", "MPI_Alltoallv",      "MPI_Barrier",
 };
 static_assert(names.size() == functions);
 

@@ -58,9 +58,9 @@ public:
         if (on_) at(function, outcome).fetch_add(1, std::memory_order_relaxed);
     }
     void count_time(Function function, Clock::duration time) {
-        at(function, outcomes).fetch_add(
-            std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(),
-            std::memory_order_relaxed);
+        at(function, outcomes)
+            .fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(),
+                       std::memory_order_relaxed);
     }
 
     /// Per function the calls by outcome and, at last, the nanoseconds of those taken.

@@ -125,9 +125,7 @@ TypeLayout attached(MPI_Datatype type) {
 
 }  // namespace
 
-void prepare_types() {
-    real().Type_create_keyval(do_not_copy, on_delete, &keyval, nullptr);
-}
+void prepare_types() { real().Type_create_keyval(do_not_copy, on_delete, &keyval, nullptr); }
 
 TypeLayout layout_of(MPI_Datatype type) {
     std::uint64_t const key = key_of(type), now = handle_epoch();

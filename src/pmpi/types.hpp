@@ -9,10 +9,10 @@ namespace sinew::pmpi {
 
 /// The layout of an MPI type.
 struct TypeLayout {
-    std::size_t size = 0;        ///< bytes of data of one element
-    std::ptrdiff_t extent = 0;   ///< bytes from one element to the next
-    bool gapless = false;        ///< an array of elements is one block of data, which begins at 0
-    bool flat = false;           ///< gapless, and the data lie there in the order in which they are sent
+    std::size_t size = 0;       ///< bytes of data of one element
+    std::ptrdiff_t extent = 0;  ///< bytes from one element to the next
+    bool gapless = false;       ///< an array of elements is one block of data, which begins at 0
+    bool flat = false;  ///< gapless, and the data lie there in the order in which they are sent
 };
 
 /// Returns the layout of a type that is not MPI_DATATYPE_NULL. Thread-safe.

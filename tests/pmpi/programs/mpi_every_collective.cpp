@@ -127,7 +127,7 @@ Bytes vector_of(Type const& type, std::size_t count, int rank) {
 }
 void read_all(Digest& digest, Type const& type, Bytes const& data, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) type.read(digest, &data[i * type.bytes]);
-    digest.add(&data[count * type.bytes], 16);   // nothing is written beyond the end
+    digest.add(&data[count * type.bytes], 16);  // nothing is written beyond the end
 }
 
 /// MPICH 4.0.2 itself reads the address MPI_IN_PLACE in MPI_Reduce of longer vectors.
@@ -186,18 +186,25 @@ void reductions(Digest& digest, Comm const& c, Type const& type, MPI_Op op, std:
 }
 
 void all_reductions(Comm const& c) {
-    std::vector<Type> const integers{
-        plain<signed char>("signed_char", MPI_SIGNED_CHAR), plain<short>("short", MPI_SHORT),
-        plain<int>("int", MPI_INT), plain<long>("long", MPI_LONG),
-        plain<long long>("long_long", MPI_LONG_LONG),
-        plain<unsigned char>("unsigned_char", MPI_UNSIGNED_CHAR),
-        plain<unsigned short>("unsigned_short", MPI_UNSIGNED_SHORT),
-        plain<unsigned>("unsigned", MPI_UNSIGNED), plain<unsigned long>("ulong", MPI_UNSIGNED_LONG),
-        plain<std::int8_t>("int8", MPI_INT8_T), plain<std::int16_t>("int16", MPI_INT16_T),
-        plain<std::int32_t>("int32", MPI_INT32_T), plain<std::int64_t>("int64", MPI_INT64_T),
-        plain<std::uint8_t>("uint8", MPI_UINT8_T), plain<std::uint16_t>("uint16", MPI_UINT16_T),
-        plain<std::uint32_t>("uint32", MPI_UINT32_T), plain<std::uint64_t>("uint64", MPI_UINT64_T),
-        plain<MPI_Aint>("aint", MPI_AINT), plain<MPI_Offset>("offset", MPI_OFFSET)};
+    std::vector<Type> const integers{plain<signed char>("signed_char", MPI_SIGNED_CHAR),
+                                     plain<short>("short", MPI_SHORT),
+                                     plain<int>("int", MPI_INT),
+                                     plain<long>("long", MPI_LONG),
+                                     plain<long long>("long_long", MPI_LONG_LONG),
+                                     plain<unsigned char>("unsigned_char", MPI_UNSIGNED_CHAR),
+                                     plain<unsigned short>("unsigned_short", MPI_UNSIGNED_SHORT),
+                                     plain<unsigned>("unsigned", MPI_UNSIGNED),
+                                     plain<unsigned long>("ulong", MPI_UNSIGNED_LONG),
+                                     plain<std::int8_t>("int8", MPI_INT8_T),
+                                     plain<std::int16_t>("int16", MPI_INT16_T),
+                                     plain<std::int32_t>("int32", MPI_INT32_T),
+                                     plain<std::int64_t>("int64", MPI_INT64_T),
+                                     plain<std::uint8_t>("uint8", MPI_UINT8_T),
+                                     plain<std::uint16_t>("uint16", MPI_UINT16_T),
+                                     plain<std::uint32_t>("uint32", MPI_UINT32_T),
+                                     plain<std::uint64_t>("uint64", MPI_UINT64_T),
+                                     plain<MPI_Aint>("aint", MPI_AINT),
+                                     plain<MPI_Offset>("offset", MPI_OFFSET)};
     std::vector<Type> const floats{
         plain<float>("float", MPI_FLOAT), plain<double>("double", MPI_DOUBLE),
         plain<long double>("long_double", MPI_LONG_DOUBLE), plain<float>("real", MPI_REAL),
@@ -207,10 +214,12 @@ void all_reductions(Comm const& c) {
         plain<std::complex<double>>("c_double_complex", MPI_C_DOUBLE_COMPLEX),
         plain<std::complex<float>>("complex", MPI_COMPLEX),
         plain<std::complex<double>>("double_complex", MPI_DOUBLE_COMPLEX)};
-    std::vector<Type> const pairs{
-        pair<float>("float_int", MPI_FLOAT_INT), pair<double>("double_int", MPI_DOUBLE_INT),
-        pair<int>("2int", MPI_2INT), pair<long>("long_int", MPI_LONG_INT),
-        pair<short>("short_int", MPI_SHORT_INT), pair<float, float>("2real", MPI_2REAL)};
+    std::vector<Type> const pairs{pair<float>("float_int", MPI_FLOAT_INT),
+                                  pair<double>("double_int", MPI_DOUBLE_INT),
+                                  pair<int>("2int", MPI_2INT),
+                                  pair<long>("long_int", MPI_LONG_INT),
+                                  pair<short>("short_int", MPI_SHORT_INT),
+                                  pair<float, float>("2real", MPI_2REAL)};
     std::vector<Op> const arithmetic{
         {"sum", MPI_SUM}, {"prod", MPI_PROD}, {"min", MPI_MIN}, {"max", MPI_MAX}};
     std::vector<Op> const bits{{"band", MPI_BAND}, {"bor", MPI_BOR}, {"bxor", MPI_BXOR}};
@@ -219,8 +228,7 @@ void all_reductions(Comm const& c) {
         for (Type const& type : types)
             for (Op const& op : ops) {
                 Digest digest;
-                for (std::size_t const count : {1, 600})
-                    reductions(digest, c, type, op.op, count);
+                for (std::size_t const count : {1, 600}) reductions(digest, c, type, op.op, count);
                 print(std::string(c.name) + " " + op.name + " " + type.name, digest);
             }
     };
@@ -273,7 +281,8 @@ void program_operations(Comm const& c) {
             for (std::size_t const count : {0, 1, 3, 200, 30000})
                 reductions(digest, c, type, op, count);
         MPI_Op_free(&op);
-        print(std::string(c.name) + " operation of the program " + std::to_string(commutes), digest);
+        print(std::string(c.name) + " operation of the program " + std::to_string(commutes),
+              digest);
     }
     MPI_Type_free(&affine);
 }
@@ -282,8 +291,8 @@ void program_operations(Comm const& c) {
 struct Layout {
     char const* name;
     MPI_Datatype type;
-    std::size_t extent;             ///< in doubles
-    std::vector<std::size_t> places;   ///< of the pieces, in doubles, in the order sent
+    std::size_t extent;               ///< in doubles
+    std::vector<std::size_t> places;  ///< of the pieces, in doubles, in the order sent
 };
 constexpr std::size_t pieces = 4;
 
@@ -365,12 +374,14 @@ void movements(Digest& digest, Comm const& c, Layout const& in, Layout const& ou
         Buffer part(in, static_cast<std::size_t>(own));
         part.fill(0, static_cast<std::size_t>(own), c.rank);
         Buffer parts(out, room);
-        if (in_place) parts.fill(static_cast<std::size_t>(offsets[self]), static_cast<std::size_t>(own), c.rank);
+        if (in_place)
+            parts.fill(static_cast<std::size_t>(offsets[self]), static_cast<std::size_t>(own),
+                       c.rank);
         MPI_Allgatherv(in_place ? MPI_IN_PLACE : part.data(), own, in.type, parts.data(),
                        counts.data(), offsets.data(), out.type, c.comm);
         parts.read(digest);
 
-        for (int root = 0; root < c.size; root += c.size > 2 ? 2 : 1) {
+        for (int root = 0; root<c.size; root += c.size> 2 ? 2 : 1) {
             bool const here = in_place && c.rank == root;
             Buffer gathered(out, count * ranks);
             if (here) gathered.fill(count * self, count, c.rank);
@@ -378,7 +389,9 @@ void movements(Digest& digest, Comm const& c, Layout const& in, Layout const& ou
                        root, c.comm);
             gathered.read(digest);
             Buffer gathered_parts(out, room);
-            if (here) gathered_parts.fill(static_cast<std::size_t>(offsets[self]), static_cast<std::size_t>(own), c.rank);
+            if (here)
+                gathered_parts.fill(static_cast<std::size_t>(offsets[self]),
+                                    static_cast<std::size_t>(own), c.rank);
             MPI_Gatherv(here ? MPI_IN_PLACE : part.data(), own, in.type, gathered_parts.data(),
                         counts.data(), offsets.data(), out.type, root, c.comm);
             gathered_parts.read(digest);
@@ -493,8 +506,11 @@ int main(int argc, char** argv) {
     MPI_Comm_split(MPI_COMM_WORLD, 0, -world_rank, &reversed);
     MPI_Comm_split(MPI_COMM_WORLD, world_rank == world_size - 1 ? 1 : 0, world_rank, &part);
     MPI_Comm_dup(reversed, &copy);
-    Comm const comms[] = {{"world", MPI_COMM_WORLD}, {"reversed", reversed}, {"part", part},
-                          {"copy", copy}, {"self", MPI_COMM_SELF}};
+    Comm const comms[] = {{"world", MPI_COMM_WORLD},
+                          {"reversed", reversed},
+                          {"part", part},
+                          {"copy", copy},
+                          {"self", MPI_COMM_SELF}};
     all_reductions(comms[0]);
     for (Comm const& c : comms) {
         Digest digest;

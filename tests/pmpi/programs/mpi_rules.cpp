@@ -35,28 +35,90 @@ std::vector<std::pair<char const*, std::function<void(MPI_Comm, int)>>> collecti
     };
     return {
         {"Barrier", [](MPI_Comm c, int) { MPI_Barrier(c); }},
-        {"Bcast", [](MPI_Comm c, int n) { MPI_Bcast(in.data(), n, MPI_DOUBLE, 0, c); MPI_Bcast(in.data(), n, MPI_DOUBLE, 1, c); }},
-        {"Allreduce", [](MPI_Comm c, int n) { MPI_Allreduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c); }},
-        {"Reduce", [](MPI_Comm c, int n) { MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 0, c); MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 1, c); }},
-        {"Scan", [](MPI_Comm c, int n) { MPI_Scan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c); MPI_Barrier(c); }},
-        {"Exscan", [](MPI_Comm c, int n) { MPI_Exscan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c); MPI_Barrier(c); }},
-        {"Reduce_scatter_block", [](MPI_Comm c, int n) { MPI_Reduce_scatter_block(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c); }},
-        {"Reduce_scatter", [equal](MPI_Comm c, int n) { equal(c, n); MPI_Reduce_scatter(in.data(), out.data(), counts.data(), MPI_DOUBLE, MPI_SUM, c); }},
-        {"Allgather", [](MPI_Comm c, int n) { MPI_Allgather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c); }},
-        {"Allgatherv", [equal](MPI_Comm c, int n) { equal(c, n); MPI_Allgatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(), MPI_DOUBLE, c); }},
-        {"Gather", [](MPI_Comm c, int n) { MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 0, c); MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 1, c); }},
-        {"Gatherv", [equal](MPI_Comm c, int n) { equal(c, n); for (int root : {0, 1}) MPI_Gatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(), MPI_DOUBLE, root, c); }},
-        {"Scatter", [](MPI_Comm c, int n) { for (int root : {0, 1}) MPI_Scatter(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, root, c); }},
-        {"Scatterv", [equal](MPI_Comm c, int n) { equal(c, n); for (int root : {0, 1}) MPI_Scatterv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(), n, MPI_DOUBLE, root, c); }},
-        {"Alltoall", [](MPI_Comm c, int n) { MPI_Alltoall(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c); }},
-        {"Alltoallv", [equal](MPI_Comm c, int n) { equal(c, n); MPI_Alltoallv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(), counts.data(), offsets.data(), MPI_DOUBLE, c); }},
+        {"Bcast",
+         [](MPI_Comm c, int n) {
+             MPI_Bcast(in.data(), n, MPI_DOUBLE, 0, c);
+             MPI_Bcast(in.data(), n, MPI_DOUBLE, 1, c);
+         }},
+        {"Allreduce",
+         [](MPI_Comm c, int n) {
+             MPI_Allreduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Reduce",
+         [](MPI_Comm c, int n) {
+             MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 0, c);
+             MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 1, c);
+         }},
+        {"Scan",
+         [](MPI_Comm c, int n) {
+             MPI_Scan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+             MPI_Barrier(c);
+         }},
+        {"Exscan",
+         [](MPI_Comm c, int n) {
+             MPI_Exscan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+             MPI_Barrier(c);
+         }},
+        {"Reduce_scatter_block",
+         [](MPI_Comm c, int n) {
+             MPI_Reduce_scatter_block(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Reduce_scatter",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Reduce_scatter(in.data(), out.data(), counts.data(), MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Allgather",
+         [](MPI_Comm c, int n) {
+             MPI_Allgather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c);
+         }},
+        {"Allgatherv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Allgatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(),
+                            MPI_DOUBLE, c);
+         }},
+        {"Gather",
+         [](MPI_Comm c, int n) {
+             MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 0, c);
+             MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 1, c);
+         }},
+        {"Gatherv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             for (int root : {0, 1})
+                 MPI_Gatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(),
+                             MPI_DOUBLE, root, c);
+         }},
+        {"Scatter",
+         [](MPI_Comm c, int n) {
+             for (int root : {0, 1})
+                 MPI_Scatter(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, root, c);
+         }},
+        {"Scatterv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             for (int root : {0, 1})
+                 MPI_Scatterv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(), n,
+                              MPI_DOUBLE, root, c);
+         }},
+        {"Alltoall",
+         [](MPI_Comm c, int n) {
+             MPI_Alltoall(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c);
+         }},
+        {"Alltoallv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Alltoallv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(),
+                           counts.data(), offsets.data(), MPI_DOUBLE, c);
+         }},
     };
 }
 
 /// A rank that waits in a collective must let MPI progress: its peer may be in a send or receive of a
 /// long message, which needs both.
 void pending() {
-    constexpr int n = 1 << 20;   // far above what any MPI buffers
+    constexpr int n = 1 << 20;  // far above what any MPI buffers
     std::vector<char> data(n, static_cast<char>(rank + 1));
     for (auto const& [name, run] : collectives())
         for (int const count : {1, 20000})
@@ -65,12 +127,15 @@ void pending() {
                     int const peer = 1 - rank;
                     if (rank == waiter) {
                         MPI_Request request = MPI_REQUEST_NULL;
-                        if (sends) MPI_Isend(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &request);
+                        if (sends)
+                            MPI_Isend(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &request);
                         else MPI_Irecv(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &request);
                         run(MPI_COMM_WORLD, count);
                         MPI_Wait(&request, MPI_STATUS_IGNORE);
                     } else if (rank == peer || rank < 2) {
-                        if (sends) MPI_Recv(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+                        if (sends)
+                            MPI_Recv(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD,
+                                     MPI_STATUS_IGNORE);
                         else MPI_Send(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD);
                         run(MPI_COMM_WORLD, count);
                     } else {
@@ -106,7 +171,8 @@ void handles() {
     for (int i = 0; i < times; ++i) {
         // Of another size or in another order each time, so that the first rank comes last.
         MPI_Comm comm = MPI_COMM_NULL;
-        MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 2 && rank == size - 1 ? 1 : 0, i % 2 == 0 ? rank : -rank, &comm);
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 2 && rank == size - 1 ? 1 : 0,
+                       i % 2 == 0 ? rank : -rank, &comm);
         int own_rank = 0, own_size = 0, result = -1;
         MPI_Comm_rank(comm, &own_rank);
         MPI_Comm_size(comm, &own_size);
@@ -166,7 +232,7 @@ void errors() {
     };
     MPI_Allreduce(data, out, 1, MPI_INT, MPI_SUM, comm);
     expect("root", MPI_Bcast(data, 1, MPI_INT, size + 5, comm), MPI_ERR_ROOT);
-#ifndef MPICH_VERSION   // Debian's MPICH 4.0.2 crashes for -1
+#ifndef MPICH_VERSION  // Debian's MPICH 4.0.2 crashes for -1
     expect("count", MPI_Bcast(data, -1, MPI_INT, 0, comm), MPI_ERR_COUNT);
     expect("count", MPI_Allreduce(data, out, -1, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT);
 #endif
@@ -218,7 +284,7 @@ void killed() {
     int const code = MPI_Barrier(MPI_COMM_WORLD);
     std::printf("killed: %s\n", code == MPI_SUCCESS ? "not noticed" : "right");
     std::fflush(stdout);
-    std::_Exit(code == MPI_SUCCESS ? 1 : 0);   // MPI_Finalize would wait for the dead rank
+    std::_Exit(code == MPI_SUCCESS ? 1 : 0);  // MPI_Finalize would wait for the dead rank
 }
 
 }  // namespace
@@ -231,12 +297,13 @@ int main(int argc, char** argv) {
     std::string const name = argc > 1 ? argv[1] : "";
     std::vector<std::pair<char const*, void (*)()>> const cases{
         {"pending", pending}, {"handles", handles}, {"threads", threads}, {"errors", errors},
-        {"early", early}, {"mixed", mixed}, {"killed", killed}};
+        {"early", early},     {"mixed", mixed},     {"killed", killed}};
     bool found = false;
     for (auto const& [known, run] : cases)
         if (name == known) {
             found = true;
-            if (name == "threads" && provided < MPI_THREAD_MULTIPLE) require(false, "this MPI has no MPI_THREAD_MULTIPLE");
+            if (name == "threads" && provided < MPI_THREAD_MULTIPLE)
+                require(false, "this MPI has no MPI_THREAD_MULTIPLE");
             run();
         }
     if (!found) require(false, "there is no case " + name);

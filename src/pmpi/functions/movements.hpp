@@ -15,8 +15,8 @@ namespace sinew::pmpi {
 /// owned.
 template <class Count, class Displacement>
 struct Parts {
-    Count const* counts = nullptr;            ///< null: `count` elements for each rank
-    Displacement const* offsets = nullptr;    ///< in elements
+    Count const* counts = nullptr;          ///< null: `count` elements for each rank
+    Displacement const* offsets = nullptr;  ///< in elements
     MPI_Count count = 0;
 
     std::size_t elements(int rank) const {

@@ -2,7 +2,7 @@
 // MPI_Init(_thread), MPI_Finalize, MPI_Op_free, MPI_Alloc_mem and MPI_Free_mem.
 #include <cstddef>
 
-#include "src/pmpi/interpose.hpp"
+#include "src/pmpi/functions/interpose.hpp"
 #include "src/pmpi/job.hpp"
 #include "src/pmpi/operations.hpp"
 #include "src/pmpi/real.hpp"

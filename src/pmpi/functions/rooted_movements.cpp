@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Gather(v) and Scatter(v). The arguments of one side mean nothing on the ranks of the other.
-#include "src/pmpi/movements.hpp"
+#include "src/pmpi/functions/movements.hpp"
 
-#include "src/pmpi/interpose.hpp"
+#include "src/pmpi/functions/interpose.hpp"
 
 namespace sinew::pmpi {
 
@@ -107,47 +107,46 @@ int scatter(Function function, void const* send, P const& parts, MPI_Datatype se
 using namespace sinew::pmpi;
 
 // The functions of MPI; with SUFFIX _c those with large counts.
-#define SINEW_ROOTED_MOVEMENTS(SUFFIX, COUNT, OFFSET)                                             \
-    extern "C" int MPI_Gather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
-                                      void* receive, COUNT count, MPI_Datatype type, int root,    \
-                                      MPI_Comm comm) {                                            \
-        return gather(Function::gather, send, sent, send_type, receive,                           \
-                      Parts<COUNT, OFFSET>{nullptr, nullptr, count}, type, root, comm, [&] {      \
-                          return real().Gather##SUFFIX(send, sent, send_type, receive, count,     \
-                                                       type, root, comm);                         \
-                      });                                                                         \
-    }                                                                                             \
-    extern "C" int MPI_Gatherv##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,      \
-                                       void* receive, COUNT const* counts, OFFSET const* offsets, \
-                                       MPI_Datatype type, int root, MPI_Comm comm) {              \
-        return gather(Function::gatherv, send, sent, send_type, receive,                          \
-                      Parts<COUNT, OFFSET>{counts, offsets, -1}, type, root, comm, [&] {          \
-                          return real().Gatherv##SUFFIX(send, sent, send_type, receive, counts,   \
-                                                        offsets, type, root, comm);               \
-                      });                                                                         \
-    }                                                                                             \
-    extern "C" int MPI_Scatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,      \
-                                       void* receive, COUNT count, MPI_Datatype type, int root,   \
-                                       MPI_Comm comm) {                                           \
-        return scatter(Function::scatter, send, Parts<COUNT, OFFSET>{nullptr, nullptr, sent},     \
-                       send_type, receive, count, type, root, comm, [&] {                         \
-                           return real().Scatter##SUFFIX(send, sent, send_type, receive, count,   \
-                                                         type, root, comm);                       \
-                       });                                                                        \
-    }                                                                                             \
-    extern "C" int MPI_Scatterv##SUFFIX(void const* send, COUNT const* sent,                      \
-                                        OFFSET const* offsets, MPI_Datatype send_type,            \
-                                        void* receive, COUNT count, MPI_Datatype type, int root,  \
-                                        MPI_Comm comm) {                                          \
-        return scatter(Function::scatterv, send, Parts<COUNT, OFFSET>{sent, offsets, -1},         \
-                       send_type, receive, count, type, root, comm, [&] {                         \
-                           return real().Scatterv##SUFFIX(send, sent, offsets, send_type,         \
-                                                          receive, count, type, root, comm);      \
-                       });                                                                        \
-    }                                                                                             \
-    SINEW_ALSO_AS_PMPI(Gather##SUFFIX)                                                            \
-    SINEW_ALSO_AS_PMPI(Gatherv##SUFFIX)                                                           \
-    SINEW_ALSO_AS_PMPI(Scatter##SUFFIX)                                                           \
+#define SINEW_ROOTED_MOVEMENTS(SUFFIX, COUNT, OFFSET)                                              \
+    extern "C" int MPI_Gather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,        \
+                                      void* receive, COUNT count, MPI_Datatype type, int root,     \
+                                      MPI_Comm comm) {                                             \
+        return gather(Function::gather, send, sent, send_type, receive,                            \
+                      Parts<COUNT, OFFSET>{nullptr, nullptr, count}, type, root, comm, [&] {       \
+                          return real().Gather##SUFFIX(send, sent, send_type, receive, count,      \
+                                                       type, root, comm);                          \
+                      });                                                                          \
+    }                                                                                              \
+    extern "C" int MPI_Gatherv##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
+                                       void* receive, COUNT const* counts, OFFSET const* offsets,  \
+                                       MPI_Datatype type, int root, MPI_Comm comm) {               \
+        return gather(Function::gatherv, send, sent, send_type, receive,                           \
+                      Parts<COUNT, OFFSET>{counts, offsets, -1}, type, root, comm, [&] {           \
+                          return real().Gatherv##SUFFIX(send, sent, send_type, receive, counts,    \
+                                                        offsets, type, root, comm);                \
+                      });                                                                          \
+    }                                                                                              \
+    extern "C" int MPI_Scatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
+                                       void* receive, COUNT count, MPI_Datatype type, int root,    \
+                                       MPI_Comm comm) {                                            \
+        return scatter(Function::scatter, send, Parts<COUNT, OFFSET>{nullptr, nullptr, sent},      \
+                       send_type, receive, count, type, root, comm, [&] {                          \
+                           return real().Scatter##SUFFIX(send, sent, send_type, receive, count,    \
+                                                         type, root, comm);                        \
+                       });                                                                         \
+    }                                                                                              \
+    extern "C" int MPI_Scatterv##SUFFIX(                                                           \
+        void const* send, COUNT const* sent, OFFSET const* offsets, MPI_Datatype send_type,        \
+        void* receive, COUNT count, MPI_Datatype type, int root, MPI_Comm comm) {                  \
+        return scatter(Function::scatterv, send, Parts<COUNT, OFFSET>{sent, offsets, -1},          \
+                       send_type, receive, count, type, root, comm, [&] {                          \
+                           return real().Scatterv##SUFFIX(send, sent, offsets, send_type, receive, \
+                                                          count, type, root, comm);                \
+                       });                                                                         \
+    }                                                                                              \
+    SINEW_ALSO_AS_PMPI(Gather##SUFFIX)                                                             \
+    SINEW_ALSO_AS_PMPI(Gatherv##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Scatter##SUFFIX)                                                            \
     SINEW_ALSO_AS_PMPI(Scatterv##SUFFIX)
 
 SINEW_ROOTED_MOVEMENTS(, int, int)

@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "src/pmpi/call.hpp"
-#include "src/pmpi/interpose.hpp"
+#include "src/pmpi/functions/interpose.hpp"
 #include "src/pmpi/operations.hpp"
 
 namespace sinew::pmpi {
@@ -145,52 +145,49 @@ using namespace sinew::pmpi;
 namespace node = sinew::collectives::node;
 
 // The functions of MPI; with SUFFIX _c those with large counts.
-#define SINEW_REDUCTIONS(SUFFIX, COUNT)                                                           \
-    extern "C" int MPI_Allreduce##SUFFIX(void const* send, void* receive, COUNT count,            \
-                                         MPI_Datatype type, MPI_Op op, MPI_Comm comm) {           \
-        return vector_to_all(Function::allreduce, node::allreduce, send, receive, count, type,    \
-                             op, comm, [&] {                                                      \
-                                 return real().Allreduce##SUFFIX(send, receive, count, type, op,  \
-                                                                 comm);                           \
-                             });                                                                  \
-    }                                                                                             \
-    extern "C" int MPI_Scan##SUFFIX(void const* send, void* receive, COUNT count,                 \
-                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm) {                \
-        return vector_to_all(                                                                     \
-            Function::scan, node::scan, send, receive, count, type, op, comm,                     \
-            [&] { return real().Scan##SUFFIX(send, receive, count, type, op, comm); });           \
-    }                                                                                             \
-    extern "C" int MPI_Exscan##SUFFIX(void const* send, void* receive, COUNT count,               \
-                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {              \
-        return vector_to_all(                                                                     \
-            Function::exscan, node::exscan, send, receive, count, type, op, comm,                 \
-            [&] { return real().Exscan##SUFFIX(send, receive, count, type, op, comm); });         \
-    }                                                                                             \
-    extern "C" int MPI_Reduce##SUFFIX(void const* send, void* receive, COUNT count,               \
-                                      MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {    \
-        return reduce(send, receive, count, type, op, root, comm, [&] {                           \
-            return real().Reduce##SUFFIX(send, receive, count, type, op, root, comm);             \
-        });                                                                                       \
-    }                                                                                             \
-    extern "C" int MPI_Reduce_scatter_block##SUFFIX(void const* send, void* receive, COUNT count, \
-                                                    MPI_Datatype type, MPI_Op op,                 \
-                                                    MPI_Comm comm) {                              \
-        return reduce_scatter_block(send, receive, count, type, op, comm, [&] {                   \
-            return real().Reduce_scatter_block##SUFFIX(send, receive, count, type, op, comm);     \
-        });                                                                                       \
-    }                                                                                             \
-    extern "C" int MPI_Reduce_scatter##SUFFIX(void const* send, void* receive,                    \
-                                              COUNT const* counts, MPI_Datatype type, MPI_Op op,  \
-                                              MPI_Comm comm) {                                    \
-        return reduce_scatter(send, receive, counts, type, op, comm, [&] {                        \
-            return real().Reduce_scatter##SUFFIX(send, receive, counts, type, op, comm);          \
-        });                                                                                       \
-    }                                                                                             \
-    SINEW_ALSO_AS_PMPI(Allreduce##SUFFIX)                                                         \
-    SINEW_ALSO_AS_PMPI(Scan##SUFFIX)                                                              \
-    SINEW_ALSO_AS_PMPI(Exscan##SUFFIX)                                                            \
-    SINEW_ALSO_AS_PMPI(Reduce##SUFFIX)                                                            \
-    SINEW_ALSO_AS_PMPI(Reduce_scatter_block##SUFFIX)                                              \
+#define SINEW_REDUCTIONS(SUFFIX, COUNT)                                                            \
+    extern "C" int MPI_Allreduce##SUFFIX(void const* send, void* receive, COUNT count,             \
+                                         MPI_Datatype type, MPI_Op op, MPI_Comm comm) {            \
+        return vector_to_all(                                                                      \
+            Function::allreduce, node::allreduce, send, receive, count, type, op, comm,            \
+            [&] { return real().Allreduce##SUFFIX(send, receive, count, type, op, comm); });       \
+    }                                                                                              \
+    extern "C" int MPI_Scan##SUFFIX(void const* send, void* receive, COUNT count,                  \
+                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm) {                 \
+        return vector_to_all(                                                                      \
+            Function::scan, node::scan, send, receive, count, type, op, comm,                      \
+            [&] { return real().Scan##SUFFIX(send, receive, count, type, op, comm); });            \
+    }                                                                                              \
+    extern "C" int MPI_Exscan##SUFFIX(void const* send, void* receive, COUNT count,                \
+                                      MPI_Datatype type, MPI_Op op, MPI_Comm comm) {               \
+        return vector_to_all(                                                                      \
+            Function::exscan, node::exscan, send, receive, count, type, op, comm,                  \
+            [&] { return real().Exscan##SUFFIX(send, receive, count, type, op, comm); });          \
+    }                                                                                              \
+    extern "C" int MPI_Reduce##SUFFIX(void const* send, void* receive, COUNT count,                \
+                                      MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm) {     \
+        return reduce(send, receive, count, type, op, root, comm, [&] {                            \
+            return real().Reduce##SUFFIX(send, receive, count, type, op, root, comm);              \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Reduce_scatter_block##SUFFIX(void const* send, void* receive, COUNT count,  \
+                                                    MPI_Datatype type, MPI_Op op, MPI_Comm comm) { \
+        return reduce_scatter_block(send, receive, count, type, op, comm, [&] {                    \
+            return real().Reduce_scatter_block##SUFFIX(send, receive, count, type, op, comm);      \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Reduce_scatter##SUFFIX(void const* send, void* receive,                     \
+                                              COUNT const* counts, MPI_Datatype type, MPI_Op op,   \
+                                              MPI_Comm comm) {                                     \
+        return reduce_scatter(send, receive, counts, type, op, comm, [&] {                         \
+            return real().Reduce_scatter##SUFFIX(send, receive, counts, type, op, comm);           \
+        });                                                                                        \
+    }                                                                                              \
+    SINEW_ALSO_AS_PMPI(Allreduce##SUFFIX)                                                          \
+    SINEW_ALSO_AS_PMPI(Scan##SUFFIX)                                                               \
+    SINEW_ALSO_AS_PMPI(Exscan##SUFFIX)                                                             \
+    SINEW_ALSO_AS_PMPI(Reduce##SUFFIX)                                                             \
+    SINEW_ALSO_AS_PMPI(Reduce_scatter_block##SUFFIX)                                               \
     SINEW_ALSO_AS_PMPI(Reduce_scatter##SUFFIX)
 
 SINEW_REDUCTIONS(, int)
