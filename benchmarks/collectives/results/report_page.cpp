@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <set>
 #include <tuple>
@@ -78,15 +79,17 @@ std::string ratio_cell(PeerResult const* peer, bool with_name) {
     return with_name ? text(fixed(peer->ratio, 2), " (", peer->name, ')') : fixed(peer->ratio, 2);
 }
 
-/// "near 2.10, far 3.30" where a row has both, else the ratio alone.
-std::string ratio_by_state(Row const& row, std::string const& usual) {
+using Choice = std::function<PeerResult const*(std::vector<PeerResult> const&)>;
+
+/// The ratio to the peer that `choose` returns; "near 2.10, far 3.30" where a row has both.
+std::string ratio_by_state(Row const& row, Choice const& choose, bool with_name) {
     std::vector<std::string> parts;
     for (StateResult const& state : row.by_state)
-        if (PeerResult const* const peer = find_peer(state.peers, usual))
+        if (PeerResult const* const peer = choose(state.peers))
             if (state.state != "mixed")
-                parts.push_back(text(state.state, ' ', fixed(peer->ratio, 2)));
+                parts.push_back(text(state.state, ' ', ratio_cell(peer, with_name)));
     if (row.state == "mixed" && !parts.empty()) return join(parts);
-    return ratio_cell(find_peer(row.peers, usual), false);
+    return ratio_cell(choose(row.peers), with_name);
 }
 
 struct Line {
@@ -100,6 +103,9 @@ std::string table(std::vector<Row const*> const& rows, std::vector<std::string> 
         Line& line = lines[{row->bytes, row->dtype, row->op}];
         line.by_variant.emplace(row->variant, row);  // of several algorithms, the first
     }
+    Choice const of_usual = [&](std::vector<PeerResult> const& peers) {
+        return find_peer(peers, usual);
+    };
     std::string words = "| size | type | algorithm |", rule = "|---|---|---|";
     for (std::string const& variant : variants) {
         words += text(' ', variant, ": us | ", usual.empty() ? "peer" : usual,
@@ -122,8 +128,8 @@ std::string table(std::vector<Row const*> const& rows, std::vector<std::string> 
             }
             Row const& row = *found->second;
             auto const limit = row.of_limit();
-            words += text(' ', short_us(row.us.p50), " | ", ratio_by_state(row, usual), " | ",
-                          ratio_cell(best_peer(row.peers), true), " | ",
+            words += text(' ', short_us(row.us.p50), " | ", ratio_by_state(row, of_usual, false),
+                          " | ", ratio_by_state(row, best_peer, true), " | ",
                           limit ? fixed(*limit, 2) : "-", " | ", row.state, " |");
         }
         words += '\n';

@@ -60,7 +60,8 @@ TEST(ReportPage, AMixedRowHasTheRatioOfEachState) {
     run.rows[0].state = "mixed";
     run.rows[0].by_state = {{"near", 5, 1, {{"openmpi", {2, 2, 2}, 2}}},
                             {"far", 5, 3, {{"openmpi", {9, 9, 9}, 3}}}};
-    EXPECT_THAT(report_text({run}, {{}}), HasSubstr("near 2.00, far 3.00"));
+    EXPECT_THAT(report_text({run}, {{}}),
+                HasSubstr("| near 2.00, far 3.00 | near 2.00 (openmpi), far 3.00 (openmpi) |"));
 }
 
 TEST(ReportPage, WhatWasNotMeasuredIsADash) {
