@@ -38,6 +38,7 @@ What to run
                         variants. Other flags override it
   --mpi-thread LEVEL    single or multiple: the level at which MPI is initialized, as the peer's and
                         our own calls then find it (default single, as most programs have it)
+  --zero-copy           all buffers, the peers' too, from Communicator::allocate
   --own-session         each rank in a session of its own, as MPICH's hydra starts them
   --ranks N             fail unless there are N ranks
   --threads N           N ranks as threads of this process, without MPI

@@ -51,6 +51,7 @@ RunInfo Sweep::describe() {
                  .mpi_thread = transport == "mpi" ? mpi_thread_level() : std::string(),
                  .barrier = page_.everywhere() ? "flags in shared memory" : "sinew's barrier",
                  .own_sessions = options_.own_session,
+                 .zero_copy = options_.zero_copy,
                  .oversubscribed = processors_.oversubscribed};
     if (info.nodes > 1 || comm_.size() == 1) return info;  // the limit is that of memory
     info.limits.processors = std::min(processors_.on_machine, comm_.size());
@@ -104,7 +105,8 @@ void Sweep::run_call(Collective collective, DataType type, ReduceOp const& op) {
 Workload Sweep::allocate(Problem const& problem) {
     std::unique_ptr<Workload> load;
     try {
-        load = std::make_unique<Workload>(problem);
+        load = options_.zero_copy ? std::make_unique<Workload>(problem, comm_)
+                                  : std::make_unique<Workload>(problem);
     } catch (std::bad_alloc const&) {  // reported below
     }
     if (comm_.allreduce_value(load ? 1 : 0, min) == 0)

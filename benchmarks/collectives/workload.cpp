@@ -94,6 +94,18 @@ Workload::Workload(Problem problem)
     : problem_(std::move(problem)), in_(allocate(problem_.in_count() * problem_.type.size())),
       out_(allocate(problem_.out_count() * problem_.type.size())) {}
 
+Workload::Workload(Problem problem, Communicator& comm)
+    : problem_(std::move(problem)),
+      in_(allocate_shared(comm, problem_.in_count() * problem_.type.size())),
+      out_(allocate_shared(comm, problem_.out_count() * problem_.type.size())) {}
+
+Workload::Memory Workload::allocate_shared(Communicator& comm, std::size_t bytes) {
+    auto buffer = std::make_shared<NodeBuffer<std::byte>>(
+        comm.allocate<std::byte>(std::max<std::size_t>(bytes, 1)));
+    std::memset(buffer->data(), 0, buffer->size());  // first touched by its owner
+    return {buffer, buffer->data()};
+}
+
 // The memory is page-aligned and first touched by its owner, so it is on its NUMA node.
 Workload::Memory Workload::allocate(std::size_t bytes) {
     constexpr std::size_t page = 4096;
@@ -101,7 +113,7 @@ Workload::Memory Workload::allocate(std::size_t bytes) {
     auto* const memory = static_cast<std::byte*>(std::aligned_alloc(page, rounded));
     if (memory == nullptr) throw std::bad_alloc();
     std::memset(memory, 0, rounded);
-    return Memory(memory);
+    return {memory, &std::free};
 }
 
 void Workload::live() const {

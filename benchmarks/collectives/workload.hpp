@@ -43,6 +43,8 @@ struct Problem {
 class Workload {
 public:
     explicit Workload(Problem problem);
+    /// With buffers in memory that the ranks of a node share (Communicator::allocate).
+    Workload(Problem problem, Communicator& comm);
 
     Problem const& problem() const { return problem_; }
     ConstBuffer in() const { return {in_.get(), problem_.in_count(), problem_.type}; }
@@ -55,11 +57,9 @@ public:
     void live() const;
 
 private:
-    struct Free {
-        void operator()(std::byte* memory) const { std::free(memory); }
-    };
-    using Memory = std::unique_ptr<std::byte, Free>;
+    using Memory = std::shared_ptr<std::byte>;
     static Memory allocate(std::size_t bytes);
+    static Memory allocate_shared(Communicator& comm, std::size_t bytes);
 
     Problem problem_;
     Memory in_, out_;

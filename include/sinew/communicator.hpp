@@ -2,14 +2,18 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <new>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <sinew/comm/algorithm.hpp>
 #include <sinew/comm/buffer.hpp>
+#include <sinew/comm/node_buffer.hpp>
 #include <sinew/comm/reduce_op.hpp>
 #include <sinew/comm/topology.hpp>
 #include <sinew/comm/transport.hpp>
@@ -65,6 +69,15 @@ public:
     int size() const noexcept;
     /// Which ranks share a node.
     NodeLayout const& nodes() const noexcept;
+    /// Allocates `count` zeroed elements, aligned to a page, in memory that the ranks of this node
+    /// share, so that collectives on them need no copies (see NodeBuffer). Not collective.
+    /// Thread-safe. Throws std::bad_alloc.
+    template <Element T>
+    NodeBuffer<T> allocate(std::size_t count) {
+        if (count > static_cast<std::size_t>(PTRDIFF_MAX) / sizeof(T)) throw std::bad_alloc();
+        auto [memory, shared] = allocate_bytes(count * sizeof(T));
+        return {std::move(memory), count, shared};
+    }
     /// The transport that carries the communicator's messages.
     Transport& transport() const noexcept;
     /// Describes the algorithm chosen for each message size and the time the model predicts, as
@@ -191,6 +204,9 @@ public:
     detail::CommunicatorState& state() const noexcept { return *state_; }
 
 private:
+    /// Returns memory and whether it is shared.
+    std::pair<std::shared_ptr<void>, bool> allocate_bytes(std::size_t bytes);
+
     std::shared_ptr<detail::CommunicatorState> state_;
 };
 

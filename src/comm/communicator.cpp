@@ -36,6 +36,10 @@ int Communicator::max_tag() const noexcept {
     return state_->transport().max_tag() - detail::first_user_tag;
 }
 
+std::pair<std::shared_ptr<void>, bool> Communicator::allocate_bytes(std::size_t bytes) {
+    return state_->allocate(bytes);
+}
+
 Communicator Communicator::split(int color, int key) {
     return Communicator(state_->split(color, key));
 }

@@ -1,6 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/communicator_state.hpp"
 
+#include <algorithm>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <new>
+
 #include <sinew/error.hpp>
 
 #include "collectives/schedule/lent_buffer.hpp"
@@ -160,6 +166,23 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         remember_loss(std::current_exception());
         throw;
     }
+}
+
+std::pair<std::shared_ptr<void>, bool> CommunicatorState::allocate(std::size_t bytes) const {
+    if (arena_) {
+        try {
+            return {arena_->allocate(bytes), true};
+        } catch (std::bad_alloc const&) {
+            // POSIX shared memory may be small; private memory may still be there.
+        }
+    }
+    constexpr std::size_t page = 4096;
+    if (bytes > PTRDIFF_MAX - page) throw std::bad_alloc();
+    std::size_t const whole = std::max((bytes + page - 1) / page * page, page);
+    std::shared_ptr<void> memory(std::aligned_alloc(page, whole), &std::free);
+    if (!memory) throw std::bad_alloc();
+    std::memset(memory.get(), 0, whole);
+    return {std::move(memory), false};
 }
 
 /// Makes the room of this communicator, in its first collective: all ranks are in it, so this is an

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include <sinew/communicator.hpp>
 
@@ -72,6 +73,10 @@ public:
     /// for.
     /// Thread-safe.
     bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
+
+    /// Allocates zeroed memory, aligned to a page, and tells whether the ranks of this node share
+    /// it. Throws std::bad_alloc. Thread-safe.
+    std::pair<std::shared_ptr<void>, bool> allocate(std::size_t bytes) const;
 
     /// Run a short call over the node's memory at once, without the preparations that longer ones
     /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then

@@ -47,6 +47,7 @@ std::string ranks_text(RunInfo const& run) {
     if (run.nodes > 1) words += text(" on ", run.nodes, " nodes");
     if (run.oversubscribed) words += text(" on ", run.limits.processors, " processors");
     if (run.own_sessions) words += ", each in a session of its own";
+    if (run.zero_copy) words += ", buffers in shared memory";
     return words;
 }
 
@@ -54,6 +55,7 @@ std::string slug(RunInfo const& run) {
     std::string words = text(run.ranks, "-ranks");
     if (run.nodes > 1) words += text('-', run.nodes, "-nodes");
     if (run.own_sessions) words += "-own-sessions";
+    if (run.zero_copy) words += "-zero-copy";
     return words;
 }
 

@@ -65,6 +65,7 @@ std::string to_json(RunInfo const& run) {
                        {"mpi_thread", run.mpi_thread},
                        {"barrier", run.barrier},
                        {"own_sessions", run.own_sessions},
+                       {"zero_copy", run.zero_copy},
                        {"oversubscribed", run.oversubscribed},
                        {"limits",
                         {{"processors", run.limits.processors},
@@ -88,6 +89,7 @@ RunInfo run_info_from_json(std::string const& line) {
                     .mpi_thread = json.at("mpi_thread"),
                     .barrier = json.at("barrier"),
                     .own_sessions = json.at("own_sessions"),
+                    .zero_copy = json.at("zero_copy"),
                     .oversubscribed = json.at("oversubscribed"),
                     .limits = {.processors = limits.at("processors"),
                                .context_switch_ns = limits.at("context_switch_ns")}};
@@ -108,6 +110,7 @@ std::string to_text(RunInfo const& run) {
     words += text("\n# ranks meet between timed blocks by ", run.barrier);
     if (run.oversubscribed) words += "; more ranks than processors";
     if (run.own_sessions) words += "; each rank in a session of its own";
+    if (run.zero_copy) words += "; buffers in shared memory";
     words += '\n';
     if (!run.limits.copies.empty()) words += limits_text(run.limits);
     return words;

@@ -19,6 +19,7 @@ struct RunInfo {
     std::string mpi_thread = {};  ///< what it provides: "single"
     std::string barrier = {};     ///< between timed blocks: "flags in shared memory" or "sinew's"
     bool own_sessions = false;    ///< each rank in a session of its own
+    bool zero_copy = false;       ///< buffers in memory that the ranks of a node share
     bool oversubscribed = false;
     MachineLimits limits = {};
 };

@@ -22,6 +22,7 @@ RunInfo described() {
             .mpi_thread = "single",
             .barrier = "flags in shared memory",
             .own_sessions = true,
+            .zero_copy = true,
             .oversubscribed = true,
             .limits = {
                 .processors = 2, .copies = {{16384, 200.5, "memcpy"}}, .context_switch_ns = 1500}};
