@@ -18,8 +18,7 @@ void stream_to_root(NodeCall const& call, bool bypass) {
         room.lease(call.waiter, rounds, piece);
         for (std::size_t round = 0; round < rounds; ++round) {
             if (round >= Room::depth)
-                room.await_stage(call.waiter, args.root, Stage::consumed,
-                                 round - Room::depth + 1);
+                room.await_stage(call.waiter, args.root, Stage::consumed, round - Room::depth + 1);
             store_bytes(bypass, room.contribution_of(call.rank(), round, piece),
                         args.in + round * piece, bytes_in_round(bytes, piece, round));
             room.publish(Stage::contributed, round + 1);
