@@ -172,7 +172,7 @@ void apply_preset(std::string const& word, Options& options) {
                                Collective::allgather, Collective::broadcast,
                                Collective::alltoall,  Collective::barrier};
         options.sizes = parse_sizes("8,1K,64K,1M,16M");
-        options.budget = 0.5;
+        options.budget = 1;
     } else if (word == "full") {
         options.collectives = parse_collectives({"all"});
         options.sizes = parse_sizes("4-256M");

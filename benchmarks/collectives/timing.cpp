@@ -15,6 +15,8 @@ constexpr double slow_factor = 20;
 constexpr int least_rounds = 3, most_calls = 1 << 20, most_tail_calls = 200;
 /// The share of the budget for warming up one contender.
 constexpr double warmup_share = 0.05;
+/// The share of the budget that one call of a contender may take if it is much slower than others.
+constexpr double hopeless_share = 0.1;
 
 double since(Clock::time_point start) {
     return std::chrono::duration<double>(Clock::now() - start).count();
@@ -57,16 +59,15 @@ double Timing::seconds_per_call(Call const& call, Block const& block, int calls)
 
 double Timing::slowest(double seconds) { return comm_.allreduce_value(seconds, max); }
 
-/// Returns the calls per block. The ranks agree, since all use the slowest rank's time.
-int Timing::warm_up(Call const& call, Block const& block) {
+Timing::Pace Timing::warm_up(Call const& call, Block const& block) {
     double const once = slowest(seconds_per_call(call, block, 1));
     double const affordable = budget_ * warmup_share / std::max(once, 1e-9);
     auto const calls = static_cast<int>(std::min<double>(options_.warmup, affordable));
     for (int i = 0; i < calls; ++i) call();
-    if (once > 10 * block_seconds) return 1;
+    if (once > 10 * block_seconds) return {once, 1};
     for (int n = 1;;) {
         double const seconds = n * slowest(seconds_per_call(call, block, n));
-        if (seconds >= block_seconds || n >= most_calls) return n;
+        if (seconds >= block_seconds || n >= most_calls) return {once, n};
         double const growth = std::clamp(1.2 * block_seconds / std::max(seconds, 1e-9), 2.0, 100.0);
         n = std::min(static_cast<int>(n * growth), most_calls);
     }
@@ -75,24 +76,24 @@ int Timing::warm_up(Call const& call, Block const& block) {
 Measured Timing::measure(std::vector<Call> const& calls, std::size_t ours, Workload const& load,
                          Variant variant) {
     Block const block{load, variant};
-    std::vector<int> block_calls;
-    for (Call const& call : calls) block_calls.push_back(warm_up(call, block));
+    std::vector<Pace> paces;
+    for (Call const& call : calls) paces.push_back(warm_up(call, block));
+    std::vector<bool> slow = hopeless(paces, ours);
 
     Measured measured;
     measured.us.resize(calls.size());
     auto const start = Clock::now();
     sync_();
     CoreSample before = probe_.sample();
-    std::vector<bool> slow(calls.size());
     for (int round = 0; round < options_.rounds; ++round) {
         on_round_(round);
         if (round == least_rounds) slow = much_slower(measured.us, ours);
         std::vector<double> seconds(calls.size() + 1);
         for (std::size_t turn = 0; turn < calls.size(); ++turn) {
             std::size_t const i = round % 2 == 0 ? turn : calls.size() - 1 - turn;
-            if (slow[i]) continue;
-            seconds_per_call(calls[i], block, block_calls[i]);  // settles the ranks; not counted
-            seconds[i] = seconds_per_call(calls[i], block, block_calls[i]);
+            if (slow[i] && round > 0) continue;
+            seconds_per_call(calls[i], block, paces[i].calls);  // settles the ranks; not counted
+            seconds[i] = seconds_per_call(calls[i], block, paces[i].calls);
         }
         seconds.back() = since(start);
         comm_.allreduce(seconds, max);  // the slowest rank's times: all stop together
@@ -106,14 +107,23 @@ Measured Timing::measure(std::vector<Call> const& calls, std::size_t ours, Workl
         double const with_next = seconds.back() * (round + 2) / (round + 1);
         if (round + 1 >= least_rounds && with_next > budget_) break;
     }
-    if (options_.tail) measure_tails(calls, block, block_calls, slow, measured);
+    if (options_.tail) measure_tails(calls, block, paces, slow, measured);
     return measured;
+}
+
+std::vector<bool> Timing::hopeless(std::vector<Pace> const& paces, std::size_t ours) const {
+    std::vector<std::vector<double>> seconds;
+    for (Pace const& pace : paces) seconds.push_back({pace.seconds});
+    std::vector<bool> slow = much_slower(seconds, ours);
+    for (std::size_t i = 0; i < paces.size(); ++i)
+        slow[i] = slow[i] && paces[i].seconds > hopeless_share * budget_;
+    return slow;
 }
 
 // Every call begins after `sync`, and the slowest rank's time counts. The rounds of a contender that
 // takes long have one call each.
 void Timing::measure_tails(std::vector<Call> const& calls, Block const& block,
-                           std::vector<int> const& block_calls, std::vector<bool> const& slow,
+                           std::vector<Pace> const& paces, std::vector<bool> const& slow,
                            Measured& measured) {
     std::vector<std::vector<double>> us(calls.size());
     auto const start = Clock::now();
@@ -121,10 +131,10 @@ void Timing::measure_tails(std::vector<Call> const& calls, Block const& block,
         on_round_(round);
         for (std::size_t turn = 0; turn < calls.size(); ++turn) {
             std::size_t const i = round % 2 == 0 ? turn : calls.size() - 1 - turn;
-            if (slow[i] && round >= least_rounds) continue;
-            seconds_per_call(calls[i], block, block_calls[i]);  // settles the ranks; not counted
+            if (slow[i] && round > 0) continue;
+            seconds_per_call(calls[i], block, paces[i].calls);  // settles the ranks; not counted
             std::vector<double> seconds;
-            for (int n = std::min(block_calls[i], most_tail_calls); n > 0; --n) {
+            for (int n = std::min(paces[i].calls, most_tail_calls); n > 0; --n) {
                 if (block.variant == Variant::live) block.load.live();
                 sync_();
                 auto const begin = Clock::now();

@@ -29,9 +29,10 @@ std::vector<bool> much_slower(std::vector<std::vector<double>> const& us, std::s
 
 /// Times contenders in alternation. Each round runs one block of calls of each contender, after
 /// `sync`, in reverse order every other round, so that changes of the machine affect all equally.
-/// A peer that is much_slower is timed in the first three rounds only, so
-/// that the time is spent on those that matter. A block lasts about a millisecond, or one call. An equal, uncounted block precedes it, because
-/// the previous contender may have left the ranks on one core (if its ranks sleep while they wait).
+/// A peer that is much_slower is timed in the first three rounds only, so that the time is spent on
+/// those that matter; in the first one only if a call of it would use up a tenth of the time. A block
+/// lasts about a millisecond, or one call. An equal, uncounted block precedes it, because the previous
+/// contender may have left the ranks on one core (if its ranks sleep while they wait).
 class Timing {
 public:
     /// Calls `on_round(n)` before round n. `sync` is a barrier of all ranks that no contender
@@ -52,12 +53,19 @@ private:
         Variant variant;
     };
 
+    /// What a contender's warm-up says of it. The ranks agree, since it is of the slowest rank's time.
+    struct Pace {
+        double seconds = 0;  ///< of its first call
+        int calls = 1;       ///< in a block
+    };
+
     void measure_tails(std::vector<Call> const& calls, Block const& block,
-                       std::vector<int> const& block_calls, std::vector<bool> const& slow,
+                       std::vector<Pace> const& paces, std::vector<bool> const& slow,
                        Measured& measured);
     double seconds_per_call(Call const& call, Block const& block, int calls);
     double slowest(double seconds);
-    int warm_up(Call const& call, Block const& block);
+    Pace warm_up(Call const& call, Block const& block);
+    std::vector<bool> hopeless(std::vector<Pace> const& paces, std::size_t ours) const;
 
     Communicator& comm_;
     CoreProbe& probe_;

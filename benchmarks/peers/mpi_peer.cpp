@@ -8,6 +8,7 @@
 
 #include "benchmarks/peers/mpi_call.hpp"
 #include "benchmarks/support/text.hpp"
+#include "src/transport/mpi_library.hpp"
 
 namespace sinew::bench {
 
@@ -39,15 +40,6 @@ std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm)
     return std::make_unique<MpiPeer>(mpi_peer_name(), mpi::to_mpi(comm));
 }
 
-std::string mpi_version() {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length = 0;
-    PMPI_Get_library_version(version, &length);
-    std::string first = split(std::string_view(version, static_cast<std::size_t>(length)), '\n')[0];
-    first = first.substr(0, first.find(','));
-    for (char& c : first)
-        if (c == '\t') c = ' ';
-    return first;
-}
+std::string mpi_version() { return MpiLibrary::version(); }
 
 }  // namespace sinew::bench

@@ -13,17 +13,19 @@ namespace sinew::bench {
 
 namespace {
 
+using collectives::Level;
 using collectives::Model;
 
 constexpr int most_chunks = 64;
 
 /// A model in which `senders` share the link at the same time.
 Model model_of(Link const& link, int senders, double reduce_per_byte) {
-    Model model;
+    Level level;
     double const per_byte = senders / link.rate;
-    for (std::size_t i = 0; i < Model::sizes.size(); ++i)
-        model.seconds[i] = link.latency + static_cast<double>(Model::sizes[i]) * per_byte;
-    model.stream_per_byte = per_byte;
+    for (std::size_t i = 0; i < Level::sizes.size(); ++i)
+        level.seconds[i] = link.latency + static_cast<double>(Level::sizes[i]) * per_byte;
+    level.stream_per_byte = per_byte;
+    Model model(level);
     model.reduce_per_byte = reduce_per_byte;
     return model;
 }
@@ -41,10 +43,12 @@ double cost(Collective collective, std::string_view algorithm, int ranks, std::s
 /// A ring in node order: of the hops of a node's ranks one leads to another node. A vector streams as
 /// fast as the slowest hop lets it.
 Model around_all(Model const& memory, Model const& network, int local) {
-    Model model = network;
-    for (std::size_t i = 0; i < Model::sizes.size(); ++i)
-        model.seconds[i] = ((local - 1) * memory.seconds[i] + network.seconds[i]) / local;
-    model.stream_per_byte = std::max(memory.stream_per_byte, network.stream_per_byte);
+    Level level = network.node;
+    for (std::size_t i = 0; i < Level::sizes.size(); ++i)
+        level.seconds[i] = ((local - 1) * memory.node.seconds[i] + level.seconds[i]) / local;
+    level.stream_per_byte = std::max(memory.node.stream_per_byte, level.stream_per_byte);
+    Model model(level);
+    model.reduce_per_byte = network.reduce_per_byte;
     return model;
 }
 

@@ -46,8 +46,8 @@ void ring_allgather(Channel& channel, Arguments const& call) {
     if (channel.size() == 1) return;
     RingPlace const ring(channel.rank(), channel.size(), call.ring);
     AllgatherPlace place(channel, ring, call);
-    RingStream(channel, ring, *call.scratch, place, channel.size() - 1, place.segments(),
-               call.window, 0)
+    RingStream(channel, ring.neighbors(), *call.scratch, place, channel.size() - 1,
+               place.segments(), call.window, 0)
         .run();
 }
 

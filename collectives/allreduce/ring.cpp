@@ -68,8 +68,8 @@ void ring_allreduce(Channel& channel, Arguments const& call) {
     AllreducePlace place(channel, ring, call);
     // A finished chunk overwrites the chunk that was sent P - 1 steps earlier.
     std::size_t const reuse = static_cast<std::size_t>(ranks - 1) * place.segments();
-    RingStream(channel, ring, *call.scratch, place, 2 * (ranks - 1), place.segments(), call.window,
-               reuse)
+    RingStream(channel, ring.neighbors(), *call.scratch, place, 2 * (ranks - 1), place.segments(),
+               call.window, reuse)
         .run();
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "collectives/node/node_call.hpp"
 
 namespace sinew::collectives::node {
@@ -8,6 +10,10 @@ namespace sinew::collectives::node {
 /// The longest message that has its own part of a short slot, beside those to all other ranks.
 inline std::size_t short_part(Room const& room) {
     return Room::short_bytes / static_cast<std::size_t>(room.size()) / 8 * 8;
+}
+/// The longest message that has its own part of a line.
+inline std::size_t line_part(Room const& room) {
+    return Room::line_bytes / static_cast<std::size_t>(room.size()) / 4 * 4;
 }
 inline std::size_t pairwise_piece(Room const& room) {
     return std::min(room.block(), std::size_t{64} << 10);
@@ -24,13 +30,15 @@ public:
     /// `message(rank)` is the message to a rank.
     PairwiseSender(NodeCall const& call, Message message)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
+        std::byte* const line = room_.line(call.waiter);
         std::byte* const slot = room_.short_slot(call.waiter);
-        room_.line(call.waiter);
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
             rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
-            if (bytes.size() <= short_part(room_))
+            if (bytes.size() <= line_part(room_))
+                copy(line + static_cast<std::size_t>(to) * line_part(room_), bytes);
+            else if (bytes.size() <= short_part(room_))
                 copy(slot + static_cast<std::size_t>(to) * short_part(room_), bytes);
         }
         room_.publish_line();
@@ -39,8 +47,9 @@ public:
     }
 
     std::size_t rounds() const { return rounds_; }
-    /// Chooses how to store, and measures it.
-    auto begin_trial() const {
+    /// Chooses how to store, and measures it. Nothing if there are no rounds.
+    std::optional<node_memory::StoreChoice::Trial> begin_trial() const {
+        if (rounds_ == 0) return std::nullopt;
         return node::begin_trial(call_, Pattern::pairwise, rounds_ * call_.ranks() * piece_);
     }
     /// `bypass`: with non-temporal stores.
@@ -81,8 +90,11 @@ public:
         if (to_.size() <= short_part(room_)) {
             if (round > 0) return;
             room_.await_line(call_.waiter, from_);
+            bool const in_line = to_.size() <= line_part(room_);
             return copy(to_.data(),
-                        {room_.short_slot_of(from_) + self * short_part(room_), to_.size()});
+                        {in_line ? room_.line_of(from_) + self * line_part(room_)
+                                 : room_.short_slot_of(from_) + self * short_part(room_),
+                         to_.size()});
         }
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;

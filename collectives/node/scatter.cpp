@@ -11,8 +11,8 @@ void scatter(NodeCall const& call) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
         auto trial = sender.begin_trial();
         for (std::size_t round = 0; round < sender.rounds(); ++round)
-            sender.send(round, trial.stores().slots_bypass);
-        if (sender.rounds() > 0) trial.done();
+            sender.send(round, trial->stores().slots_bypass);
+        if (trial) trial->done();
     } else {
         PairwiseReceiver const receiver(call, call.args.root, call.args.output());
         for (std::size_t round = 0; round < receiver.rounds(); ++round) {

@@ -73,8 +73,8 @@ void ring_reduce_scatter(Channel& channel, Arguments const& call) {
     RingPlace const ring(channel.rank(), ranks, call.ring);
     ReduceScatterPlace place(channel, ring, call);
     // Step k receives into the memory of the partial sum that step k - 1 sends.
-    RingStream(channel, ring, *call.scratch, place, ranks - 1, place.segments(), call.window,
-               place.segments())
+    RingStream(channel, ring.neighbors(), *call.scratch, place, ranks - 1, place.segments(),
+               call.window, place.segments())
         .run();
 }
 

@@ -24,6 +24,12 @@ private:
     std::vector<int> positions_;
 };
 
+/// The ranks next to this one on a ring.
+struct RingNeighbors {
+    int next;
+    int previous;
+};
+
 /// This rank's place on the ring.
 class RingPlace {
 public:
@@ -39,8 +45,9 @@ public:
         int const wrapped = (position % ranks_ + ranks_) % ranks_;
         return order_ == nullptr ? wrapped : order_->rank_at(wrapped);
     }
-    int next() const { return rank_at(position_ + 1); }
-    int previous() const { return rank_at(position_ - 1); }
+    RingNeighbors neighbors() const {
+        return {.next = rank_at(position_ + 1), .previous = rank_at(position_ - 1)};
+    }
 
 private:
     RingOrder const* order_;

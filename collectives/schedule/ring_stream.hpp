@@ -24,9 +24,9 @@ template <class Place>
 class RingStream {
 public:
     /// A receive may overwrite what was sent `reuse` segments earlier; 0: nothing sent.
-    RingStream(Channel& channel, RingPlace const& ring, Scratch& scratch, Place& place, int steps,
-               std::size_t segments, int window, std::size_t reuse)
-        : channel_(channel), next_(ring.next()), previous_(ring.previous()), place_(place),
+    RingStream(Channel& channel, RingNeighbors const& ring, Scratch& scratch, Place& place,
+               int steps, std::size_t segments, int window, std::size_t reuse)
+        : channel_(channel), next_(ring.next), previous_(ring.previous), place_(place),
           steps_(steps), segments_(segments), window_(static_cast<std::size_t>(window)),
           reuse_(reuse), total_(static_cast<std::size_t>(steps) * segments),
           receives_(scratch, window_), sends_(scratch, window_) {}

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 
 #include <sinew/error.hpp>
@@ -28,6 +29,9 @@ Collective parse_collective(std::string_view word, std::string_view setting) {
         text("\"", word, "\" in \"", setting,
              "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
 }
+
+/// Each rank knows only its own blocks of an alltoallv, so the choice must not depend on them.
+constexpr std::size_t unknown_block = 16 * kib;
 
 /// The size that stands for the bucket of `bytes`.
 std::size_t middle_of_bucket(std::size_t bytes) {
@@ -62,8 +66,7 @@ bool is_scan(Collective collective) {
 
 }  // namespace
 
-Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
-    : model_(model), across_nodes_(across_nodes) {
+Tuner::Tuner(Model const& model, std::string_view forced) : model_(model) {
     for (std::string_view rest = forced; !rest.empty();) {
         std::string_view const item = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -77,14 +80,19 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
     }
 }
 
-std::size_t Tuner::ring_border(int ranks, bool across_nodes) {
-    if (!across_nodes) return 4 * mib;
+std::size_t Tuner::ring_border(int ranks, int nodes) {
+    if (nodes == 1) return 4 * mib;
+    // A tree in blocks of ranks then sends each byte once between the nodes, a ring twice.
+    if (nodes == 2 && ranks > 2) return std::numeric_limits<std::size_t>::max();
     auto const p = static_cast<std::size_t>(ranks);
-    return edge(std::has_single_bit(p) ? std::max(256 * kib, p * 32 * kib) : p * 16 * kib);
+    if (std::has_single_bit(p)) return edge(std::max(256 * kib, p * 32 * kib));
+    return edge(std::max(nodes == ranks ? 0 : 256 * kib, p * 16 * kib));
 }
 
-std::size_t Tuner::scan_border(int ranks) {
-    return edge(std::max(64 * kib, static_cast<std::size_t>(ranks) * 4 * kib));
+std::size_t Tuner::scan_border(int ranks, int nodes) {
+    auto const slow_hops = static_cast<std::size_t>(nodes > 1 ? nodes : ranks);
+    auto const hops = static_cast<std::size_t>(ranks);
+    return edge(std::max({64 * kib, slow_hops * 4 * kib, hops * kib / 4}));
 }
 
 std::size_t Tuner::bucket(std::size_t bytes) {
@@ -94,14 +102,17 @@ std::size_t Tuner::bucket(std::size_t bytes) {
 }
 
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
-    if (shape.shared && forced_[static_cast<std::size_t>(collective)] == nullptr)
-        return shared_algorithm(collective);
+    // Whether there is memory may differ between the communicators that share this tuner.
+    if (shape.shared) return choice(collective, shape, order_matters);
     // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
     auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
                          [bucket(shape.bytes)];
-    if (known == nullptr) known = &choice(collective, shape, order_matters);
-    return *known;
+    auto const all = algorithms(collective);
+    if (auto const row = known.load(std::memory_order_relaxed)) return all[row - 1U];
+    Algorithm const& found = choice(collective, shape, order_matters);
+    known.store(static_cast<std::uint8_t>(&found - all.data() + 1), std::memory_order_relaxed);
+    return found;
 }
 
 Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
@@ -110,7 +121,9 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
     if (forced != nullptr && forced->applies(shape)) return *forced;
     if (shape.shared) return shared_algorithm(collective);
     Shape typical = shape;
-    typical.bytes = middle_of_bucket(shape.bytes);
+    typical.bytes = collective == Collective::alltoallv
+                        ? unknown_block * static_cast<std::size_t>(shape.ranks)
+                        : middle_of_bucket(shape.bytes);
     return fastest(collective, typical, order_matters);
 }
 
@@ -125,8 +138,9 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
     bool const ring = offers(Order::ring), tree = offers(Order::tree);
     if (!tree) return ring ? Order::ring : Order::linear;
     if (is_scan(collective))
-        return shape.bytes >= scan_border(shape.ranks) ? Order::linear : Order::tree;
-    bool const is_long = shape.bytes >= ring_border(shape.ranks, across_nodes_);
+        return shape.bytes >= scan_border(shape.ranks, model_.placement.nodes) ? Order::linear
+                                                                               : Order::tree;
+    bool const is_long = shape.bytes >= ring_border(shape.ranks, model_.placement.nodes);
     return ring && is_long ? Order::ring : Order::tree;
 }
 

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -21,15 +23,19 @@ class Tuner {
 public:
     /// The number of bytes from which a reduction whose order matters uses the ring. It pays early
     /// on a network and late in shared memory. The steps of a ring grow with the ranks; so does
-    /// the border between nodes. It is lower if the ranks are no power of two, because the other
-    /// algorithms then send the whole vector twice more. The result is the edge of a bucket.
-    static std::size_t ring_border(int ranks, bool across_nodes);
+    /// the border between nodes. It is lower if ranks that are no power of two are on a node each,
+    /// because the other algorithms then send the whole vector twice more between nodes. The result
+    /// is the edge of a bucket.
+    static std::size_t ring_border(int ranks, int nodes);
     /// The same for the pipeline of a scan (Order::linear).
-    static std::size_t scan_border(int ranks);
+    static std::size_t scan_border(int ranks, int nodes);
 
-    /// Throws UsageError if `forced` names an unknown collective or algorithm.
-    Tuner(Model const& model, bool across_nodes, std::string_view forced);
+    /// `model` is seen by the ranks of the calls. Throws UsageError if `forced` names an unknown
+    /// collective or algorithm.
+    Tuner(Model const& model, std::string_view forced);
 
+    /// Thread-safe. All ranks choose alike: they have the same model, and the costs are computed in
+    /// the same way on all processors (no a * b + c in one instruction).
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
     /// Returns what `choose` would return. Thread-safe.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
@@ -51,10 +57,11 @@ private:
     Order fixed_order(Collective collective, Shape const& shape) const;
 
     Model model_;
-    bool across_nodes_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    // Indexes: the collective; how free the order is; the size.
-    std::array<std::array<std::array<Algorithm const*, buckets>, 4>, collectives_count> chosen_{};
+    // The number of the row + 1; 0: not compared yet. Indexes: the collective; how free the order is;
+    // the size.
+    using Choices = std::array<std::atomic<std::uint8_t>, buckets>;
+    std::array<std::array<Choices, 4>, collectives_count> chosen_{};
 };
 
 }  // namespace sinew::collectives

@@ -140,6 +140,19 @@ void NodeJob::find_programs() {
         });
 }
 
+namespace {
+
+/// The library of --accelerate that the variables preload, if it does not exist here; else empty.
+std::string missing_library(Variables const& variables) {
+    auto const preload = variables.find("LD_PRELOAD");
+    if (preload == variables.end()) return {};
+    std::string const first = preload->second.substr(0, preload->second.find(':'));
+    if (!first.ends_with("/libsinew_mpi.so") || ::access(first.c_str(), R_OK) == 0) return {};
+    return first;
+}
+
+}  // namespace
+
 void NodeJob::Search::run() {
     bool unknown = false;
     for (auto const& [index, app] : apps) {
@@ -147,6 +160,13 @@ void NodeJob::Search::run() {
                                   variables["PATH"], as_list(variables));
         programs[index] = {
             .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
+        // A rank without the library would hang the others, which wait for it in MPI_Init.
+        if (auto const missing = missing_library(app.env); kind.error == 0 && !missing.empty()) {
+            programs[index].error = ENOENT;
+            programs[index].why = text(missing,
+                                       " is not on this host. --accelerate needs sinew at "
+                                       "the same place on all hosts");
+        }
         needs.pmix = needs.pmix || kind.open_mpi;
         needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
         unknown = unknown || kind.unknown;

@@ -7,6 +7,7 @@
 #include <sinew/error.hpp>
 
 #include "launchers/backends/backend.hpp"
+#include "launchers/cli/accelerate.hpp"
 #include "launchers/cli/preflight.hpp"
 #include "launchers/command_line/help.hpp"
 #include "launchers/command_line/parse.hpp"
@@ -68,8 +69,13 @@ int run_main(std::vector<std::string> const& arguments) {
     if (options.verbosity >= 1 && !options.hosts_from.empty())
         std::cerr << "sinew: hosts: from " << options.hosts_from << '\n';
     auto const& backend = choose_entry(options);
+    if (backend.run != nullptr && !options.accelerate.empty())
+        throw UsageError(text("--accelerate is not for --backend ", backend.name,
+                              " (the program is in the image). Put libsinew_mpi.so into the image "
+                              "and say -x LD_PRELOAD=PATH"));
     if (backend.run != nullptr)
         return options.dry_run ? backend.plan(options) : backend.run(options);
+    accelerate(options);
     if (options.kubernetes.yaml)
         throw UsageError(
             text("--dry-run=yaml is for --backend kubernetes (the backend is ", backend.name, ")"));

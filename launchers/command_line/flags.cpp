@@ -42,6 +42,8 @@ std::vector<Flag> const flags{
      "working directory of the ranks; default: this one where it exists"},
     {"mpi", "--mpi", "auto|pmix|pmi1|none", one, For::job, "run",
      "what to offer the program; auto looks at what it is linked with"},
+    {"accelerate", "--accelerate", "", none, For::job, "run",
+     "MPI programs pass collectives through shared memory; =openmpi or =mpich says whose they are"},
     {"dry-run", "--dry-run --do-not-launch", "", none, For::job, "run",
      "show which ranks would run where, start nothing; =yaml: a cluster's objects"},
     {"timing", "--timing", "", none, For::job, "run", "show where the start-up time went"},

@@ -39,6 +39,7 @@ struct RunOptions {
     std::optional<bool> oversubscribe;  ///< no value: allowed on a single host
     BindTo bind_to = BindTo::automatic;
     MpiSupport mpi = MpiSupport::automatic;
+    std::string accelerate;  ///< --accelerate: "openmpi", "mpich", "auto"; empty: not asked for
 
     bool report_map = false, report_bindings = false, dry_run = false, timing = false;
     bool tag_output = false, timestamp_output = false;

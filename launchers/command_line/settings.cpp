@@ -113,6 +113,12 @@ void set_dry_run(Draft& draft, Setting const& setting) {
     draft.options.dry_run = draft.options.kubernetes.yaml || to_flag(setting);
 }
 
+void set_accelerate(Draft& draft, Setting const& setting) {
+    std::string const value = lower(setting.value);
+    bool const names_mpi = value == "openmpi" || value == "mpich";
+    draft.options.accelerate = names_mpi ? value : to_flag(setting) ? "auto" : "";
+}
+
 void set_name(Draft& draft, Setting const& setting) {
     if (!is_job_name(setting.value))
         bad_value(
@@ -164,6 +170,7 @@ std::map<std::string_view, Setter> const setters{
     {"wdir", [](Draft& d, Setting const& s) { d.wdir = to_words(s); }},
     {"mpi", [](Draft& d, Setting const& s) {
         d.options.mpi = static_cast<MpiSupport>(to_choice(s, {"auto", "pmix", "pmi1", "none"})); }},
+    {"accelerate", set_accelerate},
     {"dry-run", set_dry_run},
     {"timing", flag(&RunOptions::timing)},
     {"verbose", set_verbose},

@@ -4,7 +4,7 @@
 # launchers/command_line/flags.cpp; a test compares.
 
 _sinew_switches="
-    --dry-run --do-not-launch --timing -q --quiet -v -vv --verbose --allow-run-as-root
+    --accelerate --dry-run --do-not-launch --timing -q --quiet -v -vv --verbose --allow-run-as-root
     --oversubscribe -oversubscribe --nooversubscribe --report-map --display-map
     --display-allocation --report-bindings -report-bindings --tag-output -tag-output -l
     -prepend-rank --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup

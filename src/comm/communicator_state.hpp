@@ -12,7 +12,7 @@
 
 #include "collectives/channel.hpp"
 #include "collectives/schedule/scratch.hpp"
-#include "collectives/tuning/tuner.hpp"
+#include "collectives/tuning/tuners.hpp"
 #include "src/comm/collective/invocation.hpp"
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
@@ -58,7 +58,7 @@ class MessageTickets;
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
-                      std::shared_ptr<Engine> engine, collectives::Model const& model,
+                      std::shared_ptr<Engine> engine, std::shared_ptr<collectives::Tuners> tuners,
                       CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena);
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
@@ -66,7 +66,7 @@ public:
 
     Transport& transport() const { return *transport_; }
     NodeLayout const& nodes() const { return nodes_; }
-    collectives::Tuner const& tuner() const { return tuner_; }
+    collectives::Tuner const& tuner() const { return *tuner_; }
 
     /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
     /// for.
@@ -130,7 +130,8 @@ private:
     NodeLayout nodes_;
     std::shared_ptr<Engine> engine_;
     CommonSettings settings_;
-    collectives::Tuner tuner_;
+    std::shared_ptr<collectives::Tuners> tuners_;
+    std::shared_ptr<collectives::Tuner> tuner_;
     collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     FailureDetector detector_;

@@ -95,11 +95,11 @@ TEST(RingOrder, WrapsAround) {
     RingOrder const order(layouts[1]);
     RingPlace const last(3, 4, &order), plain(3, 4, nullptr);
     EXPECT_EQ(last.position(), 3);
-    EXPECT_EQ(last.next(), 0);
-    EXPECT_EQ(last.previous(), 1);
+    EXPECT_EQ(last.neighbors().next, 0);
+    EXPECT_EQ(last.neighbors().previous, 1);
     EXPECT_EQ(last.rank_at(-7), 2);
-    EXPECT_EQ(plain.next(), 0);
-    EXPECT_EQ(plain.previous(), 2);
+    EXPECT_EQ(plain.neighbors().next, 0);
+    EXPECT_EQ(plain.neighbors().previous, 2);
     EXPECT_EQ(plain.rank_at(-7), 1);
 }
 

@@ -62,8 +62,11 @@ PeerResult const* find_peer(std::vector<PeerResult> const& peers, std::string co
     return found == peers.end() ? nullptr : &*found;
 }
 
-/// The MPI library as it is: the first peer that is not one of many.
+/// The MPI library as it is; without one, the first peer that is not one of many.
 std::string usual_peer(std::vector<Row> const& rows) {
+    for (char const* library : {"openmpi", "mpich", "mpi"})
+        for (Row const& row : rows)
+            if (find_peer(row.peers, library) != nullptr) return library;
     for (Row const& row : rows)
         for (PeerResult const& peer : row.peers)
             if (peer.name.find(':') == std::string::npos) return peer.name;

@@ -29,6 +29,12 @@ std::string processor_name() {
     return {};
 }
 
+/// "6.1" of "6.1.0-18-amd64".
+std::string main_version(std::string const& release) {
+    auto const numbers = split(release, '.');
+    return numbers.size() < 2 ? release : numbers[0] + '.' + numbers[1];
+}
+
 std::string limits_text(MachineLimits const& limits) {
     std::vector<std::string> rates;
     for (CopyRate const& rate : limits.copies)
@@ -119,7 +125,8 @@ std::string machine_text() {
     std::string const processor = processor_name();
     long const count = ::sysconf(_SC_NPROCESSORS_ONLN);
     return text(processor.empty() ? std::string(kernel.machine) : processor, ", ", count,
-                count == 1 ? " processor, " : " processors, ", kernel.sysname, ' ', kernel.release);
+                count == 1 ? " processor, " : " processors, ", kernel.sysname, ' ',
+                main_version(kernel.release));
 }
 
 std::string date_text() {

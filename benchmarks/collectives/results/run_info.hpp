@@ -15,7 +15,7 @@ struct RunInfo {
     int ranks = 0;
     int nodes = 0;
     std::string transport = {};
-    std::string mpi = {};         ///< "Open MPI v4.1.4"; empty if there is none
+    std::string mpi = {};         ///< "Open MPI 4.1.4"; empty if there is none
     std::string mpi_thread = {};  ///< what it provides: "single"
     std::string barrier = {};     ///< between timed blocks: "flags in shared memory" or "sinew's"
     bool own_sessions = false;    ///< each rank in a session of its own

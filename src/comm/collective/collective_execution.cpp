@@ -240,8 +240,8 @@ void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
     };
     CollectiveExecution(channel.rank(), channel.size(), scratch, call)
         .run([&](Arguments& arguments, Shape& shape) {
-            arguments.segment = tuner.model().segment;
-            arguments.window = tuner.model().window;
+            arguments.segment = tuner.model().bound().segment;
+            arguments.window = tuner.model().bound().window;
             arguments.ring = &ring;
             shape.shared = fits_room(channel.room(), call);
             collectives::Algorithm const& algorithm = choose(shape);

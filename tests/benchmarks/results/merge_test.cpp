@@ -74,9 +74,9 @@ TEST(Merge, AWrongResultAnywhereIsWrong) {
 }
 
 TEST(Merge, TheRunHasTheLibrariesOfAll) {
-    RunInfo ours{.version = "1", .ranks = 2, .mpi = "Open MPI v4.1.4"};
+    RunInfo ours{.version = "1", .ranks = 2, .mpi = "Open MPI 4.1.4"};
     RunInfo other{.version = "1", .ranks = 2, .mpi = "MPICH 4.0.2"};
-    EXPECT_EQ(merge({ours, other, ours, other}).mpi, "Open MPI v4.1.4 and MPICH 4.0.2");
+    EXPECT_EQ(merge({ours, other, ours, other}).mpi, "Open MPI 4.1.4 and MPICH 4.0.2");
     EXPECT_EQ(merge({ours, other}).ranks, 2);
 }
 

@@ -32,7 +32,7 @@ Results example_run() {
                     .ranks = 2,
                     .nodes = 1,
                     .transport = "mpi",
-                    .mpi = "Open MPI v4.1.4",
+                    .mpi = "Open MPI 4.1.4",
                     .mpi_thread = "single",
                     .barrier = "flags"},
             .rows = {variant_row("reused", 8, 2), variant_row("live", 8, 4)}};
@@ -44,8 +44,14 @@ TEST(ReportPage, ARowHasBothVariantsWithTheirRatios) {
                 HasSubstr("| reused: us | openmpi | best peer | of limit | state | live: us"));
     EXPECT_THAT(page, HasSubstr("| 8 | f32 sum | ring | 2.00 | 3.00 | 2.50 (openmpi:sm) | 0.50 | "
                                 "near | 4.00 | 3.00 | 2.50 (openmpi:sm) | 0.25 | near |"));
-    EXPECT_THAT(page, HasSubstr("Open MPI v4.1.4 at MPI_THREAD_SINGLE"));
+    EXPECT_THAT(page, HasSubstr("Open MPI 4.1.4 at MPI_THREAD_SINGLE"));
     EXPECT_THAT(page, HasSubstr("50 ns (near)"));
+}
+
+TEST(ReportPage, TheMpiLibraryHasAColumnWhateverTheOrderOfPeers) {
+    Results run = example_run();
+    for (Row& each : run.rows) each.peers.insert(each.peers.begin(), {"gloo", {9, 9, 9}, 9});
+    EXPECT_THAT(report_text({run}, {{}}), HasSubstr("reused: us | openmpi | best peer"));
 }
 
 TEST(ReportPage, AMixedRowHasTheRatioOfEachState) {

@@ -18,7 +18,7 @@ RunInfo described() {
             .ranks = 4,
             .nodes = 1,
             .transport = "mpi",
-            .mpi = "Open MPI v4.1.4",
+            .mpi = "Open MPI 4.1.4",
             .mpi_thread = "single",
             .barrier = "flags in shared memory",
             .own_sessions = true,
@@ -37,7 +37,7 @@ TEST(RunInfo, ReadsWhatItWrites) {
 TEST(RunInfo, TheHeadSaysWhatFiguresDependOn) {
     std::string const head = to_text(described());
     for (char const* word : {"sinew 1.2.3", "4 ranks on 1 node", "CPU, 2 processors",
-                             "Open MPI v4.1.4 at "
+                             "Open MPI 4.1.4 at "
                              "MPI_THREAD_SINGLE",
                              "flags in shared memory", "more ranks than processors",
                              "a session of its own", "200.5 (16K, memcpy)", "1.50 us"})

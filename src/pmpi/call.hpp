@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+
+#include "collectives/node/node_call.hpp"
+#include "collectives/schedule/scratch.hpp"
+#include "src/pmpi/mpi_waiter.hpp"
+#include "src/pmpi/real.hpp"
+#include "src/pmpi/route.hpp"
+
+namespace sinew::pmpi {
+
+/// One collective of the program on its way through shared memory.
+struct Call {
+    Route& route;
+    MPI_Comm comm;
+    collectives::Arguments args{};
+
+    int rank() const { return route.rank; }
+    int size() const { return route.size; }
+    bool at_root() const { return route.rank == args.root; }
+    void run(void (*algorithm)(collectives::node::NodeCall const&)) {
+        MpiWaiter waiter(route);
+        algorithm({*route.room, waiter, args});
+    }
+};
+
+/// Reports a failed call as MPI does: calls the communicator's error handler, and returns its code
+/// if that returns. The communicator is lost.
+int fail(Function function, MPI_Comm comm, Route& route, std::exception const& error);
+
+/// This thread's working memory, which is free again when the object is destroyed.
+class CallScratch {
+public:
+    CallScratch() = default;
+    CallScratch(CallScratch const&) = delete;
+    CallScratch& operator=(CallScratch const&) = delete;
+    ~CallScratch() { scratch().release(); }
+    std::byte* take(std::size_t bytes) { return scratch().take(bytes).data(); }
+    template <class T>
+    std::span<T> take_array(std::size_t count) {
+        return scratch().take_array<T>(count);
+    }
+
+private:
+    static collectives::Scratch& scratch() {
+        thread_local collectives::Scratch memory;
+        return memory;
+    }
+};
+
+/// Executes a call: by `ours`, an `Outcome(Call&)`, or by MPI, if the communicator has no room or
+/// `ours` returns another outcome than `taken`. `ours` must decide alike on all ranks, before it
+/// communicates.
+template <class Ours, class Mpi>
+int execute(Function function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) {
+    Outcome outcome = Outcome::off;
+    Route* const route = find_route(comm, outcome);
+    if (route == nullptr) {
+        if (Job* const job = Job::current()) job->statistics().count(function, outcome);
+        return mpi();
+    }
+    Statistics& statistics = route->job->statistics();
+    try {
+        Call call{*route, comm};
+        if (!statistics.on() && !route->lost) [[likely]] {
+            outcome = ours(call);
+        } else {
+            if (route->lost)
+                throw std::runtime_error("an earlier call on this communicator failed");
+            auto const begin = Statistics::Clock::now();
+            outcome = ours(call);
+            statistics.count(function, outcome);
+            if (outcome == Outcome::taken)
+                statistics.count_time(function, Statistics::Clock::now() - begin);
+        }
+    } catch (std::exception const& error) {
+        return fail(function, comm, *route, error);
+    }
+    return outcome == Outcome::taken ? MPI_SUCCESS : mpi();
+}
+
+/// Whether MPI would refuse a buffer: null with elements.
+inline bool missing(void const* buffer, std::size_t bytes) {
+    return buffer == nullptr && bytes > 0;
+}
+
+}  // namespace sinew::pmpi

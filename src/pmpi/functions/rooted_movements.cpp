@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gather(v) and Scatter(v). The arguments of one side mean nothing on the ranks of the other.
+#include "src/pmpi/functions/movements.hpp"
+
+#include "src/pmpi/functions/interpose.hpp"
+
+namespace sinew::pmpi {
+
+namespace {
+
+namespace node = collectives::node;
+
+template <class P, class Mpi>
+int gather(Function function, void const* send, MPI_Count count, MPI_Datatype send_type,
+           void* receive, P const& parts, MPI_Datatype type, int root, MPI_Comm comm,
+           Mpi const& mpi) {
+    auto const at_root = [&](Call& call) {
+        bool const in_place = send == MPI_IN_PLACE;
+        if (type == MPI_DATATYPE_NULL || !parts.valid(call.size()) ||
+            (!in_place && refused(send, count, send_type)))
+            return Outcome::arguments;
+        CallScratch scratch;
+        Packing const packing(type);
+        PartBytes const out(scratch, parts, packing, receive, call.size());
+        if (missing(out.data(), out.total())) return Outcome::arguments;
+        if (!in_place) {
+            Packing const sent(send_type);
+            auto const elements = static_cast<std::size_t>(count);
+            if (sent.bytes(elements) != out.bytes(root)) return Outcome::arguments;
+            sent.pack(out.of(root), send, elements);
+        }
+        call.args.out = out.data();
+        call.args.blocks = out.blocks();
+        call.args.count = out.bytes(root);
+        call.run(node::gather);
+        for (int r = 0; r < call.size(); ++r)
+            if (!in_place || r != root) out.unpack(parts, packing, receive, r);
+        return Outcome::taken;
+    };
+    auto const elsewhere = [&](Call& call) {
+        if (send == MPI_IN_PLACE || refused(send, count, send_type)) return Outcome::arguments;
+        CallScratch scratch;
+        Message const message(scratch, Packing(send_type), send, count);
+        message.pack();
+        call.args.in = message.data();
+        call.args.count = message.bytes();
+        call.run(node::gather);
+        return Outcome::taken;
+    };
+    auto const ours = [&](Call& call) {
+        if (root < 0 || root >= call.size()) return Outcome::arguments;
+        call.args.root = root;
+        return call.at_root() ? at_root(call) : elsewhere(call);
+    };
+    return execute(function, comm, ours, mpi);
+}
+
+template <class P, class Mpi>
+int scatter(Function function, void const* send, P const& parts, MPI_Datatype send_type,
+            void* receive, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
+            Mpi const& mpi) {
+    auto const at_root = [&](Call& call) {
+        bool const in_place = receive == MPI_IN_PLACE;
+        if (send_type == MPI_DATATYPE_NULL || !parts.valid(call.size()) ||
+            (!in_place && refused(receive, count, type)))
+            return Outcome::arguments;
+        CallScratch scratch;
+        Packing const packing(send_type);
+        PartBytes const in(scratch, parts, packing, const_cast<void*>(send), call.size());
+        if (missing(in.data(), in.total())) return Outcome::arguments;
+        for (int r = 0; r < call.size(); ++r)
+            if (!in_place || r != root) in.pack(parts, packing, send, r);
+        if (!in_place) {
+            Packing const received(type);
+            auto const elements = static_cast<std::size_t>(count);
+            if (received.bytes(elements) != in.bytes(root)) return Outcome::arguments;
+            received.unpack(receive, in.of(root), elements);
+        }
+        call.args.in = in.data();
+        call.args.blocks = in.blocks();
+        call.args.count = in.bytes(root);
+        call.run(node::scatter);
+        return Outcome::taken;
+    };
+    auto const elsewhere = [&](Call& call) {
+        if (receive == MPI_IN_PLACE || refused(receive, count, type)) return Outcome::arguments;
+        CallScratch scratch;
+        Message const message(scratch, Packing(type), receive, count);
+        call.args.out = message.data();
+        call.args.count = message.bytes();
+        call.run(node::scatter);
+        message.unpack();
+        return Outcome::taken;
+    };
+    auto const ours = [&](Call& call) {
+        if (root < 0 || root >= call.size()) return Outcome::arguments;
+        call.args.root = root;
+        return call.at_root() ? at_root(call) : elsewhere(call);
+    };
+    return execute(function, comm, ours, mpi);
+}
+
+}  // namespace
+
+}  // namespace sinew::pmpi
+
+using namespace sinew::pmpi;
+
+// The functions of MPI; with SUFFIX _c those with large counts.
+#define SINEW_ROOTED_MOVEMENTS(SUFFIX, COUNT, OFFSET)                                              \
+    extern "C" int MPI_Gather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,        \
+                                      void* receive, COUNT count, MPI_Datatype type, int root,     \
+                                      MPI_Comm comm) {                                             \
+        return gather(Function::gather, send, sent, send_type, receive,                            \
+                      Parts<COUNT, OFFSET>{nullptr, nullptr, count}, type, root, comm, [&] {       \
+                          return real().Gather##SUFFIX(send, sent, send_type, receive, count,      \
+                                                       type, root, comm);                          \
+                      });                                                                          \
+    }                                                                                              \
+    extern "C" int MPI_Gatherv##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
+                                       void* receive, COUNT const* counts, OFFSET const* offsets,  \
+                                       MPI_Datatype type, int root, MPI_Comm comm) {               \
+        return gather(Function::gatherv, send, sent, send_type, receive,                           \
+                      Parts<COUNT, OFFSET>{counts, offsets, -1}, type, root, comm, [&] {           \
+                          return real().Gatherv##SUFFIX(send, sent, send_type, receive, counts,    \
+                                                        offsets, type, root, comm);                \
+                      });                                                                          \
+    }                                                                                              \
+    extern "C" int MPI_Scatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
+                                       void* receive, COUNT count, MPI_Datatype type, int root,    \
+                                       MPI_Comm comm) {                                            \
+        return scatter(Function::scatter, send, Parts<COUNT, OFFSET>{nullptr, nullptr, sent},      \
+                       send_type, receive, count, type, root, comm, [&] {                          \
+                           return real().Scatter##SUFFIX(send, sent, send_type, receive, count,    \
+                                                         type, root, comm);                        \
+                       });                                                                         \
+    }                                                                                              \
+    extern "C" int MPI_Scatterv##SUFFIX(                                                           \
+        void const* send, COUNT const* sent, OFFSET const* offsets, MPI_Datatype send_type,        \
+        void* receive, COUNT count, MPI_Datatype type, int root, MPI_Comm comm) {                  \
+        return scatter(Function::scatterv, send, Parts<COUNT, OFFSET>{sent, offsets, -1},          \
+                       send_type, receive, count, type, root, comm, [&] {                          \
+                           return real().Scatterv##SUFFIX(send, sent, offsets, send_type, receive, \
+                                                          count, type, root, comm);                \
+                       });                                                                         \
+    }                                                                                              \
+    SINEW_ALSO_AS_PMPI(Gather##SUFFIX)                                                             \
+    SINEW_ALSO_AS_PMPI(Gatherv##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Scatter##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Scatterv##SUFFIX)
+
+SINEW_ROOTED_MOVEMENTS(, int, int)
+#if SINEW_MPI_LARGE_COUNTS
+SINEW_ROOTED_MOVEMENTS(_c, MPI_Count, MPI_Aint)
+#endif

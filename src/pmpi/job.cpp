@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pmpi/job.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <new>
+
+#include <unistd.h>
+
+#include <sinew/error.hpp>
+
+#include "src/base/env.hpp"
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/processors.hpp"
+#include "src/pmpi/inside.hpp"
+#include "src/pmpi/real.hpp"
+
+namespace sinew::pmpi {
+
+namespace {
+
+using node_memory::Arena;
+using node_memory::MappingName;
+using node_memory::Source;
+
+std::atomic<Job*> job{nullptr};
+
+/// What the ranks of a node tell each other. Sent as it is.
+struct Introduction {
+    ProcessIdentity process;
+    detail::Processors processors;
+    int world_rank;
+};
+
+/// The memory that MPI_Alloc_mem has given away.
+struct Allocations {
+    std::mutex mutex;
+    std::map<void*, std::shared_ptr<void>> by_address;
+    std::atomic<std::size_t> count{0};
+};
+Allocations& allocations() {
+    static Allocations& all = *new Allocations;  // may be freed during exit
+    return all;
+}
+
+int bytes_as_int(std::size_t bytes) { return static_cast<int>(bytes); }
+
+}  // namespace
+
+Settings Settings::from_environment() {
+    Settings own;
+    own.off = env_flag("SINEW_MPI_OFF", false);
+    own.node_memory = env_flag("SINEW_NODE_MEMORY", true);
+    own.statistics = env_flag("SINEW_MPI_STATS", false);
+    own.timeout = env_duration("SINEW_TIMEOUT", std::chrono::nanoseconds{0}).count();
+    return own;
+}
+
+Job* Job::current() { return job.load(std::memory_order_acquire); }
+
+void Job::begin() {
+    if (current() != nullptr) return;
+    InsideGuard const inside;
+    // Never destroyed: communicators that outlive MPI_Finalize refer to it.
+    auto* const fresh = new Job;
+    Real const& mpi = real();
+    mpi.Comm_rank(MPI_COMM_WORLD, &fresh->rank_);
+    mpi.Comm_size(MPI_COMM_WORLD, &fresh->size_);
+    fresh->agree_on_settings();
+    if (fresh->settings_.statistics) fresh->statistics_.switch_on();
+    if (!fresh->settings_.off && fresh->settings_.node_memory && fresh->size_ > 1)
+        fresh->meet_node();
+    job.store(fresh, std::memory_order_release);
+}
+
+void Job::agree_on_settings() {
+    Real const& mpi = real();
+    std::string refusal;
+    try {
+        settings_ = Settings::from_environment();
+    } catch (UsageError const& error) {
+        refusal = error.what();
+    }
+    // Rank 0's settings count, and so does its refusal: MPI_Abort ends the others.
+    if (rank_ == 0 && !refusal.empty()) {
+        log_warning(refusal);
+        mpi.Abort(MPI_COMM_WORLD, 1);
+    }
+    if (rank_ != 0 && !refusal.empty())
+        log_warning(text("rank ", rank_, ": ", refusal, ". Rank 0's setting applies"));
+    mpi.Bcast(&settings_, bytes_as_int(sizeof settings_), MPI_BYTE, 0, MPI_COMM_WORLD);
+}
+
+void Job::meet_node() {
+    Real const& mpi = real();
+    // Of our own, so that its error handler and attributes are not the program's.
+    mpi.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node_);
+    mpi.Comm_rank(node_, &local_rank_);
+    mpi.Comm_size(node_, &local_size_);
+    if (local_size_ == 1) return;
+
+    std::vector<Introduction> all(static_cast<std::size_t>(local_size_));
+    Introduction own{ProcessIdentity::mine(), detail::Processors::mine(), rank_};
+    mpi.Allgather(&own, bytes_as_int(sizeof own), MPI_BYTE, all.data(), bytes_as_int(sizeof own),
+                  MPI_BYTE, node_);
+    std::vector<ProcessIdentity> processes;
+    std::vector<detail::Processors> processors;
+    for (Introduction const& one : all) {
+        processes.push_back(one.process);
+        processors.push_back(one.processors);
+        world_ranks_.push_back(one.world_rank);
+    }
+    NodeLayout layout;
+    layout.node_of.assign(all.size(), 0);
+    layout.hosts = {""};
+    crowded_ = detail::crowded_nodes(processors, layout).front() != 0;
+    watch_.emplace(processes, local_rank_);
+    local_ranks_.assign(static_cast<std::size_t>(size_), -1);
+    for (int local = 0; local < local_size_; ++local)
+        local_ranks_[static_cast<std::size_t>(world_rank(local))] = local;
+
+    std::string const first = share_from(Source::memfd);
+    if (arena_) return;
+    std::string const second = share_from(Source::posix);
+    if (!arena_ && local_rank_ == 0)
+        log_warning(
+            text("the ranks on this node share no memory, so that MPI executes all "
+                 "collectives (memfd: ",
+                 first, "; /dev/shm: ", second, ")"));
+}
+
+/// Sets arena_ if all ranks of the node have opened the memory; otherwise returns a reason of the
+/// first one that has not.
+std::string Job::share_from(Source source) {
+    Real const& mpi = real();
+    std::shared_ptr<Arena> arena;
+    std::array<char, 200> reason{};
+    MappingName name;
+    auto const attempt = [&](auto const& make) {
+        try {
+            arena = make();
+        } catch (std::exception const& error) {
+            std::string(error.what()).copy(reason.data(), reason.size() - 1);
+        }
+    };
+    if (local_rank_ == 0) {
+        attempt([&] { return Arena::make(source, local_size_); });
+        if (arena) name = arena->name();
+    }
+    mpi.Bcast(&name, bytes_as_int(sizeof name), MPI_BYTE, 0, node_);
+    if (local_rank_ > 0 && name.bytes > 0)
+        attempt([&] { return Arena::open(name, local_rank_, local_size_); });
+    // The lowest rank that has failed tells why.
+    int const own = arena ? local_size_ : local_rank_;
+    int failed = 0;
+    mpi.Allreduce(&own, &failed, 1, MPI_INT, MPI_MIN, node_);
+    if (arena && local_rank_ == 0) arena->all_have_opened();
+    if (failed == local_size_) {
+        arena_ = std::move(arena);
+        return {};
+    }
+    mpi.Bcast(reason.data(), bytes_as_int(reason.size()), MPI_CHAR, failed, node_);
+    return text("rank ", world_rank(failed), ": ", reason.data());
+}
+
+void Job::end() {
+    Job* const ending = job.exchange(nullptr, std::memory_order_acq_rel);
+    if (ending == nullptr) return;
+    InsideGuard const inside;
+    if (ending->settings_.statistics) ending->print_statistics();
+    if (ending->local_size_ > 1 && ending->ended().empty()) real().Barrier(ending->node_);
+    if (ending->node_ != MPI_Comm{}) real().Comm_free(&ending->node_);
+}
+
+void Job::print_statistics() const {
+    Statistics::Numbers const own = statistics_.numbers();
+    Statistics::Numbers sums{};
+    real().Reduce(own.data(), sums.data(), bytes_as_int(own.size()), MPI_INT64_T, MPI_SUM, 0,
+                  MPI_COMM_WORLD);
+    if (rank_ != 0) return;
+    std::string const lines = Statistics::table(sums, size_);
+    [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lines.data(), lines.size());
+}
+
+void Job::progress() const {
+    constexpr int unused_tag = 0;  // nobody sends a message in this communicator
+    int found = 0;
+    real().Iprobe(MPI_ANY_SOURCE, unused_tag, node_, &found, MPI_STATUS_IGNORE);
+}
+
+void* Job::allocate(std::size_t bytes) {
+    if (!arena_) return nullptr;
+    try {
+        std::shared_ptr<void> memory = arena_->allocate(bytes);
+        Allocations& all = allocations();
+        std::lock_guard const lock(all.mutex);
+        void* const address = memory.get();
+        all.by_address[address] = std::move(memory);
+        all.count.fetch_add(1, std::memory_order_relaxed);
+        return address;
+    } catch (std::bad_alloc const&) {
+        return nullptr;  // MPI has other memory
+    }
+}
+
+bool Job::free(void* memory) {
+    Allocations& all = allocations();
+    if (all.count.load(std::memory_order_relaxed) == 0) return false;
+    std::shared_ptr<void> last;  // freed without the lock
+    std::lock_guard const lock(all.mutex);
+    auto const found = all.by_address.find(memory);
+    if (found == all.by_address.end()) return false;
+    last = std::move(found->second);
+    all.by_address.erase(found);
+    all.count.fetch_sub(1, std::memory_order_relaxed);
+    return true;
+}
+
+}  // namespace sinew::pmpi

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "src/node_memory/arena.hpp"
+#include "src/pmpi/mpi_abi.hpp"
+#include "src/pmpi/statistics.hpp"
+#include "src/transport/process_watch.hpp"
+
+namespace sinew::pmpi {
+
+/// What rank 0 of MPI_COMM_WORLD has set; it applies to all ranks.
+struct Settings {
+    bool off = false;          ///< SINEW_MPI_OFF
+    bool node_memory = true;   ///< SINEW_NODE_MEMORY
+    bool statistics = false;   ///< SINEW_MPI_STATS
+    std::int64_t timeout = 0;  ///< SINEW_TIMEOUT in nanoseconds; 0: no deadline
+
+    /// Throws UsageError naming the variable.
+    static Settings from_environment();
+};
+
+/// What this process shares with the other ranks of its node, from MPI_Init to MPI_Finalize.
+class Job {
+public:
+    /// The job of this process; null before `begin` and after `end`.
+    static Job* current();
+    /// Collective over MPI_COMM_WORLD, at the end of MPI_Init. Calls MPI, and ends the job with a
+    /// message if rank 0's settings are invalid.
+    static void begin();
+    /// Collective over MPI_COMM_WORLD, at the beginning of MPI_Finalize: waits until all ranks have
+    /// called it, so that a process that ends before has failed. Prints the statistics.
+    static void end();
+
+    Settings const& settings() const { return settings_; }
+    Statistics& statistics() { return statistics_; }
+    /// Null if this node's ranks share no memory.
+    std::shared_ptr<node_memory::Arena> const& arena() const { return arena_; }
+    int rank() const { return rank_; }              ///< in MPI_COMM_WORLD
+    int local_size() const { return local_size_; }  ///< ranks of this node
+    /// The rank in MPI_COMM_WORLD of a rank of this node.
+    int world_rank(int local) const { return world_ranks_[static_cast<std::size_t>(local)]; }
+    /// The local rank of a rank in MPI_COMM_WORLD that shares the arena; -1 of any other.
+    int local_rank_of(int world) const { return local_ranks_[static_cast<std::size_t>(world)]; }
+    /// Whether this node has more ranks than processors.
+    bool crowded() const { return crowded_; }
+    /// The ranks of this node, by local rank, whose process has ended.
+    std::vector<int> ended() const { return watch_ ? watch_->ended() : std::vector<int>{}; }
+    /// Lets MPI make progress with messages that others wait for.
+    void progress() const;
+
+    /// Memory that all ranks of the node can read, aligned to a page; null if there is none.
+    void* allocate(std::size_t bytes);
+    /// Frees what `allocate` has returned. Returns false for other memory.
+    static bool free(void* memory);
+
+private:
+    Job() = default;
+    void agree_on_settings();
+    void meet_node();
+    std::string share_from(node_memory::Source source);
+    void print_statistics() const;
+
+    Settings settings_;
+    Statistics statistics_;
+    std::shared_ptr<node_memory::Arena> arena_;
+    int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
+    std::vector<int> world_ranks_;  // by local rank
+    std::vector<int> local_ranks_;  // by rank in MPI_COMM_WORLD
+    bool crowded_ = false;
+    std::optional<ProcessWatch> watch_;
+    MPI_Comm node_{};
+};
+
+}  // namespace sinew::pmpi

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <chrono>
+
+#include "src/node_memory/waiter.hpp"
+#include "src/pmpi/route.hpp"
+
+namespace sinew::pmpi {
+
+/// How a rank waits for another one inside a call of MPI: it looks, yields, then sleeps. Meanwhile
+/// MPI makes progress, since the other rank may be in a call that needs this one, such as the send
+/// of a long message. There is no deadline unless SINEW_TIMEOUT asks for one, as MPI has none.
+class MpiWaiter final : public node_memory::Waiter {
+public:
+    explicit MpiWaiter(Route const& route) : route_(route) {}
+    int spins() const override { return route_.job->crowded() ? 4 : 2000; }
+    /// Throws PeerLost if a rank of the communicator has ended, and Timeout.
+    std::chrono::nanoseconds idle(int round, int peer) override;
+
+private:
+    using Clock = std::chrono::steady_clock;
+    void look_around(Clock::time_point now, int peer);
+    void look_for_ended();
+
+    Route const& route_;
+    Clock::time_point begin_{}, next_look_{};
+    int lost_ = -1;  // a rank that had ended at the last look
+};
+
+}  // namespace sinew::pmpi

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+#include "src/pmpi/types.hpp"
+
+namespace sinew::pmpi {
+
+/// The elements of one buffer of the program, as the bytes that MPI sends: in both MPIs these are
+/// the plain bytes of the data, so that a rank that packs them and one that does not agree.
+class Packing {
+public:
+    Packing() = default;
+    /// Requires: not MPI_DATATYPE_NULL.
+    explicit Packing(MPI_Datatype type) : type_(type), layout_(layout_of(type)) {}
+
+    /// Whether the bytes of consecutive elements lie in the buffer as they are sent.
+    bool flat() const { return layout_.flat; }
+    std::size_t bytes(std::size_t elements) const { return elements * layout_.size; }
+    /// The address of an element.
+    std::byte* at(void* buffer, std::ptrdiff_t element) const {
+        return static_cast<std::byte*>(buffer) + element * layout_.extent;
+    }
+    std::byte const* at(void const* buffer, std::ptrdiff_t element) const {
+        return static_cast<std::byte const*>(buffer) + element * layout_.extent;
+    }
+    /// Copies elements to their bytes, and back. Throws BackendError if MPI fails.
+    void pack(std::byte* bytes, void const* buffer, std::size_t elements) const;
+    void unpack(void* buffer, std::byte const* bytes, std::size_t elements) const;
+
+private:
+    std::size_t elements_at_once() const;
+
+    MPI_Datatype type_{};
+    TypeLayout layout_;
+};
+
+}  // namespace sinew::pmpi

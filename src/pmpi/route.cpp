@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/pmpi/route.hpp"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+
+#include "src/pmpi/inside.hpp"
+#include "src/pmpi/real.hpp"
+
+namespace sinew::pmpi {
+
+namespace {
+
+std::atomic<std::uint64_t> epoch{1};
+int keyval = MPI_KEYVAL_INVALID;
+
+/// The communicators that this thread has used last.
+struct Known {
+    MPI_Comm comm;
+    std::uint64_t epoch;  // 0: empty
+    Route* route;
+};
+constexpr std::size_t known_communicators = 16;
+thread_local constinit std::array<Known, known_communicators> known{};
+
+Known& place_of(MPI_Comm comm) {
+    std::uint64_t const key = key_of(comm);
+    return known[(key ^ key >> 4 ^ key >> 9) % known_communicators];
+}
+
+int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
+    *flag = 0;
+    return MPI_SUCCESS;
+}
+int on_delete(MPI_Comm, int, void* route, void*) {
+    handle_freed();
+    delete static_cast<Route*>(route);
+    return MPI_SUCCESS;
+}
+
+/// The ranks in MPI_COMM_WORLD of the communicator's ranks; MPI_UNDEFINED: of another job.
+std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
+    MPI_Group members{}, world{};
+    real().Comm_group(comm, &members);
+    real().Comm_group(MPI_COMM_WORLD, &world);
+    std::vector<int> ranks(static_cast<std::size_t>(size)), theirs(ranks.size());
+    std::iota(ranks.begin(), ranks.end(), 0);
+    real().Group_translate_ranks(members, size, ranks.data(), world, theirs.data());
+    real().Group_free(&members);
+    real().Group_free(&world);
+    return theirs;
+}
+
+/// Opens the room that the communicator's first rank makes. Collective, like everything that leads
+/// here: each rank knows which ranks share memory, so they decide alike without a message.
+void open_room(MPI_Comm comm, Route& route) {
+    Job& job = *route.job;
+    route.why_not = job.arena() ? Outcome::several_nodes : Outcome::no_memory;
+    if (job.arena() == nullptr || route.size > job.local_size()) return;
+    for (int const rank : world_ranks_of(comm, route.size)) {
+        int const local = rank == MPI_UNDEFINED ? -1 : job.local_rank_of(rank);
+        if (local < 0) return;
+        route.local_ranks.push_back(local);
+    }
+    auto const bytes = static_cast<int>(sizeof(node_memory::RoomPlace));
+    node_memory::RoomPlace place;
+    if (route.rank == 0) place = job.arena()->make_room(route.size);
+    real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
+    route.why_not = Outcome::no_room;
+    if (place.offset != 0) route.room = job.arena()->open_room(place, route.rank, route.size);
+}
+
+std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
+    auto route = std::make_unique<Route>();
+    route->job = &job;
+    real().Comm_rank(comm, &route->rank);
+    real().Comm_size(comm, &route->size);
+    int between_groups = 0;
+    real().Comm_test_inter(comm, &between_groups);
+    if (between_groups != 0) route->why_not = Outcome::inter;
+    else if (route->size == 1) route->why_not = Outcome::alone;
+    else open_room(comm, *route);
+    return route;
+}
+
+}  // namespace
+
+std::uint64_t handle_epoch() { return epoch.load(std::memory_order_acquire); }
+void handle_freed() { epoch.fetch_add(1, std::memory_order_acq_rel); }
+
+void prepare_routes() { real().Comm_create_keyval(do_not_copy, on_delete, &keyval, nullptr); }
+
+Route* find_route(MPI_Comm comm, Outcome& why_not) {
+    Known& place = place_of(comm);
+    std::uint64_t const now = handle_epoch();
+    Route* route = nullptr;
+    if (place.comm == comm && place.epoch == now && !inside) [[likely]] {
+        route = place.route;
+    } else {
+        Job* const job = Job::current();
+        why_not = inside ? Outcome::nested : job == nullptr ? Outcome::off : Outcome::arguments;
+        if (inside || job == nullptr || comm == MPI_COMM_NULL) return nullptr;
+        why_not = Outcome::off;
+        if (job->settings().off || !job->settings().node_memory) return nullptr;
+        InsideGuard const guard;
+        int found = 0;
+        real().Comm_get_attr(comm, keyval, static_cast<void*>(&route), &found);
+        if (found == 0) {
+            route = make_route(comm, *job).release();
+            real().Comm_set_attr(comm, keyval, route);
+        }
+        place = {comm, now, route};
+    }
+    if (route->room && Job::current() != nullptr) [[likely]]
+        return route;
+    why_not = route->room ? Outcome::off : route->why_not;
+    return nullptr;
+}
+
+}  // namespace sinew::pmpi

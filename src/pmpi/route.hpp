@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "src/node_memory/room.hpp"
+#include "src/pmpi/job.hpp"
+
+namespace sinew::pmpi {
+
+/// How the collectives of one communicator are executed: decided by all its ranks together in its
+/// first collective, and kept as an attribute of the communicator, which MPI deletes with it.
+struct Route {
+    Job* job = nullptr;
+    std::unique_ptr<node_memory::Room> room;  ///< null: MPI executes them
+    Outcome why_not = Outcome::off;           ///< the reason, if there is no room
+    int rank = 0, size = 1;
+    std::vector<int> local_ranks;  ///< on the node, by rank; only with a room
+    bool lost = false;             ///< a call has failed
+
+    /// The rank in MPI_COMM_WORLD of a rank of the communicator.
+    int world_rank(int of) const {
+        return job->world_rank(local_ranks[static_cast<std::size_t>(of)]);
+    }
+};
+
+/// Grows whenever a communicator, type or operation is freed: its handle may come back for another.
+std::uint64_t handle_epoch();
+void handle_freed();
+
+/// Returns the route of a communicator, which the first call makes; that call is collective over
+/// its ranks, and calls MPI. Returns null, and the reason, if there is none for this call. The
+/// result is valid until the communicator is freed.
+Route* find_route(MPI_Comm comm, Outcome& why_not);
+
+/// Called once MPI is initialised, and before other threads call MPI.
+void prepare_routes();
+
+}  // namespace sinew::pmpi

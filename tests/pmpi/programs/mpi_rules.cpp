@@ -1,0 +1,314 @@
+// SPDX-License-Identifier: Apache-2.0
+// mpi_rules CASE: an MPI program for one rule that a library between program and MPI can break. It
+// checks itself, and prints "CASE: right" on rank 0.
+#include <mpi.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <string>
+#include <thread>
+#include <vector>
+
+namespace {
+
+int rank = 0, size = 1;
+
+void require(bool right, std::string const& what) {
+    if (right) return;
+    std::fprintf(stderr, "rank %d: wrong: %s\n", rank, what.c_str());
+    MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/// Every collective, by name, with `count` doubles.
+std::vector<std::pair<char const*, std::function<void(MPI_Comm, int)>>> collectives() {
+    static std::vector<double> in(1 << 18, 1), out(1 << 18);
+    static std::vector<int> counts, offsets;
+    auto const equal = [](MPI_Comm comm, int count) {
+        int ranks = 0;
+        MPI_Comm_size(comm, &ranks);
+        counts.assign(static_cast<std::size_t>(ranks), count);
+        offsets.clear();
+        for (int r = 0; r < ranks; ++r) offsets.push_back(r * count);
+    };
+    return {
+        {"Barrier", [](MPI_Comm c, int) { MPI_Barrier(c); }},
+        {"Bcast",
+         [](MPI_Comm c, int n) {
+             MPI_Bcast(in.data(), n, MPI_DOUBLE, 0, c);
+             MPI_Bcast(in.data(), n, MPI_DOUBLE, 1, c);
+         }},
+        {"Allreduce",
+         [](MPI_Comm c, int n) {
+             MPI_Allreduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Reduce",
+         [](MPI_Comm c, int n) {
+             MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 0, c);
+             MPI_Reduce(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, 1, c);
+         }},
+        {"Scan",
+         [](MPI_Comm c, int n) {
+             MPI_Scan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+             MPI_Barrier(c);
+         }},
+        {"Exscan",
+         [](MPI_Comm c, int n) {
+             MPI_Exscan(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+             MPI_Barrier(c);
+         }},
+        {"Reduce_scatter_block",
+         [](MPI_Comm c, int n) {
+             MPI_Reduce_scatter_block(in.data(), out.data(), n, MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Reduce_scatter",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Reduce_scatter(in.data(), out.data(), counts.data(), MPI_DOUBLE, MPI_SUM, c);
+         }},
+        {"Allgather",
+         [](MPI_Comm c, int n) {
+             MPI_Allgather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c);
+         }},
+        {"Allgatherv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Allgatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(),
+                            MPI_DOUBLE, c);
+         }},
+        {"Gather",
+         [](MPI_Comm c, int n) {
+             MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 0, c);
+             MPI_Gather(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, 1, c);
+         }},
+        {"Gatherv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             for (int root : {0, 1})
+                 MPI_Gatherv(in.data(), n, MPI_DOUBLE, out.data(), counts.data(), offsets.data(),
+                             MPI_DOUBLE, root, c);
+         }},
+        {"Scatter",
+         [](MPI_Comm c, int n) {
+             for (int root : {0, 1})
+                 MPI_Scatter(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, root, c);
+         }},
+        {"Scatterv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             for (int root : {0, 1})
+                 MPI_Scatterv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(), n,
+                              MPI_DOUBLE, root, c);
+         }},
+        {"Alltoall",
+         [](MPI_Comm c, int n) {
+             MPI_Alltoall(in.data(), n, MPI_DOUBLE, out.data(), n, MPI_DOUBLE, c);
+         }},
+        {"Alltoallv",
+         [equal](MPI_Comm c, int n) {
+             equal(c, n);
+             MPI_Alltoallv(in.data(), counts.data(), offsets.data(), MPI_DOUBLE, out.data(),
+                           counts.data(), offsets.data(), MPI_DOUBLE, c);
+         }},
+    };
+}
+
+/// A rank that waits in a collective must let MPI progress: its peer may be in a send or receive of a
+/// long message, which needs both.
+void pending() {
+    constexpr int n = 1 << 20;  // far above what any MPI buffers
+    std::vector<char> data(n, static_cast<char>(rank + 1));
+    for (auto const& [name, run] : collectives())
+        for (int const count : {1, 20000})
+            for (int const waiter : {0, 1})
+                for (bool const sends : {false, true}) {
+                    int const peer = 1 - rank;
+                    if (rank == waiter) {
+                        MPI_Request request = MPI_REQUEST_NULL;
+                        if (sends)
+                            MPI_Isend(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &request);
+                        else MPI_Irecv(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD, &request);
+                        run(MPI_COMM_WORLD, count);
+                        MPI_Wait(&request, MPI_STATUS_IGNORE);
+                    } else if (rank == peer || rank < 2) {
+                        if (sends)
+                            MPI_Recv(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD,
+                                     MPI_STATUS_IGNORE);
+                        else MPI_Send(data.data(), n, MPI_CHAR, peer, 1, MPI_COMM_WORLD);
+                        run(MPI_COMM_WORLD, count);
+                    } else {
+                        run(MPI_COMM_WORLD, count);
+                    }
+                }
+}
+
+void add(void* in, void* inout, int* count, MPI_Datatype*) {
+    for (int i = 0; i < *count; ++i) static_cast<int*>(inout)[i] += static_cast<int*>(in)[i];
+}
+void larger(void* in, void* inout, int* count, MPI_Datatype*) {
+    for (int i = 0; i < *count; ++i) {
+        int& b = static_cast<int*>(inout)[i];
+        int const a = static_cast<int*>(in)[i];
+        b = a > b ? a : b;
+    }
+}
+
+/// Handles of what was freed come back for something else.
+void handles() {
+    constexpr int times = 10000;
+    for (int i = 0; i < times; ++i) {
+        MPI_Op op = MPI_OP_NULL;
+        bool const sums = i % 2 == 0;
+        MPI_Op_create(sums ? add : larger, 1, &op);
+        int const own = rank + 1;
+        int result = 0;
+        MPI_Allreduce(&own, &result, 1, MPI_INT, op, MPI_COMM_WORLD);
+        require(result == (sums ? size * (size + 1) / 2 : size), "operation " + std::to_string(i));
+        MPI_Op_free(&op);
+    }
+    for (int i = 0; i < times; ++i) {
+        // Of another size or in another order each time, so that the first rank comes last.
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 2 && rank == size - 1 ? 1 : 0,
+                       i % 2 == 0 ? rank : -rank, &comm);
+        int own_rank = 0, own_size = 0, result = -1;
+        MPI_Comm_rank(comm, &own_rank);
+        MPI_Comm_size(comm, &own_size);
+        MPI_Allreduce(&own_rank, &result, 1, MPI_INT, MPI_SUM, comm);
+        require(result == own_size * (own_size - 1) / 2, "communicator " + std::to_string(i));
+        MPI_Comm_free(&comm);
+    }
+    for (int i = 0; i < times; ++i) {
+        MPI_Datatype type = MPI_DATATYPE_NULL;
+        bool const strided = i % 2 == 0;
+        if (strided) MPI_Type_vector(2, 1, 2, MPI_INT, &type);
+        else MPI_Type_contiguous(2, MPI_INT, &type);
+        MPI_Type_commit(&type);
+        int data[3] = {rank == 0 ? i : -1, -2, rank == 0 ? i + 1 : -1};
+        if (rank == 0 && !strided) data[1] = i + 1;
+        MPI_Bcast(data, 1, type, 0, MPI_COMM_WORLD);
+        require(data[0] == i && data[strided ? 2 : 1] == i + 1 && (!strided || data[1] == -2),
+                "type " + std::to_string(i));
+        MPI_Type_free(&type);
+    }
+}
+
+/// Threads call collectives of different communicators at the same time.
+void threads() {
+    constexpr int n = 3;
+    std::vector<MPI_Comm> comms(n, MPI_COMM_NULL);
+    for (MPI_Comm& comm : comms) MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    std::vector<std::thread> all;
+    for (int t = 0; t < n; ++t)
+        all.emplace_back([t, comm = comms[static_cast<std::size_t>(t)]] {
+            std::vector<int> data(4000), out(4000);
+            for (int i = 0; i < 300; ++i) {
+                int const count = i % 3 == 0 ? 1 : i % 3 == 1 ? 700 : 4000;
+                for (int& value : data) value = rank + t + i;
+                MPI_Allreduce(data.data(), out.data(), count, MPI_INT, MPI_SUM, comm);
+                int const sum = size * (size - 1) / 2 + size * (t + i);
+                require(out[0] == sum && out[static_cast<std::size_t>(count) - 1] == sum,
+                        "sum of thread " + std::to_string(t) + ", call " + std::to_string(i));
+                MPI_Bcast(data.data(), count, MPI_INT, i % size, comm);
+                require(data[static_cast<std::size_t>(count) - 1] == i % size + t + i, "broadcast");
+            }
+        });
+    for (std::thread& thread : all) thread.join();
+    for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+/// What MPI refuses is refused with the same class of errors.
+void errors() {
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Comm_set_errhandler(comm, MPI_ERRORS_RETURN);
+    int data[4] = {1, 2, 3, 4}, out[4] = {};
+    auto const expect = [&](char const* what, int code, int expected) {
+        int found = 0;
+        MPI_Error_class(code, &found);
+        require(found == expected, std::string(what) + ": class " + std::to_string(found));
+    };
+    MPI_Allreduce(data, out, 1, MPI_INT, MPI_SUM, comm);
+    expect("root", MPI_Bcast(data, 1, MPI_INT, size + 5, comm), MPI_ERR_ROOT);
+#ifndef MPICH_VERSION  // Debian's MPICH 4.0.2 crashes for -1
+    expect("count", MPI_Bcast(data, -1, MPI_INT, 0, comm), MPI_ERR_COUNT);
+    expect("count", MPI_Allreduce(data, out, -1, MPI_INT, MPI_SUM, comm), MPI_ERR_COUNT);
+#endif
+    expect("type", MPI_Bcast(data, 1, MPI_DATATYPE_NULL, 0, comm), MPI_ERR_TYPE);
+    expect("op", MPI_Allreduce(data, out, 1, MPI_INT, MPI_OP_NULL, comm), MPI_ERR_OP);
+    expect("op on type", MPI_Allreduce(data, out, 1, MPI_FLOAT, MPI_BAND, comm), MPI_ERR_OP);
+    MPI_Allreduce(data, out, 1, MPI_INT, MPI_SUM, comm);
+    require(out[0] == size, "the communicator works after errors");
+    MPI_Comm_free(&comm);
+}
+
+/// A rank may be in MPI_Finalize while others still use what it has sent.
+void early() {
+    int value = rank == 0 ? 17 : 0;
+    MPI_Bcast(&value, 1, MPI_INT, 0, MPI_COMM_WORLD);
+    if (rank > 0) std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    require(value == 17, "broadcast before the end");
+}
+
+/// Inter-communicators, and collectives that MPI executes, beside ours on one communicator.
+void mixed() {
+    MPI_Comm half = MPI_COMM_NULL, inter = MPI_COMM_NULL;
+    int const side = rank % 2;
+    MPI_Comm_split(MPI_COMM_WORLD, side, rank, &half);
+    MPI_Intercomm_create(half, 0, MPI_COMM_WORLD, 1 - side, 5, &inter);
+    for (int i = 0; i < 50; ++i) {
+        int const own = rank;
+        int sum = 0, theirs = 0, all = 0;
+        MPI_Request request = MPI_REQUEST_NULL;
+        MPI_Iallreduce(&own, &all, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD, &request);
+        MPI_Allreduce(&own, &sum, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
+        MPI_Allreduce(&own, &theirs, 1, MPI_INT, MPI_MIN, inter);
+        MPI_Wait(&request, MPI_STATUS_IGNORE);
+        long double wide = 1, total = 0;
+        MPI_Allreduce(&wide, &total, 1, MPI_LONG_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+        require(sum == size - 1 && all == size * (size - 1) / 2, "intra");
+        require(theirs == 1 - side, "inter");
+        require(total == static_cast<long double>(size), "long double");
+    }
+    MPI_Comm_free(&inter);
+    MPI_Comm_free(&half);
+}
+
+/// Rank 1 dies. With errors returned, the others get one.
+void killed() {
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    for (int i = 0; i < 100; ++i) MPI_Barrier(MPI_COMM_WORLD);
+    if (rank == 1) std::raise(SIGKILL);
+    int const code = MPI_Barrier(MPI_COMM_WORLD);
+    std::printf("killed: %s\n", code == MPI_SUCCESS ? "not noticed" : "right");
+    std::fflush(stdout);
+    std::_Exit(code == MPI_SUCCESS ? 1 : 0);  // MPI_Finalize would wait for the dead rank
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    int provided = 0;
+    MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &provided);
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    std::string const name = argc > 1 ? argv[1] : "";
+    std::vector<std::pair<char const*, void (*)()>> const cases{
+        {"pending", pending}, {"handles", handles}, {"threads", threads}, {"errors", errors},
+        {"early", early},     {"mixed", mixed},     {"killed", killed}};
+    bool found = false;
+    for (auto const& [known, run] : cases)
+        if (name == known) {
+            found = true;
+            if (name == "threads" && provided < MPI_THREAD_MULTIPLE)
+                require(false, "this MPI has no MPI_THREAD_MULTIPLE");
+            run();
+        }
+    if (!found) require(false, "there is no case " + name);
+    if (rank == 0) std::printf("%s: right\n", name.c_str());
+    std::fflush(stdout);
+    MPI_Finalize();
+    return 0;
+}
