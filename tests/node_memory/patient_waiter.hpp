@@ -5,11 +5,12 @@
 #include <stdexcept>
 #include <thread>
 
+#include "src/base/waiting/polling_pause.hpp"
 #include "src/node_memory/waiter.hpp"
 
 namespace sinew::node_memory {
 
-/// Yields to other threads, and throws after 20 s.
+/// Lets other threads run, and throws after 20 s.
 class PatientWaiter final : public Waiter {
 public:
     int spins() const override { return 4; }
@@ -17,7 +18,7 @@ public:
         auto const now = std::chrono::steady_clock::now();
         if (round == 0) deadline_ = now + std::chrono::seconds(20);
         if (now > deadline_) throw std::runtime_error("waited in vain");
-        std::this_thread::yield();
+        pause_between_polls();  // a yield beside computing threads costs their time slice
         return round < 50 ? std::chrono::nanoseconds{} : std::chrono::microseconds(100);
     }
 
