@@ -11,14 +11,16 @@
 #endif
 
 // The collectives that the library interposes.
-#define SINEW_PMPI_COLLECTIVES(F)                                                               \
-    F(Allreduce)                                                                                \
-    F(Reduce) F(Reduce_scatter) F(Reduce_scatter_block) F(Scan) F(Exscan) F(Bcast) F(Allgather) \
+#define SINEW_PMPI_COLLECTIVES(F)                                                     \
+    F(Allreduce)                                                                      \
+    F(Reduce)                                                                         \
+    F(Reduce_scatter) F(Reduce_scatter_block) F(Scan) F(Exscan) F(Bcast) F(Allgather) \
         F(Allgatherv) F(Gather) F(Gatherv) F(Scatter) F(Scatterv) F(Alltoall) F(Alltoallv)
 
 #define SINEW_PMPI_OTHERS(F)                                                                       \
     F(Barrier)                                                                                     \
-    F(Init) F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) F(Comm_rank)   \
+    F(Init)                                                                                        \
+    F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) F(Comm_rank)           \
         F(Comm_size) F(Comm_test_inter) F(Comm_split_type) F(Comm_free) F(Comm_get_name)           \
             F(Comm_create_keyval) F(Comm_set_attr) F(Comm_get_attr) F(Comm_call_errhandler)        \
                 F(Comm_group) F(Group_translate_ranks) F(Group_free) F(Type_create_keyval)         \
