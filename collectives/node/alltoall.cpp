@@ -25,6 +25,7 @@ void alltoall(NodeCall const& call) {
     }
     room.publish(Stage::consumed, Room::all_rounds);
     room.finish();
+    sender.done();
 }
 
 }  // namespace sinew::collectives::node

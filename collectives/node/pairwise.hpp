@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
+
 #include "collectives/node/node_call.hpp"
 
 namespace sinew::collectives::node {
@@ -37,7 +39,7 @@ public:
         if (rounds_ == 0) return;
         room_.await_finished(call.waiter, room_.contributions_busy);
         room_.contributions_busy = room_.operation();
-        bypass_ = total > last_level_cache() / 2;
+        trial_.emplace(room_.stores.begin(total, false));
     }
 
     std::size_t rounds() const { return rounds_; }
@@ -49,10 +51,14 @@ public:
             int const to = call_.peer(step);
             std::span<std::byte const> const bytes = message_(to);
             if (bytes.size() <= short_part(room_)) continue;
-            store_bytes(bypass_, slot + static_cast<std::size_t>(to) * piece_,
+            store_bytes(trial_->stores().slots_bypass, slot + static_cast<std::size_t>(to) * piece_,
                         bytes.data() + round * piece_, bytes_in_round(bytes.size(), piece_, round));
         }
         room_.publish(Stage::contributed, round + 1);
+    }
+    /// To be called at the end of the operation, which measures how it stored.
+    void done() {
+        if (trial_) trial_->done();
     }
 
 private:
@@ -61,7 +67,7 @@ private:
     Message message_;
     std::size_t piece_;
     std::size_t rounds_ = 0;
-    bool bypass_ = false;
+    std::optional<node_memory::StoreChoice::Trial> trial_;  // if there are rounds
 };
 
 /// Receives the message of one PairwiseSender to this rank.

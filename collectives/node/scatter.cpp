@@ -10,6 +10,7 @@ void scatter(NodeCall const& call) {
     if (call.at_root()) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
         for (std::size_t round = 0; round < sender.rounds(); ++round) sender.send(round);
+        sender.done();
     } else {
         PairwiseReceiver const receiver(call, call.args.root, call.args.output());
         for (std::size_t round = 0; round < receiver.rounds(); ++round) {
