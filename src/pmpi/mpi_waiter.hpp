@@ -4,7 +4,7 @@
 #include <chrono>
 
 #include "src/node_memory/waiter.hpp"
-#include "src/pmpi/route.hpp"
+#include "src/pmpi/comm_route.hpp"
 
 namespace sinew::pmpi {
 
@@ -13,7 +13,7 @@ namespace sinew::pmpi {
 /// of a long message. There is no deadline unless SINEW_TIMEOUT asks for one, as MPI has none.
 class MpiWaiter final : public node_memory::Waiter {
 public:
-    explicit MpiWaiter(Route const& route) : route_(route) {}
+    explicit MpiWaiter(CommRoute const& route) : route_(route) {}
     int spins() const override { return route_.job->crowded() ? 4 : 2000; }
     /// Throws PeerLost if a rank of the communicator has ended, and Timeout.
     std::chrono::nanoseconds idle(int round, int peer) override;
@@ -23,7 +23,7 @@ private:
     void look_around(Clock::time_point now, int peer);
     void look_for_ended();
 
-    Route const& route_;
+    CommRoute const& route_;
     Clock::time_point begin_{}, next_look_{};
     int lost_ = -1;  // a rank that had ended at the last look
 };

@@ -11,8 +11,8 @@
 
 #include <sinew/error.hpp>
 
+#include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/real.hpp"
-#include "src/pmpi/route.hpp"
 #include "src/pmpi/types.hpp"
 
 namespace sinew::pmpi {
@@ -195,22 +195,22 @@ void resolve(Reduction& reduction) {
     auto const op = known.ops.find(key_of(reduction.op));
     reduction.operation.reset();
     reduction.reducer.reset();
-    reduction.outcome = Outcome::taken;
+    reduction.outcome = CallOutcome::taken;
     if (op != known.ops.end()) {
         if (type != known.types.end() && (type->second.class_ & op->second.classes) != 0)
             return use(reduction, ReduceOp(op->second.kind), type->second.kind);
-        reduction.outcome = Outcome::operation;
+        reduction.outcome = CallOutcome::operation;
         return;
     }
     bool const refused =
         std::ranges::find(known.other_ops, key_of(reduction.op)) != known.other_ops.end();
     if (refused || reduction.type == MPI_DATATYPE_NULL) {
-        reduction.outcome = Outcome::arguments;
+        reduction.outcome = CallOutcome::arguments;
         return;
     }
     TypeLayout const layout = layout_of(reduction.type);
     if (!layout.gapless || layout.size == 0 || layout.size > UINT32_MAX) {
-        reduction.outcome = Outcome::operation;
+        reduction.outcome = CallOutcome::operation;
         return;
     }
     DataType const opaque = DataType::opaque(static_cast<std::uint32_t>(layout.size));

@@ -17,9 +17,9 @@ namespace sinew::pmpi {
 struct Reduction {
     MPI_Datatype type{};
     MPI_Op op{};
-    std::uint64_t epoch = 0;           ///< 0: empty
-    Outcome outcome = Outcome::taken;  ///< otherwise the reason why MPI must execute it
-    std::size_t element = 0;           ///< bytes
+    std::uint64_t epoch = 0;                   ///< 0: empty
+    CallOutcome outcome = CallOutcome::taken;  ///< otherwise the reason why MPI must execute it
+    std::size_t element = 0;                   ///< bytes
     std::optional<ReduceOp> operation;
     std::optional<collectives::Reducer> reducer;
 };

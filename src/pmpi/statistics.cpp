@@ -32,7 +32,7 @@ static_assert(reasons.size() == outcomes);
 
 }  // namespace
 
-char const* name_of(Function function) { return names[static_cast<std::size_t>(function)]; }
+char const* name_of(MpiFunction function) { return names[static_cast<std::size_t>(function)]; }
 
 Statistics::Numbers Statistics::numbers() const {
     Numbers result;

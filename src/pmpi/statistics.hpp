@@ -10,7 +10,7 @@
 
 namespace sinew::pmpi {
 
-enum class Function : std::uint8_t {
+enum class MpiFunction : std::uint8_t {
     allreduce,
     reduce,
     reduce_scatter,
@@ -28,12 +28,12 @@ enum class Function : std::uint8_t {
     alltoallv,
     barrier,
 };
-constexpr std::size_t functions = static_cast<std::size_t>(Function::barrier) + 1;
+constexpr std::size_t functions = static_cast<std::size_t>(MpiFunction::barrier) + 1;
 /// Its name in MPI: "MPI_Allreduce".
-char const* name_of(Function function);
+char const* name_of(MpiFunction function);
 
 /// What became of a call: it passed through shared memory, or the reason why MPI executed it.
-enum class Outcome : std::uint8_t {
+enum class CallOutcome : std::uint8_t {
     taken,
     off,            ///< switched off, or before MPI_Init or after MPI_Finalize
     no_memory,      ///< the ranks of this node share no memory
@@ -45,7 +45,7 @@ enum class Outcome : std::uint8_t {
     arguments,      ///< MPI would refuse the arguments
     nested,         ///< called by MPI or by this library inside another call
 };
-constexpr std::size_t outcomes = static_cast<std::size_t>(Outcome::nested) + 1;
+constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::nested) + 1;
 
 /// Counts calls, for SINEW_MPI_STATS=1. Thread-safe; counts nothing unless switched on.
 class Statistics {
@@ -54,10 +54,10 @@ public:
 
     void switch_on() { on_ = true; }
     bool on() const { return on_; }
-    void count(Function function, Outcome outcome) {
+    void count(MpiFunction function, CallOutcome outcome) {
         if (on_) at(function, outcome).fetch_add(1, std::memory_order_relaxed);
     }
-    void count_time(Function function, Clock::duration time) {
+    void count_time(MpiFunction function, Clock::duration time) {
         at(function, outcomes)
             .fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(),
                        std::memory_order_relaxed);
@@ -71,10 +71,10 @@ public:
     static std::string table(Numbers const& sums, int ranks);
 
 private:
-    std::atomic<std::int64_t>& at(Function function, Outcome outcome) {
+    std::atomic<std::int64_t>& at(MpiFunction function, CallOutcome outcome) {
         return at(function, static_cast<std::size_t>(outcome));
     }
-    std::atomic<std::int64_t>& at(Function function, std::size_t column) {
+    std::atomic<std::int64_t>& at(MpiFunction function, std::size_t column) {
         return counters_[static_cast<std::size_t>(function) * columns + column];
     }
 

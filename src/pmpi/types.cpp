@@ -7,8 +7,8 @@
 #include <mutex>
 #include <vector>
 
+#include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/real.hpp"
-#include "src/pmpi/route.hpp"
 
 namespace sinew::pmpi {
 

@@ -3,14 +3,8 @@
 # compare_test.sh MPIEXEC RANKS LIBRARY PROGRAM: the program prints the same with the library as without
 # it, its collectives did pass through shared memory, and nothing of it remains there.
 set -u
-# Other jobs of this host come and go.
-nothing_remains() {
-    for _ in $(seq 50); do
-        [ -z "$(comm -13 <(sort <<< "$before") <(ls /dev/shm | grep '^sinew-' | sort))" ] && return
-        sleep 0.2
-    done
-    return 1
-}
+# shellcheck source=tests/pmpi/remains.sh
+source "$(dirname "$0")/remains.sh"
 mpiexec=$1 ranks=$2 library=$3 program=$4
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
@@ -18,7 +12,6 @@ fail() { echo "$1" >&2; cat "$work/stderr" >&2; exit 1; }
 
 timeout 200 "$mpiexec" -n "$ranks" "$program" > "$work/expected" 2> "$work/stderr" \
     || fail "$program fails without the library"
-before=$(ls /dev/shm)
 timeout 200 "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" SINEW_MPI_STATS=1 "$program" > "$work/got" 2> "$work/stderr" \
     || fail "$program fails with the library"
 nothing_remains || fail "files remain in /dev/shm"

@@ -4,15 +4,8 @@
 # itself, gets an error soon that names the rank, and nothing remains in /dev/shm.
 set -u
 sinew=$1 program=$2
-# Other jobs of this host come and go.
-nothing_remains() {
-    for _ in $(seq 50); do
-        [ -z "$(comm -13 <(sort <<< "$before") <(ls /dev/shm | grep '^sinew-' | sort))" ] && return
-        sleep 0.2
-    done
-    return 1
-}
-before=$(ls /dev/shm)
+# shellcheck source=tests/pmpi/remains.sh
+source "$(dirname "$0")/remains.sh"
 output=$(timeout 50 "$sinew" run --accelerate --no-kill -n 2 "$program" killed 2>&1)
 code=$?
 echo "$output"

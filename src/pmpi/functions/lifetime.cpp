@@ -2,11 +2,11 @@
 // MPI_Init(_thread), MPI_Finalize, MPI_Op_free, MPI_Alloc_mem and MPI_Free_mem.
 #include <cstddef>
 
+#include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/functions/interpose.hpp"
-#include "src/pmpi/job.hpp"
+#include "src/pmpi/mpi_job.hpp"
 #include "src/pmpi/operations.hpp"
 #include "src/pmpi/real.hpp"
-#include "src/pmpi/route.hpp"
 #include "src/pmpi/types.hpp"
 
 namespace sinew::pmpi {
@@ -19,7 +19,7 @@ int begin(int code) {
     prepare_routes();
     prepare_types();
     prepare_operations();
-    Job::begin();
+    MpiJob::begin();
     return code;
 }
 
@@ -38,7 +38,7 @@ extern "C" int MPI_Init_thread(int* argc, char*** argv, int required, int* provi
 SINEW_ALSO_AS_PMPI(Init_thread)
 
 extern "C" int MPI_Finalize() {
-    Job::end();
+    MpiJob::end();
     return real().Finalize();
 }
 SINEW_ALSO_AS_PMPI(Finalize)
@@ -51,7 +51,7 @@ SINEW_ALSO_AS_PMPI(Op_free)
 
 /// Memory of ours is read by the other ranks where it lies.
 extern "C" int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* result) {
-    Job* const job = Job::current();
+    MpiJob* const job = MpiJob::current();
     void* memory = nullptr;
     if (job != nullptr && size > 0 && result != nullptr)
         memory = job->allocate(static_cast<std::size_t>(size));
@@ -62,6 +62,6 @@ extern "C" int MPI_Alloc_mem(MPI_Aint size, MPI_Info info, void* result) {
 SINEW_ALSO_AS_PMPI(Alloc_mem)
 
 extern "C" int MPI_Free_mem(void* memory) {
-    return Job::free(memory) ? MPI_SUCCESS : real().Free_mem(memory);
+    return MpiJob::free(memory) ? MPI_SUCCESS : real().Free_mem(memory);
 }
 SINEW_ALSO_AS_PMPI(Free_mem)

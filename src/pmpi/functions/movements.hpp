@@ -3,8 +3,8 @@
 
 #include <cstddef>
 
-#include "src/pmpi/call.hpp"
-#include "src/pmpi/packing.hpp"
+#include "src/pmpi/collective_call.hpp"
+#include "src/pmpi/type_packing.hpp"
 
 /// The collectives that move data. All types are taken, since MPI requires only equal signatures of
 /// the ranks: one may send vectors to others that receive single numbers. What is not one block in
@@ -14,7 +14,7 @@ namespace sinew::pmpi {
 /// A buffer in which each rank has a part: equal parts or, with `counts`, listed ones. Nothing is
 /// owned.
 template <class Count, class Displacement>
-struct Parts {
+struct RankParts {
     Count const* counts = nullptr;          ///< null: `count` elements for each rank
     Displacement const* offsets = nullptr;  ///< in elements
     MPI_Count count = 0;
@@ -39,7 +39,8 @@ struct Parts {
 class PartBytes {
 public:
     template <class P>
-    PartBytes(CallScratch& scratch, P const& parts, Packing const& packing, void* buffer, int ranks)
+    PartBytes(CallScratch& scratch, P const& parts, TypePacking const& packing, void* buffer,
+              int ranks)
         : flat_(packing.flat()) {
         if (parts.counts == nullptr) {
             std::size_t const one = packing.bytes(static_cast<std::size_t>(parts.count));
@@ -72,12 +73,12 @@ public:
 
     /// Copy one rank's part from the buffer, or to it, if the type is not flat.
     template <class P>
-    void pack(P const& parts, Packing const& packing, void const* buffer, int rank) const {
+    void pack(P const& parts, TypePacking const& packing, void const* buffer, int rank) const {
         if (!flat_)
             packing.pack(of(rank), packing.at(buffer, parts.offset(rank)), parts.elements(rank));
     }
     template <class P>
-    void unpack(P const& parts, Packing const& packing, void* buffer, int rank) const {
+    void unpack(P const& parts, TypePacking const& packing, void* buffer, int rank) const {
         if (!flat_)
             packing.unpack(packing.at(buffer, parts.offset(rank)), of(rank), parts.elements(rank));
     }
@@ -90,9 +91,10 @@ private:
 };
 
 /// A message of this rank alone: where it lies if the type is flat, else in a packed copy.
-class Message {
+class RankMessage {
 public:
-    Message(CallScratch& scratch, Packing const& packing, void const* buffer, MPI_Count count)
+    RankMessage(CallScratch& scratch, TypePacking const& packing, void const* buffer,
+                MPI_Count count)
         : packing_(packing), elements_(static_cast<std::size_t>(count)),
           buffer_(const_cast<void*>(buffer)),
           data_(packing.flat() ? static_cast<std::byte*>(buffer_) : scratch.take(bytes())) {}
@@ -107,7 +109,7 @@ public:
     }
 
 private:
-    Packing packing_;
+    TypePacking packing_;
     std::size_t elements_;
     void* buffer_;
     std::byte* data_;
@@ -117,7 +119,7 @@ private:
 inline bool refused(void const* buffer, MPI_Count count, MPI_Datatype type) {
     if (count < 0 || type == MPI_DATATYPE_NULL) return true;
     if (buffer != nullptr || count == 0) return false;
-    Packing const packing(type);  // MPI_BOTTOM is null: its types hold addresses
+    TypePacking const packing(type);  // MPI_BOTTOM is null: its types hold addresses
     return packing.flat() && packing.bytes(static_cast<std::size_t>(count)) > 0;
 }
 

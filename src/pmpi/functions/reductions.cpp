@@ -4,7 +4,7 @@
 #include <cstring>
 #include <numeric>
 
-#include "src/pmpi/call.hpp"
+#include "src/pmpi/collective_call.hpp"
 #include "src/pmpi/functions/interpose.hpp"
 #include "src/pmpi/operations.hpp"
 
@@ -21,41 +21,42 @@ constexpr bool refuses_aliases = true;
 #endif
 
 /// Prepares a reduction of `count` elements.
-Outcome prepare(Call& call, MPI_Count count, MPI_Datatype type, MPI_Op op) {
-    if (count < 0) return Outcome::arguments;
+CallOutcome prepare(CollectiveCall& call, MPI_Count count, MPI_Datatype type, MPI_Op op) {
+    if (count < 0) return CallOutcome::arguments;
     Reduction const& reduction = reduction_of(type, op);
-    if (reduction.outcome != Outcome::taken) return reduction.outcome;
-    if (reduction.element > call.route.room->block()) return Outcome::operation;
+    if (reduction.outcome != CallOutcome::taken) return reduction.outcome;
+    if (reduction.element > call.route.room->block()) return CallOutcome::operation;
     call.args.count = static_cast<std::size_t>(count);
     call.args.element = reduction.element;
     call.args.reduce = &*reduction.reducer;
-    return Outcome::taken;
+    return CallOutcome::taken;
 }
 
 /// Sets the vectors of a rank that has a result. MPICH refuses a `send` that is `receive`; programs
 /// for Open MPI mean MPI_IN_PLACE by it.
-Outcome set_vectors(Call& call, void const* send, void* receive) {
+CallOutcome set_vectors(CollectiveCall& call, void const* send, void* receive) {
     std::size_t const bytes = call.args.bytes();
-    if (refuses_aliases && send == receive && bytes > 0) return Outcome::arguments;
+    if (refuses_aliases && send == receive && bytes > 0) return CallOutcome::arguments;
     bool const in_place = send == MPI_IN_PLACE;
-    if (missing(receive, bytes) || (!in_place && missing(send, bytes))) return Outcome::arguments;
+    if (missing(receive, bytes) || (!in_place && missing(send, bytes)))
+        return CallOutcome::arguments;
     call.args.in = static_cast<std::byte const*>(in_place ? receive : send);
     call.args.out = static_cast<std::byte*>(receive);
-    return Outcome::taken;
+    return CallOutcome::taken;
 }
 
 /// allreduce, scan, exscan: a vector on each rank, a result on each rank.
 template <class Mpi>
-int vector_to_all(Function function, void (*algorithm)(node::NodeCall const&), void const* send,
+int vector_to_all(MpiFunction function, void (*algorithm)(node::NodeCall const&), void const* send,
                   void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, MPI_Comm comm,
                   Mpi const& mpi) {
-    auto const ours = [&](Call& call) {
-        if (auto const outcome = prepare(call, count, type, op); outcome != Outcome::taken)
+    auto const ours = [&](CollectiveCall& call) {
+        if (auto const outcome = prepare(call, count, type, op); outcome != CallOutcome::taken)
             return outcome;
-        if (auto const outcome = set_vectors(call, send, receive); outcome != Outcome::taken)
+        if (auto const outcome = set_vectors(call, send, receive); outcome != CallOutcome::taken)
             return outcome;
         if (count > 0) call.run(algorithm);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
     return execute(function, comm, ours, mpi);
 }
@@ -63,27 +64,29 @@ int vector_to_all(Function function, void (*algorithm)(node::NodeCall const&), v
 template <class Mpi>
 int reduce(void const* send, void* receive, MPI_Count count, MPI_Datatype type, MPI_Op op, int root,
            MPI_Comm comm, Mpi const& mpi) {
-    auto const ours = [&](Call& call) {
-        if (root < 0 || root >= call.size()) return Outcome::arguments;
-        if (auto const outcome = prepare(call, count, type, op); outcome != Outcome::taken)
+    auto const ours = [&](CollectiveCall& call) {
+        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
+        if (auto const outcome = prepare(call, count, type, op); outcome != CallOutcome::taken)
             return outcome;
         call.args.root = root;
         if (call.at_root()) {
-            if (auto const outcome = set_vectors(call, send, receive); outcome != Outcome::taken)
+            if (auto const outcome = set_vectors(call, send, receive);
+                outcome != CallOutcome::taken)
                 return outcome;
         } else {
-            if (send == MPI_IN_PLACE || missing(send, call.args.bytes())) return Outcome::arguments;
+            if (send == MPI_IN_PLACE || missing(send, call.args.bytes()))
+                return CallOutcome::arguments;
             call.args.in = static_cast<std::byte const*>(send);
         }
         if (count > 0) call.run(node::reduce);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    return execute(Function::reduce, comm, ours, mpi);
+    return execute(MpiFunction::reduce, comm, ours, mpi);
 }
 
 /// Reduces the vectors and leaves to each rank its block. The algorithm needs a result that does not
 /// overlap the input.
-void scatter_result(Call& call, CallScratch& scratch, bool in_place, void* receive) {
+void scatter_result(CollectiveCall& call, CallScratch& scratch, bool in_place, void* receive) {
     if (in_place) call.args.out = scratch.take(call.args.bytes());
     call.run(node::reduce_scatter);
     if (in_place && call.args.bytes() > 0) std::memcpy(receive, call.args.out, call.args.bytes());
@@ -92,49 +95,49 @@ void scatter_result(Call& call, CallScratch& scratch, bool in_place, void* recei
 template <class Mpi>
 int reduce_scatter_block(void const* send, void* receive, MPI_Count count, MPI_Datatype type,
                          MPI_Op op, MPI_Comm comm, Mpi const& mpi) {
-    auto const ours = [&](Call& call) {
-        if (auto const outcome = prepare(call, count, type, op); outcome != Outcome::taken)
+    auto const ours = [&](CollectiveCall& call) {
+        if (auto const outcome = prepare(call, count, type, op); outcome != CallOutcome::taken)
             return outcome;
-        if (auto const outcome = set_vectors(call, send, receive); outcome != Outcome::taken)
+        if (auto const outcome = set_vectors(call, send, receive); outcome != CallOutcome::taken)
             return outcome;
-        if (count == 0) return Outcome::taken;
+        if (count == 0) return CallOutcome::taken;
         call.args.blocks = collectives::Blocks::equal(call.args.count, call.args.element);
         CallScratch scratch;
         scatter_result(call, scratch, call.args.in == call.args.out, receive);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    return execute(Function::reduce_scatter_block, comm, ours, mpi);
+    return execute(MpiFunction::reduce_scatter_block, comm, ours, mpi);
 }
 
 template <class Count, class Mpi>
 int reduce_scatter(void const* send, void* receive, Count const* counts, MPI_Datatype type,
                    MPI_Op op, MPI_Comm comm, Mpi const& mpi) {
-    auto const ours = [&](Call& call) {
-        if (counts == nullptr) return Outcome::arguments;
+    auto const ours = [&](CollectiveCall& call) {
+        if (counts == nullptr) return CallOutcome::arguments;
         auto const ranks = static_cast<std::size_t>(call.size());
         CallScratch scratch;
         auto const blocks = scratch.take_array<std::size_t>(ranks);
         auto const offsets = scratch.take_array<std::size_t>(ranks);
         MPI_Count total = 0;
         for (std::size_t r = 0; r < ranks; ++r) {
-            if (counts[r] < 0) return Outcome::arguments;
+            if (counts[r] < 0) return CallOutcome::arguments;
             blocks[r] = static_cast<std::size_t>(counts[r]);
             offsets[r] = static_cast<std::size_t>(total);
             total += counts[r];
         }
-        if (auto const outcome = prepare(call, total, type, op); outcome != Outcome::taken)
+        if (auto const outcome = prepare(call, total, type, op); outcome != CallOutcome::taken)
             return outcome;
         bool const in_place = send == MPI_IN_PLACE || (!refuses_aliases && send == receive);
-        if (total == 0) return Outcome::taken;
-        if (!in_place && send == nullptr) return Outcome::arguments;
+        if (total == 0) return CallOutcome::taken;
+        if (!in_place && send == nullptr) return CallOutcome::arguments;
         call.args.in = static_cast<std::byte const*>(in_place ? receive : send);
         call.args.out = static_cast<std::byte*>(receive);
         call.args.count = blocks[static_cast<std::size_t>(call.rank())];
         call.args.blocks = collectives::Blocks::listed(blocks, offsets, call.args.element);
         scatter_result(call, scratch, in_place, receive);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    return execute(Function::reduce_scatter, comm, ours, mpi);
+    return execute(MpiFunction::reduce_scatter, comm, ours, mpi);
 }
 
 }  // namespace
@@ -149,19 +152,19 @@ namespace node = sinew::collectives::node;
     extern "C" int MPI_Allreduce##SUFFIX(void const* send, void* receive, COUNT count,             \
                                          MPI_Datatype type, MPI_Op op, MPI_Comm comm) {            \
         return vector_to_all(                                                                      \
-            Function::allreduce, node::allreduce, send, receive, count, type, op, comm,            \
+            MpiFunction::allreduce, node::allreduce, send, receive, count, type, op, comm,         \
             [&] { return real().Allreduce##SUFFIX(send, receive, count, type, op, comm); });       \
     }                                                                                              \
     extern "C" int MPI_Scan##SUFFIX(void const* send, void* receive, COUNT count,                  \
                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm) {                 \
         return vector_to_all(                                                                      \
-            Function::scan, node::scan, send, receive, count, type, op, comm,                      \
+            MpiFunction::scan, node::scan, send, receive, count, type, op, comm,                   \
             [&] { return real().Scan##SUFFIX(send, receive, count, type, op, comm); });            \
     }                                                                                              \
     extern "C" int MPI_Exscan##SUFFIX(void const* send, void* receive, COUNT count,                \
                                       MPI_Datatype type, MPI_Op op, MPI_Comm comm) {               \
         return vector_to_all(                                                                      \
-            Function::exscan, node::exscan, send, receive, count, type, op, comm,                  \
+            MpiFunction::exscan, node::exscan, send, receive, count, type, op, comm,               \
             [&] { return real().Exscan##SUFFIX(send, receive, count, type, op, comm); });          \
     }                                                                                              \
     extern "C" int MPI_Reduce##SUFFIX(void const* send, void* receive, COUNT count,                \

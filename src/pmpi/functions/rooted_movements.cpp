@@ -11,22 +11,22 @@ namespace {
 namespace node = collectives::node;
 
 template <class P, class Mpi>
-int gather(Function function, void const* send, MPI_Count count, MPI_Datatype send_type,
+int gather(MpiFunction function, void const* send, MPI_Count count, MPI_Datatype send_type,
            void* receive, P const& parts, MPI_Datatype type, int root, MPI_Comm comm,
            Mpi const& mpi) {
-    auto const at_root = [&](Call& call) {
+    auto const at_root = [&](CollectiveCall& call) {
         bool const in_place = send == MPI_IN_PLACE;
         if (type == MPI_DATATYPE_NULL || !parts.valid(call.size()) ||
             (!in_place && refused(send, count, send_type)))
-            return Outcome::arguments;
+            return CallOutcome::arguments;
         CallScratch scratch;
-        Packing const packing(type);
+        TypePacking const packing(type);
         PartBytes const out(scratch, parts, packing, receive, call.size());
-        if (missing(out.data(), out.total())) return Outcome::arguments;
+        if (missing(out.data(), out.total())) return CallOutcome::arguments;
         if (!in_place) {
-            Packing const sent(send_type);
+            TypePacking const sent(send_type);
             auto const elements = static_cast<std::size_t>(count);
-            if (sent.bytes(elements) != out.bytes(root)) return Outcome::arguments;
+            if (sent.bytes(elements) != out.bytes(root)) return CallOutcome::arguments;
             sent.pack(out.of(root), send, elements);
         }
         call.args.out = out.data();
@@ -35,20 +35,20 @@ int gather(Function function, void const* send, MPI_Count count, MPI_Datatype se
         call.run(node::gather);
         for (int r = 0; r < call.size(); ++r)
             if (!in_place || r != root) out.unpack(parts, packing, receive, r);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    auto const elsewhere = [&](Call& call) {
-        if (send == MPI_IN_PLACE || refused(send, count, send_type)) return Outcome::arguments;
+    auto const elsewhere = [&](CollectiveCall& call) {
+        if (send == MPI_IN_PLACE || refused(send, count, send_type)) return CallOutcome::arguments;
         CallScratch scratch;
-        Message const message(scratch, Packing(send_type), send, count);
+        RankMessage const message(scratch, TypePacking(send_type), send, count);
         message.pack();
         call.args.in = message.data();
         call.args.count = message.bytes();
         call.run(node::gather);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    auto const ours = [&](Call& call) {
-        if (root < 0 || root >= call.size()) return Outcome::arguments;
+    auto const ours = [&](CollectiveCall& call) {
+        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
         call.args.root = root;
         return call.at_root() ? at_root(call) : elsewhere(call);
     };
@@ -56,44 +56,44 @@ int gather(Function function, void const* send, MPI_Count count, MPI_Datatype se
 }
 
 template <class P, class Mpi>
-int scatter(Function function, void const* send, P const& parts, MPI_Datatype send_type,
+int scatter(MpiFunction function, void const* send, P const& parts, MPI_Datatype send_type,
             void* receive, MPI_Count count, MPI_Datatype type, int root, MPI_Comm comm,
             Mpi const& mpi) {
-    auto const at_root = [&](Call& call) {
+    auto const at_root = [&](CollectiveCall& call) {
         bool const in_place = receive == MPI_IN_PLACE;
         if (send_type == MPI_DATATYPE_NULL || !parts.valid(call.size()) ||
             (!in_place && refused(receive, count, type)))
-            return Outcome::arguments;
+            return CallOutcome::arguments;
         CallScratch scratch;
-        Packing const packing(send_type);
+        TypePacking const packing(send_type);
         PartBytes const in(scratch, parts, packing, const_cast<void*>(send), call.size());
-        if (missing(in.data(), in.total())) return Outcome::arguments;
+        if (missing(in.data(), in.total())) return CallOutcome::arguments;
         for (int r = 0; r < call.size(); ++r)
             if (!in_place || r != root) in.pack(parts, packing, send, r);
         if (!in_place) {
-            Packing const received(type);
+            TypePacking const received(type);
             auto const elements = static_cast<std::size_t>(count);
-            if (received.bytes(elements) != in.bytes(root)) return Outcome::arguments;
+            if (received.bytes(elements) != in.bytes(root)) return CallOutcome::arguments;
             received.unpack(receive, in.of(root), elements);
         }
         call.args.in = in.data();
         call.args.blocks = in.blocks();
         call.args.count = in.bytes(root);
         call.run(node::scatter);
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    auto const elsewhere = [&](Call& call) {
-        if (receive == MPI_IN_PLACE || refused(receive, count, type)) return Outcome::arguments;
+    auto const elsewhere = [&](CollectiveCall& call) {
+        if (receive == MPI_IN_PLACE || refused(receive, count, type)) return CallOutcome::arguments;
         CallScratch scratch;
-        Message const message(scratch, Packing(type), receive, count);
+        RankMessage const message(scratch, TypePacking(type), receive, count);
         call.args.out = message.data();
         call.args.count = message.bytes();
         call.run(node::scatter);
         message.unpack();
-        return Outcome::taken;
+        return CallOutcome::taken;
     };
-    auto const ours = [&](Call& call) {
-        if (root < 0 || root >= call.size()) return Outcome::arguments;
+    auto const ours = [&](CollectiveCall& call) {
+        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
         call.args.root = root;
         return call.at_root() ? at_root(call) : elsewhere(call);
     };
@@ -111,8 +111,8 @@ using namespace sinew::pmpi;
     extern "C" int MPI_Gather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,        \
                                       void* receive, COUNT count, MPI_Datatype type, int root,     \
                                       MPI_Comm comm) {                                             \
-        return gather(Function::gather, send, sent, send_type, receive,                            \
-                      Parts<COUNT, OFFSET>{nullptr, nullptr, count}, type, root, comm, [&] {       \
+        return gather(MpiFunction::gather, send, sent, send_type, receive,                         \
+                      RankParts<COUNT, OFFSET>{nullptr, nullptr, count}, type, root, comm, [&] {   \
                           return real().Gather##SUFFIX(send, sent, send_type, receive, count,      \
                                                        type, root, comm);                          \
                       });                                                                          \
@@ -120,8 +120,8 @@ using namespace sinew::pmpi;
     extern "C" int MPI_Gatherv##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
                                        void* receive, COUNT const* counts, OFFSET const* offsets,  \
                                        MPI_Datatype type, int root, MPI_Comm comm) {               \
-        return gather(Function::gatherv, send, sent, send_type, receive,                           \
-                      Parts<COUNT, OFFSET>{counts, offsets, -1}, type, root, comm, [&] {           \
+        return gather(MpiFunction::gatherv, send, sent, send_type, receive,                        \
+                      RankParts<COUNT, OFFSET>{counts, offsets, -1}, type, root, comm, [&] {       \
                           return real().Gatherv##SUFFIX(send, sent, send_type, receive, counts,    \
                                                         offsets, type, root, comm);                \
                       });                                                                          \
@@ -129,8 +129,9 @@ using namespace sinew::pmpi;
     extern "C" int MPI_Scatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
                                        void* receive, COUNT count, MPI_Datatype type, int root,    \
                                        MPI_Comm comm) {                                            \
-        return scatter(Function::scatter, send, Parts<COUNT, OFFSET>{nullptr, nullptr, sent},      \
-                       send_type, receive, count, type, root, comm, [&] {                          \
+        return scatter(MpiFunction::scatter, send,                                                 \
+                       RankParts<COUNT, OFFSET>{nullptr, nullptr, sent}, send_type, receive,       \
+                       count, type, root, comm, [&] {                                              \
                            return real().Scatter##SUFFIX(send, sent, send_type, receive, count,    \
                                                          type, root, comm);                        \
                        });                                                                         \
@@ -138,7 +139,7 @@ using namespace sinew::pmpi;
     extern "C" int MPI_Scatterv##SUFFIX(                                                           \
         void const* send, COUNT const* sent, OFFSET const* offsets, MPI_Datatype send_type,        \
         void* receive, COUNT count, MPI_Datatype type, int root, MPI_Comm comm) {                  \
-        return scatter(Function::scatterv, send, Parts<COUNT, OFFSET>{sent, offsets, -1},          \
+        return scatter(MpiFunction::scatterv, send, RankParts<COUNT, OFFSET>{sent, offsets, -1},   \
                        send_type, receive, count, type, root, comm, [&] {                          \
                            return real().Scatterv##SUFFIX(send, sent, offsets, send_type, receive, \
                                                           count, type, root, comm);                \

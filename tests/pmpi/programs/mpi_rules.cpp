@@ -3,11 +3,13 @@
 // checks itself, and prints "CASE: right" on rank 0.
 #include <mpi.h>
 
+#include <cmath>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <functional>
+#include <random>
 #include <string>
 #include <thread>
 #include <vector>
@@ -168,7 +170,12 @@ void handles() {
         require(result == (sums ? size * (size + 1) / 2 : size), "operation " + std::to_string(i));
         MPI_Op_free(&op);
     }
-    for (int i = 0; i < times; ++i) {
+#ifdef MPICH_VERSION
+    constexpr int communicators = 2000;  // each may cost MPICH, which never yields, a time slice
+#else
+    constexpr int communicators = times;
+#endif
+    for (int i = 0; i < communicators; ++i) {
         // Of another size or in another order each time, so that the first rank comes last.
         MPI_Comm comm = MPI_COMM_NULL;
         MPI_Comm_split(MPI_COMM_WORLD, i % 3 == 2 && rank == size - 1 ? 1 : 0,
@@ -217,6 +224,86 @@ void threads() {
         });
     for (std::thread& thread : all) thread.join();
     for (MPI_Comm& comm : comms) MPI_Comm_free(&comm);
+}
+
+/// The number that rank `r` sends as element `i` of call `call`.
+int sent(int call, int r, int i) { return call * 31 + r * 1009 + i % 4093; }
+
+/// Collectives of all kinds and sizes in any order, on three communicators.
+void random_calls() {
+    MPI_Comm comms[3] = {MPI_COMM_WORLD, MPI_COMM_NULL, MPI_COMM_NULL};
+    MPI_Comm_dup(MPI_COMM_WORLD, &comms[1]);
+    MPI_Comm_split(MPI_COMM_WORLD, 0, -rank, &comms[2]);
+    std::mt19937 random(12345);  // the same on all ranks
+    constexpr int most = 60000;
+    std::vector<int> in(static_cast<std::size_t>(most * size)), out(in.size());
+    for (int call = 0; call < 4000; ++call) {
+        MPI_Comm const comm = comms[random() % 3];
+        int const kind = static_cast<int>(random() % 10),
+                  root = static_cast<int>(random()) & 0xffff;
+        int const n = static_cast<int>(std::exp2(static_cast<double>(random() % 1580) / 100));
+        int own = 0;
+        MPI_Comm_rank(comm, &own);
+        int const from = root % size;
+        auto const expect = [&](int index, int expected) {
+            require(out[static_cast<std::size_t>(index)] == expected,
+                    "call " + std::to_string(call) + " of kind " + std::to_string(kind));
+        };
+        auto const sum = [&](int ranks, int i) {
+            int total = 0;
+            for (int r = 0; r < ranks; ++r) total += sent(call, r, i);
+            return total;
+        };
+        bool const to_each = kind == 5 || kind == 6 || kind == 7;
+        for (int i = 0; i < (to_each ? n * size : n); ++i)
+            in[static_cast<std::size_t>(i)] = sent(call, own, i);
+        int const last = n - 1;
+        switch (kind) {
+            case 0:
+                MPI_Allreduce(in.data(), out.data(), n, MPI_INT, MPI_SUM, comm);
+                for (int i : {0, n / 2, last}) expect(i, sum(size, i));
+                break;
+            case 1:
+                if (own == from) out = in;
+                MPI_Bcast(out.data(), n, MPI_INT, from, comm);
+                for (int i : {0, n / 2, last}) expect(i, sent(call, from, i));
+                break;
+            case 2:
+                MPI_Reduce(in.data(), out.data(), n, MPI_INT, MPI_SUM, from, comm);
+                if (own == from)
+                    for (int i : {0, n / 2, last}) expect(i, sum(size, i));
+                break;
+            case 3:
+                MPI_Scan(in.data(), out.data(), n, MPI_INT, MPI_SUM, comm);
+                for (int i : {0, n / 2, last}) expect(i, sum(own + 1, i));
+                break;
+            case 4:
+                MPI_Allgather(in.data(), n, MPI_INT, out.data(), n, MPI_INT, comm);
+                for (int r = 0; r < size; ++r) expect(r * n + last, sent(call, r, last));
+                break;
+            case 5:
+                MPI_Alltoall(in.data(), n, MPI_INT, out.data(), n, MPI_INT, comm);
+                for (int r = 0; r < size; ++r) expect(r * n + last, sent(call, r, own * n + last));
+                break;
+            case 6:
+                MPI_Scatter(in.data(), n, MPI_INT, out.data(), n, MPI_INT, from, comm);
+                for (int i : {0, n / 2, last}) expect(i, sent(call, from, own * n + i));
+                break;
+            case 7:
+                MPI_Reduce_scatter_block(in.data(), out.data(), n, MPI_INT, MPI_SUM, comm);
+                for (int i : {0, n / 2, last}) expect(i, sum(size, own * n + i));
+                break;
+            case 8:
+                MPI_Gather(in.data(), n, MPI_INT, out.data(), n, MPI_INT, from, comm);
+                if (own == from)
+                    for (int r = 0; r < size; ++r) expect(r * n + last, sent(call, r, last));
+                break;
+            default:
+                MPI_Barrier(comm);
+        }
+    }
+    MPI_Comm_free(&comms[1]);
+    MPI_Comm_free(&comms[2]);
 }
 
 /// What MPI refuses is refused with the same class of errors.
@@ -296,8 +383,8 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     std::string const name = argc > 1 ? argv[1] : "";
     std::vector<std::pair<char const*, void (*)()>> const cases{
-        {"pending", pending}, {"handles", handles}, {"threads", threads}, {"errors", errors},
-        {"early", early},     {"mixed", mixed},     {"killed", killed}};
+        {"pending", pending},     {"handles", handles}, {"threads", threads}, {"errors", errors},
+        {"random", random_calls}, {"early", early},     {"mixed", mixed},     {"killed", killed}};
     bool found = false;
     for (auto const& [known, run] : cases)
         if (name == known) {

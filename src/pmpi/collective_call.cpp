@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pmpi/call.hpp"
+#include "src/pmpi/collective_call.hpp"
 
 #include <array>
 #include <string_view>
@@ -9,7 +9,7 @@
 
 namespace sinew::pmpi {
 
-int fail(Function function, MPI_Comm comm, Route& route, std::exception const& error) {
+int fail(MpiFunction function, MPI_Comm comm, CommRoute& route, std::exception const& error) {
     route.lost = true;
     std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
     int length = 0;

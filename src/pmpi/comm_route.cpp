@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pmpi/route.hpp"
+#include "src/pmpi/comm_route.hpp"
 
 #include <algorithm>
 #include <array>
@@ -19,7 +19,7 @@ int keyval = MPI_KEYVAL_INVALID;
 struct Known {
     MPI_Comm comm;
     std::uint64_t epoch;  // 0: empty
-    Route* route;
+    CommRoute* route;
 };
 constexpr std::size_t known_communicators = 16;
 thread_local constinit std::array<Known, known_communicators> known{};
@@ -35,7 +35,7 @@ int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 int on_delete(MPI_Comm, int, void* route, void*) {
     handle_freed();
-    delete static_cast<Route*>(route);
+    delete static_cast<CommRoute*>(route);
     return MPI_SUCCESS;
 }
 
@@ -54,9 +54,9 @@ std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
 
 /// Opens the room that the communicator's first rank makes. Collective, like everything that leads
 /// here: each rank knows which ranks share memory, so they decide alike without a message.
-void open_room(MPI_Comm comm, Route& route) {
-    Job& job = *route.job;
-    route.why_not = job.arena() ? Outcome::several_nodes : Outcome::no_memory;
+void open_room(MPI_Comm comm, CommRoute& route) {
+    MpiJob& job = *route.job;
+    route.why_not = job.arena() ? CallOutcome::several_nodes : CallOutcome::no_memory;
     if (job.arena() == nullptr || route.size > job.local_size()) return;
     for (int const rank : world_ranks_of(comm, route.size)) {
         int const local = rank == MPI_UNDEFINED ? -1 : job.local_rank_of(rank);
@@ -67,19 +67,19 @@ void open_room(MPI_Comm comm, Route& route) {
     node_memory::RoomPlace place;
     if (route.rank == 0) place = job.arena()->make_room(route.size);
     real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
-    route.why_not = Outcome::no_room;
+    route.why_not = CallOutcome::no_room;
     if (place.offset != 0) route.room = job.arena()->open_room(place, route.rank, route.size);
 }
 
-std::unique_ptr<Route> make_route(MPI_Comm comm, Job& job) {
-    auto route = std::make_unique<Route>();
+std::unique_ptr<CommRoute> make_route(MPI_Comm comm, MpiJob& job) {
+    auto route = std::make_unique<CommRoute>();
     route->job = &job;
     real().Comm_rank(comm, &route->rank);
     real().Comm_size(comm, &route->size);
     int between_groups = 0;
     real().Comm_test_inter(comm, &between_groups);
-    if (between_groups != 0) route->why_not = Outcome::inter;
-    else if (route->size == 1) route->why_not = Outcome::alone;
+    if (between_groups != 0) route->why_not = CallOutcome::inter;
+    else if (route->size == 1) route->why_not = CallOutcome::alone;
     else open_room(comm, *route);
     return route;
 }
@@ -91,17 +91,19 @@ void handle_freed() { epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 void prepare_routes() { real().Comm_create_keyval(do_not_copy, on_delete, &keyval, nullptr); }
 
-Route* find_route(MPI_Comm comm, Outcome& why_not) {
+CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not) {
     Known& place = place_of(comm);
     std::uint64_t const now = handle_epoch();
-    Route* route = nullptr;
+    CommRoute* route = nullptr;
     if (place.comm == comm && place.epoch == now && !inside) [[likely]] {
         route = place.route;
     } else {
-        Job* const job = Job::current();
-        why_not = inside ? Outcome::nested : job == nullptr ? Outcome::off : Outcome::arguments;
+        MpiJob* const job = MpiJob::current();
+        why_not = inside           ? CallOutcome::nested
+                  : job == nullptr ? CallOutcome::off
+                                   : CallOutcome::arguments;
         if (inside || job == nullptr || comm == MPI_COMM_NULL) return nullptr;
-        why_not = Outcome::off;
+        why_not = CallOutcome::off;
         if (job->settings().off || !job->settings().node_memory) return nullptr;
         InsideGuard const guard;
         int found = 0;
@@ -112,9 +114,9 @@ Route* find_route(MPI_Comm comm, Outcome& why_not) {
         }
         place = {comm, now, route};
     }
-    if (route->room && Job::current() != nullptr) [[likely]]
+    if (route->room && MpiJob::current() != nullptr) [[likely]]
         return route;
-    why_not = route->room ? Outcome::off : route->why_not;
+    why_not = route->room ? CallOutcome::off : route->why_not;
     return nullptr;
 }
 

@@ -5,15 +5,15 @@
 
 #include "collectives/node/node_call.hpp"
 #include "collectives/schedule/scratch.hpp"
+#include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/mpi_waiter.hpp"
 #include "src/pmpi/real.hpp"
-#include "src/pmpi/route.hpp"
 
 namespace sinew::pmpi {
 
 /// One collective of the program on its way through shared memory.
-struct Call {
-    Route& route;
+struct CollectiveCall {
+    CommRoute& route;
     MPI_Comm comm;
     collectives::Arguments args{};
 
@@ -28,7 +28,7 @@ struct Call {
 
 /// Reports a failed call as MPI does: calls the communicator's error handler, and returns its code
 /// if that returns. The communicator is lost.
-int fail(Function function, MPI_Comm comm, Route& route, std::exception const& error);
+int fail(MpiFunction function, MPI_Comm comm, CommRoute& route, std::exception const& error);
 
 /// This thread's working memory, which is free again when the object is destroyed.
 class CallScratch {
@@ -50,20 +50,20 @@ private:
     }
 };
 
-/// Executes a call: by `ours`, an `Outcome(Call&)`, or by MPI, if the communicator has no room or
+/// Executes a call: by `ours`, an `CallOutcome(CollectiveCall&)`, or by MPI, if the communicator has no room or
 /// `ours` returns another outcome than `taken`. `ours` must decide alike on all ranks, before it
 /// communicates.
 template <class Ours, class Mpi>
-int execute(Function function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) {
-    Outcome outcome = Outcome::off;
-    Route* const route = find_route(comm, outcome);
+int execute(MpiFunction function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) {
+    CallOutcome outcome = CallOutcome::off;
+    CommRoute* const route = find_route(comm, outcome);
     if (route == nullptr) {
-        if (Job* const job = Job::current()) job->statistics().count(function, outcome);
+        if (MpiJob* const job = MpiJob::current()) job->statistics().count(function, outcome);
         return mpi();
     }
     Statistics& statistics = route->job->statistics();
     try {
-        Call call{*route, comm};
+        CollectiveCall call{*route, comm};
         if (!statistics.on() && !route->lost) [[likely]] {
             outcome = ours(call);
         } else {
@@ -72,13 +72,13 @@ int execute(Function function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) 
             auto const begin = Statistics::Clock::now();
             outcome = ours(call);
             statistics.count(function, outcome);
-            if (outcome == Outcome::taken)
+            if (outcome == CallOutcome::taken)
                 statistics.count_time(function, Statistics::Clock::now() - begin);
         }
     } catch (std::exception const& error) {
         return fail(function, comm, *route, error);
     }
-    return outcome == Outcome::taken ? MPI_SUCCESS : mpi();
+    return outcome == CallOutcome::taken ? MPI_SUCCESS : mpi();
 }
 
 /// Whether MPI would refuse a buffer: null with elements.

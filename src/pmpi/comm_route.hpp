@@ -7,16 +7,16 @@
 #include <vector>
 
 #include "src/node_memory/room.hpp"
-#include "src/pmpi/job.hpp"
+#include "src/pmpi/mpi_job.hpp"
 
 namespace sinew::pmpi {
 
 /// How the collectives of one communicator are executed: decided by all its ranks together in its
 /// first collective, and kept as an attribute of the communicator, which MPI deletes with it.
-struct Route {
-    Job* job = nullptr;
+struct CommRoute {
+    MpiJob* job = nullptr;
     std::unique_ptr<node_memory::Room> room;  ///< null: MPI executes them
-    Outcome why_not = Outcome::off;           ///< the reason, if there is no room
+    CallOutcome why_not = CallOutcome::off;   ///< the reason, if there is no room
     int rank = 0, size = 1;
     std::vector<int> local_ranks;  ///< on the node, by rank; only with a room
     bool lost = false;             ///< a call has failed
@@ -34,7 +34,7 @@ void handle_freed();
 /// Returns the route of a communicator, which the first call makes; that call is collective over
 /// its ranks, and calls MPI. Returns null, and the reason, if there is none for this call. The
 /// result is valid until the communicator is freed.
-Route* find_route(MPI_Comm comm, Outcome& why_not);
+CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not);
 
 /// Called once MPI is initialised, and before other threads call MPI.
 void prepare_routes();

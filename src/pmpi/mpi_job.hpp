@@ -16,21 +16,21 @@
 namespace sinew::pmpi {
 
 /// What rank 0 of MPI_COMM_WORLD has set; it applies to all ranks.
-struct Settings {
+struct MpiSettings {
     bool off = false;          ///< SINEW_MPI_OFF
     bool node_memory = true;   ///< SINEW_NODE_MEMORY
     bool statistics = false;   ///< SINEW_MPI_STATS
     std::int64_t timeout = 0;  ///< SINEW_TIMEOUT in nanoseconds; 0: no deadline
 
     /// Throws UsageError naming the variable.
-    static Settings from_environment();
+    static MpiSettings from_environment();
 };
 
 /// What this process shares with the other ranks of its node, from MPI_Init to MPI_Finalize.
-class Job {
+class MpiJob {
 public:
     /// The job of this process; null before `begin` and after `end`.
-    static Job* current();
+    static MpiJob* current();
     /// Collective over MPI_COMM_WORLD, at the end of MPI_Init. Calls MPI, and ends the job with a
     /// message if rank 0's settings are invalid.
     static void begin();
@@ -38,7 +38,7 @@ public:
     /// called it, so that a process that ends before has failed. Prints the statistics.
     static void end();
 
-    Settings const& settings() const { return settings_; }
+    MpiSettings const& settings() const { return settings_; }
     Statistics& statistics() { return statistics_; }
     /// Null if this node's ranks share no memory.
     std::shared_ptr<node_memory::Arena> const& arena() const { return arena_; }
@@ -61,13 +61,13 @@ public:
     static bool free(void* memory);
 
 private:
-    Job() = default;
+    MpiJob() = default;
     void agree_on_settings();
     void meet_node();
     std::string share_from(node_memory::Source source);
     void print_statistics() const;
 
-    Settings settings_;
+    MpiSettings settings_;
     Statistics statistics_;
     std::shared_ptr<node_memory::Arena> arena_;
     int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;

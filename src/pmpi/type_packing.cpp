@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pmpi/packing.hpp"
+#include "src/pmpi/type_packing.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -51,12 +51,12 @@ private:
 }  // namespace
 
 /// MPI_Pack counts bytes by int.
-std::size_t Packing::elements_at_once() const {
+std::size_t TypePacking::elements_at_once() const {
     constexpr std::size_t most = std::size_t{1} << 30;
     return std::max<std::size_t>(most / std::max<std::size_t>(layout_.size, 1), 1);
 }
 
-void Packing::pack(std::byte* bytes, void const* buffer, std::size_t elements) const {
+void TypePacking::pack(std::byte* bytes, void const* buffer, std::size_t elements) const {
     std::size_t const all = this->bytes(elements);
     if (all == 0) return;
     if (flat()) {
@@ -75,7 +75,7 @@ void Packing::pack(std::byte* bytes, void const* buffer, std::size_t elements) c
     }
 }
 
-void Packing::unpack(void* buffer, std::byte const* bytes, std::size_t elements) const {
+void TypePacking::unpack(void* buffer, std::byte const* bytes, std::size_t elements) const {
     std::size_t const all = this->bytes(elements);
     if (all == 0) return;
     if (flat()) {

@@ -9,11 +9,11 @@ namespace sinew::pmpi {
 
 /// The elements of one buffer of the program, as the bytes that MPI sends: in both MPIs these are
 /// the plain bytes of the data, so that a rank that packs them and one that does not agree.
-class Packing {
+class TypePacking {
 public:
-    Packing() = default;
+    TypePacking() = default;
     /// Requires: not MPI_DATATYPE_NULL.
-    explicit Packing(MPI_Datatype type) : type_(type), layout_(layout_of(type)) {}
+    explicit TypePacking(MPI_Datatype type) : type_(type), layout_(layout_of(type)) {}
 
     /// Whether the bytes of consecutive elements lie in the buffer as they are sent.
     bool flat() const { return layout_.flat; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pmpi/job.hpp"
+#include "src/pmpi/mpi_job.hpp"
 
 #include <algorithm>
 #include <array>
@@ -29,10 +29,10 @@ using node_memory::Arena;
 using node_memory::MappingName;
 using node_memory::Source;
 
-std::atomic<Job*> job{nullptr};
+std::atomic<MpiJob*> job{nullptr};
 
 /// What the ranks of a node tell each other. Sent as it is.
-struct Introduction {
+struct NodeMember {
     ProcessIdentity process;
     detail::Processors processors;
     int world_rank;
@@ -53,8 +53,8 @@ int bytes_as_int(std::size_t bytes) { return static_cast<int>(bytes); }
 
 }  // namespace
 
-Settings Settings::from_environment() {
-    Settings own;
+MpiSettings MpiSettings::from_environment() {
+    MpiSettings own;
     own.off = env_flag("SINEW_MPI_OFF", false);
     own.node_memory = env_flag("SINEW_NODE_MEMORY", true);
     own.statistics = env_flag("SINEW_MPI_STATS", false);
@@ -62,13 +62,13 @@ Settings Settings::from_environment() {
     return own;
 }
 
-Job* Job::current() { return job.load(std::memory_order_acquire); }
+MpiJob* MpiJob::current() { return job.load(std::memory_order_acquire); }
 
-void Job::begin() {
+void MpiJob::begin() {
     if (current() != nullptr) return;
-    InsideGuard const inside;
+    InsideGuard const guard;
     // Never destroyed: communicators that outlive MPI_Finalize refer to it.
-    auto* const fresh = new Job;
+    auto* const fresh = new MpiJob;
     Real const& mpi = real();
     mpi.Comm_rank(MPI_COMM_WORLD, &fresh->rank_);
     mpi.Comm_size(MPI_COMM_WORLD, &fresh->size_);
@@ -79,11 +79,11 @@ void Job::begin() {
     job.store(fresh, std::memory_order_release);
 }
 
-void Job::agree_on_settings() {
+void MpiJob::agree_on_settings() {
     Real const& mpi = real();
     std::string refusal;
     try {
-        settings_ = Settings::from_environment();
+        settings_ = MpiSettings::from_environment();
     } catch (UsageError const& error) {
         refusal = error.what();
     }
@@ -97,7 +97,7 @@ void Job::agree_on_settings() {
     mpi.Bcast(&settings_, bytes_as_int(sizeof settings_), MPI_BYTE, 0, MPI_COMM_WORLD);
 }
 
-void Job::meet_node() {
+void MpiJob::meet_node() {
     Real const& mpi = real();
     // Of our own, so that its error handler and attributes are not the program's.
     mpi.Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node_);
@@ -105,13 +105,13 @@ void Job::meet_node() {
     mpi.Comm_size(node_, &local_size_);
     if (local_size_ == 1) return;
 
-    std::vector<Introduction> all(static_cast<std::size_t>(local_size_));
-    Introduction own{ProcessIdentity::mine(), detail::Processors::mine(), rank_};
+    std::vector<NodeMember> all(static_cast<std::size_t>(local_size_));
+    NodeMember own{ProcessIdentity::mine(), detail::Processors::mine(), rank_};
     mpi.Allgather(&own, bytes_as_int(sizeof own), MPI_BYTE, all.data(), bytes_as_int(sizeof own),
                   MPI_BYTE, node_);
     std::vector<ProcessIdentity> processes;
     std::vector<detail::Processors> processors;
-    for (Introduction const& one : all) {
+    for (NodeMember const& one : all) {
         processes.push_back(one.process);
         processors.push_back(one.processors);
         world_ranks_.push_back(one.world_rank);
@@ -137,7 +137,7 @@ void Job::meet_node() {
 
 /// Sets arena_ if all ranks of the node have opened the memory; otherwise returns a reason of the
 /// first one that has not.
-std::string Job::share_from(Source source) {
+std::string MpiJob::share_from(Source source) {
     Real const& mpi = real();
     std::shared_ptr<Arena> arena;
     std::array<char, 200> reason{};
@@ -169,16 +169,16 @@ std::string Job::share_from(Source source) {
     return text("rank ", world_rank(failed), ": ", reason.data());
 }
 
-void Job::end() {
-    Job* const ending = job.exchange(nullptr, std::memory_order_acq_rel);
+void MpiJob::end() {
+    MpiJob* const ending = job.exchange(nullptr, std::memory_order_acq_rel);
     if (ending == nullptr) return;
-    InsideGuard const inside;
+    InsideGuard const guard;
     if (ending->settings_.statistics) ending->print_statistics();
     if (ending->local_size_ > 1 && ending->ended().empty()) real().Barrier(ending->node_);
     if (ending->node_ != MPI_Comm{}) real().Comm_free(&ending->node_);
 }
 
-void Job::print_statistics() const {
+void MpiJob::print_statistics() const {
     Statistics::Numbers const own = statistics_.numbers();
     Statistics::Numbers sums{};
     real().Reduce(own.data(), sums.data(), bytes_as_int(own.size()), MPI_INT64_T, MPI_SUM, 0,
@@ -188,13 +188,13 @@ void Job::print_statistics() const {
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lines.data(), lines.size());
 }
 
-void Job::progress() const {
+void MpiJob::progress() const {
     constexpr int unused_tag = 0;  // nobody sends a message in this communicator
     int found = 0;
     real().Iprobe(MPI_ANY_SOURCE, unused_tag, node_, &found, MPI_STATUS_IGNORE);
 }
 
-void* Job::allocate(std::size_t bytes) {
+void* MpiJob::allocate(std::size_t bytes) {
     if (!arena_) return nullptr;
     try {
         std::shared_ptr<void> memory = arena_->allocate(bytes);
@@ -209,7 +209,7 @@ void* Job::allocate(std::size_t bytes) {
     }
 }
 
-bool Job::free(void* memory) {
+bool MpiJob::free(void* memory) {
     Allocations& all = allocations();
     if (all.count.load(std::memory_order_relaxed) == 0) return false;
     std::shared_ptr<void> last;  // freed without the lock
