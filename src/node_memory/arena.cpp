@@ -48,6 +48,15 @@ std::uint64_t least_ring_for(int ranks) {
                                    std::uint64_t{64} << 10);
 }
 
+/// Touches the memory, so that it lies near this rank, and makes the kernel use huge pages for it as
+/// far as it has any: most systems do so for shared memory only on demand (since Linux 6.1).
+void use_huge_pages(std::byte* memory, std::uint64_t bytes) {
+    constexpr int collapse = 25;  // MADV_COLLAPSE, which the C library may not know yet
+    for (std::uint64_t at = 0; at < bytes; at += page)
+        static_cast<std::byte volatile*>(memory)[at] = std::byte{0};
+    ::madvise(memory, bytes / huge_page * huge_page, collapse);
+}
+
 }  // namespace
 
 Arena::Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks)
@@ -92,11 +101,11 @@ void Arena::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
 std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
     bytes = std::max<std::size_t>(bytes, 1);
     std::uint64_t const offset = take(bytes);
-#ifdef MADV_HUGEPAGE
-    if (bytes >= huge_page) ::madvise(at(offset), rounded(bytes), MADV_HUGEPAGE);
-#endif
-    return {at(offset),
-            [self = shared_from_this(), offset, bytes](void*) { self->give_back(offset, bytes); }};
+    std::shared_ptr<void> memory(at(offset), [self = shared_from_this(), offset, bytes](void*) {
+        self->give_back(offset, bytes);
+    });
+    if (bytes >= huge_page) use_huge_pages(at(offset), rounded(bytes));
+    return memory;
 }
 
 void Arena::free_empty_rooms(std::size_t most) noexcept {

@@ -24,6 +24,8 @@ namespace sinew::node_memory {
 
 namespace {
 
+constexpr std::uint64_t huge_page = std::uint64_t{2} << 20;
+
 [[noreturn]] void fail(std::string const& what) {
     throw std::system_error(errno, std::generic_category(), what);
 }
@@ -60,10 +62,26 @@ Known& known() {
 }  // namespace
 
 Mapping::Mapping(UniqueFd fd, MappingName const& name) : fd_(std::move(fd)), name_(name) {
-    void* const memory = ::mmap(nullptr, name_.bytes, PROT_READ | PROT_WRITE,
-                                MAP_SHARED | MAP_NORESERVE, fd_.get(), 0);
-    if (memory == MAP_FAILED) fail(text("mmap of ", name_.bytes, " bytes of shared memory"));
+    // At a multiple of a huge page in every process, so that each can map the memory's huge pages.
+    std::uint64_t const reserved = name_.bytes + huge_page;
+    void* const space =
+        ::mmap(nullptr, reserved, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (space == MAP_FAILED) fail(text("mmap of ", reserved, " bytes of address space"));
+    auto* const begin = static_cast<std::byte*>(space);
+    std::uint64_t const skipped =
+        (huge_page - reinterpret_cast<std::uintptr_t>(begin) % huge_page) % huge_page;
+    void* const memory = ::mmap(begin + skipped, name_.bytes, PROT_READ | PROT_WRITE,
+                                MAP_SHARED | MAP_NORESERVE | MAP_FIXED, fd_.get(), 0);
+    if (memory == MAP_FAILED) {
+        int const error = errno;
+        ::munmap(space, reserved);
+        errno = error;
+        fail(text("mmap of ", name_.bytes, " bytes of shared memory"));
+    }
     data_ = static_cast<std::byte*>(memory);
+    if (skipped > 0) ::munmap(begin, skipped);
+    ::munmap(data_ + (name_.bytes + 4095) / 4096 * 4096,
+             reserved - skipped - (name_.bytes + 4095) / 4096 * 4096);
     ::madvise(memory, name_.bytes, MADV_DONTDUMP);
 }
 
