@@ -17,7 +17,10 @@ constexpr float better = 0.95F;
 /// After so many calls in sequence that took much longer than before, something has changed.
 constexpr std::uint8_t slow_calls_in_sequence = 4;
 
-void follow(float& average, float seconds, float weight) {
+/// Follows short times quickly and long ones slowly: what makes a call longer than it need be is
+/// as a rule not the way of its stores but another program.
+void follow(float& average, float seconds) {
+    float const weight = seconds < average ? 0.5F : 0.1F;
     average = average == 0 ? seconds : average + weight * (seconds - average);
 }
 
@@ -78,14 +81,14 @@ void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling,
             return begin_trial(c);
         }
         // The first calls meet fresh memory, and any call may be slow for reasons of its own.
-        if (c.settled) follow(c.average, slow ? hopeless * c.average : seconds, 0.2F);
+        if (c.settled) follow(c.average, slow ? hopeless * c.average : seconds);
         else c.average = c.average == 0 ? seconds : std::min(c.average, seconds);
         if (--c.until_trial <= 0) begin_trial(c);
         return;
     }
     bool const plain = way % 2 == 0;
     int const length = plain ? std::clamp(settling, 4, 64) + calls_before_verdict : 5;
-    if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 4 * c.average), 0.4F);
+    if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 2 * c.average));
     if (c.trial_calls > calls_before_verdict && c.trial > hopeless * c.average)
         return end_trial(c, false);
     if (++c.trial_calls > length) end_trial(c, c.trial < better * c.average);
