@@ -2,18 +2,21 @@
 // Times sinew's collectives and those of other libraries in the same run. See --help.
 #include <fstream>
 #include <iostream>
+#include <optional>
 #include <sinew/error.hpp>
 #include <sinew/thread_ranks.hpp>
-#include <sinew/version.hpp>
 #include <sinew/world.hpp>
 
 #include "benchmarks/collectives/options.hpp"
-#include "benchmarks/collectives/plot.hpp"
+#include "benchmarks/collectives/results/plot.hpp"
+#include "benchmarks/collectives/results/report_page.hpp"
+#include "benchmarks/collectives/results/table.hpp"
 #include "benchmarks/collectives/sweep.hpp"
-#include "benchmarks/collectives/table.hpp"
-#include "benchmarks/peers/mpi_peer.hpp"
+#include "benchmarks/peers/mpi_session.hpp"
+#include "benchmarks/peers/openmpi_peer.hpp"
 #include "benchmarks/support/gnuplot.hpp"
 #include "benchmarks/support/machine/autogroup.hpp"
+#include "benchmarks/support/machine/own_session.hpp"
 #include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
@@ -26,20 +29,22 @@ int complain(std::string const& words, int status) {
     return status;
 }
 
-void print_head(Communicator const& comm, std::string const& transport) {
-    std::cout << "# sinew " << version() << ", " << comm.size()
-              << (comm.size() == 1 ? " rank" : " ranks") << " on " << comm.nodes().nodes()
-              << (comm.nodes().nodes() == 1 ? " node (" : " nodes (") << join(comm.nodes().hosts)
-              << "), transport " << transport;
-    if (transport == "mpi") std::cout << " over " << mpi_version();
-    std::cout << std::endl;
+/// The peers that have a column: not those that are one of many.
+bool has_column(std::string const& peer) {
+    return peer != openmpi_forced && peer != openmpi_components &&
+           peer.find(':') == std::string::npos;
 }
 
-/// The column titles of the peers; "mpi" is replaced by the name of the MPI library.
-std::vector<std::string> shown_peers(std::vector<std::string> peers) {
-    for (std::string& peer : peers)
-        if (peer == "mpi" && std::string(SINEW_MPI_VENDOR) != "other") peer = SINEW_MPI_VENDOR;
-    return peers;
+Table::Columns columns_for(Options const& options) {
+    Table::Columns columns{.best = options.peers.size() > 1,
+                           .link = options.link_rate > 0,
+                           .limit = options.link_rate == 0,
+                           .tail = options.tail};
+    for (std::string const& peer : options.peers) {
+        if (has_column(peer)) columns.peers.push_back(peer);
+        else columns.best = true;
+    }
+    return columns;
 }
 
 std::ofstream open_json(std::string const& path) {
@@ -55,8 +60,12 @@ class Output {
 public:
     explicit Output(Options const& options)
         : options_(options), json_(open_json(options.json)),
-          table_(std::cout, shown_peers(options.peers), options.link_rate > 0) {
+          table_(std::cout, columns_for(options)) {
         if (!options.plot.empty()) require_gnuplot();
+    }
+    void head(RunInfo const& run) {
+        std::cout << to_text(run) << std::flush;
+        if (json_.is_open()) json_ << to_json(run) << std::endl;
     }
     void row(Row const& row) {
         table_.print(row);
@@ -120,7 +129,6 @@ int run_ranks(Communicator& comm, Options const& options) {
             "one rank has no other rank to communicate with. Start several by mpiexec -n N, or "
             "give --threads N",
             0);
-    if (first) print_head(comm, std::string(comm.transport().name()));
     Sweep sweep(comm, options,
                 {.row =
                      [&](Row const& row) {
@@ -130,6 +138,7 @@ int run_ranks(Communicator& comm, Options const& options) {
                      [&](std::string const& words) {
                          if (first) complain(words, 0);
                      }});
+    if (first) output->head(sweep.info());
     sweep.run();
     if (first) output->finish();
     if (sweep.rows() == 0)
@@ -165,19 +174,26 @@ int run_threads(Options const& options) {
 
 int run_merge(Options const& options) {
     std::vector<std::vector<Row>> files;
-    for (std::string const& path : options.merge) files.push_back(read_rows(path));
+    std::vector<RunInfo> runs;
+    for (std::string const& path : options.merge) {
+        auto results = read_results(path);
+        files.push_back(std::move(results.rows));
+        runs.push_back(std::move(results.run));
+    }
     auto const rows = merge(files);
     Options shown = options;
     bool link = false;
     shown.peers.clear();
     for (Row const& row : rows) {
         link = link || row.fraction_of_link;
+        shown.tail = shown.tail || row.tail;
         for (PeerResult const& peer : row.peers)
             if (std::find(shown.peers.begin(), shown.peers.end(), peer.name) == shown.peers.end())
                 shown.peers.push_back(peer.name);
     }
     shown.link_rate = link ? 1 : 0;
     Output output(shown);
+    output.head(merge(runs));
     std::cout << "# merged from " << join(options.merge) << '\n'
               << "# each file is a separate launch: compare with more care than within one\n";
     bool wrong = false;
@@ -187,6 +203,13 @@ int run_merge(Options const& options) {
     }
     output.finish();
     return wrong ? failed : 0;
+}
+
+int run_report(Options const& options) {
+    std::vector<Results> runs;
+    for (std::string const& path : options.runs) runs.push_back(read_results(path));
+    write_report(runs, options.report);
+    return 0;
 }
 
 int run(int argc, char** argv) {
@@ -199,6 +222,9 @@ int run(int argc, char** argv) {
     }
     if (problem.empty() && !options.merge.empty())
         return guarded(0, [&] { return run_merge(options); });
+    if (problem.empty() && !options.report.empty())
+        return guarded(0, [&] { return run_report(options); });
+    if (options.own_session && problem.empty()) begin_own_session();
 
     AutogroupWeight const weight(options.autogroup_nice);  // before MPI starts threads
     auto const tell = [&](int rank) {
@@ -209,14 +235,28 @@ int run(int argc, char** argv) {
         return guarded(0, [&] { return run_threads(options); });
     }
     // Join the world even for a mistake or --help: it is printed once, and mpiexec ends cleanly.
-    World world(argc, argv);
-    tell(world.rank());
-    if (!problem.empty()) return world.rank() == 0 ? complain(problem, misused) : misused;
-    if (options.help) {
-        if (world.rank() == 0) std::cout << help_text();
-        return 0;
+    MpiSession mpi(argc, argv, options.mpi_thread, options.peers);
+    std::optional<World> world(std::in_place, argc, argv);
+    tell(world->rank());
+    if (!problem.empty()) {
+        if (world->rank() == 0) complain(problem, misused);
+    } else if (options.help && world->rank() == 0) {
+        std::cout << help_text();
     }
-    return guarded(world.rank(), [&] { return run_ranks(world.communicator(), options); });
+    int status = problem.empty() ? 0 : misused;
+    bool together = true;
+    if (problem.empty() && !options.help)
+        status = guarded(world->rank(), [&] {
+            together = false;
+            int const result = run_ranks(world->communicator(), options);
+            together = true;
+            return result;
+        });
+    world.reset();
+    // After a failure the others may not come to MPI_Finalize, which waits for them. Every rank has
+    // the same usage errors.
+    if (together || status == misused) mpi.leave();
+    return status;
 }
 
 }  // namespace

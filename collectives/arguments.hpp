@@ -6,6 +6,7 @@
 
 #include "collectives/reducer.hpp"
 #include "collectives/schedule/blocks.hpp"
+#include "collectives/schedule/ring_order.hpp"
 #include "collectives/schedule/scratch.hpp"
 
 namespace sinew::collectives {
@@ -34,8 +35,9 @@ struct Arguments {
     int root = 0;
     Reducer const* reduce = nullptr;
     Scratch* scratch = nullptr;
-    std::size_t segment = 32768;  ///< bytes of one segment of a long transfer
-    int window = 16;              ///< segments in flight, at least 1
+    std::size_t segment = 32768;      ///< bytes of one segment of a long transfer
+    int window = 16;                  ///< segments in flight, at least 1
+    RingOrder const* ring = nullptr;  ///< null: rings and chains go in rank order
 
     std::size_t bytes() const { return count * element; }
     std::span<std::byte const> input() const { return {in, bytes()}; }

@@ -42,12 +42,12 @@ constexpr Algorithm shared(Collective collective, Order order) {
 constexpr std::array allreduce{
     Algorithm{Collective::allreduce, "linear", "the reference: rank 0 combines all in rank order",
               Order::linear, always,
-              [](S s, M m) { return 2 * burst(m, others(s), s.bytes) + others(s) * m.reduce(s.bytes); },
+              [](S s, M m) { return 2 * burst(s, m, s.bytes) + others(s) * m.reduce(s.bytes); },
               linear_allreduce},
     Algorithm{Collective::allreduce, "recursive_doubling", "short vectors: fewest steps",
               Order::tree, always,
               [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, s.bytes) +
-                                    fold_rounds(s) * (m.exchange(s.bytes) + m.reduce(s.bytes)); },
+                                    exchanges(m, fold_rounds(s), s.bytes, 1); },
               recursive_doubling_allreduce},
     Algorithm{Collective::allreduce, "rabenseifner", "longer vectors: least bytes in few steps",
               Order::tree, always,
@@ -57,7 +57,7 @@ constexpr std::array allreduce{
               rabenseifner_allreduce},
     Algorithm{Collective::allreduce, "tree", "networks that carry few messages at a time",
               Order::tree, always,
-              [](S s, M m) { return rounds(s) * (2 * m.exchange(s.bytes) + m.reduce(s.bytes)); },
+              [](S s, M m) { return 2 * tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes); },
               tree_allreduce},
     Algorithm{Collective::allreduce, "ring", "long vectors: least bytes, transfer and reduction overlap",
               Order::ring, if_commutative,
@@ -69,11 +69,11 @@ constexpr std::array allreduce{
 constexpr std::array reduce{
     Algorithm{Collective::reduce, "linear", "the reference: the root combines all in rank order",
               Order::linear, always,
-              [](S s, M m) { return burst(m, others(s), s.bytes) + others(s) * m.reduce(s.bytes); },
+              [](S s, M m) { return burst(s, m, s.bytes) + others(s) * m.reduce(s.bytes); },
               linear_reduce},
     Algorithm{Collective::reduce, "tree", "short vectors: fewest steps",
               Order::tree, always,
-              [](S s, M m) { return rounds(s) * (m.exchange(s.bytes) + m.reduce(s.bytes)); },
+              [](S s, M m) { return tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes); },
               tree_reduce},
     Algorithm{Collective::reduce, "rabenseifner", "long vectors: least bytes, all ranks combine",
               Order::tree, always,
@@ -87,7 +87,7 @@ constexpr auto reduce_scatter_of(Collective collective) {
     return std::array{
         Algorithm{collective, "linear", "few ranks: each block straight to its owner",
                   Order::linear, always,
-                  [](S s, M m) { return burst(m, others(s), block(s)) + others(s) * m.reduce(block(s)); },
+                  [](S s, M m) { return burst_of_all(s, m, block(s)) + others(s) * m.reduce(block(s)); },
                   linear_reduce_scatter},
         Algorithm{collective, "recursive_halving", "short vectors: fewest steps",
                   Order::tree, always,
@@ -107,7 +107,7 @@ constexpr auto reduce_scatter_block = reduce_scatter_of(Collective::reduce_scatt
 constexpr Algorithm allgather_linear(Collective collective) {
     return {collective, "linear", "few ranks: each block straight to all",
             Order::none, always,
-            [](S s, M m) { return burst(m, others(s), block(s)); },
+            [](S s, M m) { return burst_of_all(s, m, block(s)); },
             linear_allgather};
 }
 constexpr Algorithm allgather_ring(Collective collective) {
@@ -138,15 +138,15 @@ constexpr std::array allgatherv{
 constexpr std::array broadcast{
     Algorithm{Collective::broadcast, "linear", "few ranks: the root sends to all",
               Order::none, always,
-              [](S s, M m) { return burst(m, others(s), s.bytes); },
+              [](S s, M m) { return burst(s, m, s.bytes); },
               linear_broadcast},
     Algorithm{Collective::broadcast, "binomial", "short vectors: fewest steps",
               Order::none, always,
-              [](S s, M m) { return rounds(s) * m.exchange(s.bytes); },
+              [](S s, M m) { return tree(s, m, s.bytes); },
               binomial_broadcast},
     Algorithm{Collective::broadcast, "scatter_allgather", "long vectors, many ranks",
               Order::none, always,
-              [](S s, M m) { return halvings(m, rounds(s), s.bytes, false) + ring(m, others(s), block(s)); },
+              [](S s, M m) { return scatter_in_tree(s, m) + ring(m, others(s), block(s)); },
               scatter_allgather_broadcast},
     Algorithm{Collective::broadcast, "chain", "very long vectors: from rank to rank, in segments",
               Order::none, always,
@@ -160,12 +160,12 @@ using Run = void (*)(Channel&, Arguments const&);
 constexpr Algorithm rooted_linear(Collective collective, Run run) {
     return {collective, "linear", "few ranks or long blocks: straight between the root and each",
             Order::none, always,
-            [](S s, M m) { return burst(m, others(s), block(s)); }, run};
+            [](S s, M m) { return burst(s, m, block(s)); }, run};
 }
 constexpr Algorithm rooted_binomial(Collective collective, Run run) {
     return {collective, "binomial", "short blocks: fewest steps",
             Order::none, always,
-            [](S s, M m) { return doublings(s, m) + copy(m, s.bytes / 2); }, run};
+            [](S s, M m) { return doublings_in_tree(s, m) + copy(m, s.bytes / 2); }, run};
 }
 constexpr std::array gather{rooted_linear(Collective::gather, linear_gather),
                             rooted_binomial(Collective::gather, binomial_gather),
@@ -181,13 +181,13 @@ constexpr std::array scatterv{rooted_linear(Collective::scatterv, linear_scatter
 constexpr Algorithm alltoall_linear(Collective collective) {
     return {collective, "linear", "several partners at once",
             Order::none, always,
-            [](S s, M m) { return burst(m, others(s), block(s)); },
+            [](S s, M m) { return burst_of_all(s, m, block(s)); },
             linear_alltoall};
 }
 constexpr Algorithm alltoall_pairwise(Collective collective) {
     return {collective, "pairwise", "one partner at a time: networks that congest",
             Order::none, always,
-            [](S s, M m) { return others(s) * m.exchange(block(s)); },
+            [](S s, M m) { return one_by_one(s, m, block(s)); },
             pairwise_alltoall};
 }
 constexpr std::array alltoall{
@@ -195,7 +195,7 @@ constexpr std::array alltoall{
     alltoall_pairwise(Collective::alltoall),
     Algorithm{Collective::alltoall, "bruck", "short blocks: fewest steps",
               Order::none, always,
-              [](S s, M m) { return rounds(s) * (m.exchange(s.bytes / 2) + copy(m, s.bytes)) + copy(m, 2 * s.bytes); },
+              [](S s, M m) { return exchanges(m, rounds(s), s.bytes / 2, 2) + copy(m, 2 * s.bytes); },
               bruck_alltoall},
     shared<node::alltoall>(Collective::alltoall, Order::none),
 };
@@ -206,10 +206,10 @@ constexpr auto scan_of(Collective collective, Run linear, Run recursive_doubling
     return std::array{
         Algorithm{collective, "linear", "long vectors: from rank to rank, in segments",
                   Order::linear, always,
-                  [](S s, M m) { return pipeline(m, others(s), s.bytes) + m.reduce(s.bytes); }, linear},
+                  [](S s, M m) { return reducing_pipeline(m, others(s), s.bytes); }, linear},
         Algorithm{collective, "recursive_doubling", "short vectors: fewest steps",
                   Order::tree, always,
-                  [](S s, M m) { return rounds(s) * (m.exchange(s.bytes) + 2 * m.reduce(s.bytes)); },
+                  [](S s, M m) { return exchanges(m, rounds(s), s.bytes, 2); },
                   recursive_doubling},
         over_memory_of_node,
     };
@@ -221,10 +221,10 @@ constexpr auto exscan = scan_of(Collective::exscan, linear_exscan, recursive_dou
 
 constexpr std::array barrier{
     Algorithm{Collective::barrier, "dissemination", "fewest steps",
-              Order::none, always, [](S s, M m) { return rounds(s) * m.exchange(1); },
+              Order::none, always, [](S s, M m) { return exchanges(m, rounds(s), 1, 0); },
               dissemination_barrier},
     Algorithm{Collective::barrier, "tree", "fewest messages",
-              Order::none, always, [](S s, M m) { return 2 * rounds(s) * m.exchange(1); },
+              Order::none, always, [](S s, M m) { return 2 * tree(s, m, 1); },
               tree_barrier},
     shared<node::barrier>(Collective::barrier, Order::none),
 };

@@ -29,6 +29,7 @@ struct Shape {
     std::size_t bytes = 0;    ///< bytes of the whole vector, or of all blocks together
     std::size_t count = 0;    ///< elements of the whole vector
     bool commutative = true;  ///< whether the reduction commutes; true if there is none
+    bool symmetric = true;    ///< whether it commutes in every bit; not known of user operations
     bool shared = false;      ///< all ranks share a node's memory
 };
 

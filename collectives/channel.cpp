@@ -9,12 +9,24 @@ namespace sinew::collectives {
 
 std::string WaitPolicy::name_of(int rank) const { return text("rank ", rank); }
 
-void Channel::refuse_length(int from, std::size_t expected, std::size_t got) const {
+std::string Channel::subject() const {
     std::string subject = policy_.subject();
-    if (subject.empty()) subject = text("rank ", rank_, " of ", size_);
+    return subject.empty() ? text("rank ", rank_, " of ", size_) : subject;
+}
+
+void Channel::refuse_call(int from) const {
+    throw BackendError(
+        text(subject(), ": ", policy_.name_of(from),
+             " makes another call, or the same with another ",
+             "size or root. All ranks must make the same calls in the same order; SINEW_CHECK=1 ",
+             "compares them"),
+        0);
+}
+
+void Channel::refuse_length(int from, std::size_t expected, std::size_t got) const {
     std::string const step = steps_ > 0 ? text(", at step ", step_, " of ", steps_) : "";
     throw BackendError(
-        text(subject, ": ", policy_.name_of(from), " sent ", got, " bytes where ", expected,
+        text(subject(), ": ", policy_.name_of(from), " sent ", got, " bytes where ", expected,
              " were expected", step, ". Do both ranks make the same calls, with the same counts? ",
              "SINEW_CHECK=1 compares them"),
         0);

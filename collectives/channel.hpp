@@ -148,6 +148,7 @@ private:
             channel_.waiting_for_ = peer;
             return channel_.policy_.idle_on_memory(round, channel_);
         }
+        [[noreturn]] void refuse(int peer) override { channel_.refuse_call(peer); }
 
     private:
         Channel& channel_;
@@ -159,6 +160,8 @@ private:
         for (int round = 0; !transfer.test(); ++round) idle(round, transfer.peer_);
     }
     [[noreturn]] void refuse_length(int from, std::size_t expected, std::size_t got) const;
+    [[noreturn]] void refuse_call(int from) const;
+    std::string subject() const;
 
     Transport& transport_;
     WaitPolicy& policy_;

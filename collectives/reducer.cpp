@@ -93,6 +93,11 @@ void combine_pairwise(ReduceOp::UserFunction const& user, std::size_t size, void
 
 }  // namespace
 
+Kernel predefined_kernel(ReduceOp::Kind op, DataType::Kind type) {
+    bool const more = op == ReduceOp::Kind::average || op == ReduceOp::Kind::user;
+    return more ? nullptr : find_kernel(op, type);
+}
+
 Reducer::Reducer(ReduceOp const& op, DataType type)
     : type_(type), commutative_(op.commutative()), user_(op.user_function()) {
     if (!op.accepts(type))

@@ -16,6 +16,10 @@ inline constexpr int max_fused_inputs = 8;
 /// from f32.
 using Kernel = void (*)(void* out, void const* const* in, int inputs, std::size_t count);
 
+/// The kernel of an operation that needs nothing else; null if the operation is user-defined, an
+/// average, or not defined on the type.
+Kernel predefined_kernel(ReduceOp::Kind op, DataType::Kind type);
+
 /// An operation on one element type, ready to run. The result has the same bits on every
 /// instruction set, except for the choice of NaN in a sum or product that is NaN. In min, max,
 /// minloc and maxloc, NaN wins over every number; min and max order -0 before +0. `average` reduces

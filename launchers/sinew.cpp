@@ -37,6 +37,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "scale") return scale_main(arguments, std::cout);
     if (verb == "cp") return cp_main(arguments, std::cout);
     if (verb == "events") return events_main(arguments, std::cout);
+    if (verb == "forward") return forward_main(arguments, std::cout, std::cerr);
 #endif
     return help_main(verb, arguments);
 }
@@ -50,10 +51,17 @@ int after_flush(int code) {
 extern "C" void end_at_once(int number) { ::_exit(128 + number); }
 
 // Process 1 of a container gets only signals that it handles. Until the verb has handlers of its own, this one ends the
-// process, as would happen anywhere else; otherwise a pod that is deleted as it starts would use up its grace period.
+// process, as would happen anywhere else; otherwise a pod that is deleted as it starts would use up its grace period. One that
+// came before was blocked by sinew_start, and arrives now.
 void end_as_init_process() {
     if (::getpid() != 1) return;
-    for (int const number : {SIGTERM, SIGINT}) ::signal(number, end_at_once);
+    sigset_t requests;
+    ::sigemptyset(&requests);
+    for (int const number : {SIGTERM, SIGINT}) {
+        ::signal(number, end_at_once);
+        ::sigaddset(&requests, number);
+    }
+    ::sigprocmask(SIG_UNBLOCK, &requests, nullptr);
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <climits>
+#include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -18,6 +19,17 @@ namespace {
 [[noreturn]] void fail(char const* what) {
     std::fprintf(stderr, "sinew: %s (%s)\n", what, std::strerror(errno));
     std::exit(sinew::launch::exit_launcher_failed);
+}
+
+// As process 1 of a container, this one would ignore a request to end, and so would the loader of
+// the command's many libraries: it is blocked, and so pending, until main() of the command.
+void keep_requests_to_end() {
+    if (::getpid() != 1) return;
+    sigset_t requests;
+    ::sigemptyset(&requests);
+    ::sigaddset(&requests, SIGTERM);
+    ::sigaddset(&requests, SIGINT);
+    ::sigprocmask(SIG_BLOCK, &requests, nullptr);
 }
 
 // Removes the last part of a path.
@@ -39,6 +51,7 @@ struct Path {
 
 int main(int argc, char** argv) {
     using namespace sinew::launch;
+    keep_requests_to_end();
     char folder[PATH_MAX];
     auto const length = ::readlink("/proc/self/exe", folder, sizeof folder - 1);
     if (length < 0) fail("/proc/self/exe cannot be read. Is /proc mounted?");

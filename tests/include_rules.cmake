@@ -60,7 +60,7 @@ set(arrows
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes/objects: src/base src/wire k8s launchers/common launchers/command_line"
-    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/command_line launchers/io"
+    "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/backends launchers/agent"
@@ -69,7 +69,9 @@ set(arrows
     "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/cli launchers/verbs/."
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
+    "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
     "benchmarks/reduce: collectives"        # the kernels alone, which no public header shows
+    "benchmarks/simulate: collectives benchmarks"   # the cost model, which no public header shows
     "benchmarks/support: src/base benchmarks"   # what a wait costs, beside which figures are read
     "benchmarks/wire: src/wire src/base benchmarks"   # links, which no public header shows
     "benchmarks/pool: src/pool benchmarks"            # its scheduler, with simulated workers

@@ -28,35 +28,53 @@ What to run
                         compared in one run (default auto)
   --variant WHICH       reused: buffers untouched between calls, as other benchmarks do; live: the
                         owner writes its input and reads its output in between, outside the timing;
-                        both (default reused)
+                        both (default reused; both with --peer). Every ratio is of one variant
   --peer NAME,...       openmpi or mpich (the one this program is built with), mpi (whichever),
-                        gloo, gloo_ring_chunked, gloo_halving_doubling, gloo_bcube
+                        gloo, gloo_ring_chunked, gloo_halving_doubling, gloo_bcube;
+                        openmpi_forced: every algorithm of Open MPI's coll/tuned;
+                        openmpi_components: its coll/han, sm, adapt, xhc, acoll where present;
+                        all: whatever this program has. What cannot run says why
+  --preset NAME         quick: six operations at five sizes; full: all, 4 B to 256 MiB; both in both
+                        variants. Other flags override it
+  --mpi-thread LEVEL    single or multiple: the level at which MPI is initialized, as the peer's and
+                        our own calls then find it (default single, as most programs have it)
+  --own-session         each rank in a session of its own, as MPICH's hydra starts them
   --ranks N             fail unless there are N ranks
   --threads N           N ranks as threads of this process, without MPI
 
 How long
   --warmup N            calls of each contender before timing (default 10, fewer if they are long)
   --rounds N            rounds at most; a round times a block of calls of each in turn (default 100)
-  --budget SECONDS      of timing for each size and variant (default 1); at least 3 rounds are done
+  --budget SECONDS      of timing for each size, of all variants together (default 1); at least 3
+                        rounds are done
+  --tail                also time single calls, all ranks beginning together, in as much time again:
+                        their median ("single") and 99th percentile, of 100 calls at least
   --check, --no-check   verify results before and after timing (default) or not
   --no-pin              let the system decide where ranks run; else each rank's calling thread stays
                         on a core of its own, if there are enough and the launcher bound none
   --autogroup-nice N    weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 What to print
-  --json FILE           one JSON object per row
+  --json FILE           one JSON object that describes the run, then one per row
   --plot FILE.svg       time and ratio over size, drawn by gnuplot
   --link-rate RATE      200mbit, 10gbit or bits per second: adds the fraction of the link used
   --explain             print what the tuner would choose, and why, instead of measuring
   --merge FILE FILE...  join JSON files of runs: rows of the first kind of file, peers of all. Runs
                         that have the same peers are repetitions: medians are shown. Unlike the
                         peers of one run, those of two alternate per launch, not per block
+  --report PAGE.md --runs FILE...
+                        write a page of tables, and plots beside it, from JSON files of runs
   --help                this text
 
 Columns, as in nccl-tests: size and count are of the vector, time is one call (median over rounds of
 the slowest rank), algbw = size / time, busbw = what the busiest link carries, #wrong = elements that
-were not exactly right. A peer's ratio is its time / ours: above 1 ours is faster. state says how
-near the cores of ranks 0 and 1 were (round trip of one cache line): near below 220 ns, else far;
+were not exactly right. A peer's ratio is its time / ours: above 1 ours is faster. "best of all
+peers" is the one with the lowest ratio in that row. On one node, "of limit" is the least time that
+the machine allows / ours: every input read once and every output written once at the rate at which
+the same processors copy as much, or one transfer of a cache line if that is longer (with more ranks
+than processors: the context switches). Calls with a root are timed back to back, so they show how
+far the root can run ahead, for all alike; `live` makes the ranks meet before each call.
+state says how near the cores of ranks 0 and 1 were (round trip of one cache line): near below 220 ns, else far;
 mixed when that changed during a row; oversubscribed with more ranks than processors. Compare
 figures of one state only.
 

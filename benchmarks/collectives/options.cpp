@@ -30,6 +30,10 @@ po::options_description described_flags() {
         ("algorithm", words())
         ("variant", words())
         ("peer", words())
+        ("preset", po::value<std::string>())
+        ("mpi-thread", po::value<std::string>())
+        ("own-session", "")
+        ("tail", "")
         ("ranks", po::value<int>())
         ("threads", po::value<int>())
         ("warmup", po::value<int>())
@@ -43,6 +47,8 @@ po::options_description described_flags() {
         ("plot", po::value<std::string>())
         ("link-rate", po::value<std::string>())
         ("explain", "")
+        ("report", po::value<std::string>())
+        ("runs", po::value<Words>()->multitoken()->composing())
         ("merge", po::value<Words>()->multitoken()->composing())
         ("help,h", "");
     // clang-format on
@@ -130,10 +136,17 @@ Words parse_peers(Words const& words) {
     Words const names = peer_names();
     Words peers;
     for (std::string const& word : words) {
+        if (word == "all") {
+            for (std::string const& peer : every_peer())
+                if (std::find(peers.begin(), peers.end(), peer) == peers.end())
+                    peers.push_back(peer);
+            continue;
+        }
         if (std::find(names.begin(), names.end(), word) == names.end())
             throw UsageError(text("--peer ", word, " (did you mean ", nearest(word, names),
-                                  "?). There are ", join(names)));
-        if (std::find(peers.begin(), peers.end(), word) == peers.end()) peers.push_back(word);
+                                  "?). There are ", join(names), " and all"));
+        std::string const peer = word == "mpi" ? mpi_peer_name() : word;
+        if (std::find(peers.begin(), peers.end(), peer) == peers.end()) peers.push_back(peer);
     }
     return peers;
 }
@@ -146,11 +159,37 @@ Number at_least(Number least, po::variables_map const& values, char const* flag)
     return value;
 }
 
+MpiThread parse_mpi_thread(std::string const& word) {
+    for (MpiThread const level : {MpiThread::single, MpiThread::multiple})
+        if (word == name(level)) return level;
+    throw UsageError(text("--mpi-thread ", word, " (must be single or multiple)"));
+}
+
+/// Sets what the other flags may then change.
+void apply_preset(std::string const& word, Options& options) {
+    if (word == "quick") {
+        options.collectives = {Collective::allreduce, Collective::reduce_scatter_block,
+                               Collective::allgather, Collective::broadcast,
+                               Collective::alltoall,  Collective::barrier};
+        options.sizes = parse_sizes("8,1K,64K,1M,16M");
+        options.budget = 1;
+    } else if (word == "full") {
+        options.collectives = parse_collectives({"all"});
+        options.sizes = parse_sizes("4-256M");
+        options.budget = 1;
+    } else {
+        throw UsageError(text("--preset ", word, " (must be quick or full)"));
+    }
+    options.variants = {Variant::reused, Variant::live};
+}
+
 void read_lists(po::variables_map const& values, Options& options) {
     if (values.count("op")) options.collectives = parse_collectives(list(values, "op"));
     if (values.count("algorithm")) options.algorithms = list(values, "algorithm");
     if (values.count("variant")) options.variants = parse_variants(list(values, "variant"));
     if (values.count("peer")) options.peers = parse_peers(list(values, "peer"));
+    if (values.count("peer") && !values.count("variant"))
+        options.variants = {Variant::reused, Variant::live};
     if (values.count("sizes")) options.sizes = parse_sizes(join(list(values, "sizes"), ","));
     if (values.count("dtype")) {
         options.types.clear();
@@ -169,7 +208,10 @@ void read_lists(po::variables_map const& values, Options& options) {
 Options parse_options(Words const& arguments) {
     auto const values = parse_words(arguments);
     Options options;
+    if (values.count("preset")) apply_preset(values["preset"].as<std::string>(), options);
     read_lists(values, options);
+    if (values.count("mpi-thread"))
+        options.mpi_thread = parse_mpi_thread(values["mpi-thread"].as<std::string>());
     if (values.count("ranks")) options.ranks = at_least(1, values, "ranks");
     if (values.count("threads")) options.threads = at_least(1, values, "threads");
     if (values.count("warmup")) options.warmup = at_least(0, values, "warmup");
@@ -180,6 +222,8 @@ Options parse_options(Words const& arguments) {
     if (values.count("json")) options.json = values["json"].as<std::string>();
     if (values.count("plot")) options.plot = values["plot"].as<std::string>();
     if (values.count("merge")) options.merge = values["merge"].as<Words>();
+    if (values.count("report")) options.report = values["report"].as<std::string>();
+    if (values.count("runs")) options.runs = values["runs"].as<Words>();
     if (values.count("autogroup-nice"))
         options.autogroup_nice = at_least(-20, values, "autogroup-nice");
     if (values.count("check") && values.count("no-check"))
@@ -187,6 +231,15 @@ Options parse_options(Words const& arguments) {
     if (values.count("merge") && options.merge.size() < 2)
         throw UsageError(
             "--merge with one file (needs two or more). Give ours first, then the others");
+    if (options.report.empty() != options.runs.empty())
+        throw UsageError(
+            "--report and --runs belong together: --report PAGE.md --runs FILE.json... writes the "
+            "page from files of --json");
+    options.tail = values.count("tail") > 0;
+    options.own_session = values.count("own-session") > 0;
+    if (options.own_session && options.threads > 0)
+        throw UsageError(
+            "--own-session with --threads (threads have the session of their process)");
     options.check = !values.count("no-check");
     options.pin = !values.count("no-pin");
     options.explain = values.count("explain") > 0;

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "benchmarks/peers/mpi_session.hpp"
+
 namespace sinew::bench {
 
 /// Whether buffers are touched between the calls of a block.
@@ -28,15 +30,18 @@ struct Options {
     std::vector<ReduceOp> ops{sum};
     std::vector<std::string> algorithms{"auto"};
     std::vector<std::size_t> sizes{8, 1 << 10, 64 << 10, 1 << 20, 16 << 20};
-    std::vector<Variant> variants{Variant::reused};
+    std::vector<Variant> variants{Variant::reused};  ///< both if there are peers
     std::vector<std::string> peers = {};
 
     std::optional<int> ranks = {};  ///< the number that the user expects
     int threads = 0;                ///< ranks as threads of this process; 0: as launched
+    MpiThread mpi_thread = MpiThread::single;
+    bool own_session = false;  ///< each rank in a session of its own
 
     int warmup = 10;       ///< calls before timing
     int rounds = 100;      ///< at most
-    double budget = 1;     ///< seconds of timing for each size
+    double budget = 1;     ///< seconds of timing for each size, of all variants together
+    bool tail = false;     ///< also time single calls
     double link_rate = 0;  ///< bits per second; 0: not given
     bool check = true;
     bool pin = true;
@@ -44,6 +49,8 @@ struct Options {
     std::string json = {};
     std::string plot = {};
     std::vector<std::string> merge = {};
+    std::string report = {};             ///< the page to write
+    std::vector<std::string> runs = {};  ///< the JSON files that it is made from
     std::optional<int> autogroup_nice = {};
     bool explain = false;
     bool help = false;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
+#include <cmath>
 
 #include "benchmarks/collectives/sweep.hpp"
 
@@ -25,6 +26,14 @@ void summarize(Measured const& measured, std::size_t ours, std::vector<std::size
     for (std::size_t const i : peers)
         row.peers.push_back(
             {names[i], percentiles(measured.us[i]), median(ratios(measured.us[i], own))});
+    std::vector<double> transfers;
+    for (double const ns : measured.one_way_ns)
+        if (std::isfinite(ns)) transfers.push_back(ns);
+    if (!transfers.empty()) row.one_way_ns = median(transfers);
+    if (!measured.tails.empty()) {
+        row.tail = measured.tails[ours];
+        for (std::size_t i = 0; i < peers.size(); ++i) row.peers[i].tail = measured.tails[peers[i]];
+    }
 
     for (CoreState const state : {CoreState::near, CoreState::far, CoreState::mixed}) {
         auto const rounds = std::count(measured.states.begin(), measured.states.end(), state);
@@ -33,6 +42,7 @@ void summarize(Measured const& measured, std::size_t ours, std::vector<std::size
         StateResult part{std::string(name(state)), static_cast<int>(rounds), median(mine)};
         for (std::size_t const i : peers) {
             auto const theirs = of_state(measured.us[i], measured.states, state);
+            if (theirs.empty()) continue;  // it is much slower, and was timed in the first rounds
             part.peers.push_back({names[i], percentiles(theirs), median(ratios(theirs, mine))});
         }
         row.by_state.push_back(part);

@@ -2,13 +2,19 @@
 #include "benchmarks/collectives/sweep.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <set>
 #include <sinew/error.hpp>
+#include <sinew/version.hpp>
 
 #include "benchmarks/collectives/bandwidth.hpp"
 #include "benchmarks/collectives/ours.hpp"
 #include "benchmarks/collectives/values.hpp"
+#include "benchmarks/peers/mpi_peer.hpp"
+#include "benchmarks/peers/mpi_session.hpp"
+#include "benchmarks/support/machine/context_switch.hpp"
+#include "benchmarks/support/machine/copy_rate.hpp"
 #include "benchmarks/support/sizes.hpp"
 #include "benchmarks/support/text.hpp"
 
@@ -16,12 +22,44 @@ namespace sinew::bench {
 
 Sweep::Sweep(Communicator& comm, Options const& options, Listener listener)
     : comm_(comm), options_(options), listener_(std::move(listener)),
-      peers_(make_peers(options.peers, comm)), processors_(look_up_processors(comm)),
-      probe_(comm, processors_.oversubscribed),
+      peers_(make_peers(options.peers, comm, listener_.note)),
+      processors_(look_up_processors(comm)), page_(comm, 1 + FlagBarrier::lines(comm.size())),
+      probe_(comm, page_, 0, processors_.oversubscribed),
+      barrier_(comm, page_, 1, processors_.oversubscribed),
       pinned_(options.pin ? processors_.own : std::nullopt), progress_(comm.rank() == 0),
-      timing_(comm, probe_, options, [this](int round) {
-          progress_.show(text(doing_, ", round ", round + 1, " of at most ", options_.rounds));
-      }) {}
+      timing_(
+          comm, probe_, options, [this] { sync(); },
+          [this](int round) {
+              progress_.show(text(doing_, ", round ", round + 1, " of at most ", options_.rounds));
+          }),
+      info_(describe()) {}
+
+void Sweep::sync() {
+    if (page_.everywhere()) barrier_.wait();
+    else comm_.barrier();
+}
+
+RunInfo Sweep::describe() {
+    std::string const transport(comm_.transport().name());
+    RunInfo info{.version = std::string(version()),
+                 .date = date_text(),
+                 .machine = machine_text(),
+                 .ranks = comm_.size(),
+                 .nodes = comm_.nodes().nodes(),
+                 .transport = transport,
+                 .mpi = transport == "mpi" ? mpi_version() : std::string(),
+                 .mpi_thread = transport == "mpi" ? mpi_thread_level() : std::string(),
+                 .barrier = page_.everywhere() ? "flags in shared memory" : "sinew's barrier",
+                 .own_sessions = options_.own_session,
+                 .oversubscribed = processors_.oversubscribed};
+    if (info.nodes > 1 || comm_.size() == 1) return info;  // the limit is that of memory
+    info.limits.processors = std::min(processors_.on_machine, comm_.size());
+    info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
+    double switching = 0;
+    if (processors_.oversubscribed && comm_.rank() == 0) switching = measure_context_switch();
+    info.limits.context_switch_ns = comm_.allreduce_value(switching, max);
+    return info;
+}
 
 std::vector<std::string> Sweep::algorithms(Collective collective) const {
     std::vector<std::string> names;
@@ -86,11 +124,11 @@ void Sweep::measure(Problem const& problem, Variant variant) {
         return;
 
     std::vector<std::function<void()>> calls;
+    auto const ours = static_cast<std::size_t>(
+        std::count_if(running.begin(), running.end(), [](Contender const& c) { return c.ours; }));
     for (Contender const& contender : running) calls.push_back(contender.call);
-    Measured const measured = timing_.measure(calls, load, variant);
-    for (Contender& contender : running)
-        if (contender.ours)
-            contender.wrong = std::max(contender.wrong, wrong_after(contender, load));
+    Measured const measured = timing_.measure(calls, ours, load, variant);
+    check_after(running, load);
     report(problem, variant, running, measured);
 }
 
@@ -107,16 +145,32 @@ std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
             listener_.note(text(doing_, ": left out (", problem.what(), ")"));
         }
     }
-    for (auto const& peer : peers_) {
-        Contender theirs{peer->name(), false, peer->bind(load)};
-        if (!theirs.call) continue;
-        theirs.wrong = wrong_after(theirs, load);
-        if (theirs.wrong == 0) taking_part.push_back(theirs);
-        else
-            listener_.note(text(doing_, ": peer ", theirs.name, " left out (", theirs.wrong,
-                                " elements wrong)"));
-    }
+    for (auto const& peer : peers_)
+        for (PeerCall& each : peer->bind(load)) {
+            Contender theirs{each.name, false, std::move(each.call)};
+            try {
+                theirs.wrong = wrong_after(theirs, load);
+            } catch (BackendError const& problem) {  // on all ranks
+                listener_.note(
+                    text(doing_, ": peer ", theirs.name, " left out (", problem.what(), ")"));
+                continue;
+            }
+            if (theirs.wrong == 0) taking_part.push_back(theirs);
+            else
+                listener_.note(text(doing_, ": peer ", theirs.name, " left out (", theirs.wrong,
+                                    " elements wrong)"));
+        }
     return taking_part;
+}
+
+/// Checks all contenders again. A peer whose results are wrong under load is not compared with.
+void Sweep::check_after(std::vector<Contender>& contenders, Workload const& load) {
+    for (Contender& contender : contenders) {
+        contender.wrong = std::max(contender.wrong, wrong_after(contender, load));
+        if (!contender.ours && contender.wrong > 0)
+            listener_.note(text(doing_, ": peer ", contender.name, " left out (", contender.wrong,
+                                " elements wrong after timing)"));
+    }
 }
 
 /// Makes one call on fresh buffers. Returns the number of wrong elements over all ranks.
@@ -150,7 +204,7 @@ void Sweep::report(Problem const& problem, Variant variant,
     std::vector<std::string> names;
     for (std::size_t i = 0; i < contenders.size(); ++i) {
         names.push_back(contenders[i].name);
-        if (!contenders[i].ours) peers.push_back(i);
+        if (!contenders[i].ours && contenders[i].wrong == 0) peers.push_back(i);
     }
     for (std::size_t i = 0; i < contenders.size() && contenders[i].ours; ++i) {
         Row row{.collective = std::string(name(problem.collective)),
@@ -165,6 +219,10 @@ void Sweep::report(Problem const& problem, Variant variant,
         row.algbw_gbs = algorithm_bandwidth(row.bytes, row.us.p50);
         row.busbw_gbs = row.algbw_gbs * bus_factor(problem.collective, comm_.size());
         if (options_.check) row.wrong = contenders[i].wrong;
+        if (info_.nodes == 1)
+            row.limit_us =
+                least_us(problem.collective, comm_.size(), row.bytes, info_.limits,
+                         row.one_way_ns.value_or(std::numeric_limits<double>::infinity()));
         if (options_.link_rate > 0) {
             row.fraction_of_link = fraction_of_link(problem, row.us.p50);
             for (PeerResult& peer : row.peers)

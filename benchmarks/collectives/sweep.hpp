@@ -9,10 +9,12 @@
 #include <vector>
 
 #include "benchmarks/collectives/options.hpp"
-#include "benchmarks/collectives/row.hpp"
+#include "benchmarks/collectives/results/row.hpp"
 #include "benchmarks/collectives/timing.hpp"
 #include "benchmarks/peers/peer.hpp"
+#include "benchmarks/support/machine/flag_barrier.hpp"
 #include "benchmarks/support/machine/processors.hpp"
+#include "benchmarks/support/machine/shared_page.hpp"
 #include "benchmarks/support/progress.hpp"
 
 namespace sinew::bench {
@@ -29,6 +31,8 @@ public:
     Sweep(Communicator& comm, Options const& options, Listener listener);
 
     void run();
+    /// What the figures depend on; complete on rank 0.
+    RunInfo const& info() const { return info_; }
     /// The total number of wrong elements in sinew's results.
     std::size_t wrong() const { return wrong_; }
     std::size_t rows() const { return rows_; }
@@ -38,7 +42,7 @@ private:
         std::string name;
         bool ours;
         std::function<void()> call;
-        std::size_t wrong = 0;
+        std::size_t wrong = 0;  ///< elements, before timing or after
     };
 
     std::vector<std::string> algorithms(Collective collective) const;
@@ -50,6 +54,9 @@ private:
     void report(Problem const& problem, Variant variant, std::vector<Contender> const& contenders,
                 Measured const& measured);
     double fraction_of_link(Problem const& problem, double us) const;
+    void check_after(std::vector<Contender>& contenders, Workload const& load);
+    void sync();
+    RunInfo describe();
     Workload allocate(Problem const& problem);
 
     Communicator& comm_;
@@ -57,11 +64,14 @@ private:
     Listener listener_;
     std::vector<std::unique_ptr<Peer>> peers_;
     Processors processors_;
+    SharedPage page_;
     CoreProbe probe_;
+    FlagBarrier barrier_;
     Pinned pinned_;  ///< after the peers, so that their threads are not pinned
     Progress progress_;
     std::string doing_;
     Timing timing_;
+    RunInfo info_;
     std::size_t wrong_ = 0, rows_ = 0;
 };
 

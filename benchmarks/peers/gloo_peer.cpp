@@ -146,9 +146,14 @@ public:
     GlooPeer(std::string name, Context context)
         : name_(std::move(name)), context_(std::move(context)) {}
 
-    std::string name() const override { return name_; }
+    std::vector<PeerCall> bind(Workload const& load) override {
+        auto call = bound(load);
+        if (!call) return {};
+        return {{name_, std::move(call)}};
+    }
 
-    std::function<void()> bind(Workload const& load) override {
+private:
+    std::function<void()> bound(Workload const& load) {
         Arguments const arguments(load);
         Collective const collective = load.problem().collective;
         if (collective == Collective::allreduce) {
@@ -180,7 +185,6 @@ public:
         }
     }
 
-private:
     std::string name_;
     Context context_;
 };

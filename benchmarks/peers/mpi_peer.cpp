@@ -1,114 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/peers/mpi_peer.hpp"
 
-#include <limits>
+#include <mpi.h>
+
 #include <sinew/error.hpp>
 #include <sinew/mpi.hpp>
 
+#include "benchmarks/peers/mpi_call.hpp"
 #include "benchmarks/support/text.hpp"
+#include "src/transport/mpi_library.hpp"
 
 namespace sinew::bench {
 
 namespace {
 
-void check(int code) {
-    if (code == MPI_SUCCESS) return;
-    char message[MPI_MAX_ERROR_STRING] = {};
-    int length = 0;
-    PMPI_Error_string(code, message, &length);
-    throw BackendError(text("the MPI library as a peer failed (", message, "). Leave --peer out"),
-                       code);
-}
-
-/// The arguments of a problem for MPI: int counts and displacements.
-struct Call {
-    Call(MPI_Comm comm_, Workload const& load)
-        : comm(comm_), in(load.in().data), out(load.out().data),
-          count(static_cast<int>(load.problem().count)),
-          in_count(static_cast<int>(load.problem().in_count())),
-          part(static_cast<int>(load.problem().part())), type(mpi::to_mpi(load.problem().type)),
-          op(is_reduction(load.problem().collective) ? mpi::to_mpi(load.problem().op)
-                                                     : MPI_OP_NULL) {
-        int offset = 0, received = 0;
-        for (std::size_t const elements : load.problem().parts) {
-            counts.push_back(static_cast<int>(elements));
-            offsets.push_back(offset);
-            offset += counts.back();
-            received_counts.push_back(part);
-            received_offsets.push_back(received);
-            received += part;
-        }
-    }
-
-    MPI_Comm comm;
-    void const* in;
-    void* out;
-    int count, in_count, part;
-    std::vector<int> counts, offsets, received_counts, received_offsets;
-    MPI_Datatype type;
-    MPI_Op op;
-    int root = Problem::root;
-};
-
-int run(Collective collective, Call const& c) {
-    int const *const counts = c.counts.data(), *const offsets = c.offsets.data();
-    switch (collective) {
-        case Collective::allreduce:
-            return PMPI_Allreduce(c.in, c.out, c.count, c.type, c.op, c.comm);
-        case Collective::reduce_scatter:
-            return PMPI_Reduce_scatter(c.in, c.out, counts, c.type, c.op, c.comm);
-        case Collective::reduce_scatter_block:
-            return PMPI_Reduce_scatter_block(c.in, c.out, c.part, c.type, c.op, c.comm);
-        case Collective::allgather:
-            return PMPI_Allgather(c.in, c.part, c.type, c.out, c.part, c.type, c.comm);
-        case Collective::allgatherv:
-            return PMPI_Allgatherv(c.in, c.in_count, c.type, c.out, counts, offsets, c.type,
-                                   c.comm);
-        case Collective::broadcast:
-            return PMPI_Bcast(c.out, c.count, c.type, c.root, c.comm);
-        case Collective::reduce:
-            return PMPI_Reduce(c.in, c.out, c.count, c.type, c.op, c.root, c.comm);
-        case Collective::gather:
-            return PMPI_Gather(c.in, c.part, c.type, c.out, c.part, c.type, c.root, c.comm);
-        case Collective::gatherv:
-            return PMPI_Gatherv(c.in, c.in_count, c.type, c.out, counts, offsets, c.type, c.root,
-                                c.comm);
-        case Collective::scatter:
-            return PMPI_Scatter(c.in, c.part, c.type, c.out, c.part, c.type, c.root, c.comm);
-        case Collective::scatterv:
-            return PMPI_Scatterv(c.in, counts, offsets, c.type, c.out, c.part, c.type, c.root,
-                                 c.comm);
-        case Collective::alltoall:
-            return PMPI_Alltoall(c.in, c.part, c.type, c.out, c.part, c.type, c.comm);
-        case Collective::alltoallv:
-            return PMPI_Alltoallv(c.in, counts, offsets, c.type, c.out, c.received_counts.data(),
-                                  c.received_offsets.data(), c.type, c.comm);
-        case Collective::scan:
-            return PMPI_Scan(c.in, c.out, c.count, c.type, c.op, c.comm);
-        case Collective::exscan:
-            return PMPI_Exscan(c.in, c.out, c.count, c.type, c.op, c.comm);
-        case Collective::barrier:
-            return PMPI_Barrier(c.comm);
-    }
-    return MPI_ERR_OTHER;
-}
-
 class MpiPeer final : public Peer {
 public:
     MpiPeer(std::string name, MPI_Comm comm) : name_(std::move(name)), comm_(comm) {}
 
-    std::string name() const override { return name_; }
-
-    std::function<void()> bind(Workload const& load) override {
-        Problem const& problem = load.problem();
-        auto const most = std::max(problem.count, problem.out_count());
-        if (most > static_cast<std::size_t>(std::numeric_limits<int>::max())) return {};
-        try {
-            auto const call = std::make_shared<Call const>(comm_, load);
-            return [call, collective = problem.collective] { check(run(collective, *call)); };
-        } catch (UsageError const&) {
-            return {};  // a type or an operation that MPI does not have
-        }
+    std::vector<PeerCall> bind(Workload const& load) override {
+        auto call = bind_mpi(comm_, load);
+        if (!call) return {};
+        return {{name_, std::move(call)}};
     }
 
 private:
@@ -119,25 +32,14 @@ private:
 }  // namespace
 
 std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm) {
-    std::string const built_with = SINEW_MPI_VENDOR;
-    if (name != "mpi" && name != built_with)
+    if (name != "mpi" && name != mpi_peer_name())
         throw Unavailable(text("--peer ", name, " (this program is built with ", mpi_version(),
                                ", and a process can hold one MPI). Build with -DSINEW_MPI=", name,
                                ", or let ./dev bench --peer ", name,
                                " launch both builds in turns"));
-    std::string const shown = built_with == "other" ? "mpi" : built_with;
-    return std::make_unique<MpiPeer>(shown, mpi::to_mpi(comm));
+    return std::make_unique<MpiPeer>(mpi_peer_name(), mpi::to_mpi(comm));
 }
 
-std::string mpi_version() {
-    char version[MPI_MAX_LIBRARY_VERSION_STRING] = {};
-    int length = 0;
-    PMPI_Get_library_version(version, &length);
-    std::string first = split(std::string_view(version, static_cast<std::size_t>(length)), '\n')[0];
-    first = first.substr(0, first.find(','));
-    for (char& c : first)
-        if (c == '\t') c = ' ';
-    return first;
-}
+std::string mpi_version() { return MpiLibrary::version(); }
 
 }  // namespace sinew::bench

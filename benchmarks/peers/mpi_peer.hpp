@@ -13,7 +13,7 @@ namespace sinew::bench {
 /// and if `comm` does not run over MPI.
 std::unique_ptr<Peer> make_mpi_peer(std::string const& name, Communicator& comm);
 
-/// Returns "Open MPI v4.1.4" for the head of the table; empty without MPI.
+/// Returns "Open MPI 4.1.4" for the head of the table; empty without MPI.
 std::string mpi_version();
 
 }  // namespace sinew::bench

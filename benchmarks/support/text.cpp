@@ -2,6 +2,7 @@
 #include "benchmarks/support/text.hpp"
 
 #include <algorithm>
+#include <iomanip>
 #include <numeric>
 
 namespace sinew::bench {
@@ -24,6 +25,12 @@ std::size_t edit_distance(std::string_view a, std::string_view b) {
 }
 
 }  // namespace
+
+std::string fixed(double value, int digits) {
+    std::ostringstream out;
+    out << std::fixed << std::setprecision(digits) << value;
+    return std::move(out).str();
+}
 
 std::vector<std::string> split(std::string_view list, char separator) {
     std::vector<std::string> parts;

@@ -16,6 +16,9 @@ std::string text(Parts const&... parts) {
     return std::move(out).str();
 }
 
+/// Formats a number with so many digits after the point.
+std::string fixed(double value, int digits);
+
 /// Splits at separators and keeps empty parts, so that "8,,16" can be refused.
 std::vector<std::string> split(std::string_view list, char separator);
 

@@ -7,12 +7,13 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In step k rank r sends block r - k and receives block r - k - 1, each in its final place.
+/// In step k position r of the ring sends the block of position r - k and receives that of position
+/// r - k - 1, each in its final place.
 class AllgatherPlace {
 public:
-    AllgatherPlace(Channel const& channel, Arguments const& call)
-        : call_(call), rank_(channel.rank()), ranks_(channel.size()),
-          segments_(call.blocks.largest(ranks_), call.segment, call.element) {}
+    AllgatherPlace(Channel const& channel, RingPlace const& ring, Arguments const& call)
+        : call_(call), ring_(ring),
+          segments_(call.blocks.largest(channel.size()), call.segment, call.element) {}
 
     std::size_t segments() const { return segments_.count(); }
 
@@ -27,13 +28,12 @@ public:
 private:
     std::span<std::byte> at(int step, std::size_t segment) const {
         ChunkRange const range =
-            segments_.of(call_.blocks[((rank_ - step) % ranks_ + ranks_) % ranks_], segment);
+            segments_.of(call_.blocks[ring_.rank_at(ring_.position() - step)], segment);
         return {call_.out + range.offset, range.bytes};
     }
 
     Arguments const& call_;
-    int rank_;
-    int ranks_;
+    RingPlace const& ring_;
     Segments segments_;
 };
 
@@ -44,8 +44,10 @@ private:
 //   steps P-1    bytes sent per rank S(P-1)/P    scratch none
 void ring_allgather(Channel& channel, Arguments const& call) {
     if (channel.size() == 1) return;
-    AllgatherPlace place(channel, call);
-    RingStream(channel, *call.scratch, place, channel.size() - 1, place.segments(), call.window, 0)
+    RingPlace const ring(channel.rank(), channel.size(), call.ring);
+    AllgatherPlace place(channel, ring, call);
+    RingStream(channel, ring.neighbors(), *call.scratch, place, channel.size() - 1,
+               place.segments(), call.window, 0)
         .run();
 }
 

@@ -7,16 +7,17 @@
 
 namespace sinew::collectives {
 
-// Each rank sends to the next, in segments: it forwards one segment while it receives others. Every
-// link carries the vector once, so a long vector takes about the time of one transfer.
+// Each rank sends to the next on the ring, in segments: it forwards one segment while it receives
+// others. Every link carries the vector once, so a long vector takes about the time of one
+// transfer.
 //
 //   steps P - 2 + S/segment    bytes sent per rank S    scratch none
 void chain_broadcast(Channel& channel, Arguments const& call) {
     int const ranks = channel.size();
-    Rotation const rotation(call.root, ranks);
-    int const me = rotation.turned(channel.rank());
+    RingPlace const ring(channel.rank(), ranks, call.ring);
+    int const me = Rotation(ring.position_of(call.root), ranks).turned(ring.position());
     bool const receives = me > 0, sends = me + 1 < ranks;
-    int const previous = rotation.real(me + ranks - 1), next = rotation.real(me + 1);
+    RingNeighbors const on_ring = ring.neighbors();
     Segments const segments(call.bytes(), call.segment, call.element);
     auto const segment = [&](std::size_t i) {
         ChunkRange const range = segments.of({0, call.bytes()}, i);
@@ -26,7 +27,7 @@ void chain_broadcast(Channel& channel, Arguments const& call) {
     Transfers receiving(*call.scratch, window), sending(*call.scratch, window);
     auto const post = [&](std::size_t i) {
         if (receives && i < segments.count())
-            receiving[i] = channel.start_receive(previous, segment(i));
+            receiving[i] = channel.start_receive(on_ring.previous, segment(i));
     };
 
     for (std::size_t i = 0; i < window; ++i) post(i);
@@ -35,7 +36,7 @@ void chain_broadcast(Channel& channel, Arguments const& call) {
         receiving[i].wait();
         post(i + window);
         sending[i].wait();
-        if (sends) sending[i] = channel.start_send(next, segment(i));
+        if (sends) sending[i] = channel.start_send(on_ring.next, segment(i));
     }
     sending.wait();
 }

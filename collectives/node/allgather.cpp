@@ -7,7 +7,7 @@ namespace sinew::collectives::node {
 namespace {
 
 /// Every rank publishes its block at once.
-void one_shot(NodeCall const& call, std::size_t largest) {
+void gather_at_once(NodeCall const& call, std::size_t largest) {
     Room& room = call.room;
     bool const inside = way_of(largest) == Way::line;
     std::byte* const line = room.line(call.waiter);
@@ -23,11 +23,11 @@ void one_shot(NodeCall const& call, std::size_t largest) {
 }
 
 /// Long blocks pass in rounds, or are read where they lie.
-class Rounds {
+class AllgatherRounds {
 public:
-    Rounds(NodeCall const& call, std::size_t largest, bool bypass)
-        : call_(call), room_(call.room), bypass_(bypass), piece_(piece_of(room_)),
-          rounds_(rounds_of(largest, piece_)) {}
+    AllgatherRounds(NodeCall const& call, std::size_t largest, bool bypass)
+        : call_(call), room_(call.room), bypass_(bypass),
+          piece_(std::min(piece_of(room_), largest)), rounds_(rounds_of(largest, piece_)) {}
 
     void run() {
         auto const own = call_.args.out_block(call_.rank());
@@ -35,8 +35,7 @@ public:
         lent.publish(call_);
         bool const lends = lent.out != 0;
         if (!lends) {
-            room_.await_finished(call_.waiter, room_.contributions_busy);
-            room_.contributions_busy = room_.operation();
+            room_.lease(call_.waiter, rounds_, piece_);
             contribute(0);
         }
         for (std::size_t round = 0; round < rounds_; ++round) {
@@ -57,7 +56,7 @@ private:
     void contribute(std::size_t round) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
-        store_bytes(bypass_, room_.contribution(round),
+        store_bytes(bypass_, room_.contribution_of(call_.rank(), round, piece_),
                     call_.args.out_block(call_.rank()).data() + round * piece_,
                     bytes_of(call_.rank(), round));
         room_.publish(Stage::contributed, round + 1);
@@ -72,7 +71,7 @@ private:
             source = room_.lendable()->at(lent.out) + round * piece_;
         } else {
             call_.await_contributed(from, round + 1);
-            source = room_.contribution_of(from, round);
+            source = room_.contribution_of(from, round, piece_);
         }
         std::memcpy(call_.args.out_block(from).data() + round * piece_, source, bytes);
     }
@@ -88,9 +87,9 @@ private:
 void allgather(NodeCall const& call) {
     call.room.begin();
     std::size_t const largest = call.args.blocks.largest(call.size());
-    if (way_of(largest) != Way::rounds) return one_shot(call, largest);
-    auto trial = call.room.stores.begin(largest, false);
-    Rounds(call, largest, trial.stores().slots_bypass).run();
+    if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
+    auto trial = begin_trial(call, Pattern::allgather, largest);
+    AllgatherRounds(call, largest, trial.stores().slots_bypass).run();
     trial.done();
 }
 

@@ -8,26 +8,25 @@ namespace {
 
 void send_rounds(NodeCall const& call, bool bypass) {
     Room& room = call.room;
-    std::size_t const bytes = call.args.bytes(), piece = piece_of(room);
+    std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
     Lent const lent = Lent::of(room, nullptr, call.args.out, bytes);
     lent.publish(call);
     std::size_t const rounds = rounds_of(bytes, piece);
     if (lent.out != 0) return room.await_stage_of_all(call.waiter, Stage::consumed, rounds);
-    room.await_finished(call.waiter, room.contributions_busy);
+    room.lease(call.waiter, rounds, piece);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round >= Room::depth)
             room.await_stage_of_all(call.waiter, Stage::consumed, round - Room::depth + 1);
-        store_bytes(bypass, room.contribution(round), call.args.out + round * piece,
-                    bytes_in_round(bytes, piece, round));
+        store_bytes(bypass, room.contribution_of(call.rank(), round, piece),
+                    call.args.out + round * piece, bytes_in_round(bytes, piece, round));
         room.publish(Stage::contributed, round + 1);
     }
-    room.contributions_busy = room.operation();
 }
 
 void receive_rounds(NodeCall const& call) {
     Room& room = call.room;
     int const root = call.args.root;
-    std::size_t const bytes = call.args.bytes(), piece = piece_of(room);
+    std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
     room.await_line(call.waiter, root);
     Lent const lent = Lent::of(call, root);
     for (std::size_t round = 0; round < rounds_of(bytes, piece); ++round) {
@@ -36,7 +35,7 @@ void receive_rounds(NodeCall const& call) {
             source = room.lendable()->at(lent.out) + round * piece;
         } else {
             call.await_contributed(root, round + 1);
-            source = room.contribution_of(root, round);
+            source = room.contribution_of(root, round, piece);
         }
         std::memcpy(call.args.out + round * piece, source, bytes_in_round(bytes, piece, round));
         room.publish(Stage::consumed, round + 1);
@@ -53,17 +52,16 @@ void broadcast(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
         if (call.at_root()) {
-            auto trial = room.stores.begin(bytes, false);
+            auto trial = begin_trial(call, Pattern::broadcast, bytes);
             send_rounds(call, trial.stores().slots_bypass);
             trial.done();
         } else {
             receive_rounds(call);
         }
     } else if (call.at_root()) {
-        publish_short(call, call.args.output());
+        publish_ahead(call, call.args.output());
     } else {
-        room.await_line(call.waiter, call.args.root);
-        copy(call.args.out, {short_message_of(call, call.args.root, bytes), bytes});
+        copy(call.args.out, {await_ahead(call, call.args.root, bytes), bytes});
     }
     room.finish();
 }

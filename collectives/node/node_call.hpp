@@ -9,6 +9,8 @@
 
 #include <unistd.h>
 
+#include <sinew/comm/algorithm.hpp>
+
 #include "collectives/arguments.hpp"
 #include "collectives/kernels/copy.hpp"
 #include "collectives/schedule/copy.hpp"
@@ -55,8 +57,7 @@ inline std::size_t last_level_cache() {
 }
 
 /// Copies to memory that another rank will read.
-inline void store_bytes(bool bypass, std::byte* to, std::byte const* from,
-                              std::size_t bytes) {
+inline void store_bytes(bool bypass, std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes == 0) return;
     if (bypass) kernels::copy_bypassing(to, from, bytes);
     else std::memcpy(to, from, bytes);
@@ -87,6 +88,26 @@ inline std::size_t whole_elements(std::size_t bytes, std::size_t element) {
     return bytes / element * element;
 }
 
+/// What passes through memory alike, so that one measurement holds for all.
+enum class Pattern : std::uint8_t {
+    allreduce,
+    allreduce_lent,
+    reduce,
+    reduce_scatter,
+    allgather,
+    broadcast,
+    gather,
+    scan,
+    pairwise,
+};
+
+/// Chooses how a call stores to the slots, and measures it.
+inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
+                        bool large = false) {
+    return call.room.stores[static_cast<std::size_t>(pattern)].begin(
+        bytes, large, call.room.calls_per_turn(bytes));
+}
+
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.
 enum class Way : std::uint8_t { line, short_slot, rounds };
 inline Way way_of(std::size_t bytes) {
@@ -94,22 +115,40 @@ inline Way way_of(std::size_t bytes) {
     return bytes <= Room::short_bytes ? Way::short_slot : Way::rounds;
 }
 
-/// Publishes a message of this rank that is not sent in rounds.
-inline void publish_short(NodeCall const& call, std::span<std::byte const> message) {
+/// The message of `rank`. Requires: its line has arrived.
+inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
+    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+}
+
+/// Publishes a message of this rank that is not sent in rounds, in an operation in which it does not
+/// wait for its readers.
+inline void publish_ahead(NodeCall const& call, std::span<std::byte const> message) {
+    if (message.size() <= Room::cell_bytes) {
+        copy(call.room.cell(call.waiter), message);
+        return call.room.publish_cell();
+    }
     std::byte* const line = call.room.line(call.waiter);
     bool const inside = way_of(message.size()) == Way::line;
     copy(inside ? line : call.room.short_slot(call.waiter), message);
     call.room.publish_line();
 }
-/// The message of `rank`. Requires: its line has arrived.
-inline std::byte const* short_message_of(NodeCall const& call, int rank, std::size_t bytes) {
-    return way_of(bytes) == Way::line ? call.room.line_of(rank) : call.room.short_slot_of(rank);
+/// Waits for such a message and returns it.
+inline std::byte const* await_ahead(NodeCall const& call, int rank, std::size_t bytes) {
+    if (bytes <= Room::cell_bytes) {
+        call.room.await_cell(call.waiter, rank);
+        return call.room.cell_of(rank);
+    }
+    call.room.await_line(call.waiter, rank);
+    return short_message_of(call, rank, bytes);
 }
 
 /// The bytes of a round in which a whole contribution is one message.
 inline std::size_t piece_of(Room const& room) {
     return std::min(room.span() / 64 * 64, std::size_t{128} << 10);
 }
+
+/// Runs any collective.
+void run(Collective collective, NodeCall const& call);
 
 void allreduce(NodeCall const& call);
 void reduce(NodeCall const& call);

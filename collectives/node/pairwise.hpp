@@ -11,7 +11,13 @@ namespace sinew::collectives::node {
 inline std::size_t short_part(Room const& room) {
     return Room::short_bytes / static_cast<std::size_t>(room.size()) / 8 * 8;
 }
-inline std::size_t pairwise_piece(Room const& room) { return room.block() / 64 * 64; }
+/// The longest message that has its own part of a line.
+inline std::size_t line_part(Room const& room) {
+    return Room::line_bytes / static_cast<std::size_t>(room.size()) / 4 * 4;
+}
+inline std::size_t pairwise_piece(Room const& room) {
+    return std::min(room.block(), std::size_t{64} << 10);
+}
 inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
     return bytes <= short_part(room) ? 0 : rounds_of(bytes, pairwise_piece(room));
 }
@@ -24,41 +30,41 @@ public:
     /// `message(rank)` is the message to a rank.
     PairwiseSender(NodeCall const& call, Message message)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
+        std::byte* const line = room_.line(call.waiter);
         std::byte* const slot = room_.short_slot(call.waiter);
-        room_.line(call.waiter);
-        std::size_t total = 0;
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
-            total += bytes.size();
             rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
-            if (bytes.size() <= short_part(room_))
+            if (bytes.size() <= line_part(room_))
+                copy(line + static_cast<std::size_t>(to) * line_part(room_), bytes);
+            else if (bytes.size() <= short_part(room_))
                 copy(slot + static_cast<std::size_t>(to) * short_part(room_), bytes);
         }
         room_.publish_line();
         if (rounds_ == 0) return;
-        room_.await_finished(call.waiter, room_.contributions_busy);
-        room_.contributions_busy = room_.operation();
-        trial_.emplace(room_.stores.begin(total, false));
+        room_.lease(call.waiter, rounds_, call.ranks() * piece_);
     }
 
     std::size_t rounds() const { return rounds_; }
-    void send(std::size_t round) {
+    /// Chooses how to store, and measures it. Nothing if there are no rounds.
+    std::optional<node_memory::StoreChoice::Trial> begin_trial() const {
+        if (rounds_ == 0) return std::nullopt;
+        return node::begin_trial(call_, Pattern::pairwise, rounds_ * call_.ranks() * piece_);
+    }
+    /// `bypass`: with non-temporal stores.
+    void send(std::size_t round, bool bypass) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
-        std::byte* const slot = room_.contribution(round);
+        std::byte* const slot = room_.contribution_of(call_.rank(), round, call_.ranks() * piece_);
         for (int step = 1; step < call_.size(); ++step) {
             int const to = call_.peer(step);
             std::span<std::byte const> const bytes = message_(to);
             if (bytes.size() <= short_part(room_)) continue;
-            store_bytes(trial_->stores().slots_bypass, slot + static_cast<std::size_t>(to) * piece_,
+            store_bytes(bypass, slot + static_cast<std::size_t>(to) * piece_,
                         bytes.data() + round * piece_, bytes_in_round(bytes.size(), piece_, round));
         }
         room_.publish(Stage::contributed, round + 1);
-    }
-    /// To be called at the end of the operation, which measures how it stored.
-    void done() {
-        if (trial_) trial_->done();
     }
 
 private:
@@ -67,7 +73,6 @@ private:
     Message message_;
     std::size_t piece_;
     std::size_t rounds_ = 0;
-    std::optional<node_memory::StoreChoice::Trial> trial_;  // if there are rounds
 };
 
 /// Receives the message of one PairwiseSender to this rank.
@@ -85,14 +90,18 @@ public:
         if (to_.size() <= short_part(room_)) {
             if (round > 0) return;
             room_.await_line(call_.waiter, from_);
+            bool const in_line = to_.size() <= line_part(room_);
             return copy(to_.data(),
-                        {room_.short_slot_of(from_) + self * short_part(room_), to_.size()});
+                        {in_line ? room_.line_of(from_) + self * line_part(room_)
+                                 : room_.short_slot_of(from_) + self * short_part(room_),
+                         to_.size()});
         }
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;
         call_.await_contributed(from_, round + 1);
         std::memcpy(to_.data() + round * piece_,
-                    room_.contribution_of(from_, round) + self * piece_, bytes);
+                    room_.contribution_of(from_, round, call_.ranks() * piece_) + self * piece_,
+                    bytes);
     }
 
 private:

@@ -4,6 +4,42 @@
 
 namespace sinew::collectives::node {
 
+namespace {
+
+/// Between two ranks the other one streams its vector, and the root combines it piece by piece.
+void stream_to_root(NodeCall const& call, bool bypass) {
+    Room& room = call.room;
+    Arguments const& args = call.args;
+    std::size_t const bytes = args.bytes();
+    std::size_t const piece =
+        whole_elements(std::min(piece_of(room), bytes + args.element), args.element);
+    std::size_t const rounds = rounds_of(bytes, piece);
+    if (!call.at_root()) {
+        room.lease(call.waiter, rounds, piece);
+        for (std::size_t round = 0; round < rounds; ++round) {
+            if (round >= Room::depth)
+                room.await_stage(call.waiter, args.root, Stage::consumed, round - Room::depth + 1);
+            store_bytes(bypass, room.contribution_of(call.rank(), round, piece),
+                        args.in + round * piece, bytes_in_round(bytes, piece, round));
+            room.publish(Stage::contributed, round + 1);
+        }
+        return;
+    }
+    int const other = 1 - args.root;
+    for (std::size_t round = 0; round < rounds; ++round) {
+        call.await_contributed(other, round + 1);
+        std::byte const* const theirs = room.contribution_of(other, round, piece);
+        std::size_t const first = round * piece;
+        bool const root_first = args.root == 0;
+        args.combine(args.out + first, root_first ? args.in + first : theirs,
+                     root_first ? theirs : args.in + first, bytes_in_round(bytes, piece, round));
+        room.publish(Stage::consumed, round + 1);
+    }
+    room.note_all_entered();
+}
+
+}  // namespace
+
 /// Short vectors: all publish theirs and the root combines them; the others run ahead. Long ones:
 /// as an allreduce of which only the root collects the result.
 void reduce(NodeCall const& call) {
@@ -11,19 +47,23 @@ void reduce(NodeCall const& call) {
     room.begin();
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
-        auto trial = room.stores.begin(bytes, false);
-        TwoShot(call, trial.stores()).run_to_root();
+        auto trial = begin_trial(call, Pattern::reduce, bytes);
+        if (call.size() == 2) {
+            stream_to_root(call, trial.stores().slots_bypass);
+            room.finish();
+        } else {
+            TwoShot(call, trial.stores()).run_to_root();
+        }
         trial.done();
         return;
     }
     if (!call.at_root()) {
-        publish_short(call, call.args.input());
+        publish_ahead(call, call.args.input());
     } else {
         Inputs inputs;
         for (int step = 1; step < call.size(); ++step) {
             int const from = call.peer(step);
-            room.await_line(call.waiter, from);
-            inputs[static_cast<std::size_t>(from)] = short_message_of(call, from, bytes);
+            inputs[static_cast<std::size_t>(from)] = await_ahead(call, from, bytes);
         }
         room.note_all_entered();
         inputs[static_cast<std::size_t>(call.rank())] = call.args.in;

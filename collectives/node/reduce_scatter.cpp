@@ -12,7 +12,7 @@ std::size_t total_bytes(NodeCall const& call) {
 }
 
 /// Short vectors: every rank publishes all its blocks, one after the other.
-void one_shot(NodeCall const& call, std::size_t total) {
+void reduce_own_at_once(NodeCall const& call, std::size_t total) {
     Room& room = call.room;
     bool const inside = way_of(total) == Way::line;
     std::byte* const line = room.line(call.waiter);
@@ -35,29 +35,33 @@ void one_shot(NodeCall const& call, std::size_t total) {
 }
 
 /// Long vectors pass in rounds: a piece of the block of every rank in each.
-class Rounds {
+class ReduceScatterRounds {
 public:
-    Rounds(NodeCall const& call, bool bypass)
+    ReduceScatterRounds(NodeCall const& call, bool bypass)
         : call_(call), room_(call.room), bypass_(bypass),
-          piece_(whole_elements(room_.block(), call.args.element)),
+          piece_(std::min(whole_elements(room_.block(), call.args.element),
+                          call.args.blocks.largest(call.size()))),
           rounds_(rounds_of(call.args.blocks.largest(call.size()), piece_)) {}
 
     void run() {
-        room_.await_finished(call_.waiter, room_.contributions_busy);
+        room_.lease(call_.waiter, rounds_, call_.ranks() * piece_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
             reduce(round);
         }
         room_.finish();
-        room_.contributions_busy = room_.operation();
     }
 
 private:
+    std::byte* contribution(int rank, std::size_t round) const {
+        return room_.contribution_of(rank, round, call_.ranks() * piece_);
+    }
+
     void contribute(std::size_t round) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::reduced, round - Room::depth + 1);
-        std::byte* const slot = room_.contribution(round);
+        std::byte* const slot = contribution(call_.rank(), round);
         for (int step = 1; step < call_.size(); ++step) {
             int const owner = call_.peer(step);
             auto const block = call_.args.in_block(owner);
@@ -73,17 +77,16 @@ private:
         auto const block = call_.args.in_block(call_.rank());
         std::size_t const own = static_cast<std::size_t>(call_.rank()) * piece_;
         std::size_t const first = round * piece_;
-        for_each_tile(bytes_in_round(block.size(), piece_, round), call_.args.element,
-                      [&](std::size_t at, std::size_t length) {
-                          Inputs inputs;
-                          for (int r = 0; r < call_.size(); ++r)
-                              inputs[static_cast<std::size_t>(r)] =
-                                  room_.contribution_of(r, round) + own + at;
-                          inputs[static_cast<std::size_t>(call_.rank())] =
-                              block.data() + first + at;
-                          call_.args.combine(call_.args.out + first + at,
-                                             {inputs.data(), call_.ranks()}, length);
-                      });
+        for_each_tile(
+            bytes_in_round(block.size(), piece_, round), call_.args.element,
+            [&](std::size_t at, std::size_t length) {
+                Inputs inputs;
+                for (int r = 0; r < call_.size(); ++r)
+                    inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
+                inputs[static_cast<std::size_t>(call_.rank())] = block.data() + first + at;
+                call_.args.combine(call_.args.out + first + at, {inputs.data(), call_.ranks()},
+                                   length);
+            });
         room_.publish(Stage::reduced, round + 1);
     }
 
@@ -98,9 +101,9 @@ private:
 void reduce_scatter(NodeCall const& call) {
     call.room.begin();
     std::size_t const total = total_bytes(call);
-    if (way_of(total) != Way::rounds) return one_shot(call, total);
-    auto trial = call.room.stores.begin(total, false);
-    Rounds(call, trial.stores().slots_bypass).run();
+    if (way_of(total) != Way::rounds) return reduce_own_at_once(call, total);
+    auto trial = begin_trial(call, Pattern::reduce_scatter, total);
+    ReduceScatterRounds(call, trial.stores().slots_bypass).run();
     trial.done();
 }
 

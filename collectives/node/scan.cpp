@@ -24,11 +24,10 @@ private:
 
     void at_once() {
         std::size_t const bytes = call_.args.bytes();
-        if (has_higher()) publish_short(call_, call_.args.input());
+        if (has_higher()) publish_ahead(call_, call_.args.input());
         Inputs inputs;
         for (int r = 0; r < call_.rank(); ++r) {
-            room_.await_line(call_.waiter, r);
-            inputs[static_cast<std::size_t>(r)] = short_message_of(call_, r, bytes);
+            inputs[static_cast<std::size_t>(r)] = await_ahead(call_, r, bytes);
         }
         combine(inputs, 0, bytes);
     }
@@ -41,10 +40,11 @@ private:
 
     void in_rounds() {
         std::size_t const bytes = call_.args.bytes();
-        piece_ = whole_elements(room_.block(), call_.args.element);
+        piece_ = whole_elements(std::min(room_.block(), bytes), call_.args.element);
         std::size_t const rounds = rounds_of(bytes, piece_);
-        room_.await_finished(call_.waiter, room_.contributions_busy);
-        room_.contributions_busy = room_.operation();
+        if (has_higher()) room_.lease(call_.waiter, rounds, piece_);
+        auto trial = begin_trial(call_, Pattern::scan, bytes);
+        bypass_ = trial.stores().slots_bypass;
         contribute(0);
         for (std::size_t round = 0; round < rounds; ++round) {
             if (round + 1 < rounds) contribute(round + 1);
@@ -55,11 +55,12 @@ private:
                               Inputs inputs;
                               for (int r = 0; r < call_.rank(); ++r)
                                   inputs[static_cast<std::size_t>(r)] =
-                                      room_.contribution_of(r, round) + at;
+                                      room_.contribution_of(r, round, piece_) + at;
                               combine(inputs, first + at, length);
                           });
             room_.publish(Stage::consumed, round + 1);
         }
+        trial.done();
     }
 
     void contribute(std::size_t round) {
@@ -67,7 +68,8 @@ private:
         if (round >= Room::depth)
             for (int r = call_.rank() + 1; r < call_.size(); ++r)
                 room_.await_stage(call_.waiter, r, Stage::consumed, round - Room::depth + 1);
-        std::memcpy(room_.contribution(round), call_.args.in + round * piece_,
+        store_bytes(bypass_, room_.contribution_of(call_.rank(), round, piece_),
+                    call_.args.in + round * piece_,
                     bytes_in_round(call_.args.bytes(), piece_, round));
         room_.publish(Stage::contributed, round + 1);
     }
@@ -76,6 +78,7 @@ private:
     Room& room_;
     bool inclusive_;
     std::size_t piece_ = 0;
+    bool bypass_ = false;
 };
 
 }  // namespace

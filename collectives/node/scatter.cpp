@@ -9,8 +9,10 @@ void scatter(NodeCall const& call) {
     room.begin();
     if (call.at_root()) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
-        for (std::size_t round = 0; round < sender.rounds(); ++round) sender.send(round);
-        sender.done();
+        auto trial = sender.begin_trial();
+        for (std::size_t round = 0; round < sender.rounds(); ++round)
+            sender.send(round, trial->stores().slots_bypass);
+        if (trial) trial->done();
     } else {
         PairwiseReceiver const receiver(call, call.args.root, call.args.output());
         for (std::size_t round = 0; round < receiver.rounds(); ++round) {

@@ -26,7 +26,7 @@ public:
     }
 
     void run() {
-        room_.await_finished(call_.waiter, room_.contributions_busy);
+        room_.lease(call_.waiter, rounds_, call_.ranks() * block_, block_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
@@ -35,18 +35,17 @@ public:
         }
         collect(rounds_ - 1);
         room_.finish();
-        room_.results_busy = room_.operation();
     }
 
-    /// Only the root collects the result, and has an `out`.
+    /// Only the root gets the result.
     void run_to_root() {
-        room_.await_finished(call_.waiter, room_.contributions_busy);
+        if (!call_.at_root()) out_ = nullptr;
+        room_.lease(call_.waiter, rounds_, call_.ranks() * block_, block_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) {
                 if (round + 1 >= Room::depth)
-                    room_.await_stage_of_all(call_.waiter, Stage::reduced,
-                                             round + 2 - Room::depth);
+                    room_.await_stage_of_all(call_.waiter, Stage::reduced, round + 2 - Room::depth);
                 contribute(round + 1);
             }
             if (round >= Room::depth && !call_.at_root())
@@ -58,7 +57,6 @@ public:
             room_.publish(Stage::consumed, round + 1);
         }
         room_.finish();
-        room_.contributions_busy = room_.results_busy = room_.operation();
     }
 
 private:
@@ -72,15 +70,19 @@ private:
         return {offset, offset >= all ? 0 : std::min(block_, all - offset)};
     }
 
+    std::byte* contribution(int rank, std::size_t round) const {
+        return room_.contribution_of(rank, round, call_.ranks() * block_, Room::depth * block_);
+    }
+
     // The slot was last used three rounds ago; collect(round - 3) has waited until its owners had
     // reduced that.
     void contribute(std::size_t round) {
-        std::byte* const slot = room_.contribution(round);
+        std::byte* const slot = contribution(call_.rank(), round);
         for (int step = 1; step < call_.size(); ++step) {
             int const owner = call_.peer(step);
             auto const [offset, bytes] = block(round, owner);
             store_bytes(stores_.slots_bypass, slot + static_cast<std::size_t>(owner) * block_,
-                              call_.args.in + offset, bytes);
+                        call_.args.in + offset, bytes);
         }
         room_.publish(Stage::contributed, round + 1);
     }
@@ -88,27 +90,26 @@ private:
     // The slot of the result is free: a rank collects round - 3 before it contributes to `round`.
     void reduce(std::size_t round) {
         room_.await_stage_of_all(call_.waiter, Stage::contributed, round + 1);
-        if (round == 0) {
-            room_.note_all_entered();
-            room_.await_finished(call_.waiter, room_.results_busy);
-        }
-        auto const [offset, bytes] = block(round, call_.rank());
-        std::byte* const slot = room_.result(round);
+        if (round == 0) room_.note_all_entered();
+        Range const range = block(round, call_.rank());
+        std::byte* const slot = room_.result_of(call_.rank(), round, block_);
         std::size_t const own = static_cast<std::size_t>(call_.rank()) * block_;
         alignas(64) std::array<std::byte, tile_bytes> tile;
-        for_each_tile(bytes, call_.args.element, [&](std::size_t at, std::size_t length) {
+        for_each_tile(range.bytes, call_.args.element, [&](std::size_t at, std::size_t length) {
             Inputs inputs;
             for (int r = 0; r < call_.size(); ++r)
-                inputs[static_cast<std::size_t>(r)] = room_.contribution_of(r, round) + own + at;
-            inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + offset + at;
+                inputs[static_cast<std::size_t>(r)] = contribution(r, round) + own + at;
+            inputs[static_cast<std::size_t>(call_.rank())] = call_.args.in + range.offset + at;
             std::span<void const* const> const all(inputs.data(), call_.ranks());
-            if (call_.args.out == nullptr) return call_.args.combine(slot + at, all, length);
-            std::byte* const result = call_.args.out + offset + at;
-            bool const bypass = stores_.results_bypass && length <= tile.size();
+            bool const fits = length <= tile.size();
+            if (out_ == nullptr && (!stores_.slots_bypass || !fits))
+                return call_.args.combine(slot + at, all, length);
+            std::byte* const result = out_ + range.offset + at;
+            bool const bypass = (stores_.results_bypass || out_ == nullptr) && fits;
             std::byte* const to = bypass ? tile.data() : result;
             call_.args.combine(to, all, length);
             store_bytes(stores_.slots_bypass, slot + at, to, length);
-            if (bypass) kernels::copy_bypassing(result, to, length);
+            if (bypass && out_ != nullptr) kernels::copy_bypassing(result, to, length);
         });
         room_.publish(Stage::reduced, round + 1);
     }
@@ -118,14 +119,15 @@ private:
             int const owner = call_.peer(step);
             auto const [offset, bytes] = block(round, owner);
             room_.await_stage(call_.waiter, owner, Stage::reduced, round + 1);
-            store_bytes(stores_.results_bypass, call_.args.out + offset,
-                              room_.result_of(owner, round), bytes);
+            store_bytes(stores_.results_bypass, out_ + offset,
+                        room_.result_of(owner, round, block_), bytes);
         }
     }
 
     NodeCall const& call_;
     Room& room_;
     node_memory::StoreChoice::Stores stores_;
+    std::byte* out_ = call_.args.out;  // null: the result is only for others
     std::size_t block_, rounds_;
 };
 

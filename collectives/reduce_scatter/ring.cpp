@@ -9,12 +9,13 @@ namespace sinew::collectives {
 
 namespace {
 
-/// In step k rank r sends block r - 1 - k and receives block r - 2 - k; in the last step this is
+/// In step k position r of the ring sends the block of position r - 1 - k and receives that of
+/// position r - 2 - k; in the last step this is
 /// its own block. Two blocks of scratch alternately hold the partial sums until their next step.
 class ReduceScatterPlace {
 public:
-    ReduceScatterPlace(Channel const& channel, Arguments const& call)
-        : call_(call), rank_(channel.rank()), ranks_(channel.size()),
+    ReduceScatterPlace(Channel const& channel, RingPlace const& ring, Arguments const& call)
+        : call_(call), ring_(ring), rank_(channel.rank()), ranks_(channel.size()),
           segments_(call.blocks.largest(ranks_), call.segment, call.element),
           partial_{take_block(call), take_block(call)} {}
 
@@ -41,13 +42,14 @@ private:
         return call.scratch->take(segments_.count() * segments_.bytes()).data();
     }
     ChunkRange block(int step) const {
-        return call_.blocks[((rank_ - 1 - step) % ranks_ + ranks_) % ranks_];
+        return call_.blocks[ring_.rank_at(ring_.position() - 1 - step)];
     }
     std::byte* partial(int step, std::size_t segment) const {
         return partial_[step % 2] + segment * segments_.bytes();
     }
 
     Arguments const& call_;
+    RingPlace const& ring_;
     int rank_;
     int ranks_;
     Segments segments_;
@@ -60,7 +62,7 @@ private:
 //
 //   steps P-1    bytes sent per rank S(P-1)/P    scratch 2 S/P
 //
-// Order: ring; block b is summed from rank b + 1 on, so the operation must commute.
+// Order: ring; a block is summed from the rank after its owner on, so the operation must commute.
 void ring_reduce_scatter(Channel& channel, Arguments const& call) {
     int const ranks = channel.size();
     if (ranks == 1) {
@@ -68,10 +70,11 @@ void ring_reduce_scatter(Channel& channel, Arguments const& call) {
         if (!block.empty()) std::memcpy(call.out, block.data(), block.size());
         return;
     }
-    ReduceScatterPlace place(channel, call);
+    RingPlace const ring(channel.rank(), ranks, call.ring);
+    ReduceScatterPlace place(channel, ring, call);
     // Step k receives into the memory of the partial sum that step k - 1 sends.
-    RingStream(channel, *call.scratch, place, ranks - 1, place.segments(), call.window,
-               place.segments())
+    RingStream(channel, ring.neighbors(), *call.scratch, place, ranks - 1, place.segments(),
+               call.window, place.segments())
         .run();
 }
 

@@ -4,6 +4,7 @@
 #include <cstddef>
 
 #include "collectives/channel.hpp"
+#include "collectives/schedule/ring_order.hpp"
 #include "collectives/schedule/segments.hpp"
 #include "collectives/schedule/transfers.hpp"
 
@@ -23,12 +24,12 @@ template <class Place>
 class RingStream {
 public:
     /// A receive may overwrite what was sent `reuse` segments earlier; 0: nothing sent.
-    RingStream(Channel& channel, Scratch& scratch, Place& place, int steps, std::size_t segments,
-               int window, std::size_t reuse)
-        : channel_(channel), place_(place), steps_(steps), segments_(segments),
-          window_(static_cast<std::size_t>(window)), reuse_(reuse),
-          total_(static_cast<std::size_t>(steps) * segments), receives_(scratch, window_),
-          sends_(scratch, window_) {}
+    RingStream(Channel& channel, RingNeighbors const& ring, Scratch& scratch, Place& place,
+               int steps, std::size_t segments, int window, std::size_t reuse)
+        : channel_(channel), next_(ring.next), previous_(ring.previous), place_(place),
+          steps_(steps), segments_(segments), window_(static_cast<std::size_t>(window)),
+          reuse_(reuse), total_(static_cast<std::size_t>(steps) * segments),
+          receives_(scratch, window_), sends_(scratch, window_) {}
 
     void run() {
         int idle_polls = 0;
@@ -85,14 +86,14 @@ private:
     }
 
     Channel& channel_;
+    int next_;
+    int previous_;
     Place& place_;
     int steps_;
     std::size_t segments_;  // segments of one step
     std::size_t window_;
     std::size_t reuse_;
     std::size_t total_;
-    int next_ = (channel_.rank() + 1) % channel_.size();
-    int previous_ = (channel_.rank() + channel_.size() - 1) % channel_.size();
     // Counts of segments over all steps: receives posted and processed, sends started and done.
     std::size_t posted_ = 0, received_ = 0, started_ = 0, sent_ = 0;
     Transfers receives_, sends_;

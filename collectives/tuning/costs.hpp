@@ -24,41 +24,107 @@ inline std::size_t block(Shape const& s) {
 /// Copying costs about as much as combining: memory bounds both.
 inline double copy(Model const& m, std::size_t bytes) { return m.reduce(bytes); }
 
-/// Messages of `bytes` between one rank and `count` others, at the same time.
-inline double burst(Model const& m, int count, std::size_t bytes) {
-    return count == 0 ? 0 : m.exchange(bytes) + (count - 1) * m.overlapped(bytes);
+/// How many of the others are on this rank's node, and on other nodes.
+inline int near(Shape const& s, Model const& m) {
+    return m.across_nodes() ? std::min(m.placement.per_node, s.ranks) - 1 : others(s);
+}
+inline int far(Shape const& s, Model const& m) { return others(s) - near(s, m); }
+
+/// Messages of `bytes` between one rank and all others, at the same time.
+inline double burst(Shape const& s, Model const& m, std::size_t bytes) {
+    int const there = far(s, m), here = near(s, m);
+    if (there == 0 && here == 0) return 0;
+    double const first = (there > 0 ? m.network : m.node).exchange(bytes);
+    return first + std::max(there - 1, 0) * m.network.overlapped(bytes) +
+           (there > 0 ? here : here - 1) * m.node.overlapped(bytes);
+}
+
+/// The same of all ranks at once: those of a node share its network card.
+inline double burst_of_all(Shape const& s, Model const& m, std::size_t bytes) {
+    int const sharers = near(s, m);
+    return burst(s, m, bytes) + far(s, m) * sharers * m.network.gap(bytes);
+}
+
+/// Messages of `bytes` from all ranks to all others, one after the other.
+inline double one_by_one(Shape const& s, Model const& m, std::size_t bytes) {
+    double const there = m.network.exchange(bytes) + near(s, m) * m.network.gap(bytes);
+    return far(s, m) * there + near(s, m) * m.node.exchange(bytes);
 }
 
 /// A vector that passes from rank to rank in segments, over `hops` links.
 inline double pipeline(Model const& m, int hops, std::size_t bytes) {
-    std::size_t const first = std::min(bytes, m.segment);
-    return hops == 0 ? 0 : hops * m.exchange(first) + m.stream(bytes - first);
+    std::size_t const first = std::min(bytes, m.bound().segment);
+    return hops == 0 ? 0 : hops * m.hop(first) + m.bound().stream(bytes - first);
+}
+
+/// The same with a vector that each rank combines with its own before it passes it on.
+inline double reducing_pipeline(Model const& m, int hops, std::size_t bytes) {
+    std::size_t const first = std::min(bytes, m.bound().segment);
+    return pipeline(m, hops, bytes) + hops * m.reduce(first) + m.reduce(bytes - first);
 }
 
 /// `steps` of a streaming ring, each of which forwards a block. The bound is either the way of one
 /// segment around the ring or the total number of bytes.
 inline double ring(Model const& m, int steps, std::size_t block_bytes) {
-    std::size_t const first = std::min(block_bytes, m.segment);
+    Level const& level = m.bound();
+    std::size_t const first = std::min(block_bytes, level.segment);
     std::size_t const rest = static_cast<std::size_t>(steps) * block_bytes - first;
-    return steps == 0 ? 0 : std::max(steps * m.exchange(first), m.exchange(first) + m.stream(rest));
+    if (steps == 0) return 0;
+    return std::max(steps * m.hop(first), level.exchange(first) + level.stream(rest));
 }
 
-/// Exchanges of 1/2, 1/4, ... of the vector in `count` steps, plus the combining if it `reduces`.
+/// Exchanges of the whole vector with ranks 1, 2, 4, ... away, plus the combining `reductions`
+/// times.
+inline double exchanges(Model const& m, int count, std::size_t bytes, int reductions) {
+    double seconds = count * reductions * m.reduce(bytes);
+    for (int i = 0; i < count; ++i) seconds += m.exchange(bytes, 1 << i);
+    return seconds;
+}
+
+/// The whole vector through a tree, from rank to rank 1, 2, 4, ... away.
+inline double tree(Shape const& s, Model const& m, std::size_t bytes) {
+    double seconds = 0;
+    for (int i = 0; i < rounds(s); ++i) seconds += m.exchange_in_tree(bytes, 1 << i);
+    return seconds;
+}
+
+/// Exchanges of 1/2, 1/4, ... of the vector with ranks 1, 2, ... away in `count` steps, plus the
+/// combining if it `reduces`.
 inline double halvings(Model const& m, int count, std::size_t bytes, bool reduces) {
     double seconds = 0;
     for (int i = 0; i < count; ++i) {
         bytes = (bytes + 1) / 2;
-        seconds += m.exchange(bytes) + (reduces ? m.reduce(bytes) : 0);
+        seconds += m.exchange(bytes, 1 << i) + (reduces ? m.reduce(bytes) : 0);
     }
     return seconds;
 }
 
-/// Exchanges of 1, 2, 4, ... blocks until every rank (or the root) has all.
+/// The vector cut in half and half again down a tree, the farthest rank first.
+inline double scatter_in_tree(Shape const& s, Model const& m) {
+    double seconds = 0;
+    std::size_t bytes = s.bytes;
+    for (int i = rounds(s) - 1; i >= 0; --i) {
+        bytes = (bytes + 1) / 2;
+        seconds += m.exchange_in_tree(bytes, 1 << i);
+    }
+    return seconds;
+}
+
+/// Exchanges of 1, 2, 4, ... blocks until every rank has all.
 inline double doublings(Shape const& s, Model const& m) {
     double seconds = 0;
     for (int distance = 1; distance < s.ranks; distance *= 2) {
         int const blocks = std::min(distance, s.ranks - distance);
-        seconds += m.exchange(static_cast<std::size_t>(blocks) * block(s));
+        seconds += m.exchange(static_cast<std::size_t>(blocks) * block(s), distance);
+    }
+    return seconds;
+}
+/// The same until the root has all.
+inline double doublings_in_tree(Shape const& s, Model const& m) {
+    double seconds = 0;
+    for (int distance = 1; distance < s.ranks; distance *= 2) {
+        int const blocks = std::min(distance, s.ranks - distance);
+        seconds += m.exchange_in_tree(static_cast<std::size_t>(blocks) * block(s), distance);
     }
     return seconds;
 }
@@ -70,10 +136,10 @@ inline int fold_rounds(Shape const& s) {
 }
 inline double fold_join(Shape const& s, Model const& m) {
     bool const pairs = fold_rounds(s) < rounds(s);
-    return pairs ? m.exchange(s.bytes) + m.reduce(s.bytes) : 0;
+    return pairs ? m.exchange(s.bytes, 1) + m.reduce(s.bytes) : 0;
 }
 inline double fold_spread(Shape const& s, Model const& m, std::size_t result) {
-    return fold_rounds(s) < rounds(s) ? m.exchange(result) : 0;
+    return fold_rounds(s) < rounds(s) ? m.exchange(result, 1) : 0;
 }
 
 }  // namespace sinew::collectives::costs

@@ -14,7 +14,7 @@ namespace sinew::collectives {
 
 namespace {
 
-constexpr std::string_view heading = "sinew-model-2";
+constexpr std::string_view heading = "sinew-model-3";
 
 /// The shortest text that reads back as the same number.
 std::string exact(double value) {
@@ -23,47 +23,76 @@ std::string exact(double value) {
     return {buffer, end};
 }
 
-/// Removes "key=number" from the front of `rest`. Returns false unless the number is positive.
+enum class Least : std::uint8_t { zero, above_zero };
+
+/// Removes "key=number" from the front of `rest`. Returns false if it is not there or too small.
 template <class Number>
-bool take(std::string_view& rest, std::string_view key, Number& number) {
+bool take(std::string_view& rest, std::string_view key, Number& number,
+          Least least = Least::above_zero) {
     while (rest.starts_with(' ')) rest.remove_prefix(1);
     if (!rest.starts_with(key) || !rest.substr(key.size()).starts_with('=')) return false;
     rest.remove_prefix(key.size() + 1);
     auto const [end, error] = std::from_chars(rest.data(), rest.data() + rest.size(), number);
-    if (error != std::errc{} || !(number > 0) || !std::isfinite(static_cast<double>(number)))
+    bool const enough = least == Least::zero ? number >= 0 : number > 0;
+    if (error != std::errc{} || !enough || !std::isfinite(static_cast<double>(number)))
         return false;
     rest.remove_prefix(static_cast<std::size_t>(end - rest.data()));
     return rest.empty() || rest.front() == ' ';
 }
 
-}  // namespace
-
-double Model::exchange(std::size_t bytes) const {
-    if (bytes == 0) return 0;  // it is not sent
-    auto const size = [](std::size_t i) { return static_cast<double>(sizes[i]); };
-    auto const wanted = static_cast<double>(bytes);
-    if (bytes <= sizes.front()) return seconds.front();
-    if (bytes >= sizes.back()) return seconds.back() * wanted / size(sizes.size() - 1);
-    std::size_t above = 1;
-    while (sizes[above] < bytes) ++above;
-    double const share = (wanted - size(above - 1)) / (size(above) - size(above - 1));
-    return seconds[above - 1] + share * (seconds[above] - seconds[above - 1]);
+/// Calls field(name, value, least) for each number of a level, until it returns false.
+template <class SomeLevel, class Field>
+bool each_number(SomeLevel& level, Field field) {
+    bool good = field("segment", level.segment, Least::above_zero) &&
+                field("window", level.window, Least::above_zero) &&
+                field("stream_per_byte", level.stream_per_byte, Least::above_zero) &&
+                field("overlap", level.overlap, Least::zero) &&
+                field("gap_per_message", level.gap_per_message, Least::zero) &&
+                field("gap_per_byte", level.gap_per_byte, Least::zero);
+    for (std::size_t i = 0; i < Level::sizes.size(); ++i)
+        good = good && field(std::to_string(Level::sizes[i]), level.seconds[i], Least::above_zero);
+    return good;
 }
 
-double Model::overlapped(std::size_t bytes) const {
-    constexpr double least_share = 0.25;  // the share of a message's time that others cannot hide
-    double const alone = exchange(bytes);
-    double const hidden = exchange(1) * (1 - 1.0 / window);
-    return std::max(alone - hidden, alone * least_share);
+std::string text_of(std::string_view name, Level const& level) {
+    std::string words;
+    each_number(level, [&](std::string_view key, auto number, Least) {
+        words += text(' ', name, '.', key, '=');
+        if constexpr (std::is_same_v<decltype(number), double>) words += exact(number);
+        else words += std::to_string(number);
+        return true;
+    });
+    return words;
+}
+
+bool take_level(std::string_view& rest, std::string_view name, Level& level) {
+    return each_number(level, [&](std::string_view key, auto& number, Least least) {
+        return take(rest, text(name, '.', key), number, least);
+    });
+}
+
+}  // namespace
+
+double Model::exchange(std::size_t bytes, int distance) const {
+    if (on_node(distance)) return node.exchange(bytes);
+    return network.exchange(bytes) + (placement.per_node - 1) * network.gap(bytes);
+}
+
+double Model::exchange_in_tree(std::size_t bytes, int distance) const {
+    if (on_node(distance)) return node.exchange(bytes);
+    int const senders = placement.blocks ? 1 : std::max(placement.per_node / distance, 1);
+    return network.exchange(bytes) + (senders - 1) * network.gap(bytes);
+}
+
+double Model::hop(std::size_t bytes) const {
+    if (!across_nodes()) return node.exchange(bytes);
+    double const crossing = static_cast<double>(placement.nodes) / placement.ranks;
+    return crossing * network.exchange(bytes) + (1 - crossing) * node.exchange(bytes);
 }
 
 std::string Model::to_text() const {
-    std::string line = text(heading, " segment=", segment, " window=", window,
-                            " reduce_per_byte=", exact(reduce_per_byte),
-                            " stream_per_byte=", exact(stream_per_byte));
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-        line += text(' ', sizes[i], '=', exact(seconds[i]));
-    return line;
+    return text(heading, " reduce_per_byte=", exact(reduce_per_byte)) + text_of("node", node) +
+           text_of("network", network);
 }
 
 Model Model::from_text(std::string const& line) {
@@ -71,11 +100,8 @@ Model Model::from_text(std::string const& line) {
     std::string_view rest = line;
     bool fits = rest.starts_with(heading);
     if (fits) rest.remove_prefix(heading.size());
-    fits = fits && take(rest, "segment", model.segment) && take(rest, "window", model.window) &&
-           take(rest, "reduce_per_byte", model.reduce_per_byte) &&
-           take(rest, "stream_per_byte", model.stream_per_byte);
-    for (std::size_t i = 0; i < sizes.size(); ++i)
-        fits = fits && take(rest, std::to_string(sizes[i]), model.seconds[i]);
+    fits = fits && take(rest, "reduce_per_byte", model.reduce_per_byte) &&
+           take_level(rest, "node", model.node) && take_level(rest, "network", model.network);
     if (!fits || !rest.empty())
         throw UsageError(text("\"", line, "\" is not a cost model (expected one line such as \"",
                               Model().to_text(), "\"). Remove it to have it measured again"));

@@ -1,40 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <string>
 
+#include "collectives/tuning/level.hpp"
+#include "collectives/tuning/placement.hpp"
+
 namespace sinew::collectives {
 
-/// The cost of a step on these ranks: the time of a neighbor exchange by message size, measured at
-/// a few sizes and interpolated (so that eager limits and rendezvous show), and of reducing a byte.
+/// The cost of a step on these ranks: that of messages within a node and between nodes, where the
+/// ranks lie, and that of combining a byte.
 class Model {
 public:
-    static constexpr std::array<std::size_t, 10> sizes{8,     256,   1024,   3072,    4096,
-                                                       16384, 65536, 262144, 1048576, 4194304};
+    Model() = default;
+    /// A model in which all messages cost the same.
+    explicit Model(Level const& level) : node(level), network(level) {}
 
-    /// Seconds of one exchange (simultaneous send and receive) of `bytes` each way.
-    double exchange(std::size_t bytes) const;
+    /// The same machines seen by other ranks.
+    Model seen_by(Placement const& other) const {
+        Model model = *this;
+        model.placement = other;
+        return model;
+    }
+
+    bool across_nodes() const { return placement.nodes > 1; }
+    /// The level that bounds a pipeline around all ranks in node order, of whose links one leads
+    /// into each node.
+    Level const& bound() const { return across_nodes() ? network : node; }
+    /// Seconds of an exchange in which every rank takes part, with the rank `distance` away.
+    double exchange(std::size_t bytes, int distance) const;
+    /// Seconds of the same in a tree: the farther away, the fewer ranks take part.
+    double exchange_in_tree(std::size_t bytes, int distance) const;
+    /// Seconds of one hop from a rank to the next in node order, on average.
+    double hop(std::size_t bytes) const;
     /// Seconds of combining two vectors of `bytes`.
     double reduce(std::size_t bytes) const { return reduce_per_byte * static_cast<double>(bytes); }
-    /// Seconds that one more exchange adds to concurrent ones, which hide most of its latency.
-    double overlapped(std::size_t bytes) const;
-    /// Seconds of a pipeline that moves `bytes` in segments, a window of them in flight, excluding
-    /// its first segment. This time is proportional to the bytes.
-    double stream(std::size_t bytes) const { return stream_per_byte * static_cast<double>(bytes); }
 
-    /// Converts to one line of text and back. Throws UsageError if the text is not a model.
+    /// Converts the costs to one line of text and back; the placement is not in it. Throws
+    /// UsageError if the text is not a model.
     std::string to_text() const;
     static Model from_text(std::string const& text);
 
-    std::array<double, sizes.size()> seconds{1e-6, 1e-6,  1.5e-6, 2e-6,   4e-6,
-                                             6e-6, 16e-6, 60e-6,  250e-6, 1e-3};
+    Level node;
+    Level network;
     double reduce_per_byte = 1e-10;
-    double stream_per_byte = 2.5e-10;
-    /// The segment size (bytes) and window for long transfers.
-    std::size_t segment = 32768;
-    int window = 16;
+    Placement placement;
+
+private:
+    bool on_node(int distance) const {
+        return !across_nodes() || (placement.blocks && distance < placement.per_node);
+    }
 };
 
 }  // namespace sinew::collectives

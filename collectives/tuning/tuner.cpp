@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <iomanip>
+#include <limits>
 #include <sstream>
 
 #include <sinew/error.hpp>
@@ -18,6 +19,9 @@ namespace {
 /// time or less, because the model is not exact, and more steps are more occasions to wait.
 constexpr double worthwhile = 0.98;
 
+constexpr std::size_t kib = std::size_t{1} << 10;
+constexpr std::size_t mib = std::size_t{1} << 20;
+
 Collective parse_collective(std::string_view word, std::string_view setting) {
     for (int i = 0; i < collectives_count; ++i)
         if (name(static_cast<Collective>(i)) == word) return static_cast<Collective>(i);
@@ -26,10 +30,43 @@ Collective parse_collective(std::string_view word, std::string_view setting) {
              "\" is not a collective. Write for example allreduce:ring,broadcast:chain"));
 }
 
+/// Each rank knows only its own blocks of an alltoallv, so the choice must not depend on them.
+constexpr std::size_t unknown_block = 16 * kib;
+
+/// The size that stands for the bucket of `bytes`.
+std::size_t middle_of_bucket(std::size_t bytes) {
+    std::size_t const power = std::bit_floor(bytes), half = bytes & power / 2;
+    return power + half + power / 4;
+}
+
+/// The least edge of a bucket that is not below `bytes`.
+std::size_t edge(std::size_t bytes) {
+    std::size_t const power = std::bit_ceil(bytes), before = power / 4 * 3;
+    return bytes <= before ? before : power;
+}
+
+/// Whether all algorithms of one order may carry this call out, or only some:
+enum Freedom : std::size_t {
+    any_order,   ///< all orders give the same bits
+    one_order,   ///< they differ from three ranks on
+    user_order,  ///< a op b may differ from b op a
+    rank_order,  ///< ... and is another result
+    freedoms
+};
+
+Freedom freedom(Shape const& shape, bool order_matters) {
+    if (!shape.commutative) return rank_order;
+    if (!order_matters) return any_order;
+    return shape.symmetric ? one_order : user_order;
+}
+
+bool is_scan(Collective collective) {
+    return collective == Collective::scan || collective == Collective::exscan;
+}
+
 }  // namespace
 
-Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
-    : model_(model), ring_border_(ring_border(across_nodes)) {
+Tuner::Tuner(Model const& model, std::string_view forced) : model_(model) {
     for (std::string_view rest = forced; !rest.empty();) {
         std::string_view const item = rest.substr(0, rest.find(','));
         rest.remove_prefix(std::min(rest.size(), item.size() + 1));
@@ -43,16 +80,39 @@ Tuner::Tuner(Model const& model, bool across_nodes, std::string_view forced)
     }
 }
 
+std::size_t Tuner::ring_border(int ranks, int nodes) {
+    if (nodes == 1) return 4 * mib;
+    // A tree in blocks of ranks then sends each byte once between the nodes, a ring twice.
+    if (nodes == 2 && ranks > 2) return std::numeric_limits<std::size_t>::max();
+    auto const p = static_cast<std::size_t>(ranks);
+    if (std::has_single_bit(p)) return edge(std::max(256 * kib, p * 32 * kib));
+    return edge(std::max(nodes == ranks ? 0 : 256 * kib, p * 16 * kib));
+}
+
+std::size_t Tuner::scan_border(int ranks, int nodes) {
+    auto const slow_hops = static_cast<std::size_t>(nodes > 1 ? nodes : ranks);
+    auto const hops = static_cast<std::size_t>(ranks);
+    return edge(std::max({64 * kib, slow_hops * 4 * kib, hops * kib / 4}));
+}
+
+std::size_t Tuner::bucket(std::size_t bytes) {
+    if (bytes < 2) return bytes;
+    auto const width = static_cast<std::size_t>(std::bit_width(bytes));
+    return 2 * (width - 1) + (bytes >> (width - 2) & 1);
+}
+
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
-    if (shape.shared && forced_[static_cast<std::size_t>(collective)] == nullptr)
-        return shared_algorithm(collective);
+    // Whether there is memory may differ between the communicators that share this tuner.
+    if (shape.shared) return choice(collective, shape, order_matters);
     // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
-    auto& known = chosen_[static_cast<std::size_t>(collective)]
-                         [(order_matters ? 2 : 0) + (shape.commutative ? 1 : 0)]
-                         [std::bit_width(shape.bytes) % buckets];
-    if (known == nullptr) known = &choice(collective, shape, order_matters);
-    return *known;
+    auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
+                         [bucket(shape.bytes)];
+    auto const all = algorithms(collective);
+    if (auto const row = known.load(std::memory_order_relaxed)) return all[row - 1U];
+    Algorithm const& found = choice(collective, shape, order_matters);
+    known.store(static_cast<std::uint8_t>(&found - all.data() + 1), std::memory_order_relaxed);
+    return found;
 }
 
 Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
@@ -61,7 +121,9 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
     if (forced != nullptr && forced->applies(shape)) return *forced;
     if (shape.shared) return shared_algorithm(collective);
     Shape typical = shape;
-    typical.bytes = std::bit_floor(shape.bytes) + std::bit_floor(shape.bytes) / 2;
+    typical.bytes = collective == Collective::alltoallv
+                        ? unknown_block * static_cast<std::size_t>(shape.ranks)
+                        : middle_of_bucket(shape.bytes);
     return fastest(collective, typical, order_matters);
 }
 
@@ -73,15 +135,22 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
             return a.order == order && a.applies(shape);
         });
     };
-    if (shape.bytes >= ring_border_ && offers(Order::ring)) return Order::ring;
-    return offers(Order::tree) ? Order::tree : Order::linear;
+    bool const ring = offers(Order::ring), tree = offers(Order::tree);
+    if (!tree) return ring ? Order::ring : Order::linear;
+    if (is_scan(collective))
+        return shape.bytes >= scan_border(shape.ranks, model_.placement.nodes) ? Order::linear
+                                                                               : Order::tree;
+    bool const is_long = shape.bytes >= ring_border(shape.ranks, model_.placement.nodes);
+    return ring && is_long ? Order::ring : Order::tree;
 }
 
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
                                 bool order_matters) const {
     auto const all = algorithms(collective);
-    // With two ranks there is only one order: a + b.
-    bool const restricted = order_matters && shape.ranks > 2;
+    Freedom const free = freedom(shape, order_matters);
+    // With two ranks a + b is the only order, and equal to b + a.
+    bool const restricted = all.front().order != Order::none && free != any_order &&
+                            (free != one_order || shape.ranks > 2);
     Order const order = restricted ? fixed_order(collective, shape) : Order::none;
     Algorithm const* best = nullptr;
     double least = 0;

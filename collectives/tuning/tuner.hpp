@@ -2,6 +2,9 @@
 #pragma once
 
 #include <array>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -13,20 +16,26 @@ namespace sinew::collectives {
 /// Chooses the algorithm of each call: the one that the model expects to be fastest.
 ///
 /// Where the order of a reduction matters (floating-point sums), it chooses only among algorithms
-/// of one order. That order depends on nothing measured, only on the size and on whether messages
-/// leave the node, so results have the same bits in every run, whatever the model. A choice can be
-/// forced per call, or for all calls by text: "allreduce:ring,broadcast:chain".
+/// of one order. That order depends on nothing measured, only on the size, the number of ranks and
+/// whether messages leave the node, so results have the same bits in every run, whatever the model.
+/// A choice can be forced per call, or for all calls by text: "allreduce:ring,broadcast:chain".
 class Tuner {
 public:
     /// The number of bytes from which a reduction whose order matters uses the ring. It pays early
-    /// on a network and late in shared memory. Both values are powers of two: edges of buckets.
-    static constexpr std::size_t ring_border(bool across_nodes) {
-        return across_nodes ? std::size_t{256} << 10 : std::size_t{4} << 20;
-    }
+    /// on a network and late in shared memory. The steps of a ring grow with the ranks; so does
+    /// the border between nodes. It is lower if ranks that are no power of two are on a node each,
+    /// because the other algorithms then send the whole vector twice more between nodes. The result
+    /// is the edge of a bucket.
+    static std::size_t ring_border(int ranks, int nodes);
+    /// The same for the pipeline of a scan (Order::linear).
+    static std::size_t scan_border(int ranks, int nodes);
 
-    /// Throws UsageError if `forced` names an unknown collective or algorithm.
-    Tuner(Model const& model, bool across_nodes, std::string_view forced);
+    /// `model` is seen by the ranks of the calls. Throws UsageError if `forced` names an unknown
+    /// collective or algorithm.
+    Tuner(Model const& model, std::string_view forced);
 
+    /// Thread-safe. All ranks choose alike: they have the same model, and the costs are computed in
+    /// the same way on all processors (no a * b + c in one instruction).
     Algorithm const& choose(Collective collective, Shape const& shape, bool order_matters);
     /// Returns what `choose` would return. Thread-safe.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
@@ -41,16 +50,18 @@ public:
     std::string explain(Collective collective, int ranks, bool shared) const;
 
 private:
-    static constexpr std::size_t buckets = 48;  // by bit width of the size
+    static constexpr std::size_t buckets = 128;  // two for each power of two
 
+    static std::size_t bucket(std::size_t bytes);
     Algorithm const& fastest(Collective collective, Shape const& shape, bool order_matters) const;
     Order fixed_order(Collective collective, Shape const& shape) const;
 
     Model model_;
-    std::size_t ring_border_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    // Indexes: the collective; whether the order matters and the operation commutes; the size.
-    std::array<std::array<std::array<Algorithm const*, buckets>, 4>, collectives_count> chosen_{};
+    // The number of the row + 1; 0: not compared yet. Indexes: the collective; how free the order is;
+    // the size.
+    using Choices = std::array<std::atomic<std::uint8_t>, buckets>;
+    std::array<std::array<Choices, 4>, collectives_count> chosen_{};
 };
 
 }  // namespace sinew::collectives

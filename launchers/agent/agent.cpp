@@ -13,6 +13,7 @@
 #include "launchers/agent/place.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/host_name.hpp"
+#include "launchers/common/timestamp.hpp"
 #include "launchers/map/binding.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
@@ -28,8 +29,7 @@ std::uint64_t random_number() {
 
 // What the root learns about this node.
 Hello description(AgentConfig const& config, JobProgress const& progress) {
-    using namespace std::chrono;
-    auto const now = duration_cast<milliseconds>(system_clock::now().time_since_epoch());
+    auto const now = milliseconds_of(std::chrono::system_clock::now());
     Hello hello{.node = config.node,
                 .incarnation = config.incarnation,
                 .name = config.name,
@@ -44,8 +44,10 @@ Hello description(AgentConfig const& config, JobProgress const& progress) {
                 .unreachable = everyone,
                 .place = config.place,
                 .process = config.process != 0 ? config.process : random_number(),
-                .began_ms = config.began_ms != 0 ? config.began_ms : now.count(),
-                .progress = progress};
+                .began_ms = config.began_ms != 0 ? config.began_ms : now,
+                .progress = progress,
+                .dials = 0,
+                .accepted_ms = 0};
     if (config.place != Place{}) return hello;
     try {
         hello.place = place_of_this_node();

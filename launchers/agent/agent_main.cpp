@@ -60,6 +60,7 @@ int serve(AgentConfig const& config, JobFolder& folder) {
                     agent.give_up("its init_process was killed; ending the ranks");
                 else if (number != SIGUSR1 && number != SIGUSR2) agent.leave();
             });
+        accept_signals();
         int const code = agent.run();
         if (init_process_is_gone()) folder.remove();
         return code;

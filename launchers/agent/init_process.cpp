@@ -20,6 +20,14 @@ namespace {
 
 pid_t init_process = 0;
 
+// The signals that ask a process to end, and those that a user sends to a job.
+sigset_t requests() {
+    sigset_t some;
+    ::sigemptyset(&some);
+    for (int const number : {SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2}) ::sigaddset(&some, number);
+    return some;
+}
+
 // Waits until `child` has ended and returns its wait status; forwards signals to it.
 int watch(pid_t child, sigset_t const& all) {
     for (;;) {
@@ -43,6 +51,12 @@ int watch(pid_t child, sigset_t const& all) {
 
 bool init_process_is_gone() { return ::getppid() != init_process; }
 
+void accept_signals() {
+    if (init_process == 0) return;
+    sigset_t const some = requests();
+    ::sigprocmask(SIG_UNBLOCK, &some, nullptr);
+}
+
 int guarded(JobFolder& folder, std::string const& name, std::function<int()> const& work) {
     sigset_t all, before;
     ::sigfillset(&all);
@@ -57,6 +71,10 @@ int guarded(JobFolder& folder, std::string const& name, std::function<int()> con
     if (child == 0) {
         ::prctl(PR_SET_PDEATHSIG, SIGHUP);
         ::prctl(PR_SET_CHILD_SUBREAPER, 1);
+        // A signal that was forwarded before `work` can handle it would end this process, which
+        // would look like a failure. It waits for accept_signals().
+        sigset_t const some = requests();
+        ::sigorset(&before, &before, &some);
         ::sigprocmask(SIG_SETMASK, &before, nullptr);
         if (init_process_is_gone()) ::_exit(exit_launcher_failed);
         // _exit runs no destructors: the folder and its lock belong to the init process.

@@ -17,6 +17,11 @@ namespace sinew::launch {
 /// killed, logs that and returns 125. Throws SystemError if fork fails. Requires: no other threads.
 int guarded(JobFolder& folder, std::string const& name, std::function<int()> const& work);
 
+/// Lets the requests to end that have arrived, and later ones, reach this process: to be called in
+/// `work` when it handles SIGTERM, SIGINT, SIGHUP, SIGUSR1 and SIGUSR2, which are blocked until
+/// then. Does nothing where there is no init process.
+void accept_signals();
+
 /// Whether the init process above this child is gone, that is, the child has another parent.
 bool init_process_is_gone();
 

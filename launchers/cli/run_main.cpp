@@ -92,8 +92,8 @@ int help_main(std::string const& verb, std::vector<std::string> const& arguments
     if (verb == "help" || verb == "--help" || verb == "-h")
         return show_help(arguments.empty() ? "" : arguments.front());
     throw UsageError(text("there is no command ", verb,
-                          " (there are: run, ps, logs, attach, stop, scale, cp, events, agent, "
-                          "info, doctor, help). See sinew help"));
+                          " (there are: run, ps, logs, attach, stop, scale, cp, events, forward, "
+                          "acquire, agent, info, doctor, help). See sinew help"));
 }
 
 }  // namespace sinew::launch

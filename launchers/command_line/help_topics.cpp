@@ -143,6 +143,7 @@ operator nor sshd: see docs/kubernetes.md and k8s/manifests/role.yaml.
   sinew events sgd                               what the cluster reports
   sinew scale sgd 8                              a job with --max-restarts
   sinew cp results.csv data:/runs/1.csv          to a claim, and back
+  sinew forward sgd 6006 -r 3                    port 6006 of rank 3, from here
 
 The pods' troubles are shown with their reasons: no node with enough GPUs, an
 image that cannot be pulled, a quota. sinew run shows the output of all ranks,

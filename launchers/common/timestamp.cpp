@@ -7,6 +7,10 @@
 
 namespace sinew::launch {
 
+std::int64_t milliseconds_of(std::chrono::system_clock::time_point when) {
+    return std::chrono::floor<std::chrono::milliseconds>(when.time_since_epoch()).count();
+}
+
 std::string timestamp(std::chrono::system_clock::time_point when) {
     using namespace std::chrono;
     auto const since = floor<milliseconds>(when.time_since_epoch());

@@ -84,17 +84,34 @@ _sinew_state() {
     printf '%s\n' "$state"
 }
 
+# The names of the jobs that sinew ps lists.
+_sinew_jobs() {
+    timeout 2 sinew ps "$@" 2>/dev/null | { read -r; while read -r name _; do echo "$name"; done; }
+}
+
 # The flags of a verb, and the names of the jobs that it may be for.
 _sinew_verb() {
-    local command=$1 current=$2 words="--help --backend"
+    local command=$1 current=$2 cluster="--help --namespace --context --kubeconfig"
+    local words="$cluster --backend"
     case $command in
         ps) words+=" --json" ;;
         logs) words+=" --follow --ranks --tail --tag --no-tag --timestamps --json" ;;
         attach) words+=" --ranks --tail --tag --no-tag --timestamps --json" ;;
         stop) words+=" --now --grace --all" ;;
+        scale) words=$cluster ;;
+        events) words="$cluster --follow --warnings" ;;
+        cp) words="$cluster --image" ;;
+        forward) words+=" --rank --address --json" ;;
+        acquire) words="--help --output-fd" ;;
     esac
-    if [[ $command != ps && $current != -* ]]; then
-        words=$(timeout 2 sinew ps 2>/dev/null | { read -r; while read -r name _; do echo "$name"; done; })
+    if [[ $command == cp && $current != -* ]]; then
+        compopt -o filenames 2>/dev/null
+        mapfile -t COMPREPLY < <(compgen -f -- "$current")
+        return
+    elif [[ $command == scale || $command == events || $command == forward ]]; then
+        [[ $current == -* ]] || words=$(_sinew_jobs --backend kubernetes)
+    elif [[ $command != ps && $command != acquire && $current != -* ]]; then
+        words=$(_sinew_jobs)
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
@@ -111,13 +128,13 @@ _sinew() {
     fi
     local command=${words[1]-} state
     if ((${#words[@]} <= 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run ps logs attach stop info doctor help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run ps logs attach stop scale events cp forward acquire info doctor help" -- "$current")
         return
     fi
     case $command in
         help) _sinew_value --help "$current"; return ;;
         run) ;;
-        ps | logs | attach | stop) _sinew_verb "$command" "$current"; return ;;
+        ps | logs | attach | stop | scale | events | cp | forward | acquire) _sinew_verb "$command" "$current"; return ;;
         *) return ;;
     esac
     state=$(_sinew_state "${words[@]:2}")

@@ -110,18 +110,18 @@ void FirstCause::launcher_failed(std::string const& why) { add_own(Kind::launche
 
 void FirstCause::timed_out(std::string const& limit) { add_own(Kind::timeout, 0, limit); }
 
-void FirstCause::interrupted(int signal) {
-    add_interrupt(signal, "told to end by " + signal_text(signal));
+void FirstCause::interrupted(int signal, std::string const& node) {
+    add_interrupt(signal, "told to end by " + signal_text(signal), node);
 }
 
 void FirstCause::stopped(std::string const& by) {
     add_interrupt(SIGTERM, text("stopped by sinew stop (", by, ")"));
 }
 
-void FirstCause::add_interrupt(int signal, std::string const& how) {
+void FirstCause::add_interrupt(int signal, std::string const& how, std::string const& node) {
     for (auto const& event : events_)
         if (event.kind == Kind::interrupt) return;  // repeated ones count once
-    add_own(Kind::interrupt, signal, how);
+    add_own(Kind::interrupt, signal, how, node);
 }
 
 // Adds a failure that does not belong to a rank.
@@ -216,8 +216,13 @@ std::string FirstCause::where(Event const& event) {
 std::string FirstCause::summary() const {
     if (!failed()) return {};
     auto const& first = events_[first_];
-    std::string const of = failures_ > 1 ? text(", first of ", failures_, " failures") : "";
-    return text(where(first), ": ", what(first), of);
+    auto const cause = text(where(first), ": ", what(first));
+    if (failures_ == 1) return cause;
+    // What fails after the loss of a node fails because of it, for all that is known.
+    auto const more = failures_ - 1;
+    if (first.kind == Kind::lost)
+        return text(cause, " (then ", more, more == 1 ? " failure" : " failures", " elsewhere)");
+    return text(cause, ", first of ", failures_, " failures");
 }
 
 // Indices of events_: the ranks' events by rank, then the others in the order of arrival.

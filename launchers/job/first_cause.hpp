@@ -44,8 +44,8 @@ public:
     /// Reports any other failure of the launcher: no agent on a host, a refused ssh.
     void launcher_failed(std::string const& why);
     void timed_out(std::string const& limit);
-    /// Reports that the user told `sinew run` to end.
-    void interrupted(int signal);
+    /// Reports that `sinew run` was told to end: on `node`; empty: where the user is.
+    void interrupted(int signal, std::string const& node = {});
     /// The same by `sinew stop`; `by` says who: "user 0, pid 12".
     void stopped(std::string const& by);
 
@@ -57,7 +57,8 @@ public:
     /// timeout, 125 launcher, 126 not executable, 127 not found.
     int exit_code() const;
     /// A line such as "rank 3 on node-b (pid 4711): killed by signal 9 (Killed), first of 2
-    /// failures". Empty if nothing failed.
+    /// failures", or "node-b: lost: its link ended (then 2 failures elsewhere)". Empty if nothing
+    /// failed.
     std::string summary() const;
     /// A table of all events for people: by rank, then the events without a rank.
     std::string table() const;
@@ -79,7 +80,7 @@ private:
     static constexpr std::size_t nothing = static_cast<std::size_t>(-1);
 
     void add(Event event);
-    void add_interrupt(int signal, std::string const& how);
+    void add_interrupt(int signal, std::string const& how, std::string const& node = {});
     void blame_deserter();
     void add_own(Kind kind, int number, std::string const& detail, std::string const& node = {});
     static char const* name(Kind kind);

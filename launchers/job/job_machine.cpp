@@ -307,7 +307,7 @@ void JobMachine::regroup() {
 
 JobMachine::Actions JobMachine::interrupted(int signal) {
     ++interrupts_;
-    causes_.interrupted(signal);
+    causes_.interrupted(signal, settings_.root_node);
     if (interrupts_ >= 3) {
         emit(SignalAgentProcesses{SIGTERM});  // those that are stopped
         emit(ExitAtOnce{128 + signal});       // agents that run notice that, and clean up
@@ -323,7 +323,7 @@ JobMachine::Actions JobMachine::hand_over(int signal) {
     if (phase_ == Phase::finishing || handing_over_) return take();
     handing_over_ = true;
     code_ = exit_replace;
-    causes_.interrupted(signal);
+    causes_.interrupted(signal, settings_.root_node);
     emit(Report{"sinew: this root ends, and the agents wait for another to go on with the job"});
     if (phase_ == Phase::starting) finish();
     else if (phase_ == Phase::running) stop(gently(SIGTERM));

@@ -52,6 +52,7 @@ public:
         bool kill_on_failure = true;
         /// Nodes whose agents come by themselves, and are replaced by somebody else when lost.
         std::function<bool(int node)> by_itself = [](int) { return false; };
+        std::string root_node = {};  ///< where the root runs; empty: where the user is
     };
     enum class Timer { start, stop, growth, arrival, finish };
 

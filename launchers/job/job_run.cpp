@@ -12,11 +12,14 @@
 #include <string_view>
 #include <utility>
 
+#include "launchers/agent/init_process.hpp"
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/common/durations.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/io/printer_options.hpp"
+#include "launchers/io/rank_nodes.hpp"
+#include "launchers/job/joined_record.hpp"
 #include "launchers/job/root_address.hpp"
 #include "launchers/job/summarize.hpp"
 #include "launchers/job/summary_file.hpp"
@@ -78,7 +81,8 @@ JobRun::JobRun(RunOptions options, Arranged arranged)
                 .grace = std::chrono::duration_cast<std::chrono::milliseconds>(options_.grace),
                 .max_restarts = options_.max_restarts,
                 .kill_on_failure = options_.kill_on_failure,
-                .by_itself = [this](int node) { return backend_->comes_by_itself(node); }},
+                .by_itself = [this](int node) { return backend_->comes_by_itself(node); },
+                .root_node = arranged_.port != 0 ? nodes_.front().name : std::string()},
                *this) {}
 
 JobRun::~JobRun() = default;
@@ -100,6 +104,7 @@ int JobRun::run() {
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
+    accept_signals();
     if (options_.timeout)
         timeout_ = loop_.after(*options_.timeout, [this] {
             output_.limit_patience();
@@ -360,6 +365,8 @@ void JobRun::launch() {
     if (options_.report_map)
         if (auto shown = show_map(map, options_.apps); shown != shown_map_)
             notice(shown_map_ = std::move(shown), -1);
+    // Whoever reads the log of the first pod learns where each rank is.
+    if (arranged_.port != 0) output_.write_result(RankNodes::line(map) + "\n", [] {});
     names_.clear();
     perform(machine_.launched(std::move(map), std::move(agents)));
     auto const message = encode(order());
@@ -410,7 +417,7 @@ void JobRun::on_joined(int node) {
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
     // Whoever reads the log of the first pod learns which have joined.
-    if (arranged_.port != 0) output_.write_result(text("{\"joined\":", node, "}\n"), [] {});
+    if (arranged_.port != 0) output_.write_result(joined_record(root_->hello(node)), [] {});
     perform(machine_.agent_joined(node, root_->hello(node).progress));
 }
 

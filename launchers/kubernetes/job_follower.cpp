@@ -8,6 +8,7 @@
 
 #include "k8s/api_error.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/io/rank_nodes.hpp"
 #include "launchers/kubernetes/objects/pod_template.hpp"
 #include "src/base/text.hpp"
 
@@ -171,12 +172,13 @@ bool JobFollower::over() const {
            std::chrono::steady_clock::now() - end_since_ > log_patience;
 }
 
-// The root prints output as JSON, and one line for each node that joins; its other lines are for
-// people.
+// The root prints output as JSON, one line for each node that joins, and one of where the ranks are;
+// its other lines are for people.
 void JobFollower::on_line(std::string_view line) {
     has_log_ = true;
     if (OutputRecord record; parse_output_line(line, record)) return callbacks_.output(record);
     if (line.starts_with('{')) {
+        if (RankNodes::parse(line)) return;  // for whoever looks for a rank
         auto const json = Json::parse(line, nullptr, false);
         if (json.is_object() && json.contains("joined") && json["joined"].is_number_unsigned()) {
             table_.joined(json["joined"]);

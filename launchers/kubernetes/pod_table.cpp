@@ -23,11 +23,24 @@ bool left_by_order(k8s::PodView const& pod) {
 
 void PodTable::update(k8s::PodView const& pod) {
     auto const at = by_uid_.find(pod.uid);
-    if (at != by_uid_.end()) at->second.pod = pod;
-    else by_uid_.emplace(pod.uid, Entry{.pod = pod, .warning = {}, .order = ++orders_});
+    if (at != by_uid_.end()) {
+        at->second.pod = pod;
+        return;
+    }
+    auto const order = ++orders_;
+    auto const added = by_uid_.emplace(
+        pod.uid, Entry{.pod = pod, .warning = {}, .index = pod.index, .order = order});
+    by_index_[pod.index][order] = &added.first->second;
 }
 
-void PodTable::remove(k8s::PodView const& pod) { by_uid_.erase(pod.uid); }
+void PodTable::remove(k8s::PodView const& pod) {
+    auto const at = by_uid_.find(pod.uid);
+    if (at == by_uid_.end()) return;
+    auto const same = by_index_.find(at->second.index);
+    same->second.erase(at->second.order);
+    if (same->second.empty()) by_index_.erase(same);
+    by_uid_.erase(at);
+}
 
 void PodTable::note(k8s::EventView const& event) {
     auto const words = text(event.reason, ": ", event.message);
@@ -40,15 +53,12 @@ void PodTable::note(k8s::EventView const& event) {
 }
 
 void PodTable::joined(int index) {
-    if (auto const* entry = newest(index)) by_uid_.at(entry->pod.uid).joined = true;
+    if (auto* entry = newest(index)) entry->joined = true;
 }
 
-PodTable::Entry const* PodTable::newest(int index) const {
-    Entry const* found = nullptr;
-    for (auto const& [uid, entry] : by_uid_)
-        if (entry.pod.index == index && (found == nullptr || entry.order > found->order))
-            found = &entry;
-    return found;
+PodTable::Entry* PodTable::newest(int index) const {
+    auto const same = by_index_.find(index);
+    return same == by_index_.end() ? nullptr : same->second.rbegin()->second;
 }
 
 k8s::PodView const* PodTable::pod(int index) const {

@@ -47,15 +47,18 @@ private:
         k8s::PodView pod;
         std::string warning;  ///< the last warning of its events
         bool pulling = false, joined = false;
-        long order = 0;  ///< grows with each new pod
+        std::optional<int> index;  ///< under which it is in by_index_
+        long order = 0;            ///< grows with each new pod
     };
-    Entry const* newest(int index) const;
+    Entry* newest(int index) const;
     Stage stage_of(Entry const* entry) const;
     std::string name_of(int index) const;
 
     std::string const job_;
     int wanted_;
     std::map<std::string, Entry> by_uid_;
+    /// By completion index, then by order. None is empty.
+    std::map<std::optional<int>, std::map<long, Entry*>> by_index_;
     std::string job_warning_;
     std::set<std::string> told_;
     long orders_ = 0;

@@ -45,6 +45,7 @@ int PodAgent::run() {
     ::signal(SIGPIPE, SIG_IGN);
     auto const signals = loop_.signals({SIGTERM, SIGINT, SIGHUP, SIGUSR1, SIGUSR2},
                                        [this](int number) { on_signal(number); });
+    accept_signals();
     until_ = wire::Clock::now() + patience_;
     int code = 0;
     try {

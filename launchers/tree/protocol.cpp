@@ -20,7 +20,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AgentConfig, job, secret, node, name, incarna
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(JobProgress, epochs, restarts, failures, disruptions)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Hello, node, incarnation, name, version, pid, cores, host,
     address, interface, listen, free_port, unreachable, place, process, began_ms,
-    progress)
+    progress, dials)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused, later)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process, incarnation)

@@ -98,6 +98,9 @@ struct Hello {
     std::uint64_t process = 0;  ///< a random number, which no other agent of the job has
     std::int64_t began_ms = 0;  ///< when this agent began, in milliseconds of the epoch
     JobProgress progress;       ///< zero: it has served no epoch
+    int dials = 0;              ///< connections to roots that it has tried, with this one
+    /// When the root accepted it, in milliseconds of the epoch. Not sent: set by the root.
+    std::int64_t accepted_ms = 0;
 };
 
 struct Placement {

@@ -3,6 +3,7 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/common/timestamp.hpp"
 #include "launchers/tree/fence_codec.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
@@ -94,6 +95,7 @@ void Root::on_hello(std::uint64_t number, std::span<std::byte const> body) {
         placement.parent = hello.unreachable == everyone ? tree_.place(node)
                                                          : tree_.place(node, hello.unreachable);
         if (placement.parent != root_node) placement.address = hellos_.at(placement.parent).listen;
+        hello.accepted_ms = milliseconds_of(std::chrono::system_clock::now());
         hellos_[node] = std::move(hello);
     }
     auto& link = joining_.at(number).link;

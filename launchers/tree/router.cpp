@@ -13,19 +13,18 @@
 namespace sinew::launch {
 namespace {
 
-// Picks the root's address from which ssh connected, since that is known to work; else the first.
-std::size_t best_root(std::vector<std::string> const& roots) {
+// The address from which ssh connected comes first, since that is known to work.
+std::vector<std::string> best_first(std::vector<std::string> roots) {
     char const* const connection = ::getenv("SSH_CONNECTION");  // "10.0.0.1 51234 10.0.0.2 22"
-    if (connection == nullptr) return 0;
+    if (connection == nullptr) return roots;
     std::string_view const words = connection;
     auto const host = std::string(words.substr(0, words.find(' ')));
-    for (std::size_t i = 0; i < roots.size(); ++i)
-        if (wire::Address::parse(roots[i]).host == host) return i;
-    return 0;
+    std::stable_partition(roots.begin(), roots.end(), [&](std::string const& root) {
+        return wire::Address::parse(root).host == host;
+    });
+    return roots;
 }
 
-constexpr wire::Clock::duration first_pause = std::chrono::milliseconds(100);
-constexpr wire::Clock::duration longest_pause = std::chrono::seconds(2);
 // When an agent that comes by itself says what it waits for: first, and then again.
 constexpr auto first_word_after = std::chrono::seconds(10);
 constexpr auto next_word_after = std::chrono::seconds(30);
@@ -50,7 +49,7 @@ TreeRouter::TreeRouter(wire::Loop& loop, AgentConfig const& config, Hello self, 
                             .epoch = config.incarnation,
                             .name = text("agent on ", config.name),
                             .origin = self_.process}},
-      fences_(config.node) {}
+      fences_(config.node), pause_(config.by_itself) {}
 
 TreeRouter::~TreeRouter() = default;
 
@@ -59,55 +58,43 @@ void TreeRouter::connect() {
     auto const now = wire::Clock::now();
     dial_until_ = now + std::chrono::milliseconds(config_.patience_ms);
     tell_at_ = now + first_word_after;
-    pause_ = first_pause;
-    auto const first = best_root(config_.roots);
     // A root that accepts agents and loses them at once is not asked without a pause.
-    if (config_.by_itself) dialling_ = loop_.after(pause(), [this, first] { dial_root(first); });
-    else dial_root(first);
+    if (config_.by_itself && config_.incarnation > 0)
+        dialling_ = loop_.after(pause_.next(false), [this] { dial_root(); });
+    else dial_root();
 }
 
-void TreeRouter::dial_root(std::size_t which) {
-    auto const address = wire::Address::parse(config_.roots.at(which));
+void TreeRouter::dial_root() {
     auto patience = dial_until_ - wire::Clock::now();
-    bool const several = config_.roots.size() > 1 || config_.by_itself;
-    // A host that is not the root may never answer; the limit leaves time for the other addresses.
-    if (several) {
-        auto const share = std::chrono::milliseconds(config_.patience_ms) / 2 /
-                           static_cast<int>(config_.roots.size());
-        patience = std::min<wire::Clock::duration>({patience, share, std::chrono::seconds(2)});
-    }
-    auto const next = (which + 1) % config_.roots.size();
-    dialling_ = wire::dial(loop_, address, credentials_, upward_options(), patience,
-                           [this, next, several](auto dialled) {
-                               if (dialled.link) return welcome(std::move(dialled.link));
-                               auto const why = "cannot reach sinew run at " + dialled.error;
-                               if (several) dial_again(next, why);
-                               else callbacks_.root_lost(why);
-                           });
+    bool const again = config_.roots.size() > 1 || config_.by_itself;
+    // A connection may hang, and another one not.
+    if (again) patience = std::min<wire::Clock::duration>(patience, std::chrono::seconds(2));
+    root_dial_ = std::make_unique<RootDial>(
+        loop_, best_first(config_.roots), credentials_, upward_options(), patience,
+        [this, again](auto dialled) {
+            dials_ += dialled.attempts;
+            if (dialled.link) return welcome(std::move(dialled.link));
+            auto const why = "cannot reach sinew run at " + dialled.error;
+            if (again) dial_again(why, dialled.unreachable);
+            else callbacks_.root_lost(why);
+        });
 }
 
 // Waits first, since the connection may have been refused within a millisecond.
-void TreeRouter::dial_again(std::size_t which, std::string const& why) {
+void TreeRouter::dial_again(std::string const& why, bool unreachable) {
     auto const now = wire::Clock::now();
-    auto const wait = pause();
+    auto const wait = pause_.next(unreachable);
     if (now + wait >= dial_until_) return callbacks_.root_lost(why);
     if (config_.by_itself && now >= tell_at_) {
         tell_at_ = now + next_word_after;
         callbacks_.waiting(why);
     }
-    dialling_ = loop_.after(wait, [this, which] { dial_root(which); });
-}
-
-// Grows for agents that come by themselves, and is random, as thousands may wait for one root.
-wire::Clock::duration TreeRouter::pause() {
-    if (!config_.by_itself) return first_pause;
-    auto const wait = pause_ / 2 + pause_ / 2 * (random_() % 256) / 256;
-    pause_ = std::min(2 * pause_, longest_pause);
-    return wait;
+    dialling_ = loop_.after(wait, [this] { dial_root(); });
 }
 
 Hello TreeRouter::hello(wire::Link const& link) {
     auto hello = self_;
+    hello.dials = dials_;
     hello.address = config_.address.empty() ? link.local_host() : config_.address;
     if (hello.address.empty()) hello.address = "127.0.0.1";  // all agents are on this host
     hello.interface = interface_ = wire::interface_of(hello.address).name;
@@ -157,7 +144,7 @@ void TreeRouter::on_placement(Placement const& placement) {
     if (!placement.refused.empty()) {
         auto const why = "refused by sinew run: " + placement.refused;
         first_link_.reset();
-        if (placement.later && config_.by_itself) return dial_again(0, why);
+        if (placement.later && config_.by_itself) return dial_again(why, false);
         refused_ = true;
         return callbacks_.root_lost(why);
     }
@@ -202,9 +189,9 @@ void TreeRouter::on_parent_lost(wire::LinkEnd const& end) {
     // The loss of the parent does not end this agent: the root assigns another or ends the job.
     fences_.parent_gone(end.text);
     // The root has been listening all the time, so if it does not answer soon, it is gone too.
-    pause_ = first_pause;
+    pause_.reset();
     dial_until_ = wire::Clock::now() + std::chrono::seconds(2);
-    dial_root(0);
+    dial_root();
 }
 
 void TreeRouter::send_up(Kind kind, std::int32_t node,

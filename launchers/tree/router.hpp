@@ -5,7 +5,6 @@
 #include <functional>
 #include <initializer_list>
 #include <memory>
-#include <random>
 #include <span>
 #include <string>
 #include <vector>
@@ -13,6 +12,8 @@
 #include "launchers/tree/child_links.hpp"
 #include "launchers/tree/fence.hpp"
 #include "launchers/tree/protocol.hpp"
+#include "launchers/tree/redial_pause.hpp"
+#include "launchers/tree/root_dial.hpp"
 #include "src/wire/link.hpp"
 #include "src/wire/loop/loop.hpp"
 
@@ -80,9 +81,8 @@ private:
     };
 
     // The way up.
-    void dial_root(std::size_t which);
-    void dial_again(std::size_t which, std::string const& why);
-    wire::Clock::duration pause();
+    void dial_root();
+    void dial_again(std::string const& why, bool unreachable);
     void welcome(std::unique_ptr<wire::Link> link);
     void not_accepted(std::string const& why);
     void say_hello(int unreachable);
@@ -120,10 +120,11 @@ private:
     ChildLinks children_;
     std::vector<Pending> waiting_;  ///< messages queued until there is a parent
     FenceNode fences_;
+    std::unique_ptr<RootDial> root_dial_;
     wire::Loop::Handle dialling_, placing_;
     wire::Clock::time_point dial_until_{}, tell_at_{};
-    wire::Clock::duration pause_{};
-    std::minstd_rand random_{std::random_device{}()};
+    RedialPause pause_;
+    int dials_ = 0;  ///< connections to roots that were tried
     bool was_attached_ = false, farewell_ = false, refused_ = false;
 };
 

@@ -12,40 +12,6 @@ using detail::Invocation;
 using detail::PointToPoint;
 using C = Collective;
 
-namespace {
-
-Invocation in_place(C collective, Buffer data, CallOptions options) {
-    return {
-        .collective = collective, .in = data, .out = data, .in_place = true, .options = options};
-}
-
-Invocation between(C collective, ConstBuffer in, Buffer out, CallOptions options) {
-    return {.collective = collective, .in = in, .out = out, .options = options};
-}
-
-Invocation with(Invocation call, ReduceOp const& op) {
-    call.op = op;
-    return call;
-}
-
-Invocation with(Invocation call, Parts parts) {
-    call.parts = parts;
-    return call;
-}
-
-Invocation rooted(Invocation call, int root) {
-    call.root = root;
-    return call;
-}
-
-Invocation exchanged(ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions options) {
-    Invocation call = with(between(C::alltoallv, in, out, options), received);
-    call.sent = sent;
-    return call;
-}
-
-}  // namespace
-
 Communicator::Communicator(std::shared_ptr<detail::CommunicatorState> state)
     : state_(std::move(state)) {}
 Communicator::Communicator(Communicator&&) noexcept = default;
@@ -80,40 +46,48 @@ Communicator Communicator::dup() { return split(0); }
 // One line per form of a collective; the macro defines its blocking and its non-blocking function.
 // clang-format off
 #define SINEW_BOTH_WAYS(name, parameters, ...)                                   \
-    void Communicator::name parameters { state_->run(Invocation(__VA_ARGS__)); }             \
-    Request Communicator::i##name parameters { return state_->start(Invocation(__VA_ARGS__)); }
+    void Communicator::name parameters { state_->run(Invocation{__VA_ARGS__}); }             \
+    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); }
 
-SINEW_BOTH_WAYS(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::allreduce, data, o), op))
-SINEW_BOTH_WAYS(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::allreduce, in, out, o), op))
-SINEW_BOTH_WAYS(reduce_scatter, (Buffer data, Parts parts, ReduceOp const& op, CallOptions o), with(with(in_place(C::reduce_scatter, data, o), op), parts))
-SINEW_BOTH_WAYS(reduce_scatter, (ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions o), with(with(between(C::reduce_scatter, in, out, o), op), parts))
-SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::reduce_scatter_block, data, o), op))
-SINEW_BOTH_WAYS(reduce_scatter_block, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::reduce_scatter_block, in, out, o), op))
-SINEW_BOTH_WAYS(allgather, (Buffer data, CallOptions o), in_place(C::allgather, data, o))
-SINEW_BOTH_WAYS(allgather, (ConstBuffer in, Buffer out, CallOptions o), between(C::allgather, in, out, o))
-SINEW_BOTH_WAYS(allgatherv, (Buffer data, Parts parts, CallOptions o), with(in_place(C::allgatherv, data, o), parts))
-SINEW_BOTH_WAYS(allgatherv, (ConstBuffer in, Buffer out, Parts parts, CallOptions o), with(between(C::allgatherv, in, out, o), parts))
-SINEW_BOTH_WAYS(broadcast, (Buffer data, int root, CallOptions o), rooted(in_place(C::broadcast, data, o), root))
-SINEW_BOTH_WAYS(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), rooted(with(in_place(C::reduce, data, o), op), root))
-SINEW_BOTH_WAYS(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), rooted(with(between(C::reduce, in, out, o), op), root))
-SINEW_BOTH_WAYS(gather, (Buffer data, int root, CallOptions o), rooted(in_place(C::gather, data, o), root))
-SINEW_BOTH_WAYS(gather, (ConstBuffer in, Buffer out, int root, CallOptions o), rooted(between(C::gather, in, out, o), root))
-SINEW_BOTH_WAYS(gatherv, (Buffer data, Parts parts, int root, CallOptions o), rooted(with(in_place(C::gatherv, data, o), parts), root))
-SINEW_BOTH_WAYS(gatherv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), rooted(with(between(C::gatherv, in, out, o), parts), root))
-SINEW_BOTH_WAYS(scatter, (Buffer data, int root, CallOptions o), rooted(in_place(C::scatter, data, o), root))
-SINEW_BOTH_WAYS(scatter, (ConstBuffer in, Buffer out, int root, CallOptions o), rooted(between(C::scatter, in, out, o), root))
-SINEW_BOTH_WAYS(scatterv, (Buffer data, Parts parts, int root, CallOptions o), rooted(with(in_place(C::scatterv, data, o), parts), root))
-SINEW_BOTH_WAYS(scatterv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), rooted(with(between(C::scatterv, in, out, o), parts), root))
-SINEW_BOTH_WAYS(alltoall, (Buffer data, CallOptions o), in_place(C::alltoall, data, o))
-SINEW_BOTH_WAYS(alltoall, (ConstBuffer in, Buffer out, CallOptions o), between(C::alltoall, in, out, o))
-SINEW_BOTH_WAYS(alltoallv, (Buffer data, Parts parts, CallOptions o), with(in_place(C::alltoallv, data, o), parts))
-SINEW_BOTH_WAYS(alltoallv, (ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions o), exchanged(in, sent, out, received, o))
-SINEW_BOTH_WAYS(scan, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::scan, data, o), op))
-SINEW_BOTH_WAYS(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::scan, in, out, o), op))
-SINEW_BOTH_WAYS(exscan, (Buffer data, ReduceOp const& op, CallOptions o), with(in_place(C::exscan, data, o), op))
-SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), with(between(C::exscan, in, out, o), op))
-SINEW_BOTH_WAYS(barrier, (CallOptions o), Invocation{.collective = C::barrier, .options = o})
+/// The same for a collective with short calls, which take `arguments`.
+#define SINEW_BOTH_WAYS_AT_ONCE(name, parameters, arguments, ...)                \
+    void Communicator::name parameters {                                         \
+        if (!state_->name##_at_once arguments) state_->run(Invocation{__VA_ARGS__}); \
+    }                                                                            \
+    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); }
+
+SINEW_BOTH_WAYS_AT_ONCE(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_BOTH_WAYS_AT_ONCE(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter, (Buffer data, Parts parts, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter, .in = data, .out = data, .in_place = true, .op = op, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter, (ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter, .in = in, .out = out, .op = op, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter_block, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_BOTH_WAYS(reduce_scatter_block, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter_block, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS(allgather, (Buffer data, CallOptions o), .collective = C::allgather, .in = data, .out = data, .in_place = true, .options = o)
+SINEW_BOTH_WAYS(allgather, (ConstBuffer in, Buffer out, CallOptions o), .collective = C::allgather, .in = in, .out = out, .options = o)
+SINEW_BOTH_WAYS(allgatherv, (Buffer data, Parts parts, CallOptions o), .collective = C::allgatherv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(allgatherv, (ConstBuffer in, Buffer out, Parts parts, CallOptions o), .collective = C::allgatherv, .in = in, .out = out, .parts = parts, .options = o)
+SINEW_BOTH_WAYS_AT_ONCE(broadcast, (Buffer data, int root, CallOptions o), (data, root, o), .collective = C::broadcast, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_BOTH_WAYS(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), .collective = C::reduce, .in = data, .out = data, .in_place = true, .op = op, .root = root, .options = o)
+SINEW_BOTH_WAYS(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), .collective = C::reduce, .in = in, .out = out, .op = op, .root = root, .options = o)
+SINEW_BOTH_WAYS(gather, (Buffer data, int root, CallOptions o), .collective = C::gather, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_BOTH_WAYS(gather, (ConstBuffer in, Buffer out, int root, CallOptions o), .collective = C::gather, .in = in, .out = out, .root = root, .options = o)
+SINEW_BOTH_WAYS(gatherv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(gatherv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(scatter, (Buffer data, int root, CallOptions o), .collective = C::scatter, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_BOTH_WAYS(scatter, (ConstBuffer in, Buffer out, int root, CallOptions o), .collective = C::scatter, .in = in, .out = out, .root = root, .options = o)
+SINEW_BOTH_WAYS(scatterv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(scatterv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(alltoall, (Buffer data, CallOptions o), .collective = C::alltoall, .in = data, .out = data, .in_place = true, .options = o)
+SINEW_BOTH_WAYS(alltoall, (ConstBuffer in, Buffer out, CallOptions o), .collective = C::alltoall, .in = in, .out = out, .options = o)
+SINEW_BOTH_WAYS(alltoallv, (Buffer data, Parts parts, CallOptions o), .collective = C::alltoallv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
+SINEW_BOTH_WAYS(alltoallv, (ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions o), .collective = C::alltoallv, .in = in, .out = out, .parts = received, .sent = sent, .options = o)
+SINEW_BOTH_WAYS(scan, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::scan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_BOTH_WAYS(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::scan, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS(exscan, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = in, .out = out, .op = op, .options = o)
+SINEW_BOTH_WAYS_AT_ONCE(barrier, (CallOptions o), (o), .collective = C::barrier, .options = o)
 #undef SINEW_BOTH_WAYS
+#undef SINEW_BOTH_WAYS_AT_ONCE
 // clang-format on
 
 void Communicator::send(ConstBuffer data, int to, int tag, CallOptions options) {

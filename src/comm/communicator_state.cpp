@@ -50,13 +50,15 @@ private:
 
 CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
                                      std::shared_ptr<Engine> engine,
-                                     collectives::Model const& model,
+                                     std::shared_ptr<collectives::Tuners> tuners,
                                      CommonSettings const& settings,
                                      std::shared_ptr<node_memory::Arena> arena)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
-      settings_(settings), tuner_(model, nodes_.nodes() > 1, settings.forced_algorithms),
+      settings_(settings), tuners_(std::move(tuners)),
+      tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))), ring_(nodes_.node_of),
       detector_(*transport_, nodes_, detector_tag), arena_(std::move(arena)),
       may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
+    shares_memory_ = may_have_room_;
     engine_->add(detector_);
 }
 
@@ -95,6 +97,7 @@ void CommunicatorState::refuse(Refusal const& refusal, TellOthers const& tell_ot
 }
 
 void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
+    if (refusal == nullptr && run_at_once(call)) return;
     Busy const busy(*this, call);
     throw_if_lost();
     auto const in_order = [&](Role role) {
@@ -148,7 +151,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (role == Role::refuses) return;
         if (may_have_room_) make_room(channel);
         channel.use_room(room_.get());
-        perform(channel, tuner_, scratch_, call);
+        perform(channel, *tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
         if (channel.begun()) remember_loss(std::current_exception());
@@ -172,6 +175,9 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
     may_have_room_ = false;
     if (place->front().offset != 0)
         room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
+    else shares_memory_ = false;
+    takes_short_calls_ =
+        room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,

@@ -12,7 +12,7 @@
 
 #include "collectives/channel.hpp"
 #include "collectives/schedule/scratch.hpp"
-#include "collectives/tuning/tuner.hpp"
+#include "collectives/tuning/tuners.hpp"
 #include "src/comm/collective/invocation.hpp"
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
@@ -58,7 +58,7 @@ class MessageTickets;
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
-                      std::shared_ptr<Engine> engine, collectives::Model const& model,
+                      std::shared_ptr<Engine> engine, std::shared_ptr<collectives::Tuners> tuners,
                       CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena);
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
@@ -66,11 +66,21 @@ public:
 
     Transport& transport() const { return *transport_; }
     NodeLayout const& nodes() const { return nodes_; }
-    collectives::Tuner const& tuner() const { return tuner_; }
+    collectives::Tuner const& tuner() const { return *tuner_; }
 
     /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
     /// for.
-    bool shares_memory() const { return room_ != nullptr || may_have_room_; }
+    /// Thread-safe.
+    bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
+
+    /// Run a short call over the node's memory at once, without the preparations that longer ones
+    /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
+    /// performs or refuses it.
+    bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                           CallOptions const& options);
+    bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
+    bool barrier_at_once(CallOptions const& options);
+    bool run_at_once(Invocation const& call);
 
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
@@ -88,6 +98,8 @@ public:
 
 private:
     struct Busy;
+    class ShortCall;
+    friend class ShortCall;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
@@ -118,12 +130,16 @@ private:
     NodeLayout nodes_;
     std::shared_ptr<Engine> engine_;
     CommonSettings settings_;
-    collectives::Tuner tuner_;
+    std::shared_ptr<collectives::Tuners> tuners_;
+    std::shared_ptr<collectives::Tuner> tuner_;
+    collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective
     bool may_have_room_ = false;
+    std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
+    bool takes_short_calls_ = false;          // they need no check and no choice of an algorithm
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

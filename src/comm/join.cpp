@@ -2,12 +2,10 @@
 #include "src/comm/join.hpp"
 
 #include <algorithm>
-#include <cctype>
 
-#include "collectives/tuning/calibrate.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
-#include "src/comm/model_cache.hpp"
+#include "src/comm/find_model.hpp"
 #include "src/comm/node_arena.hpp"
 #include "src/comm/node_layout.hpp"
 #include "src/comm/processors.hpp"
@@ -35,38 +33,6 @@ std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
     std::vector<Member> all;
     for (Introduction const& one : by_rank) all.push_back(one.*member);
     return all;
-}
-
-/// Returns a key that names the conditions under which a model was fitted.
-std::string model_key(NodeLayout const& nodes, Transport const& transport, bool oversubscribed) {
-    std::string host = nodes.hosts.front();
-    std::replace_if(
-        host.begin(), host.end(),
-        [](char c) { return !std::isalnum(static_cast<unsigned char>(c)) && c != '-' && c != '.'; },
-        '_');
-    return text("2-", host, '-', transport.name(), '-', SINEW_MPI_VENDOR, '-', transport.size(),
-                "ranks-", nodes.nodes(), "nodes", oversubscribed ? "-oversubscribed" : "");
-}
-
-Model find_model(Channel& channel, NodeLayout const& nodes, Transport const& transport,
-                 bool oversubscribed) {
-    std::string const key = model_key(nodes, transport, oversubscribed);
-    // All ranks use rank 0's cache, because they must make the same choices.
-    struct Found {
-        bool known = false;
-        Model model;
-    } found;
-    if (channel.rank() == 0)
-        if (auto const cached = load_model(key)) found = {true, *cached};
-    auto const bytes = std::as_writable_bytes(std::span(&found, 1));
-    if (channel.rank() != 0) channel.receive(0, bytes);
-    else
-        for (int r = 1; r < channel.size(); ++r) channel.send(r, bytes);
-    if (found.known) return found.model;
-    Model const model = collectives::calibrate(
-        channel, {.across_nodes = nodes.nodes() > 1, .crowded = oversubscribed});
-    if (channel.rank() == 0) save_model(key, model);
-    return model;
 }
 
 }  // namespace
@@ -103,11 +69,18 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
-        if (settings.calibrate && transport->name() != "threads")
-            model = find_model(channel, nodes, *transport, any);
+        if (settings.calibrate && transport->name() != "threads") {
+            collectives::Setting const setting{.node_of = nodes.node_of, .crowded = any};
+            model = find_model(channel, ModelCache(model_key(nodes, *transport, any)),
+                               topology_of(nodes, each_ones(ranks, &Introduction::processors)),
+                               nodes.nodes() > 1,
+                               {.vital = [&] { return measure_vital(channel, setting); },
+                                .calibrate = [&] { return calibrate(channel, setting); }});
+        }
     }
+    auto tuners = std::make_shared<collectives::Tuners>(model, settings.forced_algorithms);
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
-                                               std::move(engine), model, settings,
+                                               std::move(engine), std::move(tuners), settings,
                                                std::move(arena));
 }
 

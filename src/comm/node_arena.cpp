@@ -87,9 +87,10 @@ std::shared_ptr<Arena> share_memory(collectives::Channel& channel, NodeLayout co
     auto fallback = share_from(channel, nodes, Source::posix, second);
     if (first.empty()) return arena;
     if (!fallback && nodes.local_rank == 0)
-        log_warning(text("the ranks on ", nodes.host_of(channel.rank()),
-                         " share no memory and send messages to each other, which is slower (memfd: ",
-                         first, "; /dev/shm: ", second, ")"));
+        log_warning(text(
+            "the ranks on ", nodes.host_of(channel.rank()),
+            " share no memory and send messages to each other, which is slower (memfd: ", first,
+            "; /dev/shm: ", second, ")"));
     return fallback;
 }
 

@@ -51,8 +51,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     });
     auto part = transport_->split(members, lane);
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
-    return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
-                                               tuner_.model(), settings_, arena_);
+    return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_, tuners_,
+                                               settings_, arena_);
 }
 
 }  // namespace sinew::detail

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <new>
 #include <system_error>
 
@@ -34,12 +35,17 @@ std::uint64_t region_bytes(Source source, int ranks) {
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// The block of a room's large slots. What a rank of a pair writes in turn stays in its second-level
-/// cache; with many ranks the slots shrink so that a room stays small.
-std::uint64_t block_for(int ranks) {
-    constexpr std::uint64_t span = std::uint64_t{512} << 10;
-    return std::clamp<std::uint64_t>(span / static_cast<std::uint64_t>(ranks) / page * page, page,
-                                     std::uint64_t{64} << 10);
+/// The ring of each rank of a room: larger than its second-level cache, unless there are so many
+/// ranks that the room would need more than 64 MiB.
+std::uint64_t ring_for(int ranks) {
+    constexpr std::uint64_t largest = std::uint64_t{4} << 20, all = std::uint64_t{64} << 20;
+    return std::min(all / static_cast<std::uint64_t>(ranks) / page * page, largest);
+}
+
+/// The ring when memory is scarce: a block has 1 KiB.
+std::uint64_t least_ring_for(int ranks) {
+    return std::max<std::uint64_t>(Room::depth * (static_cast<std::uint64_t>(ranks) + 1) * 1024,
+                                   std::uint64_t{64} << 10);
 }
 
 }  // namespace
@@ -54,8 +60,7 @@ Arena::Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks)
 }
 
 std::shared_ptr<Arena> Arena::make(Source source, int ranks) {
-    auto const bytes =
-        huge_page + static_cast<std::uint64_t>(ranks) * region_bytes(source, ranks);
+    auto const bytes = huge_page + static_cast<std::uint64_t>(ranks) * region_bytes(source, ranks);
     return std::shared_ptr<Arena>(new Arena(Mapping::make(source, bytes), 0, ranks));
 }
 
@@ -64,6 +69,7 @@ std::shared_ptr<Arena> Arena::open(MappingName const& name, int rank, int ranks)
 }
 
 std::uint64_t Arena::take(std::size_t bytes) {
+    if (bytes > mapping_->bytes()) throw std::bad_alloc();  // rounding may overflow
     std::lock_guard const lock(mutex_);
     auto const alignment = bytes >= huge_page ? huge_page : page;
     auto const offset = extents_.take(rounded(bytes), alignment);
@@ -89,52 +95,67 @@ std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
 #ifdef MADV_HUGEPAGE
     if (bytes >= huge_page) ::madvise(at(offset), rounded(bytes), MADV_HUGEPAGE);
 #endif
-    return {at(offset), [self = shared_from_this(), offset, bytes](void*) {
-                self->give_back(offset, bytes);
-            }};
+    return {at(offset),
+            [self = shared_from_this(), offset, bytes](void*) { self->give_back(offset, bytes); }};
 }
 
-void Arena::free_empty_rooms() noexcept {
+void Arena::free_empty_rooms(std::size_t most) noexcept {
     std::vector<Lent> empty;
     {
         std::lock_guard const lock(mutex_);
-        auto const kept =
-            std::stable_partition(rooms_.begin(), rooms_.end(), [&](Lent const& room) {
-                return !Room::left_by_all(at(room.offset), room.ranks);
-            });
-        empty.assign(kept, rooms_.end());
-        rooms_.erase(kept, rooms_.end());
-        for (Lent const& room : empty) room_bytes_ -= room.bytes;
+        for (std::size_t left = std::min(most, rooms_.size()); left > 0; --left) {
+            if (next_room_ >= rooms_.size()) next_room_ = 0;
+            Lent& room = rooms_[next_room_];
+            if (!Room::left_by_all(at(room.offset), room.ranks)) {
+                ++next_room_;
+                continue;
+            }
+            room_bytes_ -= room.bytes;
+            empty.push_back(room);
+            room = rooms_.back();
+            rooms_.pop_back();
+        }
     }
     for (Lent const& room : empty) give_back(room.offset, room.bytes);
 }
 
 RoomPlace Arena::make_room(int ranks) noexcept {
     if (ranks > Room::most_ranks) return {};
-    free_empty_rooms();
+    std::uint64_t const usual = ring_for(ranks), least = std::min(least_ring_for(ranks), usual);
+    for (bool const again : {false, true}) {
+        // A few of many, so that the time does not depend on how many there are.
+        constexpr std::size_t a_few = 16;
+        free_empty_rooms(again ? std::numeric_limits<std::size_t>::max() : a_few);
+        for (std::uint64_t const ring : {usual, least})
+            if (auto const offset = take_room(ranks, ring, ring == least))
+                return {.offset = offset, .ring = ring};
+    }
+    return {};
+}
+
+/// Returns 0 if there is no memory, or if there are many rooms and this one need not be.
+std::uint64_t Arena::take_room(int ranks, std::uint64_t ring, bool needed) noexcept {
+    std::uint64_t const bytes = Room::bytes(ranks, ring);
+    std::uint64_t offset = 0;
     try {
-        RoomPlace place{.block = block_for(ranks)};
-        std::uint64_t bytes = Room::bytes(ranks, place.block);
         {
             std::lock_guard const lock(mutex_);
-            if (room_bytes_ + bytes > most_room_bytes) {
-                place.block = page;
-                bytes = Room::bytes(ranks, place.block);
-            }
+            if (!needed && room_bytes_ + bytes > most_room_bytes) return 0;
         }
-        place.offset = take(bytes);
+        offset = take(bytes);
         std::lock_guard const lock(mutex_);
-        rooms_.push_back({place.offset, bytes, ranks});
+        rooms_.push_back({offset, bytes, ranks});
         room_bytes_ += bytes;
-        return place;
+        return offset;
     } catch (std::bad_alloc const&) {
-        return {};
+        if (offset != 0) give_back(offset, bytes);
+        return 0;
     }
 }
 
 std::unique_ptr<Room> Arena::open_room(RoomPlace const& place, int rank, int ranks) {
     std::shared_ptr<void> memory(shared_from_this(), at(place.offset));
-    return std::make_unique<Room>(std::move(memory), rank, ranks, place.block, this);
+    return std::make_unique<Room>(std::move(memory), rank, ranks, place.ring, this);
 }
 
 std::uint64_t Arena::offset_of(void const* data, std::size_t bytes) const {

@@ -15,7 +15,7 @@ namespace sinew::node_memory {
 /// Where a room lies, for the other ranks in it. Sent as it is.
 struct RoomPlace {
     std::uint64_t offset = 0;  ///< 0: there is no room
-    std::uint64_t block = 0;
+    std::uint64_t ring = 0;    ///< bytes of each rank's ring
 };
 
 /// The memory that the ranks of a node share: one mapping in which each rank has a region of its
@@ -36,7 +36,7 @@ public:
     /// freed with the last copy of the pointer. Throws std::bad_alloc.
     std::shared_ptr<void> allocate(std::size_t bytes);
 
-    /// Allocates a room for `ranks` ranks; its first rank calls this. Its large slots become small
+    /// Allocates a room for `ranks` ranks; its first rank calls this. Its rings become small
     /// when this process has given away most_room_bytes.
     RoomPlace make_room(int ranks) noexcept;
     /// Opens a room that `make_room` has made, here or in another process.
@@ -56,13 +56,16 @@ private:
     Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks);
     std::uint64_t take(std::size_t bytes);
     void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
-    void free_empty_rooms() noexcept;
+    std::uint64_t take_room(int ranks, std::uint64_t ring, bool needed) noexcept;
+    /// Frees rooms that all ranks have left, among at most so many that it looks at, in turn.
+    void free_empty_rooms(std::size_t most) noexcept;
 
     std::shared_ptr<Mapping> mapping_;
     mutable std::mutex mutex_;
-    Extents extents_;                // guarded by mutex_
-    std::vector<Lent> rooms_;        // guarded by mutex_
-    std::uint64_t room_bytes_ = 0;   // of rooms_; guarded by mutex_
+    Extents extents_;               // guarded by mutex_
+    std::vector<Lent> rooms_;       // guarded by mutex_
+    std::size_t next_room_ = 0;     // to look at; guarded by mutex_
+    std::uint64_t room_bytes_ = 0;  // of rooms_; guarded by mutex_
 };
 
 }  // namespace sinew::node_memory

@@ -4,6 +4,8 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -27,8 +29,8 @@ namespace {
 }
 
 std::string posix_name(MappingName const& name) {
-    return text("/sinew-", to_hex({reinterpret_cast<std::byte const*>(name.nonce.data()),
-                                   name.nonce.size()}));
+    return text("/sinew-",
+                to_hex({reinterpret_cast<std::byte const*>(name.nonce.data()), name.nonce.size()}));
 }
 
 UniqueFd open_posix(MappingName const& name, int flags) {
@@ -71,6 +73,11 @@ Mapping::~Mapping() {
 }
 
 std::shared_ptr<Mapping> Mapping::make(Source source, std::uint64_t bytes) {
+    rlimit longest{};
+    if (::getrlimit(RLIMIT_FSIZE, &longest) == 0 && longest.rlim_cur < bytes) {
+        errno = EFBIG;  // ftruncate would send SIGXFSZ
+        fail(text("shared memory of ", bytes, " bytes (ulimit -f allows ", longest.rlim_cur, ")"));
+    }
     MappingName name{.bytes = bytes, .pid = ::getpid(), .source = source};
     if (::getrandom(name.nonce.data(), name.nonce.size(), 0) != std::ssize(name.nonce))
         fail("getrandom");
@@ -79,6 +86,7 @@ std::shared_ptr<Mapping> Mapping::make(Source source, std::uint64_t bytes) {
                       : UniqueFd(::memfd_create("sinew", MFD_CLOEXEC | MFD_ALLOW_SEALING));
     if (!fd) fail("memfd_create");
     name.fd = fd.get();
+    ::fchmod(fd.get(), 0600);  // a memfd begins with access for all who reach its descriptor
     bool const sized = ::ftruncate(fd.get(), static_cast<::off_t>(bytes)) == 0;
     int const error = errno;
     // No process can take memory away from the others, which would then end by SIGBUS.
@@ -121,18 +129,19 @@ std::shared_ptr<Mapping> Mapping::open(MappingName const& name) {
         throw Unavailable(text("descriptor ", name.fd, " of process ", name.pid,
                                " is not the shared memory of this node's first rank (do the ranks "
                                "have pid namespaces of their own?)"));
-    return std::shared_ptr<Mapping>(new Mapping(std::move(fd), name));
+    std::shared_ptr<Mapping> mapping(new Mapping(std::move(fd), name));
+    mapping->linked_ = name.source == Source::posix;  // if its maker dies, this process removes it
+    return mapping;
 }
 
 void Mapping::unlink() noexcept {
-    if (linked_) ::shm_unlink(posix_name(name_).c_str());
-    linked_ = false;
+    if (linked_.exchange(false)) ::shm_unlink(posix_name(name_).c_str());
 }
 
 void Mapping::reserve(std::uint64_t offset, std::uint64_t bytes) {
     if (name_.source != Source::posix) return;
-    int const error = ::posix_fallocate(fd_.get(), static_cast<::off_t>(offset),
-                                        static_cast<::off_t>(bytes));
+    int const error =
+        ::posix_fallocate(fd_.get(), static_cast<::off_t>(offset), static_cast<::off_t>(bytes));
     if (error == 0) return;
     errno = error;
     fail(text(bytes, " bytes of /dev/shm"));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -39,7 +40,8 @@ public:
     MappingName const& name() const { return name_; }
     std::byte* data() const { return data_; }
     std::uint64_t bytes() const { return name_.bytes; }
-    /// Removes the name of POSIX memory, which all ranks have opened by now.
+    /// Removes the name of POSIX memory, which all ranks have opened by now. Each destructor does so,
+    /// too: a maker that was killed leaves no name if another rank has opened the memory.
     void unlink() noexcept;
     /// Takes the pages of a range. Only POSIX memory needs it, whose file system may be small.
     /// Throws std::system_error if there is not enough.
@@ -53,7 +55,7 @@ private:
     UniqueFd fd_;
     MappingName name_;
     std::byte* data_ = nullptr;
-    bool linked_ = false;
+    std::atomic<bool> linked_{false};
 };
 
 }  // namespace sinew::node_memory

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/node_memory/room.hpp"
 
+#include <algorithm>
+
 namespace sinew::node_memory {
 
 namespace {
@@ -9,30 +11,36 @@ constexpr std::size_t page = 4096;
 
 std::size_t in_pages(std::size_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// The large slots of a rank. The odd page keeps the slots of different ranks out of the same sets
-/// of a cache.
-std::size_t large_bytes(int ranks, std::size_t block) {
-    auto const blocks = Room::depth * (static_cast<std::size_t>(ranks) + 1);
-    return in_pages(blocks * block) + page;
+/// Bytes from one ring to the next. The odd page keeps the slots of different ranks out of the same
+/// sets of a cache.
+std::size_t stride_of(std::size_t ring) { return in_pages(ring) + page; }
+
+/// The largest block of which a lease of contributions and results fits into a ring.
+std::size_t block_in(std::size_t ring, int ranks) {
+    constexpr std::size_t largest = std::size_t{256} << 10;
+    std::size_t const blocks = Room::depth * (static_cast<std::size_t>(ranks) + 1);
+    return std::min(ring / blocks / 64 * 64, largest);
 }
 
 constexpr std::size_t short_bytes_of_rank = Room::short_slots * Room::short_bytes;
 
 }  // namespace
 
-std::size_t Room::bytes(int ranks, std::size_t block) {
+std::size_t Room::bytes(int ranks, std::size_t ring) {
     return sizeof(Header) + static_cast<std::size_t>(ranks) *
-                                (sizeof(Control) + short_bytes_of_rank + large_bytes(ranks, block));
+                                (sizeof(Control) + short_bytes_of_rank + stride_of(ring));
 }
 
-Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t block,
-           Lendable const* lendable)
+Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
+           Lendable const* lendable, std::uint64_t begun)
     : base_(static_cast<std::byte*>(memory.get())),
       controls_(reinterpret_cast<Control*>(base_ + sizeof(Header))), own_(controls_ + rank),
       shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
-      large_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank),
-      large_bytes_(large_bytes(ranks, block)), block_(block), rank_(rank), size_(ranks),
-      lendable_(lendable), memory_(std::move(memory)) {
+      rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank), ring_bytes_(ring),
+      ring_stride_(stride_of(ring)), block_(block_in(ring, ranks)), rank_(rank), size_(ranks),
+      operation_(begun), known_finished_(begun), lendable_(lendable), memory_(std::move(memory)) {
+    used_by_.fill(begun);
+    if (begun > 0) refresh_counters();
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
@@ -41,6 +49,11 @@ Room::~Room() { header().left.fetch_add(1, std::memory_order_acq_rel); }
 bool Room::left_by_all(void const* memory, int ranks) {
     return static_cast<Header const*>(memory)->left.load(std::memory_order_acquire) ==
            static_cast<std::uint32_t>(ranks);
+}
+
+/// The marks say that no round of this operation is reached, as those of an earlier one would.
+void Room::refresh_counters() {
+    for (Counter& counter : own().stages) counter.value.store(mark(0), std::memory_order_release);
 }
 
 void Room::finish() {
@@ -56,6 +69,23 @@ void Room::look_for_finished(Waiter& waiter, std::uint64_t operation) {
         });
     }
     note_finished(operation);
+}
+
+void Room::lease(Waiter& waiter, std::size_t rounds, std::size_t contribution, std::size_t result) {
+    // The slots of results come first, all of them, so that a reader finds contributions and results
+    // by sizes alone.
+    std::size_t const bytes =
+        (depth * result + std::min(rounds, depth) * contribution + 63) / 64 * 64;
+    if (ring_position_ + bytes > ring_bytes_) ring_position_ = 0;
+    std::size_t const begin = ring_position_;
+    std::size_t const part = ring_bytes_ / ring_parts;
+    for (std::size_t p = begin / part; p <= (begin + bytes - 1) / part && p < ring_parts; ++p) {
+        await_finished(waiter, used_by_[p]);
+        used_by_[p] = operation_;
+    }
+    await_finished(waiter, operation_ - leases);
+    own().leased[operation_ % leases].store(begin, std::memory_order_relaxed);
+    ring_position_ = begin + bytes;
 }
 
 void Room::await_lines(Waiter& waiter) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -34,7 +35,9 @@ public:
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
 /// - short slots, for messages of a few KiB;
-/// - large slots, which long messages pass through in rounds, with counters of these rounds.
+/// - a ring of bytes, of which an operation with long messages leases slots; they pass through them
+///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
+///   round again has left the caches of its readers, and to write it disturbs none of them.
 ///
 /// A line or slot is written again only when all ranks have finished the operation that used it
 /// before. A rank learns this from every operation in which all wait for all, and otherwise reads
@@ -47,30 +50,38 @@ public:
     static constexpr std::size_t lines = 32;
     static constexpr std::size_t short_bytes = 8192;
     static constexpr std::size_t short_slots = 8;
-    static constexpr std::size_t depth = 3;  ///< large slots in turn
+    static constexpr std::size_t depth = 3;  ///< slots of a lease, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
 
-    /// Returns the size of a room whose large slots hold `block` bytes per rank.
-    static std::size_t bytes(int ranks, std::size_t block);
+    /// Returns the size of a room whose rings have `ring` bytes per rank.
+    static std::size_t bytes(int ranks, std::size_t ring);
 
     /// A view of `memory`, which the room keeps alive. It must be zero before the first rank begins
-    /// and be aligned to a page. `lendable` may be null.
-    Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t block,
-         Lendable const* lendable);
+    /// and be aligned to a page. `lendable` may be null. `begun` is the number of operations that all
+    /// ranks have begun before; tests set it.
+    Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
+         Lendable const* lendable, std::uint64_t begun = 0);
     Room(Room const&) = delete;
     Room& operator=(Room const&) = delete;
     ~Room();
 
     int rank() const { return rank_; }
     int size() const { return size_; }
+    /// The most bytes per rank in a slot that has a part for each rank.
     std::size_t block() const { return block_; }
     Lendable const* lendable() const { return lendable_; }
     /// Returns whether all ranks of the room in `memory` have destroyed their Room.
     static bool left_by_all(void const* memory, int ranks);
 
     /// Begins the next operation.
-    void begin() { ++operation_; }
+    void begin() {
+        if (++operation_ % operations_per_refresh == 0) [[unlikely]]
+            refresh_counters();
+    }
+    /// Says which call the next operation is: a number that is equal on all ranks that make the same
+    /// call, and likely another one for others. It is compared where a line is read.
+    void sign(std::uint16_t signature) { signature_ = signature; }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
     void finish();
@@ -91,20 +102,39 @@ public:
     }
     /// Publishes the line, and all that this rank wrote before.
     void publish_line() {
-        own().ring[operation_ % lines].operation.store(operation_, std::memory_order_release);
+        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
         bell().ring();
     }
     bool has_line(int rank) const {
-        return of(rank).ring[operation_ % lines].operation.load(std::memory_order_acquire) ==
-               operation_;
+        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire) ==
+               call_mark();
     }
+    /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
-        await(waiter, bell(), rank, [&] { return has_line(rank); });
+        await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
     }
     /// Waits for the lines of all ranks.
     void await_lines(Waiter& waiter);
     std::byte const* line_of(int rank) const {
         return of(rank).ring[operation_ % lines].payload.data();
+    }
+
+    // Cells: up to 8 bytes with their number, several in one cache line. A rank that runs ahead
+    // fills a line before it is fetched, so that one transfer carries several messages.
+    static constexpr std::size_t cell_bytes = 8, cell_count = 64;
+    std::byte* cell(Waiter& waiter) {
+        await_finished(waiter, operation_ - cell_count);
+        return own().cells[operation_ % cell_count].payload.data();
+    }
+    void publish_cell() {
+        own().cells[operation_ % cell_count].call.store(call_mark(), std::memory_order_release);
+        bell().ring();
+    }
+    void await_cell(Waiter& waiter, int rank) {
+        await_call(waiter, rank, of(rank).cells[operation_ % cell_count].call);
+    }
+    std::byte const* cell_of(int rank) const {
+        return of(rank).cells[operation_ % cell_count].payload.data();
     }
 
     // Short slots.
@@ -114,16 +144,25 @@ public:
     }
     std::byte const* short_slot_of(int rank) const { return short_of(rank); }
 
-    // Large slots: `contribution` holds a block for each rank, `result` one block.
-    std::byte* contribution(std::size_t round) const { return contribution_of(rank_, round); }
-    std::byte* contribution_of(int rank, std::size_t round) const {
-        return large_of(rank) + round % depth * span();
+    // Slots of the ring.
+    /// Takes slots for the current operation: `rounds` (at most `depth`) for contributions and for
+    /// results of these sizes. Publish the first round after it. At most one lease per operation.
+    void lease(Waiter& waiter, std::size_t rounds, std::size_t contribution,
+               std::size_t result = 0);
+    /// The slots of a rank in a round. Requires: its first round has been published, and `result`
+    /// is what it has leased; likewise `contribution`.
+    std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
+        return in_ring(rank, round % depth * result, result);
     }
-    std::byte* result(std::size_t round) const { return result_of(rank_, round); }
-    std::byte* result_of(int rank, std::size_t round) const {
-        return large_of(rank) + depth * span() + round % depth * block_;
+    std::byte* contribution_of(int rank, std::size_t round, std::size_t contribution,
+                               std::size_t results = 0) const {
+        return in_ring(rank, results + round % depth * contribution, contribution);
     }
-    /// Bytes of a contribution: a block for each rank.
+    /// The operations with leases of this size after which all of the ring has been used again.
+    int calls_per_turn(std::size_t bytes) const {
+        return static_cast<int>(ring_bytes_ / std::max<std::size_t>(bytes, 1));
+    }
+    /// The most bytes of a contribution that is not cut into blocks.
     std::size_t span() const { return static_cast<std::size_t>(size_) * block_; }
 
     // Counters of rounds of the current operation, each with one writer.
@@ -146,23 +185,31 @@ public:
     }
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
 
-    /// The latest operation whose large slots of this kind may still be read by others.
-    std::uint64_t contributions_busy = 0, results_busy = 0;
-    StoreChoice stores, stores_to_lent;
+    /// How this rank stores to its slots, by the pattern of the collective.
+    std::array<StoreChoice, 16> stores;
 
 private:
-    struct alignas(64) Line {
-        std::atomic<std::uint64_t> operation{0};
+    struct alignas(128) Line {
+        std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
+    };
+    struct alignas(16) Cell {
+        std::atomic<std::uint64_t> call{0};
+        std::array<std::byte, cell_bytes> payload;
     };
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
+    /// Where the slots of the latest operations begin in the ring. An entry is written again only
+    /// when all have finished the operation that used it.
+    static constexpr std::size_t leases = 4;
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
+        alignas(128) std::array<Cell, cell_count> cells;
         std::array<Counter, 3> stages;
         Counter finished;
+        alignas(128) std::array<std::atomic<std::uint64_t>, leases> leased;
     };
     struct alignas(4096) Header {
         Doorbell bell;
@@ -172,12 +219,26 @@ private:
     /// Rounds are counted within their operation.
     static constexpr int round_bits = 22;
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
-    /// Counters may wrap around; those compared are never far apart.
+    /// Counters may wrap around. Those compared are not far apart, because a rank marks all its
+    /// counters again now and then.
     static bool not_before(std::uint64_t value, std::uint64_t wanted) {
         return static_cast<std::int64_t>(value - wanted) >= 0;
     }
     void note_finished(std::uint64_t operation) {
         if (not_before(operation, known_finished_)) known_finished_ = operation;
+    }
+    static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
+    void refresh_counters();
+    static constexpr int signature_bits = 16;
+    std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
+    void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
+        await(waiter, bell(), rank, [&] {
+            std::uint64_t const seen = call.load(std::memory_order_acquire);
+            if (seen == call_mark()) return true;
+            if ((seen ^ call_mark()) >> signature_bits == 0) [[unlikely]]
+                waiter.refuse(rank);
+            return false;
+        });
     }
     void look_for_finished(Waiter& waiter, std::uint64_t operation);
 
@@ -192,20 +253,33 @@ private:
         return shorts_ + (static_cast<std::size_t>(rank) * short_slots + operation_ % short_slots) *
                              short_bytes;
     }
-    std::byte* large_of(int rank) const {
-        return large_ + static_cast<std::size_t>(rank) * large_bytes_;
+    std::byte* ring_of(int rank) const {
+        return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
+    }
+    /// A slot of a rank's lease. One that would end outside of the ring is that of a rank in another
+    /// call; what is read instead is as wrong, but inside.
+    std::byte* in_ring(int rank, std::size_t offset, std::size_t bytes) const {
+        std::size_t const leased =
+            of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
+        bool const inside = leased + offset + bytes <= ring_bytes_;
+        return ring_of(rank) + (inside ? leased + offset : 0);
     }
 
     std::byte* base_;
     Control* controls_;
     Control* own_;
     std::byte* shorts_;
-    std::byte* large_;
-    std::size_t large_bytes_;
+    std::byte* rings_;
+    std::size_t ring_bytes_, ring_stride_;
     std::size_t block_;
+    std::size_t ring_position_ = 0;
+    /// The latest operation that used each part of this rank's ring.
+    static constexpr std::size_t ring_parts = 16;
+    std::array<std::uint64_t, ring_parts> used_by_{};
     int rank_, size_;
-    std::uint64_t operation_ = 0;
-    std::uint64_t known_finished_ = 0;
+    std::uint64_t operation_;
+    std::uint64_t known_finished_;
+    std::uint16_t signature_ = 0;
     Lendable const* lendable_;
     std::shared_ptr<void> memory_;
 };

@@ -2,50 +2,93 @@
 #include "src/node_memory/store_choice.hpp"
 
 #include <algorithm>
+#include <bit>
 
 namespace sinew::node_memory {
 
 namespace {
 
-/// Calls that each way gets in a trial. The first only brings the caches into the way's own state.
-constexpr std::uint32_t calls_per_way = 3;
-constexpr std::uint32_t longest_interval = 1024;
-constexpr float weight_of_new = 0.4F;
+constexpr int shortest_interval = 64, longest_interval = 1024;
+/// A trial that takes this many times as long as the best way is given up after a few calls.
+constexpr float hopeless = 1.6F;
+constexpr int calls_before_verdict = 3;
+/// A way must be better by this factor to replace the best.
+constexpr float better = 0.95F;
+/// After so many calls in sequence that took much longer than before, something has changed.
+constexpr std::uint8_t slow_calls_in_sequence = 4;
+
+void follow(float& average, float seconds, float weight) {
+    average = average == 0 ? seconds : average + weight * (seconds - average);
+}
 
 }  // namespace
 
-StoreChoice::Trial StoreChoice::begin(std::size_t bytes, bool large) {
-    std::size_t const number = std::min<std::size_t>(std::bit_width(bytes), classes_.size() - 1);
-    Class& c = classes_[number];
-    std::uint32_t const call = c.calls++;
-    std::uint32_t const offered = large ? ways : 2;
-    std::uint32_t const into_trial = call - c.next_trial;
-    if (call < c.next_trial || into_trial >= offered * calls_per_way)
-        return {*this, number, c.best, false};
-    return {*this, number, into_trial / calls_per_way, into_trial % calls_per_way > 0};
+std::size_t StoreChoice::class_of(std::size_t bytes) {
+    return std::min<std::size_t>(static_cast<std::size_t>(std::bit_width(bytes)), size_classes - 1);
 }
 
-StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, std::size_t way, bool counts)
-    : owner_(owner), class_(size_class), way_(way), counts_(counts),
-      stores_{.slots_bypass = way % 2 == 1, .results_bypass = way >= 2} {}
+std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
+    if (!classes_) return Class().best;
+    Class const& c = (*classes_)[size_class];
+    return c.trial_calls > 0 ? c.tried : c.best;
+}
+
+StoreChoice::Trial StoreChoice::begin(std::size_t bytes, bool large, int settling) {
+    std::size_t const number = class_of(bytes);
+    if (!classes_) classes_ = std::make_unique<Classes>();
+    (*classes_)[number].ways = large ? most_ways : 2;
+    return {*this, number, settling};
+}
+
+StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, int settling)
+    : owner_(owner), class_(size_class), way_(owner.way_of(size_class)), settling_(settling) {}
 
 void StoreChoice::Trial::done() {
-    if (!counts_) return;
-    Class& c = owner_.classes_[class_];
-    auto const now = std::chrono::steady_clock::now();
-    float const took = std::chrono::duration<float>(now - start_).count();
-    float& average = c.seconds[way_];
-    average = average == 0 ? took : (1 - weight_of_new) * average + weight_of_new * took;
-    bool const four = c.seconds[2] != 0 || way_ >= 2;
-    std::size_t const offered = four ? ways : 2;
-    if (way_ + 1 < offered || c.calls - c.next_trial < offered * calls_per_way) return;
-    // The trial has ended.
-    std::uint8_t best = 0;
-    for (std::uint8_t way = 1; way < offered; ++way)
-        if (c.seconds[way] != 0 && c.seconds[way] < c.seconds[best]) best = way;
-    c.interval = best == c.best ? std::min(2 * c.interval, longest_interval) : 64;
-    c.best = best;
-    c.next_trial = c.calls + c.interval;
+    auto const took = std::chrono::steady_clock::now() - start_;
+    owner_.report(class_, way_, settling_, std::chrono::duration<float>(took).count());
+}
+
+void StoreChoice::begin_trial(Class& c) {
+    c.settled = true;
+    c.tried = static_cast<std::uint8_t>((c.tried + 1) % c.ways);
+    if (c.tried == c.best) c.tried = static_cast<std::uint8_t>((c.tried + 1) % c.ways);
+    c.trial_calls = 1;
+    c.trial = 0;
+    c.slow_calls = 0;
+}
+
+void StoreChoice::end_trial(Class& c, bool is_better) {
+    c.trial_calls = 0;
+    if (is_better) {
+        c.best = c.tried;
+        c.average = c.trial;
+    }
+    c.interval = is_better ? shortest_interval : std::min(2 * c.interval, longest_interval);
+    c.until_trial = c.interval;
+}
+
+void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling, float seconds) {
+    Class& c = (*classes_)[size_class];
+    if (c.trial_calls == 0) {
+        bool const slow = c.average > 0 && seconds > hopeless * c.average;
+        c.slow_calls = static_cast<std::uint8_t>(slow ? c.slow_calls + 1 : 0);
+        if (c.slow_calls == slow_calls_in_sequence) {
+            c.average = seconds;
+            c.interval = shortest_interval;
+            return begin_trial(c);
+        }
+        // The first calls meet fresh memory, and any call may be slow for reasons of its own.
+        if (c.settled) follow(c.average, slow ? hopeless * c.average : seconds, 0.2F);
+        else c.average = c.average == 0 ? seconds : std::min(c.average, seconds);
+        if (--c.until_trial <= 0) begin_trial(c);
+        return;
+    }
+    bool const plain = way % 2 == 0;
+    int const length = plain ? std::clamp(settling, 4, 64) + calls_before_verdict : 5;
+    if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 4 * c.average), 0.4F);
+    if (c.trial_calls > calls_before_verdict && c.trial > hopeless * c.average)
+        return end_trial(c, false);
+    if (++c.trial_calls > length) end_trial(c, c.trial < better * c.average);
 }
 
 }  // namespace sinew::node_memory

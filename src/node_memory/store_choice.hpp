@@ -2,10 +2,10 @@
 #pragma once
 
 #include <array>
-#include <bit>
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 
 namespace sinew::node_memory {
 
@@ -13,8 +13,8 @@ namespace sinew::node_memory {
 ///
 /// Which is faster depends on the size, on the machine and on where the cores of the ranks lie at
 /// the moment: a line that another core has read costs a plain store up to ten times as much. So
-/// each rank measures its own calls, by size class, and tries the alternatives again now and then.
-/// The ranks try at the same calls, because they count them alike. Not thread-safe.
+/// each rank measures its own calls, by size class. Now and then it tries another way, briefly if
+/// that is slower, and at once when its calls have become slower than they were. Not thread-safe.
 class StoreChoice {
 public:
     struct Stores {
@@ -25,32 +25,52 @@ public:
     /// One call, from its construction to `done`.
     class Trial {
     public:
-        Stores stores() const { return stores_; }
+        Stores stores() const {
+            return {.slots_bypass = way_ % 2 == 1, .results_bypass = way_ >= 2};
+        }
+        /// Reports that the call has ended. A call that fails reports nothing.
         void done();
 
     private:
         friend class StoreChoice;
-        Trial(StoreChoice& owner, std::size_t size_class, std::size_t way, bool counts);
+        Trial(StoreChoice& owner, std::size_t size_class, int settling);
         StoreChoice& owner_;
-        std::size_t class_, way_;
-        bool counts_;
-        Stores stores_;
+        std::size_t class_;
+        std::uint8_t way_;
+        int settling_;
         std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     };
 
-    /// Begins a call that moves `bytes`. Results bypass the cache only if `large`.
-    Trial begin(std::size_t bytes, bool large);
+    /// Begins a call that moves `bytes`. Results bypass the cache only if `large`, which must follow
+    /// from the class of the size. `settling` is the number of calls until the slots have been
+    /// stored to in a new way, all of them.
+    Trial begin(std::size_t bytes, bool large, int settling);
+
+    /// Reports the time of a call; for tests, which have no calls.
+    void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);
+    static std::size_t class_of(std::size_t bytes);
+    std::uint8_t way_of(std::size_t size_class) const;
 
 private:
-    static constexpr std::size_t ways = 4;
+    static constexpr std::uint8_t most_ways = 4;
     struct Class {
-        std::uint32_t calls = 0;
-        std::uint32_t next_trial = 0;  ///< the call at which the ways are tried again
-        std::uint32_t interval = 64;   ///< calls between the trials; grows while the best stays
-        std::uint8_t best = 0;
-        std::array<float, ways> seconds{};  ///< recent average; 0: not tried yet
+        std::uint8_t ways = 2;
+        std::uint8_t best = 1;        ///< safe: its time hardly depends on where the cores lie
+        std::uint8_t tried = 0;       ///< the way that is tried, if `trial_calls` is above 0
+        std::uint8_t slow_calls = 0;  ///< consecutive calls much slower than the average
+        bool settled = false;         ///< the first calls are over
+        int trial_calls = 0;
+        int until_trial = 8;
+        int interval = 64;  ///< calls between trials; grows while they change nothing
+        float average = 0;  ///< recent seconds of the best way
+        float trial = 0;    ///< recent seconds of the tried way
     };
-    std::array<Class, 48> classes_{};
+    void begin_trial(Class& c);
+    void end_trial(Class& c, bool better);
+
+    static constexpr std::size_t size_classes = 48;
+    using Classes = std::array<Class, size_classes>;
+    std::unique_ptr<Classes> classes_;  // made by the first call: most rooms see few patterns
 };
 
 }  // namespace sinew::node_memory

@@ -2,10 +2,13 @@
 #pragma once
 
 #include <chrono>
+#include <string>
 
 #if defined(__x86_64__)
 #include <immintrin.h>
 #endif
+
+#include <sinew/error.hpp>
 
 #include "src/node_memory/doorbell.hpp"
 
@@ -22,6 +25,10 @@ public:
     /// the peers. Throws Timeout or PeerLost. Returns how long the rank may then sleep until the
     /// room's doorbell rings; zero: not at all.
     virtual std::chrono::nanoseconds idle(int round, int peer) = 0;
+    /// Called if the awaited rank makes another call at this point. Throws BackendError.
+    [[noreturn]] virtual void refuse(int peer) {
+        throw BackendError("rank " + std::to_string(peer) + " makes another call", 0);
+    }
 };
 
 /// Tells the processor that this is a loop that waits.

@@ -74,6 +74,8 @@ private:
     Loop::Handle timer_, over_, writable_, resolving_;
     Clock::time_point began_{};
     Clock::duration patience_{}, pause_ = first_pause;
+    int attempts_ = 0;
+    bool accepted_ = false;  ///< some connection was, though perhaps not authenticated
     std::string last_failure_ = "no answer";
     // Spreads the attempts of thousands of processes that wait for the same listener.
     std::minstd_rand random_{std::random_device{}()};
@@ -117,6 +119,7 @@ void Dial::try_next() {
 }
 
 void Dial::connect(SocketAddress const& where) {
+    ++attempts_;
     fd_ = new_socket(where.get()->sa_family);
     if (tls_) set_tcp_options(fd_.get());
     if (::connect(fd_.get(), where.get(), where.length) == 0) return connected();
@@ -133,6 +136,7 @@ void Dial::connect(SocketAddress const& where) {
 }
 
 void Dial::connected() {
+    accepted_ = true;
     try {
         std::unique_ptr<Stream> stream;
         if (tls_) {
@@ -177,8 +181,10 @@ void Dial::failed(std::string why) {
 
 void Dial::give_up() {
     auto const seconds = std::chrono::duration<double>(Clock::now() - began_).count();
-    finish({nullptr, text(address_.text(), ": not reached within ", std::setprecision(3), seconds,
-                          " s (", last_failure_, "). Is the other end running?")});
+    finish({.link = nullptr,
+            .error = text(address_.text(), ": not reached within ", std::setprecision(3), seconds,
+                          " s (", last_failure_, "). Is the other end running?"),
+            .unreachable = !accepted_});
 }
 
 void Dial::stop() noexcept {
@@ -193,6 +199,7 @@ void Dial::stop() noexcept {
 void Dial::finish(Dialled outcome) {
     auto const self = shared_from_this();
     stop();
+    outcome.attempts = attempts_;
     if (auto const done = std::exchange(done_, nullptr)) done(std::move(outcome));
 }
 

@@ -155,6 +155,8 @@ private:
 struct Dialled {
     std::unique_ptr<Link> link;
     std::string error;  ///< "tcp:10.0.0.3:4711: the other end does not know this job's secret"
+    int attempts = 0;   ///< connections tried, with that which succeeded
+    bool unreachable = false;  ///< all the patience has passed, and no connection was accepted
 };
 
 /// Connects and authenticates. Tries again while nobody listens yet (refused, no such file,

@@ -43,17 +43,19 @@ TEST(CoreStates, TheNamesAreThoseOfTheJson) {
 
 TEST(CoreProbe, AloneThereIsNothingToMeasure) {
     run_thread_ranks(1, [](Communicator& comm) {
-        CoreProbe probe(comm, false);
-        EXPECT_EQ(probe.sample(), unknown);
+        SharedPage const page(comm, 1);
+        CoreProbe probe(comm, page, 0, false);
+        EXPECT_EQ(probe.sample().state, unknown);
     });
 }
 
 // The state depends on the machine and its load; this only tests that sampling ends.
 TEST(CoreProbe, EverySampleOfTwoRanksEnds) {
     run_thread_ranks(2, [](Communicator& comm) {
-        CoreProbe probe(comm, false);
+        SharedPage const page(comm, 1);
+        CoreProbe probe(comm, page, 0, false);
         for (int i = 0; i < 5; ++i) {
-            CoreState const state = probe.sample();
+            CoreState const state = probe.sample().state;
             if (comm.rank() == 0) {
                 EXPECT_NE(state, mixed);
             }
@@ -64,16 +66,18 @@ TEST(CoreProbe, EverySampleOfTwoRanksEnds) {
 
 TEST(CoreProbe, RanksOfDifferentNodesHaveNone) {
     run_thread_ranks({.ranks = 2, .ranks_per_node = 1}, [](Communicator& comm) {
-        CoreProbe probe(comm, false);
-        CoreState const state = probe.sample();
+        SharedPage const page(comm, 1);
+        CoreProbe probe(comm, page, 0, false);
+        CoreState const state = probe.sample().state;
         EXPECT_EQ(state, unknown);
     });
 }
 
 TEST(CoreProbe, WithTooManyRanksThereIsNothingToMeasure) {
     run_thread_ranks(2, [](Communicator& comm) {
-        CoreProbe probe(comm, true);
-        CoreState const state = probe.sample();
+        SharedPage const page(comm, 1);
+        CoreProbe probe(comm, page, 0, true);
+        CoreState const state = probe.sample().state;
         EXPECT_EQ(state, comm.rank() == 0 ? oversubscribed : unknown);
     });
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/collectives/options.hpp"
+#include "benchmarks/peers/peer.hpp"
 
 #include <gmock/gmock.h>
 
@@ -34,7 +35,7 @@ TEST(Options, ListsByCommaAndByRepetitionAreTheSame) {
     EXPECT_THAT(options.collectives,
                 ElementsAre(Collective::allreduce, Collective::broadcast, Collective::scan));
     EXPECT_THAT(options.algorithms, ElementsAre("ring", "auto"));
-    EXPECT_THAT(options.peers, ElementsAre("gloo", "mpi"));
+    EXPECT_THAT(options.peers, ElementsAre("gloo", mpi_peer_name()));
     EXPECT_EQ(options.types.size(), 2u);
     EXPECT_EQ(options.ops.size(), 2u);
 }
@@ -47,6 +48,53 @@ TEST(Options, BothVariants) {
     EXPECT_THAT(parse_options({"--variant", "both"}).variants,
                 ElementsAre(Variant::reused, Variant::live));
     EXPECT_THAT(parse_options({"--variant", "live"}).variants, ElementsAre(Variant::live));
+}
+
+TEST(Options, BesidePeersBothVariantsAreShown) {
+    EXPECT_THAT(parse_options({"--peer", "gloo"}).variants,
+                ElementsAre(Variant::reused, Variant::live));
+    EXPECT_THAT(parse_options({"--peer", "gloo", "--variant", "live"}).variants,
+                ElementsAre(Variant::live));
+    EXPECT_THAT(parse_options({}).variants, ElementsAre(Variant::reused));
+}
+
+TEST(Options, AllPeersAreThoseOfThisProgram) {
+    auto const peers = parse_options({"--peer", "gloo,all"}).peers;
+    EXPECT_EQ(peers.front(), "gloo");
+    EXPECT_EQ(peers.size(), every_peer().size());
+    for (auto const& peer : every_peer()) EXPECT_THAT(peers, ::testing::Contains(peer));
+}
+
+TEST(Options, APresetIsWhatOtherFlagsChange) {
+    Options const quick = parse_options({"--budget", "0.1", "--preset", "quick"});
+    EXPECT_EQ(quick.collectives.size(), 6u);
+    EXPECT_THAT(quick.sizes, ElementsAre(8, 1024, 65536, 1 << 20, 16 << 20));
+    EXPECT_DOUBLE_EQ(quick.budget, 0.1);
+    EXPECT_EQ(quick.variants.size(), 2u);
+    Options const full = parse_options({"--preset", "full", "--op", "scan"});
+    EXPECT_THAT(full.collectives, ElementsAre(Collective::scan));
+    EXPECT_EQ(full.sizes.size(), 27u);  // 4 B to 256 MiB
+    EXPECT_EQ(full.sizes.back(), 256u << 20);
+    EXPECT_THAT(options_refusal({"--preset", "slow"}), HasSubstr("slow"));
+}
+
+TEST(Options, TheLevelOfThreadsIsThatOfMostPrograms) {
+    EXPECT_EQ(parse_options({}).mpi_thread, MpiThread::single);
+    EXPECT_EQ(parse_options({"--mpi-thread", "multiple"}).mpi_thread, MpiThread::multiple);
+    EXPECT_THAT(options_refusal({"--mpi-thread", "serialized"}), HasSubstr("serialized"));
+}
+
+TEST(Options, AReportIsMadeOfRuns) {
+    Options const options = parse_options({"--report", "page.md", "--runs", "a.json", "b.json"});
+    EXPECT_EQ(options.report, "page.md");
+    EXPECT_THAT(options.runs, ElementsAre("a.json", "b.json"));
+    EXPECT_THAT(options_refusal({"--report", "page.md"}), HasSubstr("--runs"));
+    EXPECT_THAT(options_refusal({"--runs", "a.json"}), HasSubstr("--report"));
+}
+
+TEST(Options, ThreadsHaveNoSessionsOfTheirOwn) {
+    EXPECT_TRUE(parse_options({"--own-session"}).own_session);
+    EXPECT_THAT(options_refusal({"--own-session", "--threads", "2"}), HasSubstr("--own-session"));
 }
 
 TEST(Options, NumbersAndFiles) {
@@ -86,10 +134,11 @@ TEST(Options, AnImpossibleValueIsNamed) {
 TEST(Help, NamesEveryFlag) {
     std::string const help = help_text();
     for (char const* flag :
-         {"--op",      "--sizes",  "--dtype",     "--redop",   "--algorithm",
-          "--variant", "--peer",   "--ranks",     "--threads", "--warmup",
-          "--rounds",  "--budget", "--no-check",  "--no-pin",  "--autogroup-nice",
-          "--json",    "--plot",   "--link-rate", "--explain", "--merge"})
+         {"--op",       "--sizes",  "--dtype",          "--redop",  "--algorithm",  "--variant",
+          "--peer",     "--ranks",  "--threads",        "--warmup", "--rounds",     "--budget",
+          "--no-check", "--no-pin", "--autogroup-nice", "--json",   "--plot",       "--link-rate",
+          "--explain",  "--merge",  "--preset",         "--tail",   "--mpi-thread", "--own-session",
+          "--report",   "--runs"})
         EXPECT_THAT(help, HasSubstr(flag));
 }
 

@@ -61,10 +61,10 @@ TEST(Catalogue, DoesNotSumARingWhereTheOrderIsTheRanks) {
 }
 
 TEST(Catalogue, ExpectsMoreTimeForMoreBytes) {
-    Model const model;
     for (Collective const collective : collectives())
         for (Algorithm const& algorithm : algorithms(collective))
             for (int const ranks : {1, 2, 3, 8, 100}) {
+                Model const model = Model().seen_by({.ranks = ranks, .per_node = ranks});
                 double last = 0;
                 for (std::size_t bytes = 1; bytes < std::size_t{1} << 34; bytes *= 4) {
                     Shape const shape{.ranks = ranks, .bytes = bytes, .count = bytes};

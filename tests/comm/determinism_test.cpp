@@ -35,7 +35,8 @@ void run_with(Model const& model, int ranks, std::function<void(Communicator&)> 
                 Communicator comm(std::make_shared<detail::CommunicatorState>(
                     std::make_unique<ThreadTransport>(hub, rank),
                     detail::make_node_layout(nodes, rank), detail::Engine::make(Threading::any),
-                    model, detail::CommonSettings::from_environment(), nullptr));
+                    std::make_shared<collectives::Tuners>(model, ""),
+                    detail::CommonSettings::from_environment(), nullptr));
                 body(comm);
             } catch (std::exception const& error) {
                 ADD_FAILURE() << "rank " << rank << ": " << error.what();
@@ -47,16 +48,18 @@ void run_with(Model const& model, int ranks, std::function<void(Communicator&)> 
 
 /// Machine models with different fastest algorithms.
 std::vector<Model> models() {
-    Model slow_messages, slow_bytes, slow_reduction;
+    using collectives::Level;
+    Level slow_messages, slow_bytes, plain;
     for (double& seconds : slow_messages.seconds) seconds = 1e-2 + seconds * 1e-3;
-    for (std::size_t i = 0; i < Model::sizes.size(); ++i)
-        slow_bytes.seconds[i] = 1e-9 + 1e-6 * static_cast<double>(Model::sizes[i]);
+    for (std::size_t i = 0; i < Level::sizes.size(); ++i)
+        slow_bytes.seconds[i] = 1e-9 + 1e-6 * static_cast<double>(Level::sizes[i]);
     slow_bytes.segment = 1000;
     slow_bytes.window = 2;
+    plain.segment = 131072;
+    plain.window = 1;
+    Model slow_reduction(plain);
     slow_reduction.reduce_per_byte = 1e-5;
-    slow_reduction.segment = 131072;
-    slow_reduction.window = 1;
-    return {slow_messages, slow_bytes, slow_reduction};
+    return {Model(slow_messages), Model(slow_bytes), slow_reduction};
 }
 
 /// Values of both signs and of very different magnitudes, so that every order of addition rounds

@@ -47,35 +47,32 @@ private:
 };
 
 /// Zeroed memory for a room of ranks that are threads.
-inline std::shared_ptr<void> room_memory(int ranks, std::size_t block) {
+inline std::shared_ptr<void> room_memory(int ranks, std::size_t ring) {
     constexpr std::size_t page = 4096;
-    std::size_t const bytes = node_memory::Room::bytes(ranks, block);
+    std::size_t const bytes = node_memory::Room::bytes(ranks, ring);
     std::shared_ptr<void> memory(std::aligned_alloc(page, (bytes + page - 1) / page * page),
                                  &std::free);
     std::memset(memory.get(), 0, bytes);
     return memory;
 }
 
-/// Large slots so small that messages of some KiB need several rounds.
-inline constexpr std::size_t room_block = 1024;
+/// A ring so small that messages of some KiB need several rounds.
+inline constexpr std::size_t room_ring = std::size_t{48} << 10;
 
-/// Runs `body` on every rank, each in a separate thread, over one channel that has a room. Rethrows the exception
-/// of the first rank to fail; otherwise expects that no message is left.
-inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+/// Runs `body` with the parts of a channel on every rank, each in a separate thread. Rethrows the
+/// exception of the first rank to fail; otherwise expects that no message is left.
+inline void run_ranks_over(
+    int ranks, std::function<void(Transport&, collectives::WaitPolicy&, int tag)> const& body) {
     constexpr int tag = 7;
     ThreadHub hub(ranks);
-    auto const memory = room_memory(ranks, room_block);
     std::atomic<bool> failed = false;
     std::exception_ptr first_failure;
     std::mutex mutex;
     auto const run = [&](int rank) {
         ThreadTransport transport(hub, rank);
         TestWaitPolicy supervisor(failed);
-        collectives::Channel channel(transport, supervisor, tag);
-        node_memory::Room room(memory, rank, ranks, room_block, nullptr);
-        channel.use_room(&room);
         try {
-            body(channel);
+            body(transport, supervisor, tag);
         } catch (...) {
             std::lock_guard const lock(mutex);
             if (!failed.exchange(true)) first_failure = std::current_exception();
@@ -89,6 +86,17 @@ inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> cons
         if (auto const left = ThreadTransport(hub, rank).probe(any_source, tag))
             ADD_FAILURE() << left->bytes << " bytes from rank " << left->source
                           << " were left over at rank " << rank;
+}
+
+/// The same over one channel that has a room.
+inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
+    auto const memory = room_memory(ranks, room_ring);
+    run_ranks_over(ranks, [&](Transport& transport, collectives::WaitPolicy& policy, int tag) {
+        collectives::Channel channel(transport, policy, tag);
+        node_memory::Room room(memory, channel.rank(), ranks, room_ring, nullptr);
+        channel.use_room(&room);
+        body(channel);
+    });
 }
 
 }  // namespace sinew::testing

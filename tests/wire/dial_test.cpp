@@ -41,21 +41,37 @@ TEST(Dial, WaitsForAListenerThatComesLater) {
 TEST(Dial, GivesUpWhenItsPatienceIsOver) {
     test::PrivateFolder folder;
     Loop loop;
-    std::string error;
+    Dialled result;
     auto const handle = dial(loop, folder.socket(), {Secret::random(), {}}, {}, 100ms,
-                             [&](Dialled result) { error = result.error; });
-    EXPECT_TRUE(run_until(loop, [&] { return !error.empty(); }));
-    EXPECT_THAT(error, HasSubstr(folder.socket().text() + ": not reached within "));
-    EXPECT_THAT(error, HasSubstr("(No such file or directory). Is the other end running?"));
+                             [&](Dialled outcome) { result = std::move(outcome); });
+    EXPECT_TRUE(run_until(loop, [&] { return !result.error.empty(); }));
+    EXPECT_THAT(result.error, HasSubstr(folder.socket().text() + ": not reached within "));
+    EXPECT_THAT(result.error, HasSubstr("(No such file or directory). Is the other end running?"));
+    EXPECT_TRUE(result.unreachable);
+    EXPECT_GT(result.attempts, 1);
+}
+
+TEST(Dial, TellsAnEndThatIsSilentFromOneThatIsNotThere) {
+    Loop loop;
+    UniqueFd const silent = listening_socket(Address::tcp("127.0.0.1", 0));
+    Dialled result;
+    auto const handle =
+        dial(loop, Address::tcp("127.0.0.1", bound_port(silent.get())), {Secret::random(), {}}, {},
+             100ms, [&](Dialled outcome) { result = std::move(outcome); });
+    EXPECT_TRUE(run_until(loop, [&] { return !result.error.empty(); }));
+    EXPECT_FALSE(result.unreachable);
+    EXPECT_EQ(result.attempts, 1);
 }
 
 TEST(Dial, AsksForNames) {
     Door door(over_tcp);
-    std::unique_ptr<Link> dialled;
+    Dialled dialled;
     auto const handle =
         dial(door.loop, Address::tcp("localhost", door.listener->address().port), {door.secret, {}},
-             {}, 30s, [&](Dialled result) { dialled = std::move(result.link); });
-    EXPECT_TRUE(run_until(door.loop, [&] { return dialled != nullptr; }));
+             {}, 30s, [&](Dialled result) { dialled = std::move(result); });
+    EXPECT_TRUE(run_until(door.loop, [&] { return dialled.link != nullptr; }));
+    EXPECT_GE(dialled.attempts, 1);
+    EXPECT_FALSE(dialled.unreachable);
 }
 
 TEST(Dial, IsSilentOnceItsHandleIsGone) {

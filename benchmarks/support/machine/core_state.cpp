@@ -1,19 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "benchmarks/support/machine/core_state.hpp"
 
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <chrono>
 #include <cmath>
 #include <limits>
-#include <random>
-#include <string>
-
-#include "benchmarks/support/text.hpp"
 
 namespace sinew::bench {
 
@@ -23,20 +15,12 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int batches = 3, trips_per_batch = 50;
 constexpr std::uint64_t steps = 2 * batches * trips_per_batch;
-constexpr std::size_t mapped_bytes = 4096;
 constexpr auto patience = std::chrono::milliseconds(4);
 
 CoreState majority(std::vector<CoreState> const& rounds, std::size_t begin, std::size_t end) {
     std::array<int, 5> votes{};
     for (std::size_t i = begin; i < end; ++i) ++votes[static_cast<std::size_t>(rounds[i])];
     return static_cast<CoreState>(std::max_element(votes.begin(), votes.end()) - votes.begin());
-}
-
-void* map_and_close(int file) {
-    if (file < 0) return nullptr;
-    void* const memory = ::mmap(nullptr, mapped_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
-    ::close(file);
-    return memory == MAP_FAILED ? nullptr : memory;
 }
 
 }  // namespace
@@ -66,60 +50,25 @@ CoreState of_rounds(std::vector<CoreState> const& rounds) {
     return 4 * count >= 3 * rounds.size() ? state : CoreState::mixed;
 }
 
-CoreProbe::CoreProbe(Communicator& comm, bool oversubscribed) : rank_(comm.rank()) {
+CoreProbe::CoreProbe(Communicator& comm, SharedPage const& page, std::size_t line,
+                     bool oversubscribed)
+    : rank_(comm.rank()) {
     if (oversubscribed) fixed_ = CoreState::oversubscribed;
-    else if (comm.size() > 1 && comm.nodes().node_of[0] == comm.nodes().node_of[1])
-        share_line(comm);
+    else if (page && comm.size() > 1 && comm.nodes().node_of[0] == comm.nodes().node_of[1])
+        line_ = reinterpret_cast<Line*>(page.line(line));
 }
 
-CoreProbe::~CoreProbe() {
-    if (line_ != nullptr) ::munmap(line_, mapped_bytes);
-}
-
-// Ranks 0 and 1 map one page of shared memory, whose name is unlinked at once. Ranks that are
-// threads do the same: two mappings of a page are one cache line.
-void CoreProbe::share_line(Communicator& comm) {
-    if (rank_ > 1) return;
-    std::array<char, 32> shm_name{};
-    std::uint8_t mapped = 0;
+CoreSample CoreProbe::sample() {
+    if (line_ == nullptr || rank_ > 1) return {rank_ == 0 ? fixed_ : CoreState::unknown};
+    CoreSample sample;
     if (rank_ == 0) {
-        std::random_device random;
-        std::string const unique = text("/sinew-bench-", std::hex, random(), random());
-        int const file = ::shm_open(unique.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-        if (file >= 0) unique.copy(shm_name.data(), shm_name.size() - 1);
-        void* memory = nullptr;
-        if (file >= 0 && ::ftruncate(file, mapped_bytes) == 0) memory = map_and_close(file);
-        comm.send(shm_name, 1);
-        comm.recv(std::span(&mapped, 1), 1);
-        if (file >= 0) ::shm_unlink(unique.c_str());
-        std::uint8_t const both = memory != nullptr && mapped != 0;
-        comm.send(std::span(&both, 1), 1);
-        keep(memory, both != 0);
+        sample.round_trip_ns = ping();
+        sample.state = classify(sample.round_trip_ns);
     } else {
-        comm.recv(shm_name, 0);
-        void* memory = nullptr;
-        if (shm_name[0] != 0)
-            memory = map_and_close(::shm_open(shm_name.data(), O_RDWR | O_CLOEXEC, 0));
-        mapped = memory != nullptr;
-        comm.send(std::span(&mapped, 1), 0);
-        std::uint8_t both = 0;
-        comm.recv(std::span(&both, 1), 0);
-        keep(memory, both != 0);
+        pong();
     }
-}
-
-void CoreProbe::keep(void* memory, bool shared) {
-    if (shared) line_ = static_cast<Line*>(memory);
-    else if (memory != nullptr) ::munmap(memory, mapped_bytes);
-}
-
-CoreState CoreProbe::sample() {
-    if (line_ == nullptr || rank_ > 1) return rank_ == 0 ? fixed_ : CoreState::unknown;
-    CoreState state = CoreState::unknown;
-    if (rank_ == 0) state = classify(ping());
-    else pong();
     last_ += steps;
-    return state;
+    return sample;
 }
 
 // Returns the best of three batches, so that interrupts do not count. If rank 1 does not answer (it

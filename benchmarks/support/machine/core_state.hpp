@@ -3,10 +3,12 @@
 
 #include <atomic>
 #include <cstdint>
-#include <memory>
+#include <limits>
 #include <sinew/communicator.hpp>
 #include <string_view>
 #include <vector>
+
+#include "benchmarks/support/machine/shared_page.hpp"
 
 namespace sinew::bench {
 
@@ -33,21 +35,25 @@ CoreState of_round(CoreState before, CoreState after);
 /// the rounds, otherwise mixed.
 CoreState of_rounds(std::vector<CoreState> const& rounds);
 
-/// Measures the state between rounds. Construction and `sample` are collective.
+/// One measurement, on rank 0; infinity means that there was none.
+struct CoreSample {
+    CoreState state = CoreState::unknown;
+    double round_trip_ns = std::numeric_limits<double>::infinity();
+};
+
+/// Measures the state between rounds. `sample` is collective over ranks 0 and 1.
 class CoreProbe {
 public:
-    CoreProbe(Communicator& comm, bool oversubscribed);
-    ~CoreProbe();
+    /// Uses one cache line of `page`, which must outlive the probe. Not collective.
+    CoreProbe(Communicator& comm, SharedPage const& page, std::size_t line, bool oversubscribed);
 
     /// Returns the state on rank 0 and unknown on others. Takes about 50 us, never more than 10 ms.
-    CoreState sample();
+    CoreSample sample();
 
 private:
     struct alignas(64) Line {
         std::atomic<std::uint64_t> value;
     };
-    void share_line(Communicator& comm);
-    void keep(void* memory, bool shared);
     double ping();
     void pong();
 

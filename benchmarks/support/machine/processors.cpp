@@ -82,6 +82,7 @@ Processors look_up_processors(Communicator& comm) {
         }
         std::size_t const processors = processors_in(together).size();
         if (processors > 0 && ranks > processors) result.oversubscribed = true;
+        if (machine.machine == mine.machine) result.on_machine = static_cast<int>(processors);
     }
     std::size_t before = 0;
     bool alike = true;

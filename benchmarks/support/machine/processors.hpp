@@ -15,6 +15,8 @@ struct Processors {
     /// Whether some machine has more ranks than processors that they may use in total (a launcher
     /// may have bound each rank to a different one).
     bool oversubscribed = false;
+    /// How many processors the ranks on this rank's machine may use in total; 0: not known.
+    int on_machine = 0;
     /// A processor for this rank alone; none if oversubscribed, or if the ranks are bound already.
     std::optional<int> own = {};
 };
@@ -33,6 +35,9 @@ public:
     Pinned(Pinned const&) = delete;
     Pinned& operator=(Pinned const&) = delete;
     ~Pinned();
+
+    /// Whether the thread is on the processor that was asked for.
+    bool pinned() const { return before_.has_value(); }
 
 private:
     std::optional<cpu_set_t> before_;

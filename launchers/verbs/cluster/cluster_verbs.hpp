@@ -16,5 +16,7 @@ int scale_main(std::vector<std::string> const& arguments, std::ostream& out);
 int cp_main(std::vector<std::string> const& arguments, std::ostream& out);
 /// `sinew events JOB`: what the cluster reports about a job and its pods.
 int events_main(std::vector<std::string> const& arguments, std::ostream& out);
+/// `sinew forward JOB [LOCAL:]REMOTE`: forwards a port of this host to one of a rank, until a signal.
+int forward_main(std::vector<std::string> const& arguments, std::ostream& out, std::ostream& err);
 
 }  // namespace sinew::launch

@@ -1,7 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdlib>
@@ -13,8 +10,9 @@
 #include "launchers/cli/small_options.hpp"
 #include "launchers/kubernetes/claim_pod.hpp"
 #include "launchers/kubernetes/cluster.hpp"
+#include "launchers/kubernetes/kubectl.hpp"
 #include "launchers/kubernetes/objects/pod_template.hpp"
-#include "launchers/program/program_kind.hpp"
+#include "launchers/program/child_program.hpp"
 #include "launchers/verbs/cluster/cluster_flags.hpp"
 #include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "src/base/system/spawn.hpp"
@@ -62,51 +60,10 @@ std::string name_of(std::string const& path) {
     return name.has_filename() ? name.filename().string() : name.parent_path().filename().string();
 }
 
-// A program with one of its standard streams at a pipe, or at another program.
-class Program {
-public:
-    /// `in` and `out`: -1 for /dev/null and our own standard output.
-    Program(Words const& words, int in, int out) : name_(words.front()) {
-        auto const* const path = ::getenv("PATH");
-        auto const program = find_program(name_, "", path != nullptr ? path : "");
-        SpawnRequest request;
-        request.path = program.path;
-        request.argv = words;
-        for (char** at = environ; *at != nullptr; ++at) request.env.emplace_back(*at);
-        request.in = in;
-        request.out = out;
-        request.death_signal = SIGTERM;
-        auto const spawned = program.error == 0 ? spawn(request) : Spawned{.error = program.error};
-        if (spawned.error != 0)
-            throw SystemError(text(name_, " cannot be executed (", std::strerror(spawned.error),
-                                   "). Install it, and have its folder in PATH"),
-                              spawned.error);
-        pid_ = spawned.pid;
-    }
-    Program(Program const&) = delete;
-    ~Program() { wait(); }
-
-    /// Returns its exit code, or 128 and its signal.
-    int wait() {
-        while (pid_ != 0 && ::waitpid(pid_, &status_, 0) < 0 && errno == EINTR) {}
-        pid_ = 0;
-        return WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-    }
-
-private:
-    std::string const name_;
-    pid_t pid_ = 0;
-    int status_ = 0;
-};
-
-// kubectl executes a script in the pod: it speaks the protocol of pods/exec (see docs/decisions/0013).
-// It reads its credentials itself.
+// kubectl executes a script in the pod.
 Words in_pod(KubernetesOptions const& options, kubernetes::ClaimPod const& pod, bool input,
              std::string const& script, Words const& arguments) {
-    Words words{"kubectl", "exec"};
-    if (!options.kubeconfig.empty()) words.push_back("--kubeconfig=" + options.kubeconfig);
-    if (!options.context.empty()) words.push_back("--context=" + options.context);
-    words.push_back("--namespace=" + pod.ns());
+    auto words = kubernetes::kubectl_command(options, pod.ns(), "exec");
     if (input) words.push_back("-i");
     words.insert(words.end(),
                  {"-c", kubernetes::container_name, pod.name(), "--", "sh", "-c", script, "sh"});
@@ -117,8 +74,8 @@ Words in_pod(KubernetesOptions const& options, kubernetes::ClaimPod const& pod, 
 // Two programs, the first of which writes what the second reads. Returns the first failure.
 int pipeline(Words const& writer, Words const& reader) {
     auto [read_end, write_end] = make_pipe();
-    Program first(writer, -1, write_end.get());
-    Program second(reader, read_end.get(), -1);
+    ChildProgram first(writer, {.out = write_end.get()});
+    ChildProgram second(reader, {.in = read_end.get()});
     read_end = {};
     write_end = {};
     int const written = first.wait(), taken = second.wait();

@@ -6,7 +6,9 @@
 
 #include <sinew/error.hpp>
 
+#include "collectives/node/node_call.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/collective/signature.hpp"
 
 namespace sinew::detail {
 
@@ -21,38 +23,33 @@ void copy_bytes(std::byte* to, std::byte const* from, std::size_t bytes) {
     if (bytes > 0 && to != from) std::memcpy(to, from, bytes);
 }
 
-/// Returns whether the ranks share memory through which this call can pass: an element must fit in
-/// a block of it to be combined there.
-bool fits_room(collectives::Channel const& channel, Invocation const& call) {
-    return channel.room() != nullptr &&
-           (!call.reduces() || call.in.type.size() <= channel.room()->block());
-}
-
+/// Prepares the arguments of the algorithms, and completes their results.
 class CollectiveExecution {
 public:
-    CollectiveExecution(collectives::Channel& channel, collectives::Tuner& tuner,
-                        collectives::Scratch& scratch, Invocation const& call)
-        : channel_(channel), tuner_(tuner), scratch_(scratch), call_(call), rank_(channel.rank()),
-          size_(static_cast<std::size_t>(channel.size())), element_(call.in.type.size()) {
+    CollectiveExecution(int rank, int size, collectives::Scratch& scratch, Invocation const& call)
+        : scratch_(scratch), call_(call), rank_(rank), size_(static_cast<std::size_t>(size)),
+          element_(call.in.type.size()) {
         if (!reads()) element_ = call.out.type.size();
         args_.in = static_cast<std::byte const*>(call.in.data);
         args_.out = static_cast<std::byte*>(call.out.data);
         args_.element = element_;
         args_.root = call.root;
         args_.scratch = &scratch;
-        args_.segment = tuner.model().segment;
-        args_.window = tuner.model().window;
+        shape_.ranks = size;
     }
 
-    void run() {
+    /// Calls `algorithm(arguments, shape)`, which runs it.
+    template <class Run>
+    void run(Run const& algorithm) {
         prepare();
         if (call_.reduces()) {
             collectives::Reducer const reduce(call_.op, call_.in.type);
             args_.reduce = &reduce;
             shape_.commutative = reduce.commutative();
-            run_algorithm();
+            shape_.symmetric = call_.op.kind() != ReduceOp::Kind::user;
+            algorithm(args_, shape_);
         } else {
-            run_algorithm();
+            algorithm(args_, shape_);
         }
         finish();
     }
@@ -63,26 +60,6 @@ private:
         return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
     }
     std::size_t bytes(std::size_t count) const { return count * element_; }
-
-    void run_algorithm() {
-        shape_.ranks = channel_.size();
-        shape_.shared = fits_room(channel_, call_);
-        collectives::Algorithm const& algorithm = choose();
-        channel_.begin();
-        algorithm.run(channel_, args_);
-    }
-
-    collectives::Algorithm const& choose() {
-        if (call_.options.algorithm.empty())
-            return tuner_.choose(call_.collective, shape_,
-                                 call_.reduces() && call_.op.order_matters(call_.in.type));
-        collectives::Algorithm const& asked =
-            collectives::find_algorithm(call_.collective, call_.options.algorithm);
-        if (!asked.applies(shape_))
-            throw UsageError(text("algorithm ", asked.name, " cannot do ", call_.text(), " on ",
-                                  size_, " ranks (", asked.suits, "). Leave the choice to sinew"));
-        return asked;
-    }
 
     Blocks cut(Parts const& parts) {
         if (!parts.offsets.empty()) return Blocks::listed(parts.counts, parts.offsets, element_);
@@ -229,11 +206,9 @@ private:
     /// Returns how many ranks contribute to this rank's result.
     int averaged_ranks() const {
         if (call_.collective == C::scan) return rank_ + 1;
-        return call_.collective == C::exscan ? rank_ : channel_.size();
+        return call_.collective == C::exscan ? rank_ : static_cast<int>(size_);
     }
 
-    collectives::Channel& channel_;
-    collectives::Tuner& tuner_;
     collectives::Scratch& scratch_;
     Invocation const& call_;
     int rank_;
@@ -242,6 +217,40 @@ private:
     Arguments args_;
     Shape shape_;
 };
+
+/// Whether a call can pass through a room: an element must fit in a block of it to be combined there.
+bool fits_room(node_memory::Room const* room, Invocation const& call) {
+    return room != nullptr && (!call.reduces() || call.in.type.size() <= room->block());
+}
+
+/// Runs a call by the algorithm that it names, or that the tuner chooses.
+void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
+                collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                Invocation const& call) {
+    auto const choose = [&](Shape const& shape) -> collectives::Algorithm const& {
+        if (call.options.algorithm.empty())
+            return tuner.choose(call.collective, shape,
+                                call.reduces() && call.op.order_matters(call.in.type));
+        auto const& asked = collectives::find_algorithm(call.collective, call.options.algorithm);
+        if (!asked.applies(shape))
+            throw UsageError(text("algorithm ", asked.name, " cannot do ", call.text(), " on ",
+                                  channel.size(), " ranks (", asked.suits,
+                                  "). Leave the choice to sinew"));
+        return asked;
+    };
+    CollectiveExecution(channel.rank(), channel.size(), scratch, call)
+        .run([&](Arguments& arguments, Shape& shape) {
+            arguments.segment = tuner.model().bound().segment;
+            arguments.window = tuner.model().bound().window;
+            arguments.ring = &ring;
+            shape.shared = fits_room(channel.room(), call);
+            collectives::Algorithm const& algorithm = choose(shape);
+            channel.begin();
+            if (shape.shared)
+                channel.room()->sign(signature_of(call.collective, call.root, shape.bytes));
+            algorithm.run(channel, arguments);
+        });
+}
 
 /// Returns whether a reduction of 16-bit floats runs on f32, to be rounded once, not at every step.
 bool needs_wider(Invocation const& call) {
@@ -252,7 +261,8 @@ bool needs_wider(Invocation const& call) {
 }
 
 void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
-                   collectives::Scratch& scratch, Invocation const& call) {
+                   collectives::RingOrder const& ring, collectives::Scratch& scratch,
+                   Invocation const& call) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
@@ -265,7 +275,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    CollectiveExecution(channel, tuner, scratch, wide).run();
+    run_chosen(channel, tuner, ring, scratch, wide);
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block)
@@ -278,14 +288,26 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 }  // namespace
 
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call) {
+             collectives::RingOrder const& ring, collectives::Scratch& scratch,
+             Invocation const& call) {
     // Through memory all inputs of an element meet in one step, which rounds once by itself.
     std::string_view const asked = call.options.algorithm;
     bool const over_memory =
-        fits_room(channel, call) &&
+        fits_room(channel.room(), call) &&
         (asked.empty() ? tuner.prefers_memory(call.collective) : asked == "shared");
-    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, scratch, call);
-    else CollectiveExecution(channel, tuner, scratch, call).run();
+    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
+    else run_chosen(channel, tuner, ring, scratch, call);
+}
+
+bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
+                         collectives::Scratch& scratch, Invocation const& call) {
+    if (!fits_room(&room, call)) return false;
+    CollectiveExecution(room.rank(), room.size(), scratch, call)
+        .run([&](Arguments const& arguments, Shape const& shape) {
+            room.sign(signature_of(call.collective, call.root, shape.bytes));
+            collectives::node::run(call.collective, {room, waiter, arguments});
+        });
+    return true;
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
@@ -298,6 +320,7 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
                       .bytes = own_sizes ? 0 : call.in.count * type.size(),
                       .count = own_sizes ? 0 : call.in.count,
                       .commutative = !call.reduces() || call.op.commutative(),
+                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user,
                       .shared = shared};
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }

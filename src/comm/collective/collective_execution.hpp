@@ -12,7 +12,13 @@ namespace sinew::detail {
 /// algorithm, and does the work common to all algorithms (own parts, averages, wider accumulators).
 /// Calls Channel::begin() before the first message.
 void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::Scratch& scratch, Invocation const& call);
+             collectives::RingOrder const& ring, collectives::Scratch& scratch,
+             Invocation const& call);
+
+/// Does the same over the memory of a node, without a channel. Returns false, and does nothing, if
+/// the call cannot pass through the room.
+bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
+                         collectives::Scratch& scratch, Invocation const& call);
 
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
 /// `shared`: the ranks share memory.

@@ -48,7 +48,7 @@ std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
     bool const sleeps = operation_ == nullptr && round >= yields_on_memory;
     // The peer may be in a call of the medium that needs this rank's help: a message of the
     // application that is longer than the medium buffers.
-    if (round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
+    if (sleeps || round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
     if (!sleeps) pause(round);
     else engine_.drive();
     if (sleeps || operation_ != nullptr || round % rounds_per_clock == 0)
@@ -105,10 +105,12 @@ void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps
     // they do not come either, no rank is late and something is wrong.
     bool const just_came = findings.all_came && !std::exchange(all_came_, true);
     if ((!findings.only_late && !just_came) || waited_ > deadlines_.late)
-        throw Timeout(
-            text(waits(now, " stopped after ", peer, step, steps), " (", findings.text,
-                 "). Are they alive? SINEW_TIMEOUT sets the deadline",
-                 findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
+        throw Timeout(text(
+            waits(now, " stopped after ", peer, step, steps), " (", findings.text,
+            findings.all_came ? "). Do they make the same call? SINEW_CHECK=1 compares the calls; "
+                              : "). Are they alive? ",
+            "SINEW_TIMEOUT sets the deadline",
+            findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
     forgiven_ = waited_;
     if (findings.only_late && findings.speaks && !std::exchange(warned_, true))
         log_warning(

@@ -26,7 +26,7 @@ Shape shape(int ranks, std::size_t bytes, bool commutative = true) {
 /// The text of the UsageError for this forced choice.
 std::string refusal(std::string const& forced) {
     try {
-        Tuner const tuner(Model(), false, forced);
+        Tuner const tuner(Model(), forced);
     } catch (UsageError const& error) {
         return error.what();
     }
@@ -40,21 +40,28 @@ std::vector<Model> models() {
     std::minstd_rand random;
     std::uniform_real_distribution<double> exponent(-9, -2);
     for (int i = 0; i < 40; ++i) {
-        Model model;
-        for (double& seconds : model.seconds) seconds = std::pow(10, exponent(random));
+        Level level;
+        for (double& seconds : level.seconds) seconds = std::pow(10, exponent(random));
+        level.segment = std::size_t{512} << (i % 10);
+        level.window = 1 + i % 20;
+        Model model(level);
         model.reduce_per_byte = std::pow(10, exponent(random) - 4);
-        model.segment = std::size_t{512} << (i % 10);
-        model.window = 1 + i % 20;
         all.push_back(model);
     }
     return all;
+}
+
+/// The model seen by ranks on one node, or on a node each.
+Model seen(Model const& model, int ranks, bool across_nodes) {
+    return model.seen_by(
+        {.ranks = ranks, .nodes = across_nodes ? ranks : 1, .per_node = across_nodes ? 1 : ranks});
 }
 
 constexpr C reducing[] = {C::allreduce, C::reduce, C::reduce_scatter, C::reduce_scatter_block,
                           C::scan,      C::exscan};
 
 TEST(Tuner, TakesWhatIsForced) {
-    Tuner tuner(Model(), false, "allreduce:tree,broadcast:chain");
+    Tuner tuner(seen(Model(), 4, false), "allreduce:tree,broadcast:chain");
     for (std::size_t bytes : {std::size_t{8}, 100 * kib, 100000 * kib}) {
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, bytes), true).name, "tree");
         EXPECT_EQ(tuner.choose(C::broadcast, shape(4, bytes), false).name, "chain");
@@ -62,7 +69,7 @@ TEST(Tuner, TakesWhatIsForced) {
 }
 
 TEST(Tuner, ChoosesItselfWhereTheForcedOneDoesNotApply) {
-    Tuner tuner(Model(), false, "allreduce:ring");
+    Tuner tuner(seen(Model(), 4, false), "allreduce:ring");
     EXPECT_EQ(tuner.choose(C::allreduce, shape(4, 8), true).name, "ring");
     EXPECT_NE(tuner.choose(C::allreduce, shape(4, 8, false), true).name, "ring");
 }
@@ -87,7 +94,7 @@ TEST(Tuner, KeepsToOneOrderWhateverTheModelSays) {
                         std::set<Order> orders;
                         for (Model const& model : models())
                             orders.insert(
-                                Tuner(model, across_nodes, "")
+                                Tuner(seen(model, ranks, across_nodes), "")
                                     .choose(collective, shape(ranks, bytes, commutative), true)
                                     .order);
                         EXPECT_EQ(orders.size(), 1U)
@@ -98,7 +105,7 @@ TEST(Tuner, KeepsToOneOrderWhateverTheModelSays) {
 // Earlier questions must not matter, since ranks may have different histories.
 TEST(Tuner, ChoosesTheSameWhateverItWasAskedBefore) {
     for (Model const& model : models()) {
-        Tuner upwards(model, true, ""), downwards(model, true, "");
+        Tuner upwards(seen(model, 5, true), ""), downwards(seen(model, 5, true), "");
         std::map<std::size_t, std::string_view> chosen;
         std::vector<std::size_t> sizes;
         for (std::size_t bytes = 1; bytes < 100000 * kib; bytes += 1 + bytes / 5)
@@ -113,11 +120,83 @@ TEST(Tuner, ChoosesTheSameWhateverItWasAskedBefore) {
 
 TEST(Tuner, BeginsTheRingExactlyAtItsBorder) {
     for (bool const across_nodes : {false, true}) {
-        Tuner tuner(Model(), across_nodes, "");
-        std::size_t const border = Tuner::ring_border(across_nodes);
+        Tuner tuner(seen(Model(), 4, across_nodes), "");
+        std::size_t const border = Tuner::ring_border(4, across_nodes ? 4 : 1);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border - 4), true).order, Order::tree);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border), true).order, Order::ring);
         EXPECT_EQ(tuner.choose(C::allreduce, shape(4, border, false), true).order, Order::tree);
+    }
+}
+
+TEST(Tuner, BeginsTheRingLaterOnMoreRanks) {
+    EXPECT_EQ(Tuner::ring_border(4, 4), 256 * kib);
+    EXPECT_EQ(Tuner::ring_border(64, 64), 2048 * kib);
+    EXPECT_EQ(Tuner::ring_border(1024, 1024), 32768 * kib);
+    // The others send the whole vector twice more.
+    EXPECT_EQ(Tuner::ring_border(3, 3), 48 * kib);
+    EXPECT_EQ(Tuner::ring_border(48, 48), 768 * kib);
+    EXPECT_EQ(Tuner::ring_border(47, 47), 768 * kib);
+    // Within a node that is cheap.
+    EXPECT_EQ(Tuner::ring_border(12, 6), 256 * kib);
+    // Two nodes of several ranks have no ring at all.
+    EXPECT_GT(Tuner::ring_border(8, 2), std::size_t{1} << 50);
+    Tuner tuner(seen(Model(), 1024, true), "");
+    EXPECT_EQ(tuner.choose(C::allreduce, shape(1024, 1024 * kib), true).order, Order::tree);
+}
+
+TEST(Tuner, PassesLongScansFromRankToRank) {
+    for (C const collective : {C::scan, C::exscan})
+        for (int const ranks : {3, 8, 100, 1000}) {
+            Tuner tuner(seen(Model(), ranks, true), "");
+            std::size_t const border = Tuner::scan_border(ranks, ranks);
+            EXPECT_LE(border, std::size_t{8192} * kib);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border - 1), true).order, Order::tree);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border), true).order, Order::linear);
+            EXPECT_EQ(tuner.choose(collective, shape(ranks, border, false), true).order,
+                      Order::linear);
+        }
+}
+
+// The function of a user may commute but for the last bit, as products of complex numbers do.
+TEST(Tuner, KeepsToOneOrderOfUserOperationsOnTwoRanks) {
+    for (bool const across_nodes : {false, true})
+        for (C const collective : reducing)
+            for (std::size_t bytes = 1; bytes < 100000 * kib; bytes = bytes * 3 + 1) {
+                Shape wanted = shape(2, bytes);
+                wanted.symmetric = false;
+                std::set<Order> orders;
+                for (Model const& model : models())
+                    orders.insert(Tuner(seen(model, 2, across_nodes), "")
+                                      .choose(collective, wanted, true)
+                                      .order);
+                EXPECT_EQ(orders.size(), 1U) << name(collective) << ' ' << bytes;
+            }
+}
+
+TEST(Tuner, DoesNotMixOperationsOfDifferentFreedom) {
+    Shape const commuting = shape(2, 1024 * kib), in_rank_order = shape(2, 1024 * kib, false);
+    Shape of_user = commuting;
+    of_user.symmetric = false;
+    for (Model const& model : models()) {
+        Tuner const fresh(seen(model, 2, false), "");
+        Tuner tuner(seen(model, 2, false), "");
+        for (bool const order_matters : {true, false})
+            for (Shape const& asked : {commuting, of_user, in_rank_order, commuting})
+                EXPECT_EQ(&tuner.choose(C::allreduce, asked, order_matters),
+                          &fresh.choice(C::allreduce, asked, order_matters));
+    }
+}
+
+// Communicators with and without a room of memory share a tuner.
+TEST(Tuner, DoesNotTakeWhatItChoseOverMemoryForOthers) {
+    Shape const plain = shape(4, 64 * kib, false);
+    Shape over_memory = plain;
+    over_memory.shared = true;
+    for (char const* const forced : {"", "allreduce:ring"}) {  // which does not apply
+        Tuner tuner(seen(Model(), 4, false), forced);
+        EXPECT_EQ(tuner.choose(C::allreduce, over_memory, true).name, "shared");
+        EXPECT_TRUE(tuner.choose(C::allreduce, plain, true).applies(plain));
+        EXPECT_EQ(tuner.choose(C::allreduce, over_memory, true).name, "shared");
     }
 }
 
@@ -128,24 +207,32 @@ TEST(Tuner, ChoosesOnlyWhatApplies) {
                 for (std::size_t const bytes :
                      {std::size_t{0}, std::size_t{1}, 64 * kib, std::size_t{1} << 40})
                     for (bool const commutative : {true, false}) {
-                        Tuner tuner(model, false, "");
+                        Tuner tuner(seen(model, ranks, false), "");
                         Shape const wanted = shape(ranks, bytes, commutative);
                         EXPECT_TRUE(
                             tuner.choose(static_cast<C>(i), wanted, !commutative).applies(wanted));
                     }
 }
 
+TEST(Tuner, ExplainsTheChoiceOfWhatDoesNotReduce) {
+    Tuner const tuner(seen(Model(), 16, true), "");
+    std::string_view const chosen = tuner.choice(C::broadcast, shape(16, 33554432), false).name;
+    EXPECT_NE(chosen, "linear");
+    EXPECT_THAT(tuner.explain(C::broadcast, 16, false),
+                ::testing::ContainsRegex("\n +33554432  " + std::string(chosen)));
+}
+
 TEST(Tuner, ExplainsItsChoices) {
     for (int i = 0; i < collectives_count; ++i) {
         auto const collective = static_cast<C>(i);
-        std::string const table = Tuner(Model(), false, "").explain(collective, 4, false);
+        std::string const table = Tuner(seen(Model(), 4, false), "").explain(collective, 4, false);
         EXPECT_THAT(table, AllOf(HasSubstr(std::string(name(collective)) + " on 4 ranks"),
                                  HasSubstr("33554432")));
         for (Algorithm const& algorithm : algorithms(collective))
             EXPECT_THAT(table, HasSubstr(std::string(algorithm.name) + ": " +
                                          std::string(algorithm.suits)));
     }
-    EXPECT_THAT(Tuner(Model(), false, "allreduce:tree").explain(C::allreduce, 4, false),
+    EXPECT_THAT(Tuner(seen(Model(), 4, false), "allreduce:tree").explain(C::allreduce, 4, false),
                 ::testing::ContainsRegex("\n +33554432  tree"));
 }
 

@@ -105,6 +105,22 @@ out=$(chroot --userspec=1000:1000 "$root" /agent/bin/sinew run -n 2 --fake-nodes
 left=$(find "$root/tmp" "$root/dev/shm" -mindepth 1)
 [[ -z $left ]] || fail "left behind: $left"
 
+# Process 1 of a container is asked to end before it can handle that: the request is kept, and it ends.
+as_init=(unshare --pid --fork --kill-child=KILL)
+code=0
+# shellcheck disable=SC2016  # for the shell that is process 1
+timeout -s KILL 20 env --block-signal=TERM "${as_init[@]}" sh -c 'kill -TERM $$ && exec "$@"' sh \
+    "$root/agent/bin/sinew" run -n 1 sleep 60 || code=$?
+((code == 143)) || fail "process 1 that was asked to end as it began: code $code (must be 143)"
+mv "$root/agent/lib/ld.so" "$root/agent/lib/away"
+printf '#!/bin/sh\nexec grep SigBlk /proc/self/status\n' >"$root/agent/lib/ld.so"
+chmod 755 "$root/agent/lib/ld.so"
+out=$("${as_init[@]}" "$root/agent/bin/sinew")
+[[ $out == *4002 ]] || fail "process 1 starts the loader with blocked signals ${out#*:} (must have SIGINT and SIGTERM)"
+out=$("$root/agent/bin/sinew")
+[[ $out == *0000 ]] || fail "another process starts the loader with blocked signals ${out#*:}"
+mv "$root/agent/lib/away" "$root/agent/lib/ld.so"
+
 # A loader that is missing, and a file system that is too small, are named.
 mv "$root/agent/lib/ld.so" "$root/agent/lib/away"
 if out=$(chroot "$root" /agent/bin/sinew --version 2>&1); then fail "runs without a loader"; fi

@@ -31,14 +31,21 @@ offers() {
     done
 }
 
-offers "sinew " run ps logs attach stop info doctor help
+offers "sinew " run ps logs attach stop scale events cp forward acquire info doctor help
 offers "sinew logs --t" --tail --tag --timestamps not:--now
-offers "sinew stop --n" --now not:--json
+offers "sinew stop --n" --now --namespace not:--json
+offers "sinew forward --" --rank --address --json --backend --namespace not:--follow
+offers "sinew events --" --follow --warnings --kubeconfig not:--backend
+offers "sinew scale --" --namespace not:--backend
+offers "sinew cp --" --image --context not:--backend
+offers "sinew cp ho" hosts
+offers "sinew acquire --" --output-fd not:--backend
 # Jobs are those that sinew ps lists.
 mkdir bin
 printf '#!/bin/sh\necho NAME STATE\necho train-x7k2p running\necho eval running\n' >bin/sinew
 chmod +x bin/sinew
 PATH=$folder/bin:$PATH offers "sinew attach t" train-x7k2p not:eval not:NAME
+PATH=$folder/bin:$PATH offers "sinew forward e" eval not:train-x7k2p
 offers "sinew r" run not:info
 offers "sinew help h" hosts not:run
 offers "sinew run --h" --hostfile --host --help

@@ -11,6 +11,7 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/cli/run_main.hpp"
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/parse.hpp"
 #include "src/base/text.hpp"
@@ -125,6 +126,42 @@ TEST(ManPage, HasEachFlagWithItsHelp) {
     }
     for (HelpTopic const& topic : help_topics())
         EXPECT_THAT(page, HasSubstr(std::string(topic.name)));
+}
+
+/// The commands that the message on an unknown one names; agents are started by sinew alone.
+std::vector<std::string> commands() {
+    try {
+        help_main("nonesuch", {});
+    } catch (UsageError const& error) {
+        std::string const words = error.what(), before = "(there are: ";
+        auto const begin = words.find(before) + before.size();
+        std::istringstream in(words.substr(begin, words.find(')', begin) - begin));
+        std::vector<std::string> found;
+        for (std::string command; std::getline(in, command, ',');) {
+            command.erase(0, command.find_first_not_of(' '));
+            if (command != "agent") found.push_back(command);
+        }
+        return found;
+    }
+    return {};
+}
+
+TEST(ManPage, HasEachCommand) {
+    auto const page = read("docs/sinew.1");
+    ASSERT_THAT(commands(), Contains("forward"));
+    for (auto const& command : commands())
+        EXPECT_THAT(page, HasSubstr(text("\n\\fBsinew ", command, "\\fR"))) << command;
+}
+
+TEST(Completion, KnowsEachCommand) {
+    auto const script = read("launchers/completion/sinew.bash");
+    auto const begin = script.find("compgen -W \"run ps");
+    ASSERT_NE(begin, script.npos);
+    auto const offers =
+        text(" ", script.substr(begin + 12, script.find('"', begin + 12) - begin - 12), " ");
+    ASSERT_THAT(commands(), Contains("forward"));
+    for (auto const& command : commands())
+        EXPECT_THAT(offers, HasSubstr(text(" ", command, " "))) << command;
 }
 
 /// The words of _sinew_<name>="..." in the completion script.

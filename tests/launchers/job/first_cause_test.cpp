@@ -32,6 +32,23 @@ TEST(FirstCause, NamesRankNodePidAndSignal) {
     EXPECT_EQ(cause.exit_code(), 137);
 }
 
+TEST(FirstCause, FailuresAfterALostNodeAreNotPartsOfTheCause) {
+    FirstCause cause;
+    cause.node_lost("node-b", "its agent was asked to end (SIGTERM)");
+    EXPECT_EQ(cause.summary(), "node-b: lost: its agent was asked to end (SIGTERM)");
+    cause.rank_ended(rank(1), {.code = 1});
+    EXPECT_THAT(cause.summary(), HasSubstr("(SIGTERM) (then 1 failure elsewhere)"));
+    cause.rank_ended(rank(2), {.code = 1});
+    EXPECT_THAT(cause.summary(), HasSubstr("(SIGTERM) (then 2 failures elsewhere)"));
+}
+
+TEST(FirstCause, NamesTheNodeWhoseRootWasToldToEnd) {
+    FirstCause cause;
+    cause.interrupted(SIGTERM, "train-0");
+    EXPECT_EQ(cause.summary(), "train-0: told to end by signal 15 (Terminated)");
+    EXPECT_EQ(cause.exit_code(), 143);
+}
+
 TEST(FirstCause, WhatWeStoppedIsAVictim) {
     FirstCause cause;
     cause.rank_ended(rank(2), {.code = 7});

@@ -59,6 +59,23 @@ Json ended(Json pod, int code) {
                       {{"terminated", {{"exitCode", code}, {"reason", "Error"}}}});
 }
 
+TEST(PodTable, ThePodOfAnIndexIsTheNewestThatIsThere) {
+    PodTable table("j", 1);
+    EXPECT_EQ(table.pod(0), nullptr);
+    update(table, running(pod(0, "z")));
+    table.joined(0);
+    update(table, pod(0, "a"));
+    EXPECT_EQ(table.stage(0), Stage::waiting);
+    update(table, running(pod(0, "z")));  // news of the one before does not make it the newest
+    EXPECT_EQ(table.pod(0)->uid, "a");
+    table.remove(k8s::PodView(pod(0, "a")));
+    EXPECT_EQ(table.stage(0), Stage::joined);
+    table.remove(k8s::PodView(pod(0, "a")));
+    table.remove(k8s::PodView(pod(0, "z")));
+    EXPECT_EQ(table.stage(0), Stage::absent);
+    EXPECT_TRUE(table.empty());
+}
+
 TEST(PodTable, AnAgentThatWasAskedToEndIsNoTroubleButItsReasonIs) {
     PodTable table("j", 2);
     update(table, ended(pod(0, "a"), 75));

@@ -110,7 +110,7 @@ started 4 0
 take_pod once-0 0 delete
 job_end
 ends_with 143 "the first pod was deleted"
-expect "$work/err" 'told to end by signal 15' "the cause"
+expect "$work/err" 'once-0-0: told to end by signal 15' "the cause"
 nothing_left
 note "without --max-restarts: the cause is named, and the exit code is not 0"
 is_killed 1

@@ -71,7 +71,9 @@ protected:
         write("nodes", text(nodes, "\n"));
     }
     void scale(int nodes) const { write("nodes", text(nodes, "\n")); }
-    Launched& start(int index, std::map<std::string, std::string> const& more = {}) {
+    /// `before`: words of the command before those of sinew, which it executes.
+    Launched& start(int index, std::map<std::string, std::string> const& more = {},
+                    Words const& before = {}) {
         Launched::Setting setting;
         setting.env = {{"JOB_COMPLETION_INDEX", std::to_string(index)},
                        {"SINEW_ROOT", text("127.0.0.1:", port)},
@@ -82,6 +84,7 @@ protected:
         for (auto const& [name, value] : more) setting.env[name] = value;
         setting.command = {std::getenv("SINEW_TEST_COMMAND"), "agent", "--config",
                            folder + "/config"};
+        setting.command.insert(setting.command.begin(), before.begin(), before.end());
         return *(pods[index] = std::make_unique<Launched>(Words{}, setting));
     }
     void start_all(int count) {
@@ -124,6 +127,19 @@ protected:
     int started = 0;
     std::map<int, std::unique_ptr<Launched>> pods;
 };
+
+// The signal is pending when sinew begins, and so arrives before the loop that handles it exists.
+TEST_F(Pods, ThatAreAskedToEndAsTheyBeginLeaveInOrder) {
+    submit(2, with({"-n", "2", "--max-restarts", "1"}, until(0)));
+    Words const signalled{"/usr/bin/env", "--block-signal=TERM",          "sh",
+                          "-c",           "kill -TERM $$ && exec \"$@\"", "sh"};
+    for (int const index : {1, 0}) {
+        start(index, {}, signalled);
+        auto const end = end_of(index);
+        EXPECT_EQ(end.code, 75) << end.err;
+        EXPECT_THAT(end.err, Not(HasSubstr("was killed by signal")));
+    }
+}
 
 TEST_F(Pods, MayComeInAnyOrderAndAreOrderedByPlace) {
     submit(4, with({"-n", "8", "--oversubscribe", "--report-map"},

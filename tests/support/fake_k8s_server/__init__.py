@@ -15,7 +15,7 @@ DIR/users/ has one kubeconfig per user: admin (client certificate), boss (token)
 Everything lives in one process and, below it, one pid namespace; the cluster's network is a network namespace
 without a name.  So nothing outlives the server but files in DIR.
 
-Not served: attach, port-forward, ephemeral containers, SPDY, `kubectl explain`, metrics, liveness and startup probes,
+Not served: attach, ephemeral containers, exec over SPDY, `kubectl explain`, metrics, liveness and startup probes,
 lifecycle hooks, NodePort and LoadBalancer, UDP Services, managedFields (a server-side apply never conflicts), a
 PodDisruptionBudget.  A connection through a ClusterIP comes from the router's address, not from the pod's.
 Limits of CPU and memory are scheduled, not enforced.  With --light pods share the host's network namespace, so a

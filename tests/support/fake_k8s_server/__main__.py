@@ -18,7 +18,7 @@ from .kubelet.runtime import Refused  # noqa: E402
 _CANNOT = 77                                           # this machine cannot run pods: tests are skipped
 # ctl command -> its arguments: a bare name is positional, --name an option, --name! a switch
 _COMMANDS = {
-    'stats': ('--reset!',), 'fault': ('code:int', '--verb', '--resource', '--user', '--count:int', '--probability:float', '--retry-after:int',
+    'stats': ('--reset!',), 'runs': (), 'fault': ('code:int', '--verb', '--resource', '--user', '--count:int', '--probability:float', '--retry-after:int',
                                       '--hang:float', '--drop!'),
     'clear': (), 'cut-watches': ('--compact!',), 'compact': (), 'delay': ('prefix', 'least:float', 'most:float'), 'pull-fail': ('image',),
     'unschedulable': ('prefix',), 'evict': ('pod',), 'preempt': ('pod',), 'pressure': ('pod',), 'delete': ('pod', '--grace:int'),

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import threading
+import time
 
 from .api import errors
 from .controllers.cluster import disrupt
@@ -79,6 +80,13 @@ class Control(threading.Thread):
 
     def do_stats(self, reset=False):
         return self.server.parts.faults.stats(reset)
+
+    def do_runs(self):
+        """Runs of containers: when the first process began (its exec) and ended, in seconds of the epoch; its CPU seconds with
+        its children's, of which `preparation` was before the exec.  And the CPU seconds of the cluster itself."""
+        s = self.server
+        runtime, _ = s.runtime.request('cpu')
+        return {'runs': [dict(r) for r in list(s.kubelet.runs.values())], 'server_cpu': time.process_time(), 'runtime_cpu': runtime['cpu']}
 
     def do_fault(self, **rule):
         self.server.parts.faults.add(**rule)

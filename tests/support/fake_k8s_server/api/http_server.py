@@ -10,6 +10,7 @@ from .resources import SUB_KINDS
 
 
 _MAX_BODY = 3 << 20
+_UPGRADED = ('exec', 'portforward')           # become another protocol, by GET or POST
 _VERBS = {'POST': 'create', 'PUT': 'update', 'PATCH': 'patch', 'DELETE': 'delete'}
 
 
@@ -41,7 +42,7 @@ class Request:
             self.verb = 'deletecollection'
         else:
             self.verb = _VERBS.get(method, '')
-        if self.sub == 'exec':
+        if self.sub in _UPGRADED:
             self.verb = 'create' if method == 'POST' else 'get'
         allowed = SUB_KINDS[self.sub][1] if self.sub else self.res.verbs
         if self.verb not in allowed or method == 'POST' and self.name and not self.sub or method in ('PUT', 'PATCH') and not self.name:
@@ -166,12 +167,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             if ctype not in ('', 'application/json', protobuf.MEDIA_TYPE) + registry.PATCH_TYPES and r.verb != 'delete':
                 raise errors.unsupported_media(('application/json', protobuf.MEDIA_TYPE))
             obj = protobuf.decode(raw) if ctype == protobuf.MEDIA_TYPE else schema.parse_json(raw)
-        elif r.verb in ('create', 'update', 'patch') and r.sub != 'exec':
+        elif r.verb in ('create', 'update', 'patch') and r.sub not in _UPGRADED:
             raise errors.bad_request('the body of the request is empty')
         if r.verb == 'watch':
             return watch.serve(self, r)
-        if r.sub in ('log', 'exec'):
-            return (p.pod_streams.log if r.sub == 'log' else p.pod_streams.exec)(self, r)
+        if r.sub in ('log', 'exec', 'portforward'):
+            streams = {'log': p.pod_streams.log, 'exec': p.pod_streams.exec, 'portforward': p.pod_streams.port_forward}
+            return streams[r.sub](self, r)
         warnings, code = [], 200
         if r.verb == 'get':
             out = p.registry.get(r.res, r.ns, r.name)

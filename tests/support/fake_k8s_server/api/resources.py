@@ -39,7 +39,7 @@ class Resource:
 RBAC = 'rbac.authorization.k8s.io'
 ONLY_CREATE = ('create',)
 BUILT_IN = [
-    Resource('', 'v1', 'pods', 'Pod', short=('po',), sub=('status', 'log', 'exec', 'eviction', 'binding'), categories=('all',)),
+    Resource('', 'v1', 'pods', 'Pod', short=('po',), sub=('status', 'log', 'exec', 'portforward', 'eviction', 'binding'), categories=('all',)),
     Resource('', 'v1', 'services', 'Service', short=('svc',), sub=('status',), categories=('all',)),
     Resource('', 'v1', 'secrets', 'Secret'),
     Resource('', 'v1', 'configmaps', 'ConfigMap', short=('cm',)),
@@ -66,6 +66,7 @@ OPTIONAL = {
 }
 # kind and verbs of the subresources, as discovery lists them
 SUB_KINDS = {'status': (None, ('get', 'patch', 'update')), 'log': ('Pod', ('get',)), 'exec': ('PodExecOptions', ('create', 'get')),
+             'portforward': ('PodPortForwardOptions', ('create', 'get')),
              'eviction': ('Eviction', ('create',)), 'binding': ('Binding', ('create',)), 'token': ('TokenRequest', ('create',))}
 
 

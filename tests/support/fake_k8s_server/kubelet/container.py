@@ -98,7 +98,9 @@ class Container:
         try:
             if not argv:
                 raise Refused('failed to generate container spec: no command specified')
-            self.pod.kubelet.runtime.request('start', (out_w, err_w), sandbox=self.pod.uid, key=self.key, spec=spec)
+            started, _ = self.pod.kubelet.runtime.request('start', (out_w, err_w), sandbox=self.pod.uid, key=self.key, spec=spec)
+            self.pod.kubelet.runs.setdefault(self.key, {}).update(pod=self.pod.name, container=self.name, began=started['at'],
+                                                                  preparation=started['preparation'])
         except Refused as e:
             self.state = {'terminated': {'exitCode': 128, 'reason': 'StartError', 'message': str(e), 'startedAt': '1970-01-01T00:00:00Z',
                                          'finishedAt': names.now(), 'containerID': self.container_id()}}

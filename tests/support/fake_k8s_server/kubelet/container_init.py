@@ -7,6 +7,7 @@ image"; the upper layer is in memory and goes with the container.
 import os
 import signal
 import stat
+import time
 
 from . import linux
 from .linux import BIND, NODEV, NOEXEC, NOSUID, PRIVATE, RDONLY, REC, REMOUNT, mount
@@ -125,7 +126,8 @@ def default_signals():
 
 
 def run(s, out, err, error_fd):
-    """In the forked child: never returns.  A failure's text goes to error_fd, with exit status 128."""
+    """In the forked child: never returns.  Before exec, the CPU seconds of this preparation and a NUL go to
+    error_fd; a failure's text goes there too, with exit status 128."""
     try:
         null = os.open('/dev/null', os.O_RDONLY)
         os.dup2(null, 0)
@@ -140,6 +142,7 @@ def run(s, out, err, error_fd):
         os.umask(0o022)
         os.closerange(3, error_fd)
         os.closerange(error_fd + 1, 4096)
+        os.write(error_fd, b'%.6f\0' % time.process_time())
         os.execve(exe, s['argv'], s['env'])
     except BaseException as e:                         # noqa: the child must not return into the parent's code
         os.write(error_fd, (_RUNC + str(e)).encode()[:4000])

@@ -40,6 +40,7 @@ class Kubelet(threading.Thread):
         self.pump = LogPump(lambda key: self._queue.put(('logs', key)))
         self.prober = Prober(self)
         self.exec_waits, self._pods, self._down = {}, {}, set()
+        self.runs = {}                                 # container key -> when it began and ended, its CPU seconds: see Control
         self._queue, self._timers, self._number = queue.SimpleQueue(), [], 0
         runtime.on_exit = self._exited
 
@@ -100,10 +101,11 @@ class Kubelet(threading.Thread):
     def post(self, kind, value):
         self._queue.put((kind, value))
 
-    def _exited(self, key, code, number):
+    def _exited(self, key, code, number, at, cpu):
         if key in self.exec_waits:
             self.exec_waits[key](code)
         else:
+            self.runs.setdefault(key, {}).update(ended=at, cpu=cpu)
             self._queue.put(('exit', (key, code, number)))
 
     def _container(self, key):

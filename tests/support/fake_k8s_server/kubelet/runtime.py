@@ -20,7 +20,7 @@ class Refused(Exception):
 class Runtime:
     """Starts the runtime process in its constructor: make it before any thread exists.
 
-    `request` may be called by any thread; `on_exit(key, code, signal)` is called by the reader thread.
+    `request` may be called by any thread; `on_exit(key, code, signal, at, cpu)` is called by the reader thread.
     """
 
     def __init__(self, config):
@@ -62,7 +62,7 @@ class Runtime:
                 return
             o = json.loads(raw)
             if o.get('event') == 'exit':
-                self.on_exit(o['key'], o['code'], o['signal'])
+                self.on_exit(o['key'], o['code'], o['signal'], o['at'], o['cpu'])
                 continue
             with self._lock:
                 q = self._replies.pop(o['id'], None)

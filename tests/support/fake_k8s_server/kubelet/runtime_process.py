@@ -11,6 +11,7 @@ import select
 import signal
 import socket
 import sys
+import time
 import traceback
 
 from . import container_init, linux
@@ -33,6 +34,7 @@ class RuntimeProcess:
     def __init__(self, sock, config):
         self.sock, self.config = sock, config
         self.sandboxes, self.running, self.execs = {}, {}, {}     # running: key -> pid; execs: key -> pid
+        self.given = []                                # descriptors that are closed when the reply has been sent
         self.own = {n: os.open('/proc/self/ns/' + n, os.O_RDONLY | os.O_CLOEXEC) for n in ('net', 'ipc', 'uts', 'pid')}
 
     # ------------------------------------------------------------ start
@@ -92,6 +94,9 @@ class RuntimeProcess:
             box.mounts.append(path)
         return {}, [fds['net']] if 'net' in fds else []
 
+    def op_cpu(self, _r, _fds):
+        return {'cpu': time.process_time()}, []
+
     def op_remove(self, r, _fds):
         box = self.sandboxes.pop(r['key'], None)
         if box:
@@ -115,18 +120,20 @@ class RuntimeProcess:
             for n in box.fds:
                 linux.setns(self.own[n])
         os.close(ew)
-        error = b''
+        said = b''
         while True:
             d = os.read(er, 4096)
             if not d:
                 break
-            error += d
+            said += d
         os.close(er)
-        if error:
+        at = time.time()
+        preparation, prepared, error = said.partition(b'\0')
+        if error or not prepared:
             os.waitpid(pid, 0)
-            return {'error': error.decode(errors='replace')}, []
+            return {'error': (error or said).decode(errors='replace')}, []
         self.running[r['key']] = pid
-        return {'pid': pid}, []
+        return {'pid': pid, 'at': at, 'preparation': float(preparation)}, []
 
     def op_signal(self, r, _fds):
         pid = self.running.get(r['key']) or self.execs.get(r['key'])
@@ -174,11 +181,22 @@ class RuntimeProcess:
         self.execs[r['key']] = child
         return {'pid': child}, []
 
+    def op_socket(self, r, _fds):
+        box = self.sandboxes.get(r['sandbox'])
+        if not box:
+            return {'error': 'failed to find sandbox: not found'}, []
+        linux.setns(box.fds.get('net', self.own['net']))
+        try:
+            self.given.append(socket.socket().detach())
+        finally:
+            linux.setns(self.own['net'])
+        return {}, list(self.given)
+
     # ------------------------------------------------------------ loop
     def reap(self):
         while True:
             try:
-                pid, st = os.waitpid(-1, os.WNOHANG)
+                pid, st, used = os.wait4(-1, os.WNOHANG)
             except ChildProcessError:
                 return
             if pid == 0:
@@ -187,7 +205,8 @@ class RuntimeProcess:
                 for key in [k for k, p in table.items() if p == pid]:
                     del table[key]
                     self.send({'event': 'exit', 'key': key, 'code': os.WEXITSTATUS(st) if os.WIFEXITED(st) else 128 + os.WTERMSIG(st),
-                               'signal': os.WTERMSIG(st) if os.WIFSIGNALED(st) else 0})
+                               'signal': os.WTERMSIG(st) if os.WIFSIGNALED(st) else 0, 'at': time.time(),
+                               'cpu': used.ru_utime + used.ru_stime})
 
     def send(self, obj, fds=()):
         socket.send_fds(self.sock, [json.dumps(obj).encode()], list(fds))
@@ -218,6 +237,8 @@ class RuntimeProcess:
                     os.close(fd)
             reply['id'] = r['id']
             self.send(reply, back)
+            while self.given:
+                os.close(self.given.pop())
             self.reap()
 
 

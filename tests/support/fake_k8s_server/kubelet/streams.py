@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""pods/log and pods/exec."""
+"""pods/log, pods/exec and pods/portforward."""
 import fcntl
 import json
 import os
@@ -12,7 +12,7 @@ import time
 
 from ..api import errors, websocket
 from ..api.names import dig
-from . import logs
+from . import logs, port_forward
 from .runtime import Refused
 
 _POLL = 0.1
@@ -121,6 +121,29 @@ class PodStreams:
         h.wfile.write(b'0\r\n\r\n')
         h.wfile.flush()
 
+    @staticmethod
+    def _upgrade(h, head):
+        h.send_response(101)
+        for k, v in head.items():
+            h.send_header(k, v)
+        h.end_headers()
+        h.wfile.flush()
+        h.close_connection = True
+
+    # ------------------------------------------------------------ port-forward
+    def port_forward(self, h, r):
+        pod = self.registry.get(self.res, r.ns, r.name)
+        if not pod['spec'].get('nodeName'):
+            raise errors.bad_request('pod %s does not have a host assigned' % r.name)
+        worker = self.kubelet.worker(pod['metadata']['uid'])
+        if worker is None or worker.removed or not worker.made:
+            raise errors.internal('error upgrading connection: pod "%s_%s" not found' % (r.name, r.ns))
+        head, link = port_forward.negotiate(h)
+        self._upgrade(h, head)
+        faults = h.server.parts.faults
+        epoch = faults.watch_epoch
+        port_forward.PortForward(self.kubelet, worker, h.request, link, lambda: self.stopping.is_set() or faults.watch_epoch != epoch).run()
+
     # ------------------------------------------------------------ exec
     def exec(self, h, r):
         pod, name, c, worker = self._container(r)
@@ -134,12 +157,7 @@ class PodStreams:
         head, protocol = websocket.accept_headers(h.headers) if h.headers.get('Upgrade', '').lower() == 'websocket' else (None, None)
         if head is None:
             raise errors.bad_request('Upgrade request required')
-        h.send_response(101)
-        for k, v in head.items():
-            h.send_header(k, v)
-        h.end_headers()
-        h.wfile.flush()
-        h.close_connection = True
+        self._upgrade(h, head)
         Exec(self.kubelet, c, command, websocket.WebSocket(h.request),
              {k: r.query.get(k) in ('1', 'true') for k in ('stdin', 'stdout', 'stderr', 'tty')}).run()
 

@@ -27,6 +27,18 @@ class Failures(unittest.TestCase):
         R.api('DELETE', '/apis/batch/v1/namespaces/ml/jobs/' + job, {'propagationPolicy': 'Background', 'gracePeriodSeconds': 0})
         R.wait(lambda: not R.pods(job))
 
+    def test_runs_are_recorded_with_their_times_and_their_cpu(self):
+        before = time.time()
+        R.create_job('timed', 'for i in {1..200000}; do :; done; exit 4', backoffLimit=0)
+        R.wait(lambda: R.condition('timed', 'Failed'))
+        told = R.ctl('runs')
+        run = next(r for r in told['runs'] if r['pod'].startswith('timed-'))
+        self.assertTrue(before < run['began'] < run['ended'] < time.time(), run)
+        self.assertTrue(0 < run['preparation'] < run['cpu'], run)
+        self.assertGreater(run['cpu'], 0.02)
+        self.assertTrue(told['server_cpu'] > 0 and told['runtime_cpu'] > 0, told)
+        self.end('timed')
+
     def test_backoff_limit(self):
         R.create_job('limit', 'exit 3', backoffLimit=1)
         c = R.wait(lambda: R.condition('limit', 'Failed'))

@@ -2,7 +2,9 @@
 """kubectl and the API over HTTPS, with pods that run."""
 import json
 import os
+import socket
 import subprocess
+import threading
 import time
 import unittest
 
@@ -10,6 +12,21 @@ import rig
 
 rig.need_root()
 R = rig.Rig('--namespace', 'ml', '--rbac-user', 'alice', '--job-backoff', '0.2', '--backoff', '0.2', '--nodes', '4', '--window', '50')
+
+ECHO = '''
+import socket, threading
+def echo(c):
+    while True:
+        d = c.recv(65536)
+        if not d:
+            break
+        c.sendall(d)
+    c.close()
+s = socket.create_server(('127.0.0.1', 7000))
+print('listens', flush=True)
+while True:
+    threading.Thread(target=echo, args=(s.accept()[0],), daemon=True).start()
+'''
 
 TALK = '''
 if [ "$JOB_COMPLETION_INDEX" = 0 ]; then
@@ -109,6 +126,54 @@ class Kubectl(unittest.TestCase):
         R.kubectl('cp', os.path.abspath(__file__), pod + ':/tmp/copied')
         self.assertEqual(R.kubectl('exec', pod, '--', 'wc', '-c', '/tmp/copied').split()[0], str(os.path.getsize(__file__)))
         R.kubectl('delete', 'job', 'shell')
+
+    def forward(self, pod, port, **env):
+        """A kubectl that forwards, and its local port."""
+        p = subprocess.Popen(('kubectl', 'port-forward', '--address=127.0.0.1', 'pod/' + pod, ':%d' % port), text=True, stdout=subprocess.PIPE,
+                             stderr=subprocess.STDOUT, env=dict(os.environ, KUBECONFIG=R.user_config('admin'), HOME=R.dir, **env))
+        self.addCleanup(lambda: (p.kill(), p.wait(), p.stdout.close()))
+        line = p.stdout.readline()
+        self.assertRegex(line, r'^Forwarding from 127\.0\.0\.1:\d+ -> %d$' % port)
+        return p, int(line.split(':')[1].split()[0])
+
+    def exchange(self, port, sent):
+        with socket.create_connection(('127.0.0.1', port), 15) as s:
+            writer = threading.Thread(target=s.sendall, args=(sent,))
+            writer.start()
+            got = b''
+            while len(got) < len(sent):
+                d = s.recv(65536)
+                if not d:
+                    break
+                got += d
+            writer.join()
+        return got
+
+    def test_port_forward_by_both_protocols(self):
+        R.create_job('echo', '', pod={'containers': [{'name': 'main', 'image': 'a', 'command': ['python3', '-c', ECHO]}]})
+        pod = R.wait(lambda: [p for p in R.pods('echo') if p['status']['phase'] == 'Running'])[0]['metadata']['name']
+        R.wait(lambda: R.log(pod) == 'listens\n')
+        sent = os.urandom(1 << 20)
+        for env, verb in (({}, 'get'), ({'KUBECTL_PORT_FORWARD_WEBSOCKETS': 'false'}, 'create')):
+            R.ctl('stats', reset=True)
+            p, port = self.forward(pod, 7000, **env)
+            self.assertIn((verb, 1), [(c['verb'], c['count']) for c in R.ctl('stats')['calls'] if c['resource'] == 'pods/portforward'])
+            for _ in range(3):
+                self.assertTrue(self.exchange(port, sent) == sent)
+            p.terminate()
+            p.wait(10)
+        # A server that knows no tunnel.
+        R.ctl('fault', code=400, verb='get', resource='pods/portforward')
+        self.assertTrue(self.exchange(self.forward(pod, 7000)[1], sent) == sent)
+        R.ctl('clear')
+        # Nobody listens: kubectl says so, and ends.
+        p, port = self.forward(pod, 7001)
+        self.assertEqual(self.exchange(port, b'x'), b'')
+        self.assertEqual(p.wait(10), 1)
+        said = p.stdout.read()
+        self.assertIn('connection refused', said)
+        self.assertIn('error: lost connection to pod', said)
+        R.kubectl('delete', 'job', 'echo')
 
     def test_a_user_without_rights_and_one_with(self):
         refused = R.kubectl('get', 'secrets', user='alice', code=1)

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/collectives/results/limit.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace sinew::bench {
+
+double least_traffic(Collective collective, int ranks, std::size_t bytes) {
+    double const vector = static_cast<double>(bytes);
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::alltoall:
+        case Collective::alltoallv:
+        case Collective::scan:
+            return 2 * ranks * vector;  // every rank reads a vector and writes one
+        case Collective::exscan:
+            return 2 * (ranks - 1) * vector;
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+        case Collective::allgather:
+        case Collective::allgatherv:
+        case Collective::reduce:
+            return (ranks + 1) * vector;  // one side has a vector per rank, the other one in total
+        case Collective::broadcast:
+            return ranks * vector;  // the root reads it, the others write it
+        case Collective::gather:
+        case Collective::gatherv:
+        case Collective::scatter:
+        case Collective::scatterv:
+            return 2 * vector;
+        case Collective::barrier:
+            return 0;
+    }
+    return 0;
+}
+
+std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
+                               MachineLimits const& limits, double one_way_ns) {
+    double const traffic = least_traffic(collective, ranks, bytes);
+    int const processors = std::clamp(limits.processors, 1, ranks);
+    double const rate = rate_at(limits.copies, traffic / processors);
+    double const moving = rate > 0 ? traffic / rate * 1e6 : 0;
+    int const on_one = (ranks + processors - 1) / processors;
+    double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
+    if (!std::isfinite(one_way_ns) && switching <= 0) return {};
+    double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
+    return std::max({moving, passing, switching});
+}
+
+}  // namespace sinew::bench

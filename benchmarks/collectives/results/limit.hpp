@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <sinew/comm/algorithm.hpp>
+#include <vector>
+
+#include "benchmarks/support/machine/copy_rate.hpp"
+
+namespace sinew::bench {
+
+/// What the machine could do at best on one node, as measured in the same run.
+struct MachineLimits {
+    int processors = 0;                 ///< that copy at the same time, one rank on each
+    std::vector<CopyRate> copies = {};  ///< of these processors together
+    double context_switch_ns = 0;       ///< 0: not known, or not needed (a processor per rank)
+};
+
+/// Bytes that the ranks must read and write in total, each its own input and output once: no
+/// algorithm does with less, whether buffers are private or shared.
+double least_traffic(Collective collective, int ranks, std::size_t bytes);
+
+/// The least time of a call in us: the traffic at the rate of copying as much, but not less than one
+/// transfer of a cache line between two processors (`one_way_ns`; infinity: not known), or the
+/// context switches of the processor with the most ranks. Empty if neither of these is known.
+std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
+                               MachineLimits const& limits, double one_way_ns);
+
+}  // namespace sinew::bench

@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "launchers/kubernetes/port_forward.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <utility>
+
+#include "launchers/kubernetes/kubectl.hpp"
+#include "launchers/kubernetes/kubectl_output.hpp"
+#include "src/base/system/spawn.hpp"
+#include "src/base/text.hpp"
+
+namespace sinew::launch::kubernetes {
+namespace {
+
+constexpr std::size_t most_kept = std::size_t{16} << 10;
+
+std::vector<std::string> command(KubernetesOptions const& options,
+                                 PortForward::Route const& route) {
+    auto words = kubectl_command(options, route.ns, "port-forward");
+    auto const local = route.local == 0 ? std::string() : std::to_string(route.local);
+    words.insert(words.end(), {"--address=" + route.address, "pod/" + route.pod,
+                               text(local, ":", route.remote)});
+    return words;
+}
+
+}  // namespace
+
+PortForward::PortForward(k8s::Client& client, KubernetesOptions const& options, Route route,
+                         Callbacks callbacks)
+    : route_(std::move(route)), callbacks_(std::move(callbacks)) {
+    auto out = make_pipe(), err = make_pipe();
+    child_ = std::make_unique<ChildProgram>(
+        command(options, route_),
+        ChildProgram::Streams{.out = out.second.get(), .err = err.second.get()});
+    out_ = std::move(out.first);
+    err_ = std::move(err.first);
+    for (int const fd : {out_.get(), err_.get()})
+        ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);
+    reads_out_ = client.readable(out_.get(), [this] { on_output(); });
+    reads_err_ = client.readable(err_.get(), [this] { read(err_.get(), errors_); });
+    exits_ = client.readable(child_->ended_fd(), [this] { on_exit(); });
+    deadline_ = client.after(route_.patience, [this] {
+        read(err_.get(), errors_);
+        auto const said = kubectl_reason(errors_);
+        finish(text("kubectl did not listen within ", route_.patience.count(), " s",
+                    said.empty() ? "" : "; it printed: ", said));
+    });
+}
+
+void PortForward::read(int fd, std::string& into) {
+    std::array<char, 4096> buffer{};
+    // One that prints without end must not hold the loop.
+    for (int turns = 0; turns < 1000; ++turns) {
+        auto const count = ::read(fd, buffer.data(), buffer.size());
+        if (count < 0 && errno == EINTR) continue;
+        if (count < 0 && errno == EAGAIN) break;
+        if (count <= 0) {
+            (fd == out_.get() ? reads_out_ : reads_err_) = {};
+            break;
+        }
+        into.append(buffer.data(), static_cast<std::size_t>(count));
+        if (into.size() > most_kept) into.erase(0, into.size() - most_kept);  // its end says why
+    }
+}
+
+void PortForward::on_output() {
+    read(out_.get(), output_);
+    if (!callbacks_.listens) return output_.clear();  // "Handling connection for 8080"
+    auto const end = output_.find('\n');
+    if (end == output_.npos) return;
+    auto const line = output_.substr(0, end);
+    output_.erase(0, end + 1);
+    on_line(line);
+}
+
+// The first line says where it listens.
+void PortForward::on_line(std::string const& line) {
+    auto const found = parse_forwarding_line(line);
+    if (!found || found->remote != route_.remote || found->address != route_.address ||
+        (route_.local != 0 && found->local != route_.local))
+        return finish(text("kubectl does not forward as it was asked to: ", kubectl_reason(line)));
+    deadline_ = {};
+    std::exchange(callbacks_.listens, nullptr)(found->local);
+}
+
+void PortForward::on_exit() {
+    read(err_.get(), errors_);
+    auto const said = kubectl_reason(errors_);
+    int const code = child_->wait();
+    finish(said.empty() ? text("kubectl ended with code ", code, " and no reason") : said);
+}
+
+void PortForward::finish(std::string const& why) {
+    reads_out_ = {};
+    reads_err_ = {};
+    exits_ = {};
+    deadline_ = {};
+    child_.reset();
+    if (auto const call = std::exchange(callbacks_.ended, nullptr)) call(why);
+}
+
+}  // namespace sinew::launch::kubernetes

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/collectives/results/limit.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace sinew::bench {
+namespace {
+
+using enum Collective;
+
+constexpr double not_known = std::numeric_limits<double>::infinity();
+
+MachineLimits machine(double context_switch_ns = 0) {
+    return {.processors = 2,
+            .copies = {{1 << 14, 200, "memcpy"}, {1 << 24, 50, "nontemporal"}},
+            .context_switch_ns = context_switch_ns};
+}
+
+TEST(LeastTraffic, CountsEachInputAndOutputOnce) {
+    EXPECT_DOUBLE_EQ(least_traffic(allreduce, 4, 100), 800);
+    EXPECT_DOUBLE_EQ(least_traffic(reduce_scatter, 4, 100), 500);
+    EXPECT_DOUBLE_EQ(least_traffic(allgather, 4, 100), 500);
+    EXPECT_DOUBLE_EQ(least_traffic(broadcast, 4, 100), 400);
+    EXPECT_DOUBLE_EQ(least_traffic(gather, 4, 100), 200);
+    EXPECT_DOUBLE_EQ(least_traffic(exscan, 4, 100), 600);
+    EXPECT_DOUBLE_EQ(least_traffic(barrier, 4, 0), 0);
+}
+
+TEST(LeastTime, OfLargeVectorsIsThatOfMovingThem) {
+    // 2 ranks x (read + write) x 16 MiB at 50 GB/s
+    double const us = *least_us(allreduce, 2, 1 << 24, machine(), 50);
+    EXPECT_NEAR(us, 4.0 * (1 << 24) / 50e9 * 1e6, 1e-6);
+}
+
+TEST(LeastTime, OfSmallVectorsIsOneTransferOfALine) {
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 8, machine(), 53), 0.053);
+    EXPECT_DOUBLE_EQ(*least_us(barrier, 2, 0, machine(), 210), 0.21);
+}
+
+TEST(LeastTime, WithTooManyRanksIsThatOfTheSwitches) {
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 8, machine(1500), not_known), 1.5);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 8, 8, machine(1500), not_known), 4.5);
+    // 4 ranks move twice as much as 2, by the same processors.
+    EXPECT_NEAR(*least_us(allreduce, 4, 1 << 24, machine(1500), not_known),
+                8.0 * (1 << 24) / 50e9 * 1e6, 1e-6);
+}
+
+TEST(LeastTime, IsUnknownIfNothingSaysWhatASmallCallTakes) {
+    EXPECT_FALSE(least_us(allreduce, 2, 8, {}, not_known));
+    EXPECT_FALSE(least_us(allreduce, 2, 1 << 24, machine(), not_known));
+    EXPECT_FALSE(least_us(barrier, 2, 0, machine(), not_known));
+}
+
+}  // namespace
+}  // namespace sinew::bench

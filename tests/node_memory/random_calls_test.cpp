@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// Random calls of all collectives over one room, by ranks that are threads and pause at random. Every
+// element of every result is compared. SINEW_TEST_STORM sets the number of calls.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include "src/base/env.hpp"
+#include "tests/node_memory/patient_waiter.hpp"
+#include "tests/node_memory/random_calls.hpp"
+
+namespace sinew::node_memory {
+namespace {
+
+#if defined(SINEW_TEST_TSAN) || defined(SINEW_TEST_ASAN)
+constexpr std::uint64_t usual_calls = 6000;
+#else
+constexpr std::uint64_t usual_calls = 100000;
+#endif
+
+/// Calls on so many ranks: more of them on few ranks, which are faster. 2, 3, 4 and 8 ranks together
+/// make all.
+std::uint64_t calls_on(int ranks) {
+    auto const wanted = env("SINEW_TEST_STORM");
+    std::uint64_t const all = wanted ? std::stoull(*wanted) : usual_calls;
+    return all * 24 / 29 / static_cast<std::uint64_t>(ranks);
+}
+
+/// Waits as long as no rank has failed.
+class StormWaiter final : public Waiter {
+public:
+    explicit StormWaiter(std::atomic<bool> const& failed) : failed_(failed) {}
+    int spins() const override { return 4; }
+    std::chrono::nanoseconds idle(int round, int peer) override {
+        if (failed_) throw std::runtime_error("another rank has failed");
+        return patient_.idle(round, peer);
+    }
+
+private:
+    std::atomic<bool> const& failed_;
+    PatientWaiter patient_;
+};
+
+class RandomCalls : public testing::TestWithParam<int> {};
+INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4, 8));
+
+/// `ring` above 0: the rings are that small.
+void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring = 0) {
+    std::vector<std::shared_ptr<Arena>> arenas{Arena::make(Source::memfd, ranks)};
+    for (int r = 1; r < ranks; ++r) arenas.push_back(Arena::open(arenas[0]->name(), r, ranks));
+    RoomPlace place = arenas[0]->make_room(ranks);
+    ASSERT_NE(place.offset, 0u);
+    if (ring > 0) place.ring = ring;
+    std::atomic<bool> failed = false;
+    std::atomic<int> left = ranks;
+    std::vector<std::thread> threads;
+    for (int r = 0; r < ranks; ++r)
+        threads.emplace_back([&, r] {
+            auto& arena = *arenas[static_cast<std::size_t>(r)];
+            StormWaiter waiter(failed);
+            try {
+                auto const room = arena.open_room(place, r, ranks);
+                RandomRank rank(*room, waiter, arena, seed, true);
+                for (std::uint64_t i = 0; i < calls; ++i) rank.call(i);
+                // Another rank may still read this one's buffers, if it fails.
+                --left;
+                while (left > 0 && !failed) std::this_thread::yield();
+            } catch (std::exception const& error) {
+                if (!failed.exchange(true)) ADD_FAILURE() << error.what();
+                --left;
+                while (left > 0) std::this_thread::yield();
+            }
+        });
+    for (std::thread& thread : threads) thread.join();
+}
+
+TEST_P(RandomCalls, GiveTheRightResults) { run(GetParam(), 17, calls_on(GetParam())); }
+
+// Long messages take many rounds there.
+TEST_P(RandomCalls, GiveTheRightResultsInSmallRings) {
+    run(GetParam(), 29, calls_on(GetParam()) / 8, std::uint64_t{64} << 10);
+}
+
+}  // namespace
+}  // namespace sinew::node_memory

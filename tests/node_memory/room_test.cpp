@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/node_memory/room.hpp"
+
+#include <gtest/gtest.h>
+
+#include <array>
+#include <cstring>
+#include <memory>
+#include <vector>
+
+#include "tests/node_memory/patient_waiter.hpp"
+#include "tests/support/thread_ranks.hpp"
+
+namespace sinew::node_memory {
+namespace {
+
+using sinew::testing::room_memory;
+using sinew::testing::room_ring;
+
+/// The rooms of two ranks, which have begun some operations.
+struct Two {
+    explicit Two(std::uint64_t begun = 0)
+        : first(memory, 0, 2, room_ring, nullptr, begun),
+          second(memory, 1, 2, room_ring, nullptr, begun) {}
+
+    std::shared_ptr<void> memory = room_memory(2, room_ring);
+    Room first, second;
+    ImpatientWaiter waiter;
+
+    void send(std::uint64_t number) {
+        first.begin();
+        std::memcpy(first.line(waiter), &number, sizeof number);
+        first.publish_line();
+        first.finish();
+    }
+    std::uint64_t receive() {
+        second.begin();
+        second.await_line(waiter, 0);
+        std::uint64_t number;
+        std::memcpy(&number, second.line_of(0), sizeof number);
+        second.finish();
+        return number;
+    }
+};
+
+TEST(Room, LetsARankRunAheadByItsLines) {
+    Two two;
+    for (std::uint64_t i = 0; i < Room::lines; ++i) two.send(i);
+    EXPECT_THROW(two.send(Room::lines), WouldWait);
+    EXPECT_EQ(two.receive(), 0u);
+    two.first.line(two.waiter);  // of the call that waited before
+    std::uint64_t const number = Room::lines;
+    std::memcpy(two.first.line(two.waiter), &number, sizeof number);
+    two.first.publish_line();
+    EXPECT_THROW(two.send(Room::lines + 1), WouldWait);
+    for (std::uint64_t i = 1; i <= Room::lines; ++i) EXPECT_EQ(two.receive(), i);
+    EXPECT_THROW(two.receive(), WouldWait) << "nothing was sent yet";
+}
+
+TEST(Room, LetsARankRunAheadByItsShortSlots) {
+    Two two;
+    for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
+        two.first.begin();
+        std::memset(two.first.short_slot(two.waiter), static_cast<int>(i), Room::short_bytes);
+        two.first.line(two.waiter);
+        two.first.publish_line();
+    }
+    two.first.begin();
+    EXPECT_THROW(two.first.short_slot(two.waiter), WouldWait);
+    two.second.begin();
+    two.second.await_line(two.waiter, 0);
+    EXPECT_EQ(two.second.short_slot_of(0)[Room::short_bytes - 1], std::byte{0});
+    two.second.finish();
+    EXPECT_NE(two.first.short_slot(two.waiter), nullptr);
+    for (std::uint64_t i = 1; i < Room::short_slots; ++i) {
+        two.second.begin();
+        two.second.await_line(two.waiter, 0);
+        EXPECT_EQ(two.second.short_slot_of(0)[0], static_cast<std::byte>(i));
+        two.second.finish();
+    }
+}
+
+TEST(Room, KnowsThatThoseWhoHaveEnteredHaveFinishedWhatWasBefore) {
+    Two two;
+    for (int i = 0; i < 100; ++i)
+        for (int half = 0; half < 2; ++half)
+            for (Room* const room : {&two.first, &two.second}) {
+                if (half == 0) {
+                    room->begin();
+                    room->line(
+                        two.waiter);  // never waits, though no operation is finished by finish()
+                    room->publish_line();
+                } else {
+                    room->await_lines(two.waiter);
+                }
+            }
+}
+
+TEST(Room, DistinguishesTheStagesOfAnOperation) {
+    Two two;
+    two.first.begin();
+    two.second.begin();
+    using Stage = Room::Stage;
+    two.first.publish(Stage::contributed, 2);
+    EXPECT_TRUE(two.second.reached(0, Stage::contributed, 1));
+    EXPECT_TRUE(two.second.reached(0, Stage::contributed, 2));
+    EXPECT_FALSE(two.second.reached(0, Stage::contributed, 3));
+    EXPECT_FALSE(two.second.reached(0, Stage::reduced, 1));
+    EXPECT_FALSE(two.second.reached(0, Stage::consumed, 1));
+    two.second.begin();
+    EXPECT_FALSE(two.second.reached(0, Stage::contributed, 1)) << "of the operation before";
+    two.first.begin();
+    two.first.publish(Stage::contributed, 1);
+    EXPECT_TRUE(two.second.reached(0, Stage::contributed, 1));
+}
+
+TEST(Room, IsLeftWhenAllHaveLeft) {
+    auto const memory = room_memory(2, room_ring);
+    {
+        Room const first(memory, 0, 2, room_ring, nullptr);
+        { Room const second(memory, 1, 2, room_ring, nullptr); }
+        EXPECT_FALSE(Room::left_by_all(memory.get(), 2));
+    }
+    EXPECT_TRUE(Room::left_by_all(memory.get(), 2));
+}
+
+TEST(Room, LeasesNothingThatMayStillBeRead) {
+    for (std::size_t const contribution : {64u, 1000u, 7000u, 12000u}) {
+        Two two;
+        struct Leased {
+            std::byte *begin, *end;
+        };
+        std::vector<Leased> unfinished;
+        std::size_t finished = 0;
+        for (int i = 0; i < 400; ++i) {
+            std::size_t const result = contribution / 3;
+            two.first.begin();
+            for (;;) try {
+                    two.first.lease(two.waiter, Room::depth, contribution, result);
+                    break;
+                } catch (WouldWait) {
+                    ASSERT_LT(finished, unfinished.size()) << "it waits for what is finished";
+                    two.second.begin();
+                    two.second.finish();
+                    ++finished;
+                }
+            std::byte* const begin = two.first.result_of(0, 0, result);
+            std::byte* const end =
+                two.first.contribution_of(0, Room::depth - 1, contribution, Room::depth * result) +
+                contribution;
+            ASSERT_EQ(end - begin,
+                      static_cast<std::ptrdiff_t>(Room::depth * (contribution + result)));
+            ASSERT_GE(begin, static_cast<std::byte*>(two.memory.get()));
+            ASSERT_LE(end, static_cast<std::byte*>(two.memory.get()) + Room::bytes(2, room_ring));
+            for (std::size_t k = finished; k < unfinished.size(); ++k)
+                ASSERT_TRUE(end <= unfinished[k].begin || unfinished[k].end <= begin)
+                    << "leases " << k << " and " << unfinished.size();
+            unfinished.push_back({begin, end});
+            two.first.publish(Room::Stage::contributed, 1);
+            two.first.finish();
+        }
+    }
+}
+
+// The other rank has leased little, near the end of its ring, for a call of another size.
+TEST(Room, ReadsNothingOutsideOfARing) {
+    Two two;
+    auto const* const end = static_cast<std::byte*>(two.memory.get()) + Room::bytes(2, room_ring);
+    for (int i = 0; i < 40; ++i) {
+        two.first.begin();
+        two.second.begin();
+        two.second.lease(two.waiter, 1, 2500);
+        two.second.publish(Room::Stage::contributed, 1);
+        for (std::size_t round = 0; round < Room::depth; ++round) {
+            EXPECT_LE(two.first.contribution_of(1, round, 15000) + 15000, end);
+            EXPECT_LE(two.first.result_of(1, round, 15000) + 15000, end);
+        }
+        two.first.finish();
+        two.second.finish();
+    }
+}
+
+TEST(Room, KeepsTheRanksApart) {
+    for (int const ranks : {2, 3, 7, 64, Room::most_ranks}) {
+        auto const memory = room_memory(ranks, room_ring);
+        std::vector<std::unique_ptr<Room>> rooms;
+        for (int r = 0; r < ranks; ++r)
+            rooms.push_back(std::make_unique<Room>(memory, r, ranks, room_ring, nullptr));
+        ImpatientWaiter waiter;
+        auto const ends_at = [&](std::byte const* end) {
+            EXPECT_LE(end, static_cast<std::byte*>(memory.get()) + Room::bytes(ranks, room_ring));
+        };
+        // Each rank fills all that it may write with its number.
+        for (int r = 0; r < ranks; ++r) {
+            Room& room = *rooms[static_cast<std::size_t>(r)];
+            room.begin();
+            std::memset(room.line(waiter), r, Room::line_bytes);
+            std::memset(room.short_slot(waiter), r, Room::short_bytes);
+            room.lease(waiter, Room::depth, room.span(), room.block());
+            for (std::size_t round = 0; round < Room::depth; ++round) {
+                std::byte* const result = room.result_of(r, round, room.block());
+                std::byte* const contribution =
+                    room.contribution_of(r, round, room.span(), Room::depth * room.block());
+                std::memset(result, r, room.block());
+                std::memset(contribution, r, room.span());
+                ends_at(contribution + room.span());
+            }
+            room.publish_line();
+        }
+        Room& reader = *rooms[0];
+        for (int r = 0; r < ranks; ++r) {
+            auto const value = static_cast<std::byte>(r);
+            EXPECT_TRUE(reader.has_line(r));
+            EXPECT_EQ(reader.line_of(r)[0], value);
+            EXPECT_EQ(reader.line_of(r)[Room::line_bytes - 1], value);
+            EXPECT_EQ(reader.short_slot_of(r)[0], value);
+            EXPECT_EQ(reader.short_slot_of(r)[Room::short_bytes - 1], value);
+            if (reader.block() == 0) continue;
+            for (std::size_t round = 0; round < Room::depth; ++round) {
+                EXPECT_EQ(reader.result_of(r, round, reader.block())[0], value);
+                EXPECT_EQ(reader.contribution_of(r, round, reader.span(),
+                                                 Room::depth * reader.block())[reader.span() - 1],
+                          value);
+            }
+        }
+    }
+}
+
+// Where the numbers of operations, or the marks of their rounds, wrap around.
+class ManyOperations : public ::testing::TestWithParam<std::uint64_t> {};
+INSTANTIATE_TEST_SUITE_P(Before, ManyOperations,
+                         ::testing::Values((std::uint64_t{1} << 40) - 40,
+                                           (std::uint64_t{1} << 41) - 40,
+                                           (std::uint64_t{1} << 42) - 40,
+                                           (std::uint64_t{1} << 63) - 40, ~std::uint64_t{0} - 40));
+
+TEST_P(ManyOperations, LinesPassInOrder) {
+    Two two(GetParam());
+    for (std::uint64_t i = 0; i < 200; ++i) {
+        if (i % 40 < 20) {  // up to 20 ahead
+            two.send(i);
+            if (i % 40 != 19) continue;
+            for (std::uint64_t k = i - 19; k <= i; ++k) ASSERT_EQ(two.receive(), k);
+        } else {
+            two.send(i);
+            ASSERT_EQ(two.receive(), i);
+        }
+        EXPECT_THROW(two.receive(), WouldWait);
+        two.first.begin();
+        two.first.finish();
+        two.second.finish();
+    }
+}
+
+// A week of short operations leaves the counters of rounds behind by more than they can compare.
+TEST_P(ManyOperations, RoundsOfACounterThatWasLongNotUsedAreNotReached) {
+    Two two(GetParam());
+    for (int i = 0; i < 100; ++i) {
+        two.first.begin();
+        two.second.begin();
+        for (auto const stage :
+             {Room::Stage::contributed, Room::Stage::reduced, Room::Stage::consumed}) {
+            ASSERT_FALSE(two.second.reached(0, stage, 1)) << "operation " << i;
+            ASSERT_FALSE(two.first.reached(1, stage, 1)) << "operation " << i;
+        }
+    }
+    two.first.publish(Room::Stage::contributed, 1);
+    EXPECT_TRUE(two.second.reached(0, Room::Stage::contributed, 1));
+}
+
+TEST_P(ManyOperations, SlotsAreLeasedOnlyWhenFree) {
+    Two two(GetParam());
+    int waited = 0;
+    for (int i = 0; i < 200; ++i) {
+        two.first.begin();
+        two.second.begin();
+        try {
+            two.first.lease(two.waiter, Room::depth, 4000);
+        } catch (WouldWait) {
+            ++waited;
+            two.second.finish();
+            two.first.lease(two.waiter, Room::depth, 4000);
+        }
+    }
+    EXPECT_GE(waited, 50)
+        << "each lease is 12 of 48 KB, and the other rank finishes only when asked";
+}
+
+}  // namespace
+}  // namespace sinew::node_memory
