@@ -85,6 +85,9 @@ TEST(ParseRun, TakesSpellingsOfAllMpis) {
     for (char const* line : {"--output-filename D x", "--output dir=D x", "--output tag,dir=D x"})
         EXPECT_EQ(parse(line).output_folder, "/nowhere/at/all/D") << line;
     EXPECT_TRUE(parse("--dry-run x").dry_run && parse("--do-not-launch x").dry_run);
+    EXPECT_EQ(parse("x").accelerate, "");
+    EXPECT_EQ(parse("--accelerate x").accelerate, "auto");
+    EXPECT_EQ(parse("--accelerate=mpich x").accelerate, "mpich");
     EXPECT_TRUE(parse("--display bind x").report_bindings);
     EXPECT_EQ(parse("--allow-run-as-root x").apps.size(), 1U);
 }
