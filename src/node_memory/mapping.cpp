@@ -149,11 +149,15 @@ std::shared_ptr<Mapping> Mapping::open(MappingName const& name) {
                                "have pid namespaces of their own?)"));
     std::shared_ptr<Mapping> mapping(new Mapping(std::move(fd), name));
     mapping->linked_ = name.source == Source::posix;  // if its maker dies, this process removes it
+    if (name.source == Source::memfd)
+        mapping->fd_ = UniqueFd();  // it lives as long as it is mapped
     return mapping;
 }
 
 void Mapping::unlink() noexcept {
     if (linked_.exchange(false)) ::shm_unlink(posix_name(name_).c_str());
+    // An anonymous file lives as long as it is mapped; a process may have many communicators.
+    if (name_.source == Source::memfd) fd_ = UniqueFd();
 }
 
 void Mapping::reserve(std::uint64_t offset, std::uint64_t bytes) {
@@ -166,8 +170,7 @@ void Mapping::reserve(std::uint64_t offset, std::uint64_t bytes) {
 }
 
 void Mapping::clear(std::uint64_t offset, std::uint64_t bytes) noexcept {
-    ::fallocate(fd_.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<::off_t>(offset),
-                static_cast<::off_t>(bytes));
+    ::madvise(data_ + offset, bytes, MADV_REMOVE);
 }
 
 }  // namespace sinew::node_memory

@@ -42,6 +42,7 @@ public:
     std::uint64_t bytes() const { return name_.bytes; }
     /// Removes the name of POSIX memory, which all ranks have opened by now. Each destructor does so,
     /// too: a maker that was killed leaves no name if another rank has opened the memory.
+    /// Closes the descriptor of an anonymous file, through which they have done so.
     void unlink() noexcept;
     /// Takes the pages of a range. Only POSIX memory needs it, whose file system may be small.
     /// Throws std::system_error if there is not enough.

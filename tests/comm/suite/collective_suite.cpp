@@ -15,7 +15,8 @@ void all_algorithms(Communicator& comm, std::size_t count) {
     for (int c = 0; c < collectives_count; ++c) {
         auto const collective = static_cast<Collective>(c);
         for (auto const& algorithm : collectives::algorithms(collective)) {
-            if (algorithm.name == "shared" && (comm.size() == 1 || comm.nodes().nodes() > 1)) continue;
+            if (algorithm.name == "shared" && (comm.size() == 1 || comm.nodes().nodes() > 1))
+                continue;
             Suite<float> suite(comm, count, {.algorithm = algorithm.name});
             bool const root_matters =
                 collective == Collective::gatherv || collective == Collective::scatterv;
