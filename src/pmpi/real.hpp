@@ -11,26 +11,23 @@
 #endif
 
 // The collectives that the library interposes.
-#define SINEW_PMPI_COLLECTIVES(F)                                                         \
-    F(Allreduce)                                                                          \
-    F(Reduce)                                                                             \
-    F(Reduce_scatter)                                                                     \
-    F(Reduce_scatter_block)                                                               \
-    F(Scan) F(Exscan) F(Bcast) F(Allgather) F(Allgatherv) F(Gather) F(Gatherv) F(Scatter) \
-        F(Scatterv) F(Alltoall) F(Alltoallv)
+// clang-format off
+#define SINEW_PMPI_COLLECTIVES(F) \
+    F(Allreduce) F(Reduce) F(Reduce_scatter) F(Reduce_scatter_block) F(Scan) F(Exscan) \
+    F(Bcast) F(Allgather) F(Allgatherv) F(Gather) F(Gatherv) F(Scatter) F(Scatterv) \
+    F(Alltoall) F(Alltoallv)
+// clang-format on
 
-#define SINEW_PMPI_OTHERS(F)                                                                    \
-    F(Barrier)                                                                                  \
-    F(Init)                                                                                     \
-    F(Init_thread)                                                                              \
-    F(Finalize)                                                                                 \
-    F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) F(Comm_rank) F(Comm_size) F(Comm_test_inter)   \
-        F(Comm_split_type) F(Comm_free) F(Comm_get_name) F(Comm_create_keyval) F(Comm_set_attr) \
-            F(Comm_get_attr) F(Comm_call_errhandler) F(Comm_group) F(Group_translate_ranks)     \
-                F(Group_free) F(Type_create_keyval) F(Type_set_attr) F(Type_get_attr)           \
-                    F(Type_size_x) F(Type_get_extent) F(Type_create_hindexed) F(Type_commit)    \
-                        F(Type_get_true_extent) F(Type_get_envelope) F(Type_get_contents)       \
-                            F(Type_free) F(Reduce_local) F(Pack) F(Unpack) F(Iprobe)
+// clang-format off
+#define SINEW_PMPI_OTHERS(F) \
+    F(Barrier) F(Init) F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) \
+    F(Comm_rank) F(Comm_size) F(Comm_test_inter) F(Comm_split_type) F(Comm_free) \
+    F(Comm_get_name) F(Comm_create_keyval) F(Comm_set_attr) F(Comm_get_attr) \
+    F(Comm_call_errhandler) F(Comm_group) F(Group_translate_ranks) F(Group_free) \
+    F(Type_create_keyval) F(Type_set_attr) F(Type_get_attr) F(Type_size_x) F(Type_get_extent) \
+    F(Type_create_hindexed) F(Type_commit) F(Type_get_true_extent) F(Type_get_envelope) \
+    F(Type_get_contents) F(Type_free) F(Reduce_local) F(Pack) F(Unpack) F(Iprobe)
+// clang-format on
 
 namespace sinew::pmpi {
 
