@@ -23,7 +23,7 @@ using node_memory::Room;
 /// The kernel of every predefined operation on every type; null if it is not defined there or needs
 /// more than a kernel.
 Kernel kernel_of(ReduceOp const& op, DataType type) {
-    constexpr std::size_t types = 32;
+    constexpr std::size_t types = DataType::kinds;
     using Table = std::array<std::array<Kernel, types>, ReduceOp::kinds>;
     static Table const table = [] {
         Table kernels{};
