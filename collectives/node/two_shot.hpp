@@ -104,7 +104,7 @@ private:
             bool const fits = length <= tile.size();
             if (out_ == nullptr && (!stores_.slots_bypass || !fits))
                 return call_.args.combine(slot + at, all, length);
-            std::byte* const result = out_ + range.offset + at;
+            std::byte* const result = out_ == nullptr ? nullptr : out_ + range.offset + at;
             bool const bypass = (stores_.results_bypass || out_ == nullptr) && fits;
             std::byte* const to = bypass ? tile.data() : result;
             call_.args.combine(to, all, length);
