@@ -35,7 +35,7 @@ public:
         lent.publish(call_);
         bool const lends = lent.out != 0;
         if (!lends) {
-            room_.lease(call_.waiter, rounds_, piece_);
+            room_.reserve(call_.waiter, rounds_, piece_);
             contribute(0);
         }
         for (std::size_t round = 0; round < rounds_; ++round) {

@@ -13,7 +13,7 @@ void send_rounds(NodeCall const& call, bool bypass) {
     lent.publish(call);
     std::size_t const rounds = rounds_of(bytes, piece);
     if (lent.out != 0) return room.await_stage_of_all(call.waiter, Stage::consumed, rounds);
-    room.lease(call.waiter, rounds, piece);
+    room.reserve(call.waiter, rounds, piece);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round >= Room::depth)
             room.await_stage_of_all(call.waiter, Stage::consumed, round - Room::depth + 1);

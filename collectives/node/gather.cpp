@@ -12,7 +12,7 @@ void send_to_root(NodeCall const& call) {
     std::size_t const piece = piece_of(room);
     auto trial = begin_trial(call, Pattern::gather, own.size());
     std::size_t const rounds = rounds_of(own.size(), piece);
-    room.lease(call.waiter, rounds, piece);
+    room.reserve(call.waiter, rounds, piece);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round >= Room::depth)
             room.await_stage(call.waiter, call.args.root, Stage::consumed, round - Room::depth + 1);

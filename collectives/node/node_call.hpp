@@ -142,9 +142,11 @@ inline std::byte const* await_ahead(NodeCall const& call, int rank, std::size_t 
     return short_message_of(call, rank, bytes);
 }
 
-/// The bytes of a round in which a whole contribution is one message.
-inline std::size_t piece_of(Room const& room) {
-    return std::min(room.span() / 64 * 64, std::size_t{128} << 10);
+/// The bytes of a round in which a whole contribution is one message: some whole elements, of which
+/// one must fit in a block.
+inline std::size_t piece_of(Room const& room, std::size_t element = 1) {
+    std::size_t const bytes = std::min(room.span() / 64 * 64, std::size_t{128} << 10);
+    return std::max(whole_elements(bytes, element), element);
 }
 
 /// Runs any collective.

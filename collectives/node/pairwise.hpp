@@ -43,7 +43,7 @@ public:
         }
         room_.publish_line();
         if (rounds_ == 0) return;
-        room_.lease(call.waiter, rounds_, call.ranks() * piece_);
+        room_.reserve(call.waiter, rounds_, call.ranks() * piece_);
     }
 
     std::size_t rounds() const { return rounds_; }

@@ -11,11 +11,10 @@ void stream_to_root(NodeCall const& call, bool bypass) {
     Room& room = call.room;
     Arguments const& args = call.args;
     std::size_t const bytes = args.bytes();
-    std::size_t const piece =
-        whole_elements(std::min(piece_of(room), bytes + args.element), args.element);
+    std::size_t const piece = std::min(piece_of(room, args.element), bytes);
     std::size_t const rounds = rounds_of(bytes, piece);
     if (!call.at_root()) {
-        room.lease(call.waiter, rounds, piece);
+        room.reserve(call.waiter, rounds, piece);
         for (std::size_t round = 0; round < rounds; ++round) {
             if (round >= Room::depth)
                 room.await_stage(call.waiter, args.root, Stage::consumed, round - Room::depth + 1);

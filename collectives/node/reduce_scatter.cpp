@@ -44,7 +44,7 @@ public:
           rounds_(rounds_of(call.args.blocks.largest(call.size()), piece_)) {}
 
     void run() {
-        room_.lease(call_.waiter, rounds_, call_.ranks() * piece_);
+        room_.reserve(call_.waiter, rounds_, call_.ranks() * piece_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);

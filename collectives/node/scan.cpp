@@ -40,9 +40,9 @@ private:
 
     void in_rounds() {
         std::size_t const bytes = call_.args.bytes();
-        piece_ = whole_elements(std::min(room_.block(), bytes), call_.args.element);
+        piece_ = std::min(piece_of(room_, call_.args.element), bytes);
         std::size_t const rounds = rounds_of(bytes, piece_);
-        if (has_higher()) room_.lease(call_.waiter, rounds, piece_);
+        if (has_higher()) room_.reserve(call_.waiter, rounds, piece_);
         auto trial = begin_trial(call_, Pattern::scan, bytes);
         bypass_ = trial.stores().slots_bypass;
         contribute(0);

@@ -26,7 +26,7 @@ public:
     }
 
     void run() {
-        room_.lease(call_.waiter, rounds_, call_.ranks() * block_, block_);
+        room_.reserve(call_.waiter, rounds_, call_.ranks() * block_, block_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) contribute(round + 1);
@@ -40,7 +40,7 @@ public:
     /// Only the root gets the result.
     void run_to_root() {
         if (!call_.at_root()) out_ = nullptr;
-        room_.lease(call_.waiter, rounds_, call_.ranks() * block_, block_);
+        room_.reserve(call_.waiter, rounds_, call_.ranks() * block_, block_);
         contribute(0);
         for (std::size_t round = 0; round < rounds_; ++round) {
             if (round + 1 < rounds_) {

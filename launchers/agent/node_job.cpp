@@ -17,6 +17,7 @@
 #include "launchers/map/binding.hpp"
 #include "launchers/pmi/mpi_environment.hpp"
 #include "launchers/pmi/open_mpi_shortcuts.hpp"
+#include "launchers/program/mpi_library.hpp"
 #include "launchers/program/program_kind.hpp"
 #include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
@@ -140,33 +141,14 @@ void NodeJob::find_programs() {
         });
 }
 
-namespace {
-
-/// The library of --accelerate that the variables preload, if it does not exist here; else empty.
-std::string missing_library(Variables const& variables) {
-    auto const preload = variables.find("LD_PRELOAD");
-    if (preload == variables.end()) return {};
-    std::string const first = preload->second.substr(0, preload->second.find(':'));
-    if (!first.ends_with("/libsinew_mpi.so") || ::access(first.c_str(), R_OK) == 0) return {};
-    return first;
-}
-
-}  // namespace
-
 void NodeJob::Search::run() {
     bool unknown = false;
     for (auto const& [index, app] : apps) {
-        auto const kind = inspect(app.argv, app.folder.empty() ? folder : app.folder,
-                                  variables["PATH"], as_list(variables));
+        auto kind = inspect(app.argv, app.folder.empty() ? folder : app.folder, variables["PATH"],
+                            as_list(variables));
+        refuse_without_mpi_library(app.env, kind);
         programs[index] = {
             .path = kind.path, .error = kind.error, .why = kind.why, .variables = {}};
-        // A rank without the library would hang the others, which wait for it in MPI_Init.
-        if (auto const missing = missing_library(app.env); kind.error == 0 && !missing.empty()) {
-            programs[index].error = ENOENT;
-            programs[index].why = text(missing,
-                                       " is not on this host. --accelerate needs sinew at "
-                                       "the same place on all hosts");
-        }
         needs.pmix = needs.pmix || kind.open_mpi;
         needs.pmi1 = needs.pmi1 || kind.mpich || kind.unknown;
         unknown = unknown || kind.unknown;
@@ -247,11 +229,9 @@ void NodeJob::exchange_addresses() {
     for (std::size_t i = 0; i < mine_.size(); ++i)
         lines += text(mine_[i], " ", listeners_[i].local_address.text(), " ",
                       listeners_[i].remote_address->text(), "\n");
-    FenceKey const key{.epoch = launch_.epoch,
-                       .kind = FenceKey::Kind::addresses,
-                       .nodes = {},
-                       .group = 0,
-                       .sequence = 0};
+    FenceKey key;
+    key.epoch = launch_.epoch;
+    key.kind = FenceKey::Kind::addresses;
     auto const bytes = bytes_of(lines);
     tree_.fence(key, Bytes(bytes.begin(), bytes.end()));
 }

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/cli/accelerate.hpp"
 
-#include <unistd.h>
-
-#include <filesystem>
-
 #include <sinew/error.hpp>
 
 #include "launchers/agent/rank_environment.hpp"
-#include "launchers/common/own_path.hpp"
+#include "launchers/program/mpi_library.hpp"
 #include "launchers/program/program_kind.hpp"
 #include "src/base/text.hpp"
 
@@ -30,17 +26,6 @@ std::string mpi_of(App const& app, RunOptions const& options, Variables& variabl
                           kind.why, "). Say --accelerate=openmpi or --accelerate=mpich"));
 }
 
-std::string library_for(std::string const& mpi) {
-    namespace fs = std::filesystem;
-    auto const prefix = fs::path(own_path()).parent_path().parent_path();
-    auto const path = prefix / SINEW_MPI_LIBRARY_FOLDER / mpi / "libsinew_mpi.so";
-    if (::access(path.c_str(), R_OK) == 0) return path;
-    throw UsageError(text("--accelerate: there is no ", path.string(),
-                          " (sinew was built where the compiler mpicc.", mpi,
-                          " was not installed, or was not installed whole). Install lib", mpi,
-                          "-dev and build sinew again"));
-}
-
 }  // namespace
 
 void accelerate(RunOptions& options) {
@@ -53,7 +38,7 @@ void accelerate(RunOptions& options) {
         if (mpi.empty()) continue;
         auto const others = variables.find("LD_PRELOAD");
         bool const alone = others == variables.end() || others->second.empty();
-        app.env["LD_PRELOAD"] = library_for(mpi) + (alone ? "" : ":" + others->second);
+        app.env["LD_PRELOAD"] = mpi_library(mpi) + (alone ? "" : ":" + others->second);
     }
 }
 

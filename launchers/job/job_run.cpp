@@ -21,8 +21,8 @@
 #include "launchers/io/rank_nodes.hpp"
 #include "launchers/job/joined_record.hpp"
 #include "launchers/job/root_address.hpp"
-#include "launchers/job/summarize.hpp"
-#include "launchers/job/summary_file.hpp"
+#include "launchers/job/summary/summarize.hpp"
+#include "launchers/job/summary/summary_file.hpp"
 #include "launchers/map/mapping.hpp"
 #include "src/base/bytes.hpp"
 #include "src/base/log.hpp"
@@ -365,7 +365,7 @@ void JobRun::launch() {
     if (options_.report_map)
         if (auto shown = show_map(map, options_.apps); shown != shown_map_)
             notice(shown_map_ = std::move(shown), -1);
-    // Whoever reads the log of the first pod learns where each rank is.
+    // Who reads the log of the first pod learns where each rank is, and which agents have joined.
     if (arranged_.port != 0) output_.write_result(RankNodes::line(map) + "\n", [] {});
     names_.clear();
     perform(machine_.launched(std::move(map), std::move(agents)));
@@ -410,13 +410,10 @@ Launch JobRun::order() const {
     return launch;
 }
 
-// ---- events -------------------------------------------------------------------------------------
-
 void JobRun::on_joined(int node) {
     agents_->arrived(node);
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
-    // Whoever reads the log of the first pod learns which have joined.
     if (arranged_.port != 0) output_.write_result(joined_record(root_->hello(node)), [] {});
     perform(machine_.agent_joined(node, root_->hello(node).progress));
 }

@@ -17,7 +17,7 @@
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/job/job_run.hpp"
-#include "launchers/job/summary_file.hpp"
+#include "launchers/job/summary/summary_file.hpp"
 #include "launchers/pods/pod_agent.hpp"
 #include "launchers/pods/pod_config.hpp"
 #include "launchers/pods/pod_identity.hpp"

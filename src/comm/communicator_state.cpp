@@ -199,7 +199,7 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
     if (place->front().offset != 0)
         room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
     else shares_memory_ = false;
-    takes_short_calls_ =
+    calls_over_memory_ =
         room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
@@ -265,6 +265,7 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         reason = e.what();
     } catch (...) {}
     transport_->abandon();
+    if (arena_) arena_->retain();
     detector_.give_up(reason);
 }
 

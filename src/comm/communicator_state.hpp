@@ -70,17 +70,16 @@ public:
     collectives::Tuner const& tuner() const { return *tuner_; }
 
     /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
-    /// for.
-    /// Thread-safe.
+    /// for. Thread-safe.
     bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
 
     /// Allocates zeroed memory, aligned to a page, and tells whether the ranks of this node share
     /// it. Throws std::bad_alloc. Thread-safe.
     std::pair<std::shared_ptr<void>, bool> allocate(std::size_t bytes) const;
 
-    /// Run a short call over the node's memory at once, without the preparations that longer ones
-    /// need. Return false, and do nothing, if the call is not of that kind or wrong: `run` then
-    /// performs or refuses it.
+    /// Run a call over the node's memory at once, without the preparations that messages need; the
+    /// first three only if it is short. Return false, and do nothing, if the call cannot be run like
+    /// this or is wrong: `run` then performs or refuses it.
     bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
                            CallOptions const& options);
     bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
@@ -103,8 +102,8 @@ public:
 
 private:
     struct Busy;
-    class ShortCall;
-    friend class ShortCall;
+    class MemoryCall;
+    friend class MemoryCall;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
@@ -144,7 +143,7 @@ private:
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective
     bool may_have_room_ = false;
     std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
-    bool takes_short_calls_ = false;          // they need no check and no choice of an algorithm
+    bool calls_over_memory_ = false;          // they need no check and no choice of an algorithm
     std::atomic<bool> busy_{false};
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};

@@ -6,7 +6,7 @@
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/find_model.hpp"
-#include "src/comm/node_arena.hpp"
+#include "src/comm/memory/node_arena.hpp"
 #include "src/comm/node_layout.hpp"
 #include "src/comm/processors.hpp"
 #include "src/comm/progress/progress_policy.hpp"

@@ -35,11 +35,16 @@ std::uint64_t region_bytes(Source source, int ranks) {
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// The ring of each rank of a room: larger than its second-level cache, unless there are so many
-/// ranks that the room would need more than 64 MiB.
+/// The ring of each rank of a room: four times its second-level cache, so that lines that come round
+/// again have left the caches of their readers; less if there are so many ranks that the room would
+/// need more than 64 MiB.
 std::uint64_t ring_for(int ranks) {
-    constexpr std::uint64_t largest = std::uint64_t{4} << 20, all = std::uint64_t{64} << 20;
-    return std::min(all / static_cast<std::uint64_t>(ranks) / page * page, largest);
+    constexpr std::uint64_t least = std::uint64_t{2} << 20, most = std::uint64_t{16} << 20;
+    constexpr std::uint64_t usual_cache = std::uint64_t{1} << 20, all = std::uint64_t{64} << 20;
+    long const known = ::sysconf(_SC_LEVEL2_CACHE_SIZE);
+    std::uint64_t const cache = known > 0 ? static_cast<std::uint64_t>(known) : usual_cache;
+    return std::min(all / static_cast<std::uint64_t>(ranks) / page * page,
+                    std::clamp(4 * cache / page * page, least, most));
 }
 
 /// The ring when memory is scarce: a block has 1 KiB.
@@ -93,6 +98,7 @@ std::uint64_t Arena::take(std::size_t bytes) {
 }
 
 void Arena::give_back(std::uint64_t offset, std::uint64_t bytes) noexcept {
+    if (retains_.load(std::memory_order_relaxed)) return;
     mapping_->clear(offset, rounded(bytes));
     std::lock_guard const lock(mutex_);
     extents_.give_back(offset, rounded(bytes));
@@ -109,12 +115,12 @@ std::shared_ptr<void> Arena::allocate(std::size_t bytes) {
 }
 
 void Arena::free_empty_rooms(std::size_t most) noexcept {
-    std::vector<Lent> empty;
+    std::vector<RoomRecord> empty;
     {
         std::lock_guard const lock(mutex_);
         for (std::size_t left = std::min(most, rooms_.size()); left > 0; --left) {
             if (next_room_ >= rooms_.size()) next_room_ = 0;
-            Lent& room = rooms_[next_room_];
+            RoomRecord& room = rooms_[next_room_];
             if (!Room::left_by_all(at(room.offset), room.ranks)) {
                 ++next_room_;
                 continue;
@@ -125,7 +131,7 @@ void Arena::free_empty_rooms(std::size_t most) noexcept {
             rooms_.pop_back();
         }
     }
-    for (Lent const& room : empty) give_back(room.offset, room.bytes);
+    for (RoomRecord const& room : empty) give_back(room.offset, room.bytes);
 }
 
 RoomPlace Arena::make_room(int ranks) noexcept {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -32,9 +33,14 @@ public:
     /// Called when all ranks have opened the memory.
     void all_have_opened() noexcept { mapping_->unlink(); }
 
-    /// Allocates zeroed memory, aligned to a page, that all ranks of the node can access. It is
-    /// freed with the last copy of the pointer. Throws std::bad_alloc.
+    /// Allocates zeroed memory, aligned to a page, that all ranks of the node can access. From 2 MiB
+    /// on all of it is touched, to lie on huge pages. It is freed with the last copy of the pointer.
+    /// Throws std::bad_alloc.
     std::shared_ptr<void> allocate(std::size_t bytes);
+
+    /// Called when a collective has failed: a rank that was stopped in it may go on later and write
+    /// to buffers of others. From now on memory is not used again after it is freed.
+    void retain() noexcept { retains_.store(true, std::memory_order_relaxed); }
 
     /// Allocates a room for `ranks` ranks; its first rank calls this. Its rings become small
     /// when this process has given away most_room_bytes.
@@ -48,7 +54,7 @@ public:
 private:
     static constexpr std::uint64_t most_room_bytes = std::uint64_t{256} << 20;
     /// A room of this process's region that is not freed yet.
-    struct Lent {
+    struct RoomRecord {
         std::uint64_t offset, bytes;
         int ranks;
     };
@@ -61,11 +67,12 @@ private:
     void free_empty_rooms(std::size_t most) noexcept;
 
     std::shared_ptr<Mapping> mapping_;
+    std::atomic<bool> retains_{false};
     mutable std::mutex mutex_;
-    Extents extents_;               // guarded by mutex_
-    std::vector<Lent> rooms_;       // guarded by mutex_
-    std::size_t next_room_ = 0;     // to look at; guarded by mutex_
-    std::uint64_t room_bytes_ = 0;  // of rooms_; guarded by mutex_
+    Extents extents_;                // guarded by mutex_
+    std::vector<RoomRecord> rooms_;  // guarded by mutex_
+    std::size_t next_room_ = 0;      // to look at; guarded by mutex_
+    std::uint64_t room_bytes_ = 0;   // of rooms_; guarded by mutex_
 };
 
 }  // namespace sinew::node_memory

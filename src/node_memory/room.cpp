@@ -15,7 +15,7 @@ std::size_t in_pages(std::size_t bytes) { return (bytes + page - 1) / page * pag
 /// sets of a cache.
 std::size_t stride_of(std::size_t ring) { return in_pages(ring) + page; }
 
-/// The largest block of which a lease of contributions and results fits into a ring.
+/// The largest block of which a reservation of contributions and results fits into a ring.
 std::size_t block_in(std::size_t ring, int ranks) {
     constexpr std::size_t largest = std::size_t{256} << 10;
     std::size_t const blocks = Room::depth * (static_cast<std::size_t>(ranks) + 1);
@@ -71,7 +71,8 @@ void Room::look_for_finished(Waiter& waiter, std::uint64_t operation) {
     note_finished(operation);
 }
 
-void Room::lease(Waiter& waiter, std::size_t rounds, std::size_t contribution, std::size_t result) {
+void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
+                   std::size_t result) {
     // The slots of results come first, all of them, so that a reader finds contributions and results
     // by sizes alone.
     std::size_t const bytes =
@@ -83,8 +84,8 @@ void Room::lease(Waiter& waiter, std::size_t rounds, std::size_t contribution, s
         await_finished(waiter, used_by_[p]);
         used_by_[p] = operation_;
     }
-    await_finished(waiter, operation_ - leases);
-    own().leased[operation_ % leases].store(begin, std::memory_order_relaxed);
+    await_finished(waiter, operation_ - reservations);
+    own().reserved[operation_ % reservations].store(begin, std::memory_order_relaxed);
     ring_position_ = begin + bytes;
 }
 

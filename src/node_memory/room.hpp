@@ -35,7 +35,7 @@ public:
 ///
 /// - lines: a number and up to 56 bytes in one cache line, for short messages and arrivals;
 /// - short slots, for messages of a few KiB;
-/// - a ring of bytes, of which an operation with long messages leases slots; they pass through them
+/// - a ring of bytes, of which an operation with long messages reserves slots; they pass through them
 ///   in rounds, which are counted. The ring is larger than a second-level cache: a line that comes
 ///   round again has left the caches of its readers, and to write it disturbs none of them.
 ///
@@ -50,7 +50,7 @@ public:
     static constexpr std::size_t lines = 32;
     static constexpr std::size_t short_bytes = 8192;
     static constexpr std::size_t short_slots = 8;
-    static constexpr std::size_t depth = 3;  ///< slots of a lease, used in turn
+    static constexpr std::size_t depth = 3;  ///< slots of a reservation, used in turn
     /// The most ranks in a room; each waits for all, so more need a tree.
     static constexpr int most_ranks = 256;
 
@@ -146,11 +146,11 @@ public:
 
     // Slots of the ring.
     /// Takes slots for the current operation: `rounds` (at most `depth`) for contributions and for
-    /// results of these sizes. Publish the first round after it. At most one lease per operation.
-    void lease(Waiter& waiter, std::size_t rounds, std::size_t contribution,
-               std::size_t result = 0);
+    /// results of these sizes. Publish the first round after it. At most one reservation per operation.
+    void reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
+                 std::size_t result = 0);
     /// The slots of a rank in a round. Requires: its first round has been published, and `result`
-    /// is what it has leased; likewise `contribution`.
+    /// is what it has reserved; likewise `contribution`.
     std::byte* result_of(int rank, std::size_t round, std::size_t result) const {
         return in_ring(rank, round % depth * result, result);
     }
@@ -158,7 +158,7 @@ public:
                                std::size_t results = 0) const {
         return in_ring(rank, results + round % depth * contribution, contribution);
     }
-    /// The operations with leases of this size after which all of the ring has been used again.
+    /// The operations with reservations of this size after which all of the ring has been used again.
     int calls_per_turn(std::size_t bytes) const {
         return static_cast<int>(ring_bytes_ / std::max<std::size_t>(bytes, 1));
     }
@@ -171,8 +171,11 @@ public:
         reduced,      ///< rounds whose result is readable, and whose contributions were read
         consumed,     ///< rounds of which this rank reads nothing more
     };
+    /// Rounds are counted within their operation: the largest vectors that memory holds, in the
+    /// smallest blocks, have fewer.
+    static constexpr int round_bits = 28;
     /// More rounds than an operation has.
-    static constexpr std::size_t all_rounds = (std::size_t{1} << 22) - 1;
+    static constexpr std::size_t all_rounds = (std::size_t{1} << round_bits) - 1;
     void publish(Stage stage, std::size_t rounds) {
         counter(rank_, stage).store(mark(rounds), std::memory_order_release);
         bell().ring();
@@ -202,22 +205,20 @@ private:
     };
     /// Where the slots of the latest operations begin in the ring. An entry is written again only
     /// when all have finished the operation that used it.
-    static constexpr std::size_t leases = 4;
+    static constexpr std::size_t reservations = 4;
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         alignas(128) std::array<Cell, cell_count> cells;
         std::array<Counter, 3> stages;
         Counter finished;
-        alignas(128) std::array<std::atomic<std::uint64_t>, leases> leased;
+        alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
     };
     struct alignas(4096) Header {
         Doorbell bell;
         std::atomic<std::uint32_t> left{0};
     };
 
-    /// Rounds are counted within their operation.
-    static constexpr int round_bits = 22;
     std::uint64_t mark(std::size_t rounds) const { return operation_ << round_bits | rounds; }
     /// Counters may wrap around. Those compared are not far apart, because a rank marks all its
     /// counters again now and then.
@@ -256,13 +257,13 @@ private:
     std::byte* ring_of(int rank) const {
         return rings_ + static_cast<std::size_t>(rank) * ring_stride_;
     }
-    /// A slot of a rank's lease. One that would end outside of the ring is that of a rank in another
+    /// A slot of a rank's reservation. One that would end outside of the ring is that of a rank in another
     /// call; what is read instead is as wrong, but inside.
     std::byte* in_ring(int rank, std::size_t offset, std::size_t bytes) const {
-        std::size_t const leased =
-            of(rank).leased[operation_ % leases].load(std::memory_order_relaxed);
-        bool const inside = leased + offset + bytes <= ring_bytes_;
-        return ring_of(rank) + (inside ? leased + offset : 0);
+        std::size_t const reserved =
+            of(rank).reserved[operation_ % reservations].load(std::memory_order_relaxed);
+        bool const inside = reserved + offset + bytes <= ring_bytes_;
+        return ring_of(rank) + (inside ? reserved + offset : 0);
     }
 
     std::byte* base_;

@@ -85,6 +85,19 @@ TEST(Arena, ReturnsMemoryThatIsFreed) {
     EXPECT_EQ(used_bytes(*arena), before);
 }
 
+// A rank that was stopped in a collective goes on after the others have given it up.
+TEST(Arena, UsesNoMemoryAgainAfterAFailure) {
+    auto const arena = Arena::make(Source::memfd, 2);
+    auto freed = arena->allocate(3 * page);
+    void* const late = freed.get();
+    arena->retain();
+    freed.reset();
+    auto const next = arena->allocate(3 * page);
+    std::memset(late, 1, 3 * page);
+    auto const* const bytes = static_cast<unsigned char const*>(next.get());
+    for (std::size_t k = 0; k < 3 * page; ++k) ASSERT_EQ(bytes[k], 0);
+}
+
 TEST(Arena, RefusesWhatItDoesNotHave) {
     auto const arena = Arena::make(Source::memfd, 2);
     for (std::size_t const bytes :

@@ -14,8 +14,10 @@ namespace sinew {
 /// arrays where they lie. To the program it is its own array, as any other; what other ranks do
 /// with it, they do only inside collective calls.
 ///
-/// The array is freed with this object, which may outlive the communicator. A process that forks
-/// shares it with its child. Thread-safe like std::vector.
+/// The array is freed with this object, which may outlive the communicator. From 2 MiB on its memory
+/// is taken at once, not when it is first written. After a collective has failed, a rank that was
+/// stopped in it may still write to it. A process that forks shares it with its child. Thread-safe
+/// like std::vector.
 template <class T>
 class NodeBuffer {
 public:

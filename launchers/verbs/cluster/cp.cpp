@@ -10,7 +10,7 @@
 #include "launchers/cli/small_options.hpp"
 #include "launchers/kubernetes/claim_pod.hpp"
 #include "launchers/kubernetes/cluster.hpp"
-#include "launchers/kubernetes/kubectl.hpp"
+#include "launchers/kubernetes/kubectl/kubectl.hpp"
 #include "launchers/kubernetes/objects/pod_template.hpp"
 #include "launchers/program/child_program.hpp"
 #include "launchers/verbs/cluster/cluster_flags.hpp"

@@ -41,14 +41,8 @@ int allgather(MpiFunction function, void const* send, MPI_Count count, MPI_Datat
         TypePacking const packing(type);
         PartBytes const out(scratch, parts, packing, receive, call.size());
         if (missing(out.data(), out.total())) return CallOutcome::arguments;
-        if (in_place) {
-            out.pack(parts, packing, receive, call.rank());
-        } else {
-            TypePacking const sent(send_type);
-            auto const elements = static_cast<std::size_t>(count);
-            if (sent.bytes(elements) != out.bytes(call.rank())) return CallOutcome::arguments;
-            sent.pack(out.of(call.rank()), send, elements);
-        }
+        if (in_place) out.pack(parts, packing, receive, call.rank());
+        else if (!pack_own(out, call.rank(), send, count, send_type)) return CallOutcome::arguments;
         call.args.out = out.data();
         call.args.blocks = out.blocks();
         call.args.count = out.bytes(call.rank());

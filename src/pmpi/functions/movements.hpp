@@ -123,4 +123,14 @@ inline bool refused(void const* buffer, MPI_Count count, MPI_Datatype type) {
     return packing.flat() && packing.bytes(static_cast<std::size_t>(count)) > 0;
 }
 
+/// Puts what this rank sends to itself into its part. Returns false if the sizes differ.
+inline bool pack_own(PartBytes const& out, int rank, void const* send, MPI_Count count,
+                     MPI_Datatype type) {
+    TypePacking const packing(type);
+    auto const elements = static_cast<std::size_t>(count);
+    if (packing.bytes(elements) != out.bytes(rank)) return false;
+    packing.pack(out.of(rank), send, elements);
+    return true;
+}
+
 }  // namespace sinew::pmpi

@@ -10,6 +10,16 @@ namespace {
 
 namespace node = collectives::node;
 
+/// A call that does one thing at the root and another elsewhere.
+template <class AtRoot, class Elsewhere>
+auto by_role(int root, AtRoot const& at_root, Elsewhere const& elsewhere) {
+    return [&, root](CollectiveCall& call) {
+        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
+        call.args.root = root;
+        return call.at_root() ? at_root(call) : elsewhere(call);
+    };
+}
+
 template <class P, class Mpi>
 int gather(MpiFunction function, void const* send, MPI_Count count, MPI_Datatype send_type,
            void* receive, P const& parts, MPI_Datatype type, int root, MPI_Comm comm,
@@ -23,12 +33,8 @@ int gather(MpiFunction function, void const* send, MPI_Count count, MPI_Datatype
         TypePacking const packing(type);
         PartBytes const out(scratch, parts, packing, receive, call.size());
         if (missing(out.data(), out.total())) return CallOutcome::arguments;
-        if (!in_place) {
-            TypePacking const sent(send_type);
-            auto const elements = static_cast<std::size_t>(count);
-            if (sent.bytes(elements) != out.bytes(root)) return CallOutcome::arguments;
-            sent.pack(out.of(root), send, elements);
-        }
+        if (!in_place && !pack_own(out, root, send, count, send_type))
+            return CallOutcome::arguments;
         call.args.out = out.data();
         call.args.blocks = out.blocks();
         call.args.count = out.bytes(root);
@@ -47,12 +53,7 @@ int gather(MpiFunction function, void const* send, MPI_Count count, MPI_Datatype
         call.run(node::gather);
         return CallOutcome::taken;
     };
-    auto const ours = [&](CollectiveCall& call) {
-        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
-        call.args.root = root;
-        return call.at_root() ? at_root(call) : elsewhere(call);
-    };
-    return execute(function, comm, ours, mpi);
+    return execute(function, comm, by_role(root, at_root, elsewhere), mpi);
 }
 
 template <class P, class Mpi>
@@ -92,12 +93,7 @@ int scatter(MpiFunction function, void const* send, P const& parts, MPI_Datatype
         message.unpack();
         return CallOutcome::taken;
     };
-    auto const ours = [&](CollectiveCall& call) {
-        if (root < 0 || root >= call.size()) return CallOutcome::arguments;
-        call.args.root = root;
-        return call.at_root() ? at_root(call) : elsewhere(call);
-    };
-    return execute(function, comm, ours, mpi);
+    return execute(function, comm, by_role(root, at_root, elsewhere), mpi);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 
 #include "launchers/io/output_record.hpp"
 #include "launchers/io/rank_nodes.hpp"
-#include "launchers/kubernetes/kubectl_output.hpp"
+#include "launchers/kubernetes/kubectl/kubectl_output.hpp"
 
 namespace {
 

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sinew/error.hpp>
 
-#include "launchers/job/summary_file.hpp"
+#include "launchers/job/summary/summary_file.hpp"
 #include "launchers/pods/pod_config.hpp"
 #include "launchers/pods/pod_identity.hpp"
 #include "src/base/system/secret_file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/kubectl_output.hpp"
+#include "launchers/kubernetes/kubectl/kubectl_output.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/kubectl.hpp"
+#include "launchers/kubernetes/kubectl/kubectl.hpp"
 
 namespace sinew::launch::kubernetes {
 

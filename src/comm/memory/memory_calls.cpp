@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Short calls over the node's memory. They take less than a microsecond, so what run() prepares for
-// every call would cost more than the call.
+// Blocking calls over the node's memory, in the caller's thread. A short one takes less than a
+// microsecond, so they prepare nothing for messages: a policy and a channel are made only if a call
+// waits for long. The shortest calls of three collectives also do without arguments and algorithm.
 #include <array>
 #include <cstring>
 #include <optional>
@@ -38,20 +39,19 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
 
 }  // namespace
 
-/// Holds the communicator for one short call.
-class CommunicatorState::ShortCall final : public node_memory::Waiter {
+/// Holds the communicator for one call.
+class CommunicatorState::MemoryCall final : public node_memory::Waiter {
 public:
     /// `call` describes it in errors, if it is known.
-    ShortCall(CommunicatorState& state, Collective collective, CallOptions const& options,
-              Invocation const* call = nullptr)
-        : state_(state), collective_(collective), options_(options), call_(call),
-          spins_(state.pace().memory_spins) {
+    MemoryCall(CommunicatorState& state, Collective collective, CallOptions const& options,
+               Invocation const* call = nullptr)
+        : state_(state), collective_(collective), options_(options), call_(call) {
         state_.busy_.store(true, std::memory_order_relaxed);
         sequence_ = state_.detector_.enter(collective);
     }
-    ShortCall(ShortCall const&) = delete;
-    ShortCall& operator=(ShortCall const&) = delete;
-    ~ShortCall() override {
+    MemoryCall(MemoryCall const&) = delete;
+    MemoryCall& operator=(MemoryCall const&) = delete;
+    ~MemoryCall() override {
         state_.detector_.leave();
         state_.busy_.store(false, std::memory_order_release);
     }
@@ -59,12 +59,12 @@ public:
     /// Returns whether a call may be performed like this now.
     static bool can_run(CommunicatorState const& state, CallOptions const& options) {
         // A pending call may be making the room, in another thread.
-        return state.pending_.load(std::memory_order_acquire) == 0 && state.takes_short_calls_ &&
+        return state.pending_.load(std::memory_order_acquire) == 0 && state.calls_over_memory_ &&
                !state.busy_.load(std::memory_order_relaxed) && !state.lost() &&
                options.timeout.count() == 0 && options.algorithm.empty();
     }
 
-    int spins() const override { return spins_; }
+    int spins() const override { return state_.pace().memory_spins; }
     std::chrono::nanoseconds idle(int round, int peer) override {
         try {
             return slow().idle(round, peer);
@@ -85,7 +85,7 @@ public:
 private:
     /// What a call needs that waits for long.
     struct Slow {
-        explicit Slow(ShortCall const& call)
+        explicit Slow(MemoryCall const& call)
             : policy(*call.state_.transport_, call.state_.detector_, *call.state_.engine_, nullptr,
                      call.state_.deadlines_of(call.options_), call.state_.pace(), true,
                      [&call] { return call.text_of_call(); }),
@@ -107,7 +107,6 @@ private:
     Collective collective_;
     CallOptions const& options_;
     Invocation const* call_;
-    int spins_;
     std::uint64_t sequence_ = 0;
     std::optional<Slow> slow_;
 };
@@ -115,7 +114,7 @@ private:
 bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
                                           CallOptions const& options) {
     std::size_t const bytes = in.bytes();
-    if (bytes > Room::short_bytes || !ShortCall::can_run(*this, options)) return false;
+    if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
     Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
     if (kernel == nullptr || in.type != out.type || in.count != out.count || in.count == 0 ||
@@ -126,7 +125,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     auto* const to = static_cast<std::byte*>(out.data);
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
-    ShortCall call(*this, Collective::allreduce, options);
+    MemoryCall call(*this, Collective::allreduce, options);
     room.sign(signature_of(Collective::allreduce, 0, bytes));
     room.begin();
     bool const inside = bytes <= Room::line_bytes;
@@ -144,12 +143,12 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
 
 bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions const& options) {
     std::size_t const bytes = data.bytes();
-    if (bytes > Room::line_bytes || !ShortCall::can_run(*this, options)) return false;
+    if (bytes > Room::line_bytes || !MemoryCall::can_run(*this, options)) return false;
     Room& room = *room_;
     if (root < 0 || root >= room.size() || bytes == 0 || data.data == nullptr ||
         is_device_memory(data.data, bytes))
         return false;
-    ShortCall call(*this, Collective::broadcast, options);
+    MemoryCall call(*this, Collective::broadcast, options);
     room.sign(signature_of(Collective::broadcast, root, bytes));
     room.begin();
     bool const small = bytes <= Room::cell_bytes;
@@ -165,8 +164,8 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 }
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
-    if (!ShortCall::can_run(*this, options)) return false;
-    ShortCall call(*this, Collective::barrier, options);
+    if (!MemoryCall::can_run(*this, options)) return false;
+    MemoryCall call(*this, Collective::barrier, options);
     room_->sign(signature_of(Collective::barrier, 0, 0));
     room_->begin();
     room_->line(call);
@@ -176,9 +175,9 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
 }
 
 bool CommunicatorState::run_at_once(Invocation const& call) {
-    if (!ShortCall::can_run(*this, call.options) || fault_of(call)) return false;
+    if (!MemoryCall::can_run(*this, call.options) || fault_of(call)) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
-    ShortCall waiter(*this, call.collective, call.options, &call);
+    MemoryCall waiter(*this, call.collective, call.options, &call);
     ScopeExit const released([this] { scratch_.release(); });
     try {
         perform_over_memory(*room_, waiter, scratch_, call);

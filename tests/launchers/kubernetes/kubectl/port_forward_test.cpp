@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // PortForward with a kubectl that does what each test says.
-#include "launchers/kubernetes/port_forward.hpp"
+#include "launchers/kubernetes/kubectl/port_forward.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/job/summarize.hpp"
+#include "launchers/job/summary/summarize.hpp"
 
 #include <unistd.h>
 

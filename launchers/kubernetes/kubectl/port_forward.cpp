@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/port_forward.hpp"
+#include "launchers/kubernetes/kubectl/port_forward.hpp"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <utility>
 
-#include "launchers/kubernetes/kubectl.hpp"
-#include "launchers/kubernetes/kubectl_output.hpp"
+#include "launchers/kubernetes/kubectl/kubectl.hpp"
+#include "launchers/kubernetes/kubectl/kubectl_output.hpp"
 #include "src/base/system/spawn.hpp"
 #include "src/base/text.hpp"
 

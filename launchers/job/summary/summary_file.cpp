@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/job/summary_file.hpp"
+#include "launchers/job/summary/summary_file.hpp"
 
 #include <algorithm>
 #include <cerrno>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/comm/node_arena.hpp"
+#include "src/comm/memory/node_arena.hpp"
 
 #include <algorithm>
 #include <array>

@@ -18,7 +18,7 @@ void make_room(Communicator& comm) {
 }
 
 // Each size passes through memory in another way.
-TEST(ShortCalls, WhoseFunctionThrowsOnOneRankTellTheOthers) {
+TEST(MemoryCalls, WhoseFunctionThrowsOnOneRankTellTheOthers) {
     Variable const unchecked("SINEW_CHECK", "0");
     for (std::size_t const count : {1u, 1000u, 100000u}) {
         Leaving leaving(3);
@@ -47,7 +47,7 @@ TEST(ShortCalls, WhoseFunctionThrowsOnOneRankTellTheOthers) {
     }
 }
 
-TEST(ShortCalls, ThatWaitInVainNameTheirArguments) {
+TEST(MemoryCalls, ThatWaitInVainNameTheirArguments) {
     Variable const unchecked("SINEW_CHECK", "0");
     Variable const timeout("SINEW_TIMEOUT", "300ms"), late("SINEW_LATE_TIMEOUT", "300ms");
     Leaving leaving(1);
@@ -62,7 +62,7 @@ TEST(ShortCalls, ThatWaitInVainNameTheirArguments) {
     });
 }
 
-TEST(ShortCalls, MayFollowTheFirstCallWhileTheEngineMakesTheRoom) {
+TEST(MemoryCalls, MayFollowTheFirstCallWhileTheEngineMakesTheRoom) {
     for (int round = 0; round < 20; ++round)
         run_thread_ranks(3, [](Communicator& comm) {
             int pending = comm.rank(), own = 1;
@@ -75,7 +75,7 @@ TEST(ShortCalls, MayFollowTheFirstCallWhileTheEngineMakesTheRoom) {
         });
 }
 
-TEST(ShortCalls, KeepTheirPlaceAmongNonBlockingCalls) {
+TEST(MemoryCalls, KeepTheirPlaceAmongNonBlockingCalls) {
     run_thread_ranks(3, [](Communicator& comm) {
         std::vector<Request> under_way;
         std::vector<int> values(200), large(30000);
