@@ -333,7 +333,7 @@ void JobRun::notice(std::string const& line, int verbosity) {
     if (options_.verbosity >= verbosity) output_.report(line);
 }
 
-// ---- ranks --------------------------------------------------------------------------------------
+// ---- ranks, and what happens to them ------------------------------------------------------------
 
 void JobRun::look_for_changes() {
     auto const wanted = arranged_.wanted();
