@@ -5,10 +5,8 @@
 #include <array>
 #include <atomic>
 #include <cstring>
-#include <exception>
 #include <map>
 #include <mutex>
-#include <new>
 
 #include <unistd.h>
 
@@ -18,6 +16,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/processors.hpp"
+#include "src/node_memory/share_arena.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
 
@@ -138,35 +137,26 @@ void MpiJob::meet_node() {
 /// Sets arena_ if all ranks of the node have opened the memory; otherwise returns a reason of the
 /// first one that has not.
 std::string MpiJob::share_from(Source source) {
+    std::string reason;
+    arena_ = node_memory::share_arena(source, local_rank_, local_size_, *this, reason);
+    return reason;
+}
+
+MappingName MpiJob::of_first(MappingName name) const {
+    real().Bcast(&name, bytes_as_int(sizeof name), MPI_BYTE, 0, node_);
+    return name;
+}
+
+std::string MpiJob::first_refusal(std::string const& own) const {
     Real const& mpi = real();
-    std::shared_ptr<Arena> arena;
-    std::array<char, 200> reason{};
-    MappingName name;
-    auto const attempt = [&](auto const& make) {
-        try {
-            arena = make();
-        } catch (std::exception const& error) {
-            std::string(error.what()).copy(reason.data(), reason.size() - 1);
-        }
-    };
-    if (local_rank_ == 0) {
-        attempt([&] { return Arena::make(source, local_size_); });
-        if (arena) name = arena->name();
-    }
-    mpi.Bcast(&name, bytes_as_int(sizeof name), MPI_BYTE, 0, node_);
-    if (local_rank_ > 0 && name.bytes > 0)
-        attempt([&] { return Arena::open(name, local_rank_, local_size_); });
-    // The lowest rank that has failed tells why.
-    int const own = arena ? local_size_ : local_rank_;
+    int const candidate = own.empty() ? local_size_ : local_rank_;
     int failed = 0;
-    mpi.Allreduce(&own, &failed, 1, MPI_INT, MPI_MIN, node_);
-    if (arena && local_rank_ == 0) arena->all_have_opened();
-    if (failed == local_size_) {
-        arena_ = std::move(arena);
-        return {};
-    }
-    mpi.Bcast(reason.data(), bytes_as_int(reason.size()), MPI_CHAR, failed, node_);
-    return text("rank ", world_rank(failed), ": ", reason.data());
+    mpi.Allreduce(&candidate, &failed, 1, MPI_INT, MPI_MIN, node_);
+    if (failed == local_size_) return {};
+    std::array<char, 200> words{};
+    own.copy(words.data(), words.size() - 1);
+    mpi.Bcast(words.data(), bytes_as_int(words.size()), MPI_CHAR, failed, node_);
+    return text("rank ", world_rank(failed), ": ", words.data());
 }
 
 void MpiJob::end() {

@@ -60,6 +60,10 @@ public:
     /// Frees what `allocate` has returned. Returns false for other memory.
     static bool free(void* memory);
 
+    // The messages of node_memory::share_arena.
+    node_memory::MappingName of_first(node_memory::MappingName name) const;
+    std::string first_refusal(std::string const& own) const;
+
 private:
     MpiJob() = default;
     void agree_on_settings();

@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <array>
-#include <exception>
 #include <string>
 #include <vector>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/share.hpp"
+#include "src/node_memory/share_arena.hpp"
 
 namespace sinew::detail {
 
@@ -19,58 +19,49 @@ using node_memory::Arena;
 using node_memory::MappingName;
 using node_memory::Source;
 
-/// The first rank of this rank's node.
-int first_of_node(NodeLayout const& nodes) {
-    auto const found = std::ranges::find(nodes.node_of, nodes.node);
-    return static_cast<int>(found - nodes.node_of.begin());
-}
+/// Carries the messages of share_arena between the ranks of each node. All ranks of all nodes take
+/// part in each exchange.
+class NodeExchange {
+public:
+    NodeExchange(collectives::Channel& channel, NodeLayout const& nodes)
+        : channel_(channel), nodes_(nodes), size_(static_cast<std::size_t>(channel.size())),
+          self_(static_cast<std::size_t>(channel.rank())) {}
 
-/// Whether a rank has opened the memory, or the reason why not.
-struct Opened {
-    bool yes = true;
-    std::array<char, 199> reason{};
-
-    void refuse(std::string const& why) {
-        yes = false;
-        why.copy(reason.data(), reason.size() - 1);
+    MappingName of_first(MappingName const& own) {
+        std::vector<MappingName> names(size_);
+        names[self_] = own;
+        share(channel_, names);
+        auto const first = std::ranges::find(nodes_.node_of, nodes_.node);
+        return names[static_cast<std::size_t>(first - nodes_.node_of.begin())];
     }
+
+    std::string first_refusal(std::string const& own) {
+        using Text = std::array<char, 200>;
+        std::vector<Text> all(size_);
+        own.copy(all[self_].data(), all[self_].size() - 1);
+        share(channel_, all);
+        for (std::size_t r = 0; r < size_; ++r)
+            if (nodes_.node_of[r] == nodes_.node && all[r].front() != 0)
+                return text("rank ", r, ": ", all[r].data());
+        return {};
+    }
+
+private:
+    collectives::Channel& channel_;
+    NodeLayout const& nodes_;
+    std::size_t size_, self_;
 };
 
-/// Tries one source of memory. Returns null and sets `reason` if a rank of this node refuses.
+/// Tries one source of memory on every node with several ranks.
 std::shared_ptr<Arena> share_from(collectives::Channel& channel, NodeLayout const& nodes,
                                   Source source, std::string& reason) {
-    auto const size = static_cast<std::size_t>(channel.size());
-    auto const self = static_cast<std::size_t>(channel.rank());
-    std::shared_ptr<Arena> arena;
-    Opened opened;
-    std::vector<MappingName> names(size);
-    if (nodes.local_rank == 0 && nodes.local_size > 1) {
-        try {
-            arena = Arena::make(source, nodes.local_size);
-            names[self] = arena->name();
-        } catch (std::exception const& error) {
-            opened.refuse(error.what());
-        }
-    }
-    share(channel, names);
-    MappingName const& name = names[static_cast<std::size_t>(first_of_node(nodes))];
-    if (nodes.local_rank > 0) {
-        try {
-            if (name.bytes > 0) arena = Arena::open(name, nodes.local_rank, nodes.local_size);
-        } catch (std::exception const& error) {
-            opened.refuse(error.what());
-        }
-    }
-    std::vector<Opened> all(size);
-    all[self] = opened;
-    share(channel, all);
-    if (arena && nodes.local_rank == 0) arena->all_have_opened();
-    for (std::size_t r = 0; r < size; ++r) {
-        if (nodes.node_of[r] != nodes.node || all[r].yes) continue;
-        reason = text("rank ", r, ": ", all[r].reason.data());
-        return nullptr;
-    }
-    return arena;
+    NodeExchange exchange(channel, nodes);
+    if (nodes.local_size > 1)
+        return node_memory::share_arena(source, nodes.local_rank, nodes.local_size, exchange,
+                                        reason);
+    exchange.of_first({});
+    exchange.first_refusal({});
+    return nullptr;
 }
 
 }  // namespace
