@@ -6,6 +6,8 @@
 
 #include <nlohmann/json.hpp>
 
+#include <atomic>
+
 #include "k8s/api_error.hpp"
 #include "k8s/client.hpp"
 #include "k8s/watch_lines.hpp"
@@ -79,6 +81,8 @@ protected:
 
     std::string log;
     std::exception_ptr failure;
+    // What the server's script counts. Its threads end with the server, which is later than the end of a test's body.
+    std::atomic<int> lists = 0, watches = 0, sent = 0;
     std::unique_ptr<ScriptedServer> server;
     std::unique_ptr<Client> client;
     Watch watch;
@@ -105,7 +109,6 @@ TEST_F(WatchTest, ReportsWhatThereIsAndWhatChanges) {
 }
 
 TEST_F(WatchTest, ResumesWhereItWasWhenARequestEnds) {
-    int watches = 0;
     start([&](HttpQuestion const& question, HttpPeer& peer) {
         if (!question.query.contains("watch")) return void(peer.answer(200, list_of_pods(5, {})));
         ++watches;
@@ -121,7 +124,6 @@ TEST_F(WatchTest, ResumesWhereItWasWhenARequestEnds) {
 
 // Whatever happened while the server could not be asked comes out as differences.
 TEST_F(WatchTest, ListsAnewAfter410AndLosesNoDeletion) {
-    int lists = 0, watches = 0;
     start([&](HttpQuestion const& question, HttpPeer& peer) {
         if (!question.query.contains("watch")) {
             if (++lists == 1)
@@ -144,7 +146,6 @@ TEST_F(WatchTest, ListsAnewAfter410AndLosesNoDeletion) {
 }
 
 TEST_F(WatchTest, A410AsTheAnswerIsThatToo) {
-    int lists = 0;
     start([&](HttpQuestion const& question, HttpPeer& peer) {
         if (!question.query.contains("watch"))
             return void(peer.answer(
@@ -165,15 +166,15 @@ TEST_F(WatchTest, GarbageIsNotBelievedAndTheSetIsListedAnew) {
                                            "{\"type\":\"ADDED\",\"object\":{\"metadata\":7}}\n",
                                            std::string(1000, '[') + "\n",
                                            std::string(WatchLines::longest + 1, ' ')};
-    std::size_t watches = 0, lists = 0;
-    start([&](HttpQuestion const& question, HttpPeer& peer) {
+    start([this, garbage](HttpQuestion const& question, HttpPeer& peer) {
         if (!question.query.contains("watch")) {
             ++lists;
             return void(peer.answer(200, list_of_pods(5, {})));
         }
         peer.begin();
-        if (watches < garbage.size()) {
-            peer.chunk(garbage[watches++]);
+        if (auto const next = std::size_t(watches); next < garbage.size()) {
+            ++watches;
+            peer.chunk(garbage[next]);
             peer.chunk("");
             return peer.close();
         }
@@ -182,7 +183,7 @@ TEST_F(WatchTest, GarbageIsNotBelievedAndTheSetIsListedAnew) {
         peer.close();
     });
     until("synced +a6", 40s);
-    EXPECT_EQ(lists, garbage.size() + 1);
+    EXPECT_EQ(lists, int(garbage.size()) + 1);
 }
 
 TEST_F(WatchTest, MissingRightsEndItAndAnOutageDoesNot) {
@@ -194,8 +195,7 @@ TEST_F(WatchTest, MissingRightsEndItAndAnOutageDoesNot) {
 
     log.clear();
     watch = Watch();
-    int questions = 0;
-    start([&](HttpQuestion const& question, HttpPeer& peer) {
+    start([questions = 0](HttpQuestion const& question, HttpPeer& peer) mutable {
         if (++questions < 3) return void(peer.answer(503, "starting"));
         if (!question.query.contains("watch"))
             return void(peer.answer(200, list_of_pods(5, {pod("a", 1)})));
@@ -224,7 +224,6 @@ TEST_F(WatchTest, ASilentServerIsGivenUp) {
     WatchOptions options;
     options.request_timeout = 1s;
     options.give_up_after = 3s;
-    int watches = 0;
     start(
         [&](HttpQuestion const& question, HttpPeer& peer) {
             if (!question.query.contains("watch"))
@@ -274,7 +273,6 @@ TEST_F(WatchTest, ACallbackMayEndTheWatchAndMayThrow) {
 
 // More than 16 MiB, which the consumer does not take meanwhile: the server has to wait.
 TEST_F(WatchTest, BlockingCallsLetWatchesGoOnAndMemoryIsBounded) {
-    std::atomic<int> sent = 0;
     start([&](HttpQuestion const& question, HttpPeer& peer) {
         if (question.path.ends_with("/jobs/x")) return void(peer.answer(200, "{}"));
         if (!question.query.contains("watch")) return void(peer.answer(200, list_of_pods(5, {})));

@@ -18,7 +18,7 @@ std::vector<std::uint64_t> wild(std::size_t bytes) {
 /// Rank 0 makes one call, the others make another. Returns the errors of the ranks; empty: none.
 std::vector<std::string> mismatched(int ranks, Call const& first, Call const& others) {
     Variable const unchecked("SINEW_CHECK", "0");
-    Variable const timeout("SINEW_TIMEOUT", "400ms"), late("SINEW_LATE_TIMEOUT", "400ms");
+    Variable const timeout("SINEW_TIMEOUT", "1s"), late("SINEW_LATE_TIMEOUT", "1s");
     std::vector<std::string> errors(static_cast<std::size_t>(ranks));
     Leaving leaving(ranks);
     run_thread_ranks(ranks, [&](Communicator& comm) {
