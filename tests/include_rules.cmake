@@ -42,6 +42,7 @@ set(arrows
     "src/init: src/base src/process src/nodes src/pool src/manager src/ring"
     "src/comm/progress: src/base src/transport collectives"
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
+    "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
     "k8s/objects: src/base"
     "k8s/config: src/base k8s/objects"

@@ -5,6 +5,7 @@
 // compiles faster if it includes only that part's header.
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
+#include <sinew/gradient_buckets.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/meta.hpp>

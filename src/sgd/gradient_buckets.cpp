@@ -1,0 +1,561 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/gradient_buckets.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cmath>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "src/base/scope_exit.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
+#include "src/sgd/agreement.hpp"
+#include "src/sgd/bucket_plan.hpp"
+#include "src/sgd/bucket_reduction.hpp"
+#include "src/sgd/content_hash.hpp"
+#include "src/sgd/conversion.hpp"
+
+namespace sinew {
+
+using sgd::BucketPlan;
+using sgd::Notice;
+
+namespace {
+
+/// Parameters up to this size are broadcast together.
+constexpr std::size_t small_parameter = std::size_t{64} << 10;
+constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
+
+}  // namespace
+
+/// One step passes through the buckets in the order of the plan. At a time one thread, the
+/// *runner*, makes the collective calls: the thread of this object while the caller computes, and
+/// the caller from `finish` on. It calls blocking collectives, which through the memory of a node
+/// cost less than requests do.
+class GradientBuckets::State {
+public:
+    State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options)
+        : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)) {
+        std::exception_ptr refusal;
+        try {
+            prepare();
+        } catch (...) {
+            refusal = std::current_exception();
+        }
+        compare_plans(refusal);
+        bool const threaded = comm_.transport().threading() == Threading::any;
+        if (comm_.size() > 1 && plans_.size() > 1 && threaded)
+            thread_ = std::thread([this] { reduce_in_background(); });
+    }
+    State(State const&) = delete;
+    State& operator=(State const&) = delete;
+    ~State() {
+        {
+            std::unique_lock const lock(mutex_);
+            stopping_ = true;
+        }
+        // Others may be in this step already, and the thread may be waiting for them.
+        if (comm_.size() > 1 && in_step())
+            comm_.state().abandon("its GradientBuckets was destroyed in the middle of a step");
+        wake_.notify_all();
+        if (thread_.joinable()) thread_.join();
+    }
+
+    std::size_t size() const { return gradients_.size(); }
+    std::size_t buckets() const { return plans_.size(); }
+    Buffer allocated(std::size_t tensor, DataType type) const;
+    void ready(std::size_t tensor);
+    GradientStep finish();
+    void broadcast_parameters(std::span<Buffer const> parameters, int root);
+    void average(std::span<double> metrics);
+    int join();
+
+private:
+    /// A tensor: its bucket and its place there.
+    struct Place {
+        std::size_t bucket = 0;
+        void* stored = nullptr;
+        bool in_bucket = false;  ///< the tensor's own memory is there
+        std::atomic<bool> ready{false};
+    };
+
+    // --- construction
+    void prepare();
+    void allocate_tensors();
+    void compare_plans(std::exception_ptr const& refusal);
+    void throw_difference(std::vector<Notice> const& notices);
+
+    // --- a step
+    DataType stored_type(std::size_t tensor) const { return plans_[places_[tensor].bucket].type; }
+    /// What elements are multiplied by before the sum, so that those of 16 bits do not overflow.
+    double scale_before(DataType stored) const {
+        return averages() && stored.is_16_bit_float() ? 1.0 / comm_.size() : 1.0;
+    }
+    double scale_after(DataType stored) const {
+        if (!averages()) return 1.0;
+        return (stored.is_16_bit_float() ? static_cast<double>(comm_.size()) : 1.0) / active_;
+    }
+    bool averages() const { return options_.op.kind() == ReduceOp::Kind::average; }
+    bool in_step() const;
+    void require_between_steps(char const* call) const;
+    void reduce_in_background();
+    void begin();
+    void reduce_next(bool contributes);
+    void reduce_rest(bool contributes);
+    void end(std::optional<std::size_t> missing);
+    void deliver(BucketPlan const& plan, double scale);
+    GradientStep deliver_clipped();
+    std::optional<std::size_t> fill_missing();
+    void reset();
+    std::string bucket_text(std::size_t bucket) const;
+    std::string tensor_text(std::size_t tensor) const;
+    std::vector<Notice> tell(Notice::Kind kind, std::uint64_t value = 0) {
+        return sgd::exchange(comm_, {.kind = kind, .value = value}, options_.timeout);
+    }
+    void sum_metrics(std::span<double> metrics);
+    /// Runs a part of a step. Afterwards the next step may begin. An error that the other ranks
+    /// cannot know of (there was no memory) ends the communicator, so that they do not wait.
+    template <class Part>
+    auto run_to_end(Part const& part);
+    void take_part_in_step();
+
+    Communicator comm_;
+    std::vector<Gradient> gradients_;
+    GradientOptions options_;
+    std::vector<BucketPlan> plans_;
+    std::deque<sgd::BucketReduction> reductions_;
+    std::vector<std::vector<double>> own_memory_;  ///< of tensors that cannot lie in a bucket
+    std::deque<Place> places_;
+    std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
+
+    // Used by the runner only.
+    bool begun_ = false;
+    int active_ = 0;
+    std::vector<double> squares_;  ///< by bucket, after the sum
+
+    std::atomic<std::uint64_t> not_finite_{none};  ///< the first tensor with NaN or infinity
+    mutable std::mutex mutex_;
+    std::condition_variable wake_, idle_;
+    std::size_t next_ = 0;      // the next bucket to reduce; guarded by mutex_, as what follows
+    bool running_ = false;      // the thread is reducing a bucket
+    bool finishing_ = false;    // the caller reduces the rest
+    bool stopping_ = false;
+    std::exception_ptr error_;  // of the thread in this step
+    std::thread thread_;
+};
+
+void GradientBuckets::State::prepare() {
+    plans_ = sgd::plan_buckets(gradients_, options_);
+    for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
+    squares_.resize(plans_.size());
+    for (BucketPlan const& plan : plans_) {
+        pending_.emplace_back(plan.parts.size());
+        auto* const elements = static_cast<std::byte*>(
+            reductions_.emplace_back(comm_, plan, options_).elements());
+        for (BucketPlan::Part const& part : plan.parts) {
+            places_[part.tensor].bucket = pending_.size() - 1;
+            places_[part.tensor].stored = elements + part.offset * plan.type.size();
+        }
+    }
+    allocate_tensors();
+}
+
+void GradientBuckets::State::allocate_tensors() {
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+        Gradient& gradient = gradients_[i];
+        if (!gradient.allocated) continue;
+        if (gradient.elements.type == stored_type(i)) {
+            gradient.elements.data = places_[i].stored;
+            places_[i].in_bucket = true;
+        } else {
+            own_memory_.emplace_back(gradient.elements.bytes() / sizeof(double) + 1);
+            gradient.elements.data = own_memory_.back().data();
+        }
+    }
+}
+
+void GradientBuckets::State::compare_plans(std::exception_ptr const& refusal) {
+    sgd::ContentHash hash;
+    for (Gradient const& gradient : gradients_) hash.add(sgd::hash_of(gradient));
+    hash.add(sgd::hash_of(options_));
+    auto const notices = refusal ? tell(Notice::Kind::refused)
+                                 : tell(Notice::Kind::made, hash.value());
+    if (refusal) std::rethrow_exception(refusal);
+    for (int rank = 0; rank < comm_.size(); ++rank)
+        if (notices[static_cast<std::size_t>(rank)].kind == Notice::Kind::refused)
+            throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, rank),
+                                  " refused its tensors or options. Its own error says why"));
+    for (Notice const& notice : notices)
+        if (notice != notices.front()) throw_difference(notices);
+}
+
+/// Finds the first difference between this rank's tensors and those of rank 0. All ranks throw, each
+/// with what it found, or with who else is different.
+void GradientBuckets::State::throw_difference(std::vector<Notice> const& notices) {
+    std::vector<std::uint64_t> mine{sgd::hash_of(options_)};
+    for (Gradient const& gradient : gradients_) mine.push_back(sgd::hash_of(gradient));
+    std::uint64_t count = mine.size();
+    comm_.broadcast(std::span(&count, 1), 0, {.timeout = options_.timeout});
+    std::vector<std::uint64_t> first = mine;
+    first.resize(count);
+    comm_.broadcast(first, 0, {.timeout = options_.timeout});
+    std::string const end = ". Tensors and options must be equal, and in the same order, on all ranks";
+    auto const [here, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
+    auto const at = static_cast<std::size_t>(here - mine.begin());
+    std::string const ranks = text("GradientBuckets: ", sgd::rank_text(comm_, comm_.rank()),
+                                   " and ", sgd::rank_text(comm_, 0));
+    if (here != mine.begin() && there != first.end() && here != mine.end())
+        throw UsageError(text(ranks, " have different tensors ", at - 1, " (here ",
+                              tensor_text(at - 1), ")", end));
+    if (here == mine.begin()) throw UsageError(text(ranks, " have different options", end));
+    if (here != mine.end() || there != first.end())
+        throw UsageError(text(ranks, " have ", mine.size() - 1, " and ", count - 1, " tensors", end));
+    for (int rank = 0; rank < comm_.size(); ++rank)
+        if (notices[static_cast<std::size_t>(rank)] != notices.front())
+            throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, rank), " and ",
+                                  sgd::rank_text(comm_, 0), " differ. The error of rank ", rank,
+                                  " says in what", end));
+}
+
+Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
+    if (tensor >= gradients_.size())
+        throw UsageError(text("GradientBuckets::view: tensor ", tensor, " (there are ",
+                              gradients_.size(), ")"));
+    Gradient const& gradient = gradients_[tensor];
+    if (!gradient.allocated)
+        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor),
+                              " has memory of its own. Register it by Gradient::allocate"));
+    if (gradient.elements.type != type)
+        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor), " as ", type.name()));
+    return gradient.elements;
+}
+
+std::string GradientBuckets::State::tensor_text(std::size_t tensor) const {
+    Gradient const& gradient = gradients_[tensor];
+    return text("'", gradient.name, "' (tensor ", tensor, " of ", gradients_.size(), ", ",
+                gradient.elements.type.name(), " x ", gradient.elements.count, ")");
+}
+
+std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
+    auto const& parts = plans_[bucket].parts;
+    return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
+                gradients_[parts.front().tensor].name, "' to '",
+                gradients_[parts.back().tensor].name, "'): ");
+}
+
+bool GradientBuckets::State::in_step() const {
+    std::unique_lock const lock(mutex_);
+    if (next_ > 0 || running_ || finishing_) return true;
+    return std::any_of(places_.begin(), places_.end(), [](Place const& place) {
+        return place.ready.load(std::memory_order_relaxed);
+    });
+}
+
+void GradientBuckets::State::require_between_steps(char const* call) const {
+    if (in_step())
+        throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, comm_.rank()), " called ",
+                              call, " in the middle of a step. Call finish() first"));
+}
+
+void GradientBuckets::State::ready(std::size_t tensor) {
+    if (tensor >= gradients_.size())
+        throw UsageError(text("GradientBuckets::ready: tensor ", tensor, " (there are ",
+                              gradients_.size(), ")"));
+    Place& place = places_[tensor];
+    if (place.ready.exchange(true, std::memory_order_relaxed))
+        throw UsageError(text("GradientBuckets::ready: ", tensor_text(tensor),
+                              " is ready already. Each tensor is ready once before finish()"));
+    Buffer const& elements = gradients_[tensor].elements;
+    if (options_.check_finite &&
+        !sgd::all_finite(elements.data, elements.type, elements.count)) {
+        std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
+        while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
+    }
+    DataType const stored = stored_type(tensor);
+    sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
+                 scale_before(stored));
+    // The thread reads the bucket after it has seen that nothing is pending.
+    bool const last = pending_[place.bucket].fetch_sub(1, std::memory_order_acq_rel) == 1;
+    // After the last bucket the caller has nothing left to compute, so it reduces that one itself.
+    if (!last || !thread_.joinable() || place.bucket + 1 == plans_.size()) return;
+    {
+        std::unique_lock const lock(mutex_);
+        if (place.bucket != next_ || running_) return;
+    }
+    wake_.notify_one();
+}
+
+void GradientBuckets::State::reduce_in_background() {
+    std::unique_lock lock(mutex_);
+    auto const may_run = [&] {
+        return !finishing_ && !error_ && next_ < plans_.size() &&
+               pending_[next_].load(std::memory_order_acquire) == 0;
+    };
+    for (;;) {
+        wake_.wait(lock, [&] { return stopping_ || may_run(); });
+        if (stopping_) return;
+        running_ = true;
+        lock.unlock();
+        std::exception_ptr error;
+        try {
+            reduce_next(true);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        lock.lock();
+        error_ = error;
+        running_ = false;
+        idle_.notify_all();
+    }
+}
+
+/// Called by the runner: agrees with the other ranks that a step begins.
+void GradientBuckets::State::begin() {
+    if (std::exchange(begun_, true)) return;
+    active_ = sgd::require_same_call(comm_, tell(Notice::Kind::step));
+}
+
+/// Called by the runner.
+void GradientBuckets::State::reduce_next(bool contributes) {
+    std::size_t bucket;
+    {
+        std::unique_lock const lock(mutex_);
+        bucket = next_;
+    }
+    try {
+        if (contributes) begin();
+        reductions_[bucket].reduce(contributes);
+    } catch (...) {
+        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
+    }
+    BucketPlan const& plan = plans_[bucket];
+    if (options_.clip_norm > 0)
+        squares_[bucket] =
+            sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
+    else deliver(plan, scale_after(plan.type));
+    std::unique_lock const lock(mutex_);
+    next_ = bucket + 1;
+}
+
+void GradientBuckets::State::reduce_rest(bool contributes) {
+    while (next_ < plans_.size()) reduce_next(contributes);
+}
+
+void GradientBuckets::State::deliver(BucketPlan const& plan, double scale) {
+    for (BucketPlan::Part const& part : plan.parts) {
+        Buffer const& elements = gradients_[part.tensor].elements;
+        sgd::convert(elements.data, elements.type, places_[part.tensor].stored, plan.type,
+                     elements.count, scale);
+    }
+}
+
+/// The elements are equal on all ranks, and so are the norm and the scale that come of them.
+GradientStep GradientBuckets::State::deliver_clipped() {
+    GradientStep step{.active_ranks = active_};
+    if (!(options_.clip_norm > 0)) return step;
+    double squares = 0;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+        double const scale = scale_after(plans_[i].type);
+        squares += squares_[i] * scale * scale;
+    }
+    step.norm = std::sqrt(squares);
+    bool const clips = std::isfinite(step.norm) && step.norm > options_.clip_norm;
+    double const factor = clips ? options_.clip_norm / step.norm : 1.0;
+    for (BucketPlan const& plan : plans_) deliver(plan, scale_after(plan.type) * factor);
+    return step;
+}
+
+/// Lets tensors that are not ready contribute zeros, so that the other ranks do not wait for them.
+/// Returns the first of them.
+std::optional<std::size_t> GradientBuckets::State::fill_missing() {
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (places_[i].ready.load(std::memory_order_acquire)) continue;
+        if (!first) first = i;
+        std::memset(places_[i].stored, 0,
+                    gradients_[i].elements.count * stored_type(i).size());
+    }
+    return first;
+}
+
+/// Tells the other ranks whether this one was in order, and throws if one was not.
+void GradientBuckets::State::end(std::optional<std::size_t> missing) {
+    std::uint64_t const not_finite = not_finite_.load(std::memory_order_relaxed);
+    auto const notices = missing              ? tell(Notice::Kind::not_ready, *missing)
+                         : not_finite != none ? tell(Notice::Kind::not_finite, not_finite)
+                                              : tell(Notice::Kind::complete);
+    for (int rank = 0; rank < comm_.size(); ++rank) {
+        Notice const& notice = notices[static_cast<std::size_t>(rank)];
+        auto const tensor = static_cast<std::size_t>(notice.value);
+        if (notice.kind == Notice::Kind::not_ready)
+            throw UsageError(text("GradientBuckets: ", tensor_text(tensor), " was not ready on ",
+                                  sgd::rank_text(comm_, rank),
+                                  " when it called finish(). Call ready() for each tensor, with "
+                                  "zeros if the step did not use it"));
+        if (notice.kind == Notice::Kind::not_finite)
+            throw NonFiniteGradient(text("GradientBuckets: the gradient of ", tensor_text(tensor),
+                                         " has NaN or infinity on ", sgd::rank_text(comm_, rank)),
+                                    rank, tensor);
+    }
+}
+
+void GradientBuckets::State::reset() {
+    std::unique_lock const lock(mutex_);
+    for (Place& place : places_) place.ready.store(false, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        pending_[i].store(plans_[i].parts.size(), std::memory_order_relaxed);
+    not_finite_.store(none, std::memory_order_relaxed);
+    begun_ = finishing_ = false;
+    next_ = 0;
+    error_ = nullptr;
+}
+
+template <class Part>
+auto GradientBuckets::State::run_to_end(Part const& part) {
+    ScopeExit const next_step_may_begin([this] { reset(); });
+    try {
+        return part();
+    } catch (Error const&) {
+        throw;
+    } catch (std::exception const& error) {
+        comm_.state().abandon(error.what());
+        throw;
+    }
+}
+
+GradientStep GradientBuckets::State::finish() {
+    {
+        std::unique_lock lock(mutex_);
+        finishing_ = true;
+        idle_.wait(lock, [&] { return !running_; });
+    }
+    return run_to_end([&] {
+        if (error_) std::rethrow_exception(error_);
+        begin();
+        auto const missing = fill_missing();
+        reduce_rest(true);
+        end(missing);
+        return deliver_clipped();
+    });
+}
+
+void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parameters, int root) {
+    require_between_steps("broadcast_parameters()");
+    sgd::ContentHash shape;
+    shape.add(static_cast<std::uint64_t>(root));
+    for (Buffer const& buffer : parameters)
+        shape.add(buffer.count)
+            .add(buffer.type.size())
+            .add(static_cast<std::uint64_t>(buffer.type.kind()))
+            .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0});
+    sgd::require_same_call(comm_, tell(Notice::Kind::broadcast, shape.value()));
+    if (root < 0 || root >= comm_.size())
+        throw UsageError(text("GradientBuckets::broadcast_parameters: root ", root,
+                              " (must be between 0 and ", comm_.size() - 1, ")"));
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (parameters[i].data == nullptr && parameters[i].count > 0)
+            throw UsageError(text("GradientBuckets::broadcast_parameters: buffer ", i, " has ",
+                                  parameters[i].count, " elements at address null"));
+    CallOptions const call{.timeout = options_.timeout};
+    std::vector<std::byte> small;
+    for (Buffer const& buffer : parameters) {
+        auto const* const from = static_cast<std::byte const*>(buffer.data);
+        if (buffer.bytes() > small_parameter) comm_.broadcast(buffer, root, call);
+        else small.insert(small.end(), from, from + buffer.bytes());
+    }
+    comm_.broadcast(small, root, call);
+    sgd::ContentHash content;
+    auto const* from = small.data();
+    for (Buffer const& buffer : parameters) {
+        if (buffer.bytes() <= small_parameter) {
+            std::copy_n(from, buffer.bytes(), static_cast<std::byte*>(buffer.data));
+            from += buffer.bytes();
+        }
+        content.add(buffer.data, buffer.bytes());
+    }
+    auto const notices = tell(Notice::Kind::content, content.value());
+    for (int rank = 0; rank < comm_.size(); ++rank)
+        if (notices[static_cast<std::size_t>(rank)] != notices[static_cast<std::size_t>(root)])
+            throw Error(text("GradientBuckets: after broadcast_parameters ",
+                             sgd::rank_text(comm_, rank), " has other bits than ",
+                             sgd::rank_text(comm_, root),
+                             ". Do buffers overlap, or does another thread write to them?"));
+}
+
+void GradientBuckets::State::sum_metrics(std::span<double> metrics) {
+    comm_.allreduce(metrics, sum, {.timeout = options_.timeout});
+}
+
+void GradientBuckets::State::average(std::span<double> metrics) {
+    require_between_steps("average()");
+    int const active =
+        sgd::require_same_call(comm_, tell(Notice::Kind::average, metrics.size()));
+    sum_metrics(metrics);
+    for (double& metric : metrics) metric /= active;
+}
+
+/// A step of the others, in which this rank has zeros.
+void GradientBuckets::State::take_part_in_step() {
+    for (BucketPlan const& plan : plans_) {
+        auto const i = static_cast<std::size_t>(&plan - plans_.data());
+        std::memset(reductions_[i].elements(), 0, plan.count * plan.type.size());
+    }
+    run_to_end([&] {
+        reduce_rest(false);
+        end(std::nullopt);
+    });
+}
+
+int GradientBuckets::State::join() {
+    require_between_steps("join()");
+    int last = comm_.size() - 1;
+    for (;;) {
+        auto const notices = tell(Notice::Kind::join);
+        active_ = sgd::require_same_call(comm_, notices);
+        if (active_ == 0) return last;
+        Notice call;
+        for (int rank = 0; rank < comm_.size(); ++rank)
+            if (auto const& notice = notices[static_cast<std::size_t>(rank)];
+                notice.kind != Notice::Kind::join) {
+                call = notice;
+                last = rank;
+            }
+        if (call.kind == Notice::Kind::step) {
+            take_part_in_step();
+        } else {
+            std::vector<double> zeros(call.value);
+            sum_metrics(zeros);
+        }
+    }
+}
+
+// --- GradientBuckets -------------------------------------------------------------------------
+GradientBuckets::GradientBuckets(Communicator& comm, std::vector<Gradient> gradients,
+                                 GradientOptions options)
+    : state_(std::make_unique<State>(comm, std::move(gradients), std::move(options))) {}
+GradientBuckets::GradientBuckets(GradientBuckets&&) noexcept = default;
+GradientBuckets& GradientBuckets::operator=(GradientBuckets&&) noexcept = default;
+GradientBuckets::~GradientBuckets() = default;
+
+std::size_t GradientBuckets::size() const noexcept { return state_->size(); }
+std::size_t GradientBuckets::buckets() const noexcept { return state_->buckets(); }
+void GradientBuckets::ready(std::size_t tensor) { state_->ready(tensor); }
+GradientStep GradientBuckets::finish() { return state_->finish(); }
+void GradientBuckets::broadcast_parameters(std::span<Buffer const> parameters, int root) {
+    state_->broadcast_parameters(parameters, root);
+}
+void GradientBuckets::average(std::span<double> metrics) { state_->average(metrics); }
+int GradientBuckets::join() { return state_->join(); }
+Buffer GradientBuckets::allocated(std::size_t tensor, DataType type) {
+    return state_->allocated(tensor, type);
+}
+
+}  // namespace sinew
