@@ -78,7 +78,8 @@ struct GradientOptions {
 /// The result of a step; the same on all ranks.
 struct GradientStep {
     int active_ranks = 0;  ///< ranks that had gradients, that is, were not in `join`
-    double norm = 0;  ///< global L2 norm before clipping; 0 unless GradientOptions::clip_norm is set
+    double norm =
+        0;  ///< global L2 norm before clipping; 0 unless GradientOptions::clip_norm is set
 };
 
 /// A gradient has NaN or infinity (GradientOptions::check_finite). Thrown on all ranks.

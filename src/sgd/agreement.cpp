@@ -38,31 +38,33 @@ std::string rank_text(Communicator const& comm, int rank) {
     return text("rank ", rank, " of ", comm.size(), " on ", comm.nodes().host_of(rank));
 }
 
-int require_same_call(Communicator const& comm, std::vector<Notice> const& notices) {
-    int active = 0, first = -1;
+Callers require_same_call(Communicator const& comm, std::vector<Notice> const& notices) {
+    Callers callers;
+    int first = -1, joined = -1;
     for (int rank = 0; rank < comm.size(); ++rank) {
         Notice const& notice = notices[static_cast<std::size_t>(rank)];
-        // Whoever has joined takes part in steps and averages.
-        if (notice.kind == Notice::Kind::join) continue;
-        ++active;
-        if (first < 0) first = rank;
-        Notice const& expected = notices[static_cast<std::size_t>(first)];
-        if (notice == expected) continue;
-        throw UsageError(text("GradientBuckets: ", rank_text(comm, first), " called ",
-                              call_text(expected), ", ", rank_text(comm, rank), " called ",
-                              call_text(notice),
-                              ". All ranks must make the same calls in the same order"));
-    }
-    for (int rank = 0; rank < comm.size(); ++rank) {
-        if (first < 0 || notices[static_cast<std::size_t>(rank)].kind != Notice::Kind::join)
+        if (notice.kind == Notice::Kind::join) {
+            joined = rank;
             continue;
-        Notice const& call = notices[static_cast<std::size_t>(first)];
-        if (call.kind != Notice::Kind::broadcast) continue;
-        throw UsageError(text("GradientBuckets: ", rank_text(comm, first), " called ",
-                              call_text(call), " while ", rank_text(comm, rank),
-                              " is in join(). Parameters can be broadcast when all have joined"));
+        }
+        if (first < 0) {
+            first = rank;
+            callers.call = notice;
+        }
+        if (notice != callers.call)
+            throw UsageError(text("GradientBuckets: ", rank_text(comm, first), " called ",
+                                  call_text(callers.call), ", ", rank_text(comm, rank), " called ",
+                                  call_text(notice),
+                                  ". All ranks must make the same calls in the same order"));
+        ++callers.count;
+        callers.highest = rank;
     }
-    return active;
+    // Whoever has joined can take part in steps and averages, but has no place for parameters.
+    if (joined >= 0 && callers.call.kind == Notice::Kind::broadcast)
+        throw UsageError(text("GradientBuckets: ", rank_text(comm, first), " called ",
+                              call_text(callers.call), " while ", rank_text(comm, joined),
+                              " is in join(). Parameters can be broadcast when all have joined"));
+    return callers;
 }
 
 void rethrow_with(std::exception_ptr const& error, std::string const& prefix) {

@@ -14,16 +14,16 @@ namespace sinew::sgd {
 /// What a rank tells the others before or after something that all do together.
 struct Notice {
     enum class Kind : std::uint32_t {
-        refused,      ///< the constructor: this rank's arguments are wrong
-        made,         ///< the constructor; value: hash of the plan
-        step,         ///< begins a step
-        broadcast,    ///< broadcast_parameters; value: hash of what must be equal
-        average,      ///< average; value: how many
-        join,         ///< has no more data
-        complete,     ///< the end of a step
-        not_ready,    ///< the end of a step; value: a tensor that was not ready
-        not_finite,   ///< the end of a step; value: a tensor that has NaN or infinity
-        content,      ///< value: hash of the parameters
+        refused,     ///< the constructor: this rank's arguments are wrong
+        made,        ///< the constructor; value: hash of the plan
+        step,        ///< begins a step
+        broadcast,   ///< broadcast_parameters; value: hash of what must be equal
+        average,     ///< average; value: how many
+        join,        ///< has no more data
+        complete,    ///< the end of a step
+        not_ready,   ///< the end of a step; value: a tensor that was not ready
+        not_finite,  ///< the end of a step; value: a tensor that has NaN or infinity
+        content,     ///< value: hash of the parameters
     };
     Kind kind = Kind::complete;
     std::uint32_t unused = 0;
@@ -39,9 +39,16 @@ std::vector<Notice> exchange(Communicator& comm, Notice const& own,
 /// "rank 1 of 4 on node-a".
 std::string rank_text(Communicator const& comm, int rank);
 
+/// The ranks that have not joined, and the call that they make.
+struct Callers {
+    int count = 0;
+    int highest = -1;
+    Notice call = {.kind = Notice::Kind::join};
+};
+
 /// Throws UsageError, which names two ranks and their calls, unless all ranks that have not joined
-/// make the call of `own`, or `own` is join. Returns how many make the call.
-int require_same_call(Communicator const& comm, std::vector<Notice> const& notices);
+/// make the same call, one that is possible while others have joined.
+Callers require_same_call(Communicator const& comm, std::vector<Notice> const& notices);
 
 /// Throws `error` again as the same type of sinew's errors, with `prefix` before its text. Errors
 /// that are not sinew's are thrown as they are.

@@ -22,8 +22,8 @@ void check(GradientOptions const& options) {
                               ", first_bucket_bytes ", options.first_bucket_bytes,
                               " (must be positive)"));
     if (options.op.kind() != ReduceOp::Kind::average && options.op.kind() != ReduceOp::Kind::sum)
-        throw UsageError(text("GradientOptions: op ", options.op.name(),
-                              " (must be average or sum)"));
+        throw UsageError(
+            text("GradientOptions: op ", options.op.name(), " (must be average or sum)"));
     if (!(options.clip_norm >= 0))  // also if it is NaN
         throw UsageError(text("GradientOptions: clip_norm ", options.clip_norm,
                               " (must be positive, or 0 for no clipping)"));
@@ -78,8 +78,8 @@ std::vector<BucketPlan> plan_buckets(std::vector<Gradient> const& gradients,
         DataType const type = stored_type(gradient.elements.type, options.wire);
         std::size_t const unit = alignment / type.size();
         auto& current = open[static_cast<int>(type.kind())];
-        std::size_t const limit = current == 0u || all.empty() ? options.first_bucket_bytes
-                                                               : options.bucket_bytes;
+        std::size_t const limit =
+            current == 0u || all.empty() ? options.first_bucket_bytes : options.bucket_bytes;
         if (current && !all[*current].plan.parts.empty() &&
             (all[*current].plan.count + gradient.elements.count) * type.size() > limit)
             current.reset();

@@ -12,9 +12,7 @@ namespace sinew::sgd {
 
 namespace {
 
-bool is_quantised(WireFormat wire) {
-    return wire == WireFormat::fp8 || wire == WireFormat::int8;
-}
+bool is_quantised(WireFormat wire) { return wire == WireFormat::fp8 || wire == WireFormat::int8; }
 
 BlockCoding const& coding_of(WireFormat wire) {
     return wire == WireFormat::fp8 ? fp8_coding : int8_coding;
@@ -56,9 +54,7 @@ void BucketReduction::reduce(bool contributes) {
     if (count_ == 0) return;
     if (is_quantised(wire_)) reduce_blocks(contributes);
     else if (by_shards_) reduce_halves();
-    else
-        comm_.allreduce(Buffer(elements(), count_, type_), sum,
-                        call(wire_ == WireFormat::native));
+    else comm_.allreduce(Buffer(elements(), count_, type_), sum, call(wire_ == WireFormat::native));
 }
 
 void BucketReduction::reduce_halves() {

@@ -101,7 +101,8 @@ private:
     }
     double scale_after(DataType stored) const {
         if (!averages()) return 1.0;
-        return (stored.is_16_bit_float() ? static_cast<double>(comm_.size()) : 1.0) / active_;
+        return (stored.is_16_bit_float() ? static_cast<double>(comm_.size()) : 1.0) /
+               callers_.count;
     }
     bool averages() const { return options_.op.kind() == ReduceOp::Kind::average; }
     bool in_step() const;
@@ -125,6 +126,9 @@ private:
     /// cannot know of (there was no memory) ends the communicator, so that they do not wait.
     template <class Part>
     auto run_to_end(Part const& part);
+    /// Makes a collective call. Its error names the bucket.
+    template <class Call>
+    auto in_bucket(std::size_t bucket, Call const& call);
     void take_part_in_step();
 
     Communicator comm_;
@@ -138,15 +142,15 @@ private:
 
     // Used by the runner only.
     bool begun_ = false;
-    int active_ = 0;
+    sgd::Callers callers_;
     std::vector<double> squares_;  ///< by bucket, after the sum
 
     std::atomic<std::uint64_t> not_finite_{none};  ///< the first tensor with NaN or infinity
     mutable std::mutex mutex_;
     std::condition_variable wake_, idle_;
-    std::size_t next_ = 0;      // the next bucket to reduce; guarded by mutex_, as what follows
-    bool running_ = false;      // the thread is reducing a bucket
-    bool finishing_ = false;    // the caller reduces the rest
+    std::size_t next_ = 0;    // the next bucket to reduce; guarded by mutex_, as what follows
+    bool running_ = false;    // the thread is reducing a bucket
+    bool finishing_ = false;  // the caller reduces the rest
     bool stopping_ = false;
     std::exception_ptr error_;  // of the thread in this step
     std::thread thread_;
@@ -158,8 +162,8 @@ void GradientBuckets::State::prepare() {
     squares_.resize(plans_.size());
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
-        auto* const elements = static_cast<std::byte*>(
-            reductions_.emplace_back(comm_, plan, options_).elements());
+        auto* const elements =
+            static_cast<std::byte*>(reductions_.emplace_back(comm_, plan, options_).elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = pending_.size() - 1;
             places_[part.tensor].stored = elements + part.offset * plan.type.size();
@@ -186,8 +190,8 @@ void GradientBuckets::State::compare_plans(std::exception_ptr const& refusal) {
     sgd::ContentHash hash;
     for (Gradient const& gradient : gradients_) hash.add(sgd::hash_of(gradient));
     hash.add(sgd::hash_of(options_));
-    auto const notices = refusal ? tell(Notice::Kind::refused)
-                                 : tell(Notice::Kind::made, hash.value());
+    auto const notices =
+        refusal ? tell(Notice::Kind::refused) : tell(Notice::Kind::made, hash.value());
     if (refusal) std::rethrow_exception(refusal);
     for (int rank = 0; rank < comm_.size(); ++rank)
         if (notices[static_cast<std::size_t>(rank)].kind == Notice::Kind::refused)
@@ -207,7 +211,8 @@ void GradientBuckets::State::throw_difference(std::vector<Notice> const& notices
     std::vector<std::uint64_t> first = mine;
     first.resize(count);
     comm_.broadcast(first, 0, {.timeout = options_.timeout});
-    std::string const end = ". Tensors and options must be equal, and in the same order, on all ranks";
+    std::string const end =
+        ". Tensors and options must be equal, and in the same order, on all ranks";
     auto const [here, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
     auto const at = static_cast<std::size_t>(here - mine.begin());
     std::string const ranks = text("GradientBuckets: ", sgd::rank_text(comm_, comm_.rank()),
@@ -217,7 +222,8 @@ void GradientBuckets::State::throw_difference(std::vector<Notice> const& notices
                               tensor_text(at - 1), ")", end));
     if (here == mine.begin()) throw UsageError(text(ranks, " have different options", end));
     if (here != mine.end() || there != first.end())
-        throw UsageError(text(ranks, " have ", mine.size() - 1, " and ", count - 1, " tensors", end));
+        throw UsageError(
+            text(ranks, " have ", mine.size() - 1, " and ", count - 1, " tensors", end));
     for (int rank = 0; rank < comm_.size(); ++rank)
         if (notices[static_cast<std::size_t>(rank)] != notices.front())
             throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, rank), " and ",
@@ -227,8 +233,8 @@ void GradientBuckets::State::throw_difference(std::vector<Notice> const& notices
 
 Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
     if (tensor >= gradients_.size())
-        throw UsageError(text("GradientBuckets::view: tensor ", tensor, " (there are ",
-                              gradients_.size(), ")"));
+        throw UsageError(
+            text("GradientBuckets::view: tensor ", tensor, " (there are ", gradients_.size(), ")"));
     Gradient const& gradient = gradients_[tensor];
     if (!gradient.allocated)
         throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor),
@@ -245,6 +251,7 @@ std::string GradientBuckets::State::tensor_text(std::size_t tensor) const {
 }
 
 std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
+    if (plans_.empty()) return "a step without gradients: ";
     auto const& parts = plans_[bucket].parts;
     return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
                 gradients_[parts.front().tensor].name, "' to '",
@@ -274,8 +281,7 @@ void GradientBuckets::State::ready(std::size_t tensor) {
         throw UsageError(text("GradientBuckets::ready: ", tensor_text(tensor),
                               " is ready already. Each tensor is ready once before finish()"));
     Buffer const& elements = gradients_[tensor].elements;
-    if (options_.check_finite &&
-        !sgd::all_finite(elements.data, elements.type, elements.count)) {
+    if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count)) {
         std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
         while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
     }
@@ -317,10 +323,20 @@ void GradientBuckets::State::reduce_in_background() {
     }
 }
 
+template <class Call>
+auto GradientBuckets::State::in_bucket(std::size_t bucket, Call const& call) {
+    try {
+        return call();
+    } catch (...) {
+        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
+    }
+}
+
 /// Called by the runner: agrees with the other ranks that a step begins.
 void GradientBuckets::State::begin() {
     if (std::exchange(begun_, true)) return;
-    active_ = sgd::require_same_call(comm_, tell(Notice::Kind::step));
+    auto const notices = in_bucket(0, [&] { return tell(Notice::Kind::step); });
+    callers_ = sgd::require_same_call(comm_, notices);
 }
 
 /// Called by the runner.
@@ -330,12 +346,8 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         std::unique_lock const lock(mutex_);
         bucket = next_;
     }
-    try {
-        if (contributes) begin();
-        reductions_[bucket].reduce(contributes);
-    } catch (...) {
-        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
-    }
+    if (contributes) begin();
+    in_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
     if (options_.clip_norm > 0)
         squares_[bucket] =
@@ -359,7 +371,7 @@ void GradientBuckets::State::deliver(BucketPlan const& plan, double scale) {
 
 /// The elements are equal on all ranks, and so are the norm and the scale that come of them.
 GradientStep GradientBuckets::State::deliver_clipped() {
-    GradientStep step{.active_ranks = active_};
+    GradientStep step{.active_ranks = callers_.count};
     if (!(options_.clip_norm > 0)) return step;
     double squares = 0;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
@@ -380,8 +392,7 @@ std::optional<std::size_t> GradientBuckets::State::fill_missing() {
     for (std::size_t i = 0; i < places_.size(); ++i) {
         if (places_[i].ready.load(std::memory_order_acquire)) continue;
         if (!first) first = i;
-        std::memset(places_[i].stored, 0,
-                    gradients_[i].elements.count * stored_type(i).size());
+        std::memset(places_[i].stored, 0, gradients_[i].elements.count * stored_type(i).size());
     }
     return first;
 }
@@ -389,9 +400,11 @@ std::optional<std::size_t> GradientBuckets::State::fill_missing() {
 /// Tells the other ranks whether this one was in order, and throws if one was not.
 void GradientBuckets::State::end(std::optional<std::size_t> missing) {
     std::uint64_t const not_finite = not_finite_.load(std::memory_order_relaxed);
-    auto const notices = missing              ? tell(Notice::Kind::not_ready, *missing)
-                         : not_finite != none ? tell(Notice::Kind::not_finite, not_finite)
-                                              : tell(Notice::Kind::complete);
+    auto const notices = in_bucket(plans_.size() - 1, [&] {
+        return missing              ? tell(Notice::Kind::not_ready, *missing)
+               : not_finite != none ? tell(Notice::Kind::not_finite, not_finite)
+                                    : tell(Notice::Kind::complete);
+    });
     for (int rank = 0; rank < comm_.size(); ++rank) {
         Notice const& notice = notices[static_cast<std::size_t>(rank)];
         auto const tensor = static_cast<std::size_t>(notice.value);
@@ -456,7 +469,7 @@ void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parame
             .add(buffer.type.size())
             .add(static_cast<std::uint64_t>(buffer.type.kind()))
             .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0});
-    sgd::require_same_call(comm_, tell(Notice::Kind::broadcast, shape.value()));
+    callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::broadcast, shape.value()));
     if (root < 0 || root >= comm_.size())
         throw UsageError(text("GradientBuckets::broadcast_parameters: root ", root,
                               " (must be between 0 and ", comm_.size() - 1, ")"));
@@ -496,10 +509,9 @@ void GradientBuckets::State::sum_metrics(std::span<double> metrics) {
 
 void GradientBuckets::State::average(std::span<double> metrics) {
     require_between_steps("average()");
-    int const active =
-        sgd::require_same_call(comm_, tell(Notice::Kind::average, metrics.size()));
+    callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::average, metrics.size()));
     sum_metrics(metrics);
-    for (double& metric : metrics) metric /= active;
+    for (double& metric : metrics) metric /= callers_.count;
 }
 
 /// A step of the others, in which this rank has zeros.
@@ -516,22 +528,14 @@ void GradientBuckets::State::take_part_in_step() {
 
 int GradientBuckets::State::join() {
     require_between_steps("join()");
-    int last = comm_.size() - 1;
     for (;;) {
-        auto const notices = tell(Notice::Kind::join);
-        active_ = sgd::require_same_call(comm_, notices);
-        if (active_ == 0) return last;
-        Notice call;
-        for (int rank = 0; rank < comm_.size(); ++rank)
-            if (auto const& notice = notices[static_cast<std::size_t>(rank)];
-                notice.kind != Notice::Kind::join) {
-                call = notice;
-                last = rank;
-            }
-        if (call.kind == Notice::Kind::step) {
+        int const last = callers_.count > 0 ? callers_.highest : comm_.size() - 1;
+        callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::join));
+        if (callers_.count == 0) return last;
+        if (callers_.call.kind == Notice::Kind::step) {
             take_part_in_step();
         } else {
-            std::vector<double> zeros(call.value);
+            std::vector<double> zeros(callers_.call.value);
             sum_metrics(zeros);
         }
     }

@@ -86,6 +86,8 @@ SINEW_HOST_DEVICE inline float block_scale(std::uint32_t largest_magnitude) {
 }
 
 /// What elements are multiplied by before they are encoded: 0 if the block has no ordinary scale.
-SINEW_HOST_DEVICE inline float block_inverse(float scale) { return scale > 0 ? 1.0f / scale : 0.0f; }
+SINEW_HOST_DEVICE inline float block_inverse(float scale) {
+    return scale > 0 ? 1.0f / scale : 0.0f;
+}
 
 }  // namespace sinew::sgd

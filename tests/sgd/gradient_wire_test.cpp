@@ -1,0 +1,147 @@
+// SPDX-License-Identifier: Apache-2.0
+// Wire formats: how near, the same bits everywhere, and nothing lost by error feedback.
+#include <sinew/gradient_buckets.hpp>
+
+#include <gmock/gmock.h>
+
+#include <cmath>
+#include <map>
+#include <mutex>
+
+#include "src/sgd/bucket_reduction.hpp"
+#include "tests/comm/ranks.hpp"
+#include "tests/sgd/training.hpp"
+
+namespace sinew::tests {
+namespace {
+
+using Results = std::vector<std::vector<float>>;
+
+/// The results of some steps on every rank, which must be equal.
+Results results_of(ThreadRanksOptions const& ranks, GradientOptions const& options, int steps = 1) {
+    std::mutex mutex;
+    std::vector<Results> all;
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+        Results mine;
+        Tensors tensors(11, comm.rank(), 0);
+        GradientBuckets buckets(comm, tensors.registered(), options);
+        for (int step = 0; step < steps; ++step) {
+            Tensors const next(11, comm.rank(), step);
+            for (std::size_t i = 0; i < next.values.size(); ++i)
+                std::copy(next.values[i].begin(), next.values[i].end(), tensors.values[i].begin());
+            ready_from_threads(buckets, static_cast<unsigned>(comm.rank() + step));
+            buckets.finish();
+            mine.insert(mine.end(), tensors.values.begin(), tensors.values.end());
+        }
+        std::lock_guard const lock(mutex);
+        all.push_back(std::move(mine));
+    });
+    for (Results const& one : all) EXPECT_EQ(one, all.front());
+    return all.front();
+}
+
+class Wire : public ::testing::TestWithParam<std::tuple<WireFormat, int>> {
+protected:
+    GradientOptions options() const {
+        return {.bucket_bytes = 16 << 10,
+                .first_bucket_bytes = 2 << 10,
+                .wire = std::get<WireFormat>(GetParam())};
+    }
+    int ranks() const { return std::get<int>(GetParam()); }
+};
+
+TEST_P(Wire, IsAsNearAsItsBitsAllow) {
+    std::map<WireFormat, double> const tolerance{{WireFormat::bf16, 0.02},
+                                                 {WireFormat::f16, 0.003},
+                                                 {WireFormat::fp8, 0.2},
+                                                 {WireFormat::int8, 0.05}};
+    auto const results = results_of({.ranks = ranks()}, options());
+    auto const expected = means(11, ranks(), 0);
+    double const difference = largest_difference(results, expected);
+    EXPECT_LT(difference, tolerance.at(options().wire));
+    EXPECT_GT(difference, 1e-6);  // it was rounded, indeed
+}
+
+TEST_P(Wire, GivesTheSameBitsAgain) {
+    EXPECT_EQ(results_of({.ranks = ranks()}, options(), 4),
+              results_of({.ranks = ranks()}, options(), 4));
+}
+
+// Across nodes 16-bit formats travel by shards, within one they pass through its memory.
+TEST_P(Wire, GivesTheSameBitsWithinANodeAndAcrossNodes) {
+    EXPECT_EQ(results_of({.ranks = ranks()}, options(), 2),
+              results_of({.ranks = ranks(), .ranks_per_node = 1}, options(), 2));
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, Wire,
+                         ::testing::Combine(::testing::Values(WireFormat::bf16, WireFormat::f16,
+                                                              WireFormat::fp8, WireFormat::int8),
+                                            ::testing::Values(1, 2, 3, 4)));
+
+class ErrorFeedback : public ::testing::TestWithParam<WireFormat> {};
+
+// What all ranks got, plus what each still keeps, is what all gave.
+TEST_P(ErrorFeedback, LosesNothingInAThousandSteps) {
+    constexpr std::size_t count = 700;
+    constexpr int ranks = 3, steps = 1000;
+    std::mutex mutex;
+    std::vector<double> kept(count), given(count), got(count);
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+        sgd::BucketPlan const plan{.type = DataType::Kind::f32, .count = count, .parts = {}};
+        sgd::BucketReduction bucket(comm, plan, {.wire = GetParam()});
+        auto* const elements = static_cast<float*>(bucket.elements());
+        std::mt19937 random(static_cast<unsigned>(comm.rank()));
+        std::normal_distribution<float> normal;
+        std::vector<double> mine(count), sums(count);
+        for (int step = 0; step < steps; ++step) {
+            for (std::size_t i = 0; i < count; ++i)
+                mine[i] += double{elements[i] = normal(random) * (i % 9 == 0 ? 1e-3f : 1.0f)};
+            bucket.reduce(true);
+            for (std::size_t i = 0; i < count; ++i) sums[i] += double{elements[i]};
+        }
+        std::lock_guard const lock(mutex);
+        for (std::size_t i = 0; i < count; ++i) {
+            given[i] += mine[i];
+            kept[i] += double{bucket.residual()[i]};
+            if (i / bucket.shard() == static_cast<std::size_t>(comm.rank()))
+                kept[i] += double{bucket.sum_residual()[i % bucket.shard()]};
+        }
+        got = sums;
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+        EXPECT_NEAR(got[i] + kept[i], given[i], 5e-3) << i;
+        EXPECT_LT(std::abs(kept[i]), 3.0) << i;
+    }
+}
+
+TEST_P(ErrorFeedback, IsWhatMakesLongMeansExact) {
+    auto const error = [&](bool feedback) {
+        double worst = 0;
+        run_thread_ranks(2, [&](Communicator& comm) {
+            // A constant beside a large element: each step rounds it to the same wrong value.
+            std::vector<float> w(128);
+            GradientBuckets buckets(comm, {{"w", w}},
+                                    {.wire = GetParam(), .error_feedback = feedback});
+            double total = 0;
+            for (int step = 0; step < 200; ++step) {
+                std::fill(w.begin(), w.end(), 0.001f);
+                w[0] = 1.0f;
+                buckets.ready(0);
+                buckets.finish();
+                total += double{w[5]};
+            }
+            if (comm.rank() == 0) worst = std::abs(total - 0.2);
+        });
+        return worst;
+    };
+    EXPECT_LT(error(true), 0.02);
+    if (GetParam() == WireFormat::int8) {
+        EXPECT_GT(error(false), 0.1);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Formats, ErrorFeedback,
+                         ::testing::Values(WireFormat::fp8, WireFormat::int8));
+
+}  // namespace
+}  // namespace sinew::tests
