@@ -51,7 +51,7 @@ Callers require_same_call(Communicator const& comm, std::vector<Notice> const& n
             first = rank;
             callers.call = notice;
         }
-        if (notice != callers.call)
+        if (!notice.same_call(callers.call))
             throw UsageError(text("GradientBuckets: ", rank_text(comm, first), " called ",
                                   call_text(callers.call), ", ", rank_text(comm, rank), " called ",
                                   call_text(notice),

@@ -14,22 +14,26 @@ namespace sinew::sgd {
 /// What a rank tells the others before or after something that all do together.
 struct Notice {
     enum class Kind : std::uint32_t {
-        refused,     ///< the constructor: this rank's arguments are wrong
-        made,        ///< the constructor; value: hash of the plan
-        step,        ///< begins a step
-        broadcast,   ///< broadcast_parameters; value: hash of what must be equal
-        average,     ///< average; value: how many
-        join,        ///< has no more data
-        complete,    ///< the end of a step
-        not_ready,   ///< the end of a step; value: a tensor that was not ready
-        not_finite,  ///< the end of a step; value: a tensor that has NaN or infinity
-        content,     ///< value: hash of the parameters
+        refused,    ///< the constructor: this rank's arguments are wrong
+        made,       ///< the constructor; value: hash of the plan
+        step,       ///< begins a step
+        end,        ///< ends a step
+        broadcast,  ///< broadcast_parameters; value: hash of what must be equal
+        average,    ///< average; value: how many
+        join,       ///< has no more data
+        content,    ///< value: hash of the parameters
     };
-    Kind kind = Kind::complete;
-    std::uint32_t unused = 0;
+    /// Of `step` and `end`; value: the tensor.
+    enum class Problem : std::uint32_t { none, not_ready, not_finite };
+
+    Kind kind = Kind::end;
+    Problem problem = Problem::none;
     std::uint64_t value = 0;
 
     friend bool operator==(Notice const&, Notice const&) = default;
+    bool same_call(Notice const& other) const {
+        return kind == other.kind && (kind == Kind::step || value == other.value);
+    }
 };
 
 /// Exchanges notices: returns those of all ranks. Collective.

@@ -108,18 +108,20 @@ private:
     bool in_step() const;
     void require_between_steps(char const* call) const;
     void reduce_in_background();
-    void begin();
+    void begin(std::optional<std::size_t> missing);
     void reduce_next(bool contributes);
     void reduce_rest(bool contributes);
     void end(std::optional<std::size_t> missing);
+    Notice notice_of_step(Notice::Kind kind, std::optional<std::size_t> missing) const;
+    void throw_problem(std::vector<Notice> const& notices) const;
     void deliver(BucketPlan const& plan, double scale);
     GradientStep deliver_clipped();
     std::optional<std::size_t> fill_missing();
     void reset();
     std::string bucket_text(std::size_t bucket) const;
     std::string tensor_text(std::size_t tensor) const;
-    std::vector<Notice> tell(Notice::Kind kind, std::uint64_t value = 0) {
-        return sgd::exchange(comm_, {.kind = kind, .value = value}, options_.timeout);
+    std::vector<Notice> tell(Notice const& own) {
+        return sgd::exchange(comm_, own, options_.timeout);
     }
     void sum_metrics(std::span<double> metrics);
     /// Runs a part of a step. Afterwards the next step may begin. An error that the other ranks
@@ -139,6 +141,9 @@ private:
     std::vector<std::vector<double>> own_memory_;  ///< of tensors that cannot lie in a bucket
     std::deque<Place> places_;
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
+
+    /// With one bucket all of a step happens in `finish`, on all ranks.
+    bool in_finish_only_ = false;
 
     // Used by the runner only.
     bool begun_ = false;
@@ -160,6 +165,7 @@ void GradientBuckets::State::prepare() {
     plans_ = sgd::plan_buckets(gradients_, options_);
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
     squares_.resize(plans_.size());
+    in_finish_only_ = plans_.size() <= 1;
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
         auto* const elements =
@@ -190,8 +196,8 @@ void GradientBuckets::State::compare_plans(std::exception_ptr const& refusal) {
     sgd::ContentHash hash;
     for (Gradient const& gradient : gradients_) hash.add(sgd::hash_of(gradient));
     hash.add(sgd::hash_of(options_));
-    auto const notices =
-        refusal ? tell(Notice::Kind::refused) : tell(Notice::Kind::made, hash.value());
+    auto const notices = refusal ? tell({.kind = Notice::Kind::refused})
+                                 : tell({.kind = Notice::Kind::made, .value = hash.value()});
     if (refusal) std::rethrow_exception(refusal);
     for (int rank = 0; rank < comm_.size(); ++rank)
         if (notices[static_cast<std::size_t>(rank)].kind == Notice::Kind::refused)
@@ -332,11 +338,22 @@ auto GradientBuckets::State::in_bucket(std::size_t bucket, Call const& call) {
     }
 }
 
-/// Called by the runner: agrees with the other ranks that a step begins.
-void GradientBuckets::State::begin() {
+/// Called by the runner: agrees with the other ranks that a step begins. If that is in `finish` on
+/// all ranks, they learn here what is wrong with the step.
+void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
     if (std::exchange(begun_, true)) return;
-    auto const notices = in_bucket(0, [&] { return tell(Notice::Kind::step); });
+    Notice const own = in_finish_only_ ? notice_of_step(Notice::Kind::step, missing)
+                                       : Notice{.kind = Notice::Kind::step};
+    auto const notices = in_bucket(0, [&] { return tell(own); });
     callers_ = sgd::require_same_call(comm_, notices);
+    throw_problem(notices);
+}
+
+/// Called by the runner: agrees that the step has been in order on all ranks.
+void GradientBuckets::State::end(std::optional<std::size_t> missing) {
+    if (in_finish_only_) return;
+    throw_problem(in_bucket(plans_.size() - 1,
+                            [&] { return tell(notice_of_step(Notice::Kind::end, missing)); }));
 }
 
 /// Called by the runner.
@@ -346,7 +363,7 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         std::unique_lock const lock(mutex_);
         bucket = next_;
     }
-    if (contributes) begin();
+    if (contributes) begin(std::nullopt);
     in_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
     if (options_.clip_norm > 0)
@@ -397,23 +414,27 @@ std::optional<std::size_t> GradientBuckets::State::fill_missing() {
     return first;
 }
 
-/// Tells the other ranks whether this one was in order, and throws if one was not.
-void GradientBuckets::State::end(std::optional<std::size_t> missing) {
+/// What is wrong with the step on this rank.
+Notice GradientBuckets::State::notice_of_step(Notice::Kind kind,
+                                              std::optional<std::size_t> missing) const {
+    using Problem = Notice::Problem;
     std::uint64_t const not_finite = not_finite_.load(std::memory_order_relaxed);
-    auto const notices = in_bucket(plans_.size() - 1, [&] {
-        return missing              ? tell(Notice::Kind::not_ready, *missing)
-               : not_finite != none ? tell(Notice::Kind::not_finite, not_finite)
-                                    : tell(Notice::Kind::complete);
-    });
+    if (missing) return {kind, Problem::not_ready, *missing};
+    if (not_finite != none) return {kind, Problem::not_finite, not_finite};
+    return {kind, Problem::none, 0};
+}
+
+/// Throws if the step was not in order on a rank.
+void GradientBuckets::State::throw_problem(std::vector<Notice> const& notices) const {
     for (int rank = 0; rank < comm_.size(); ++rank) {
         Notice const& notice = notices[static_cast<std::size_t>(rank)];
         auto const tensor = static_cast<std::size_t>(notice.value);
-        if (notice.kind == Notice::Kind::not_ready)
+        if (notice.problem == Notice::Problem::not_ready)
             throw UsageError(text("GradientBuckets: ", tensor_text(tensor), " was not ready on ",
                                   sgd::rank_text(comm_, rank),
                                   " when it called finish(). Call ready() for each tensor, with "
                                   "zeros if the step did not use it"));
-        if (notice.kind == Notice::Kind::not_finite)
+        if (notice.problem == Notice::Problem::not_finite)
             throw NonFiniteGradient(text("GradientBuckets: the gradient of ", tensor_text(tensor),
                                          " has NaN or infinity on ", sgd::rank_text(comm_, rank)),
                                     rank, tensor);
@@ -452,8 +473,8 @@ GradientStep GradientBuckets::State::finish() {
     }
     return run_to_end([&] {
         if (error_) std::rethrow_exception(error_);
-        begin();
         auto const missing = fill_missing();
+        begin(missing);
         reduce_rest(true);
         end(missing);
         return deliver_clipped();
@@ -469,7 +490,8 @@ void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parame
             .add(buffer.type.size())
             .add(static_cast<std::uint64_t>(buffer.type.kind()))
             .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0});
-    callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::broadcast, shape.value()));
+    callers_ = sgd::require_same_call(
+        comm_, tell({.kind = Notice::Kind::broadcast, .value = shape.value()}));
     if (root < 0 || root >= comm_.size())
         throw UsageError(text("GradientBuckets::broadcast_parameters: root ", root,
                               " (must be between 0 and ", comm_.size() - 1, ")"));
@@ -494,7 +516,7 @@ void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parame
         }
         content.add(buffer.data, buffer.bytes());
     }
-    auto const notices = tell(Notice::Kind::content, content.value());
+    auto const notices = tell({.kind = Notice::Kind::content, .value = content.value()});
     for (int rank = 0; rank < comm_.size(); ++rank)
         if (notices[static_cast<std::size_t>(rank)] != notices[static_cast<std::size_t>(root)])
             throw Error(text("GradientBuckets: after broadcast_parameters ",
@@ -509,7 +531,8 @@ void GradientBuckets::State::sum_metrics(std::span<double> metrics) {
 
 void GradientBuckets::State::average(std::span<double> metrics) {
     require_between_steps("average()");
-    callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::average, metrics.size()));
+    callers_ = sgd::require_same_call(
+        comm_, tell({.kind = Notice::Kind::average, .value = metrics.size()}));
     sum_metrics(metrics);
     for (double& metric : metrics) metric /= callers_.count;
 }
@@ -530,9 +553,11 @@ int GradientBuckets::State::join() {
     require_between_steps("join()");
     for (;;) {
         int const last = callers_.count > 0 ? callers_.highest : comm_.size() - 1;
-        callers_ = sgd::require_same_call(comm_, tell(Notice::Kind::join));
+        auto const notices = tell({.kind = Notice::Kind::join});
+        callers_ = sgd::require_same_call(comm_, notices);
         if (callers_.count == 0) return last;
         if (callers_.call.kind == Notice::Kind::step) {
+            throw_problem(notices);
             take_part_in_step();
         } else {
             std::vector<double> zeros(callers_.call.value);
