@@ -5,6 +5,8 @@
 #include <functional>
 #include <iomanip>
 #include <iostream>
+#include <memory>
+#include <optional>
 #include <sinew/gradient_buckets.hpp>
 #include <sinew/world.hpp>
 #include <thread>
@@ -12,6 +14,7 @@
 #include "benchmarks/collectives/workload.hpp"
 #include "benchmarks/peers/peer.hpp"
 #include "benchmarks/support/flags.hpp"
+#include "benchmarks/support/machine/autogroup.hpp"
 #include "benchmarks/support/program.hpp"
 #include "benchmarks/support/statistics.hpp"
 #include "benchmarks/support/text.hpp"
@@ -28,6 +31,7 @@ constexpr char const* usage =
   --peer LIST    openmpi, mpich, gloo: allreduce of a fused buffer  (none)
   --rounds N     how often each is timed, in turns                  (15)
   --compute MS   overlap: duration of the backward pass             (that of the communication)
+  --autogroup-nice N   weight of this session among others on the machine, e.g. -15; 0 afterwards
 
 `ratio` is the other's time over that of the buckets, median of the rounds; above 1 the buckets are
 faster. Times are those of the slowest rank. Peers sum a buffer that is fused already; the buckets
@@ -41,6 +45,7 @@ struct Options {
     std::vector<std::string> cases, peers;
     int rounds = 15;
     double compute_ms = 0;
+    std::optional<int> autogroup_nice;
 };
 
 using Sizes = std::vector<std::size_t>;
@@ -50,7 +55,8 @@ using Call = std::function<void()>;
 Sizes resnet50() {
     Sizes sizes;
     auto const convolution = [&](std::size_t in, std::size_t out, std::size_t kernel) {
-        for (std::size_t const size : {in * out * kernel * kernel, out, out})  // with its batch norm
+        for (std::size_t const size :
+             {in * out * kernel * kernel, out, out})  // with its batch norm
             sizes.push_back(size);
     };
     convolution(3, 64, 7);
@@ -257,9 +263,12 @@ Options parse(int argc, char** argv) {
         ("peer", po::value(&peers)->default_value(""))
         ("rounds", po::value(&options.rounds))
         ("compute", po::value(&options.compute_ms))
+        ("autogroup-nice", po::value<int>())
         ("help,h", "");
     // clang-format on
-    if (parse_flags(argc, argv, flags).count("help")) return {};
+    auto const given = parse_flags(argc, argv, flags);
+    if (given.count("help")) return {};
+    options.autogroup_nice = optional_int(given, "autogroup-nice");
     require_rounds(options.rounds);
     options.cases = split(cases, ',');
     if (!peers.empty()) options.peers = split(peers, ',');
@@ -276,8 +285,11 @@ int run(int argc, char** argv) {
         std::cout << usage;
         return 0;
     }
+    AutogroupWeight const weight(options.autogroup_nice);  // before MPI starts threads
     World world;
     auto& comm = world.communicator();
+    if (world.rank() == 0 && !weight.problem().empty())
+        std::cout << "# " << weight.problem() << '\n';
     if (world.rank() == 0)
         std::cout << "# " << world.size() << " ranks on " << world.nodes().nodes()
                   << (world.nodes().nodes() == 1 ? " node, " : " nodes, ")

@@ -24,6 +24,12 @@ SINEW_HOST_DEVICE inline std::uint32_t magnitude_bits(float value) {
     return std::bit_cast<std::uint32_t>(value) & 0x7fffffffu;
 }
 
+/// `yes` or `no` without a branch, which compilers of vectors would refuse.
+SINEW_HOST_DEVICE inline std::uint32_t select(bool condition, std::uint32_t yes, std::uint32_t no) {
+    std::uint32_t const mask = 0u - static_cast<std::uint32_t>(condition);
+    return (yes & mask) | (no & ~mask);
+}
+
 /// The nearest integer, ties to even. Requires: |value| < 2^22.
 SINEW_HOST_DEVICE inline std::int32_t nearest_integer(float value) {
     constexpr float shifter = 12582912.0f;  // 1.5 x 2^23: the sum's last bit counts ones
@@ -46,10 +52,10 @@ struct Fp8 {
         // Below: multiples of 2^-9. The eighth one has the code of the first normal number. Larger
         // values are replaced, since their integers need not exist.
         bool const small = magnitude < 0x3c800000u;  // 2^-6
-        float const tiny = std::bit_cast<float>(small ? magnitude : 0u);
+        float const tiny = std::bit_cast<float>(select(small, magnitude, 0));
         auto const subnormal = static_cast<std::uint32_t>(nearest_integer(tiny * 512.0f));
-        std::uint32_t const code = small ? subnormal : normal;
-        std::uint32_t const limited = magnitude >= 0x43e00000u ? 0x7eu : code;  // 448
+        std::uint32_t const code = select(small, subnormal, normal);
+        std::uint32_t const limited = select(magnitude >= 0x43e00000u, 0x7eu, code);  // 448
         return static_cast<std::uint8_t>(sign | limited);
     }
     SINEW_HOST_DEVICE static float decode(std::uint8_t code) {
@@ -57,8 +63,8 @@ struct Fp8 {
         std::uint32_t const sign = static_cast<std::uint32_t>(code & 0x80u) << 24;
         auto const normal = (low << 20) + ((127u - 7u) << 23);
         float const tiny = static_cast<float>(static_cast<std::int32_t>(low)) * 0.001953125f;
-        std::uint32_t const finite = low < 8 ? std::bit_cast<std::uint32_t>(tiny) : normal;
-        return std::bit_cast<float>(sign | (low == 0x7fu ? 0x7fc00000u : finite));
+        std::uint32_t const finite = select(low < 8, std::bit_cast<std::uint32_t>(tiny), normal);
+        return std::bit_cast<float>(sign | select(low == 0x7fu, 0x7fc00000u, finite));
     }
 };
 
@@ -68,8 +74,11 @@ struct Int8 {
 
     /// Requires: not NaN.
     SINEW_HOST_DEVICE static std::uint8_t encode(float value) {
-        float const low = value < -largest ? -largest : value;
-        return static_cast<std::uint8_t>(nearest_integer(low > largest ? largest : low));
+        std::uint32_t const magnitude = magnitude_bits(value);
+        std::uint32_t const limited =
+            select(magnitude > 0x42fe0000u, 0x42fe0000u, magnitude);  // 127
+        std::uint32_t const sign = std::bit_cast<std::uint32_t>(value) & 0x80000000u;
+        return static_cast<std::uint8_t>(nearest_integer(std::bit_cast<float>(sign | limited)));
     }
     SINEW_HOST_DEVICE static float decode(std::uint8_t code) {
         return static_cast<float>(static_cast<std::int8_t>(code));
