@@ -178,7 +178,8 @@ void print(Communicator const& comm, std::string const& what, std::string const&
               << spread.p50 << "   " << spread.p10 << " to " << spread.p90 << std::endl;
 }
 
-/// Buckets of both kinds of memory, a flat allreduce, and what else the case adds.
+/// Buckets of both kinds of memory, a flat allreduce, and peers. `one_by_one` adds a call for each
+/// tensor, all of which have the same size.
 void compare(Communicator& comm, Options const& options, std::string const& name,
              Sizes const& sizes, bool one_by_one) {
     Model copied(comm, sizes, Model::Memory::copied, WireFormat::native);
@@ -194,7 +195,7 @@ void compare(Communicator& comm, Options const& options, std::string const& name
                             [&] { comm.allreduce(flat, average); },
                             [&] { comm.allreduce(shared, average); }};
     if (one_by_one) {
-        names.push_back("one call each");
+        names.push_back("ours, one call each");
         calls.push_back([&] {
             for (auto& tensor : tensors) comm.allreduce(tensor, average);
         });
@@ -204,11 +205,21 @@ void compare(Communicator& comm, Options const& options, std::string const& name
     auto const peers = make_peers(options.peers, comm, [&](std::string const& note) {
         if (comm.rank() == 0) std::cout << "# " << note << '\n';
     });
-    for (auto const& peer : peers)
+    Workload const one(
+        Problem::of(Collective::allreduce, DataType::Kind::f32, sum, 4 * sizes.front(), comm));
+    for (auto const& peer : peers) {
         for (PeerCall const& call : peer->bind(load)) {
             names.push_back(call.name + ", fused buffer");
             calls.push_back(call.call);
         }
+        if (!one_by_one) continue;
+        for (PeerCall const& call : peer->bind(one)) {
+            names.push_back(call.name + ", one call each");
+            calls.push_back([call = call.call, times = sizes.size()] {
+                for (std::size_t i = 0; i < times; ++i) call();
+            });
+        }
+    }
     auto const times = Turns(comm, options.rounds).time(calls);
     for (std::size_t ours : {0u, 1u})
         for (std::size_t i = 0; i < names.size(); ++i)
