@@ -88,7 +88,7 @@ std::vector<BucketPlan> plan_buckets(std::vector<Gradient> const& gradients,
             all.emplace_back().plan.type = type;
         }
         Open& bucket = all[*current];
-        bucket.plan.parts.push_back({tensor, bucket.plan.count});
+        bucket.plan.parts.push_back({tensor, bucket.plan.count, gradient.elements.count});
         bucket.plan.count += (gradient.elements.count + unit - 1) / unit * unit;
         bucket.last = position;
     }

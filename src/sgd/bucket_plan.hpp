@@ -14,6 +14,7 @@ struct BucketPlan {
     struct Part {
         std::size_t tensor;
         std::size_t offset;
+        std::size_t count;
     };
     DataType type = DataType::Kind::f32;  ///< the type in which tensors are stored in the bucket
     std::size_t count = 0;

@@ -39,6 +39,12 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
         sums_.resize(shard_);
     }
     elements_ = comm_.allocate<std::byte>(stored * type_.size());
+    std::size_t end = 0;
+    for (BucketPlan::Part const& part : plan.parts) {
+        if (part.offset > end) gaps_.push_back({end, part.offset});
+        end = part.offset + part.count;
+    }
+    if (stored > end) gaps_.push_back({end, stored});
     if (quantised && options.error_feedback) {
         residual_.resize(stored);
         sum_residual_.resize(shard_);
@@ -99,6 +105,8 @@ void BucketReduction::reduce_blocks(bool contributes) {
     comm_.allgather(sent, call());
     for (std::size_t rank = 0; rank < ranks_; ++rank)
         coding.decode(values + rank * shard_, sent_.data() + rank * row, blocks);
+    // A block with NaN has become NaN as a whole, and the next step must not find it in the gaps.
+    for (Gap const& gap : gaps_) std::fill(values + gap.begin, values + gap.end, 0.0f);
 }
 
 }  // namespace sinew::sgd

@@ -52,6 +52,10 @@ private:
     std::size_t shard_ = 0;  ///< elements of one shard, of which there are ranks_
     NodeBuffer<std::byte> elements_;
     NodeBuffer<std::byte> sent_, received_;
+    struct Gap {
+        std::size_t begin, end;
+    };
+    std::vector<Gap> gaps_;  ///< between tensors, and after the last one
     std::vector<float> sums_;
     std::vector<float> residual_, sum_residual_;
 };

@@ -83,7 +83,6 @@ private:
     struct Place {
         std::size_t bucket = 0;
         void* stored = nullptr;
-        bool in_bucket = false;  ///< the tensor's own memory is there
         std::atomic<bool> ready{false};
     };
 
@@ -114,7 +113,7 @@ private:
     void end(std::optional<std::size_t> missing);
     Notice notice_of_step(Notice::Kind kind, std::optional<std::size_t> missing) const;
     void throw_problem(std::vector<Notice> const& notices) const;
-    void deliver(BucketPlan const& plan, double scale);
+    void deliver(std::size_t bucket, double scale);
     GradientStep deliver_clipped();
     std::optional<std::size_t> fill_missing();
     void reset();
@@ -130,7 +129,7 @@ private:
     auto run_to_end(Part const& part);
     /// Makes a collective call. Its error names the bucket.
     template <class Call>
-    auto in_bucket(std::size_t bucket, Call const& call);
+    auto naming_bucket(std::size_t bucket, Call const& call);
     void take_part_in_step();
 
     Communicator comm_;
@@ -140,6 +139,7 @@ private:
     std::deque<sgd::BucketReduction> reductions_;
     std::vector<std::vector<double>> own_memory_;  ///< of tensors that cannot lie in a bucket
     std::deque<Place> places_;
+    std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
 
     /// With one bucket all of a step happens in `finish`, on all ranks.
@@ -179,12 +179,14 @@ void GradientBuckets::State::prepare() {
 }
 
 void GradientBuckets::State::allocate_tensors() {
+    in_bucket_only_.assign(plans_.size(), true);
     for (std::size_t i = 0; i < gradients_.size(); ++i) {
         Gradient& gradient = gradients_[i];
+        bool const fits = gradient.allocated && gradient.elements.type == stored_type(i);
+        if (!fits) in_bucket_only_[places_[i].bucket] = false;
         if (!gradient.allocated) continue;
-        if (gradient.elements.type == stored_type(i)) {
+        if (fits) {
             gradient.elements.data = places_[i].stored;
-            places_[i].in_bucket = true;
         } else {
             own_memory_.emplace_back(gradient.elements.bytes() / sizeof(double) + 1);
             gradient.elements.data = own_memory_.back().data();
@@ -330,7 +332,7 @@ void GradientBuckets::State::reduce_in_background() {
 }
 
 template <class Call>
-auto GradientBuckets::State::in_bucket(std::size_t bucket, Call const& call) {
+auto GradientBuckets::State::naming_bucket(std::size_t bucket, Call const& call) {
     try {
         return call();
     } catch (...) {
@@ -344,7 +346,7 @@ void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
     if (std::exchange(begun_, true)) return;
     Notice const own = in_finish_only_ ? notice_of_step(Notice::Kind::step, missing)
                                        : Notice{.kind = Notice::Kind::step};
-    auto const notices = in_bucket(0, [&] { return tell(own); });
+    auto const notices = naming_bucket(0, [&] { return tell(own); });
     callers_ = sgd::require_same_call(comm_, notices);
     throw_problem(notices);
 }
@@ -352,8 +354,8 @@ void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
 /// Called by the runner: agrees that the step has been in order on all ranks.
 void GradientBuckets::State::end(std::optional<std::size_t> missing) {
     if (in_finish_only_) return;
-    throw_problem(in_bucket(plans_.size() - 1,
-                            [&] { return tell(notice_of_step(Notice::Kind::end, missing)); }));
+    throw_problem(naming_bucket(plans_.size() - 1,
+                                [&] { return tell(notice_of_step(Notice::Kind::end, missing)); }));
 }
 
 /// Called by the runner.
@@ -364,12 +366,12 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         bucket = next_;
     }
     if (contributes) begin(std::nullopt);
-    in_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
+    naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
     if (options_.clip_norm > 0)
         squares_[bucket] =
             sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
-    else deliver(plan, scale_after(plan.type));
+    else deliver(bucket, scale_after(plan.type));
     std::unique_lock const lock(mutex_);
     next_ = bucket + 1;
 }
@@ -378,7 +380,12 @@ void GradientBuckets::State::reduce_rest(bool contributes) {
     while (next_ < plans_.size()) reduce_next(contributes);
 }
 
-void GradientBuckets::State::deliver(BucketPlan const& plan, double scale) {
+void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
+    BucketPlan const& plan = plans_[bucket];
+    if (in_bucket_only_[bucket]) {  // one pass, whatever the number of tensors
+        void* const all = reductions_[bucket].elements();
+        return sgd::convert(all, plan.type, all, plan.type, plan.count, scale);
+    }
     for (BucketPlan::Part const& part : plan.parts) {
         Buffer const& elements = gradients_[part.tensor].elements;
         sgd::convert(elements.data, elements.type, places_[part.tensor].stored, plan.type,
@@ -398,13 +405,18 @@ GradientStep GradientBuckets::State::deliver_clipped() {
     step.norm = std::sqrt(squares);
     bool const clips = std::isfinite(step.norm) && step.norm > options_.clip_norm;
     double const factor = clips ? options_.clip_norm / step.norm : 1.0;
-    for (BucketPlan const& plan : plans_) deliver(plan, scale_after(plan.type) * factor);
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        deliver(i, scale_after(plans_[i].type) * factor);
     return step;
 }
 
 /// Lets tensors that are not ready contribute zeros, so that the other ranks do not wait for them.
 /// Returns the first of them.
 std::optional<std::size_t> GradientBuckets::State::fill_missing() {
+    bool const complete = std::all_of(pending_.begin(), pending_.end(), [](auto const& pending) {
+        return pending.load(std::memory_order_acquire) == 0;
+    });
+    if (complete) return std::nullopt;
     std::optional<std::size_t> first;
     for (std::size_t i = 0; i < places_.size(); ++i) {
         if (places_[i].ready.load(std::memory_order_acquire)) continue;

@@ -87,7 +87,8 @@ TEST_P(ErrorFeedback, LosesNothingInAThousandSteps) {
     std::mutex mutex;
     std::vector<double> kept(count), given(count), got(count);
     run_thread_ranks(ranks, [&](Communicator& comm) {
-        sgd::BucketPlan const plan{.type = DataType::Kind::f32, .count = count, .parts = {}};
+        sgd::BucketPlan const plan{
+            .type = DataType::Kind::f32, .count = count, .parts = {{0, 0, count}}};
         sgd::BucketReduction bucket(comm, plan, {.wire = GetParam()});
         auto* const elements = static_cast<float*>(bucket.elements());
         std::mt19937 random(static_cast<unsigned>(comm.rank()));
@@ -112,6 +113,24 @@ TEST_P(ErrorFeedback, LosesNothingInAThousandSteps) {
         EXPECT_NEAR(got[i] + kept[i], given[i], 5e-3) << i;
         EXPECT_LT(std::abs(kept[i]), 3.0) << i;
     }
+}
+
+// A block has parts of both tensors, and room between them.
+TEST_P(ErrorFeedback, ForgetsNaN) {
+    run_thread_ranks(2, [&](Communicator& comm) {
+        std::vector<float> v(3), w(5);
+        GradientBuckets buckets(comm, {{"v", v}, {"w", w}}, {.wire = GetParam()});
+        for (float const value : {1.0f, std::nanf(""), 1.0f, 1.0f}) {
+            std::fill(v.begin(), v.end(), 1.0f);
+            std::fill(w.begin(), w.end(), 1.0f);
+            if (comm.rank() == 1) v[1] = value;
+            all_ready(buckets);
+            buckets.finish();
+            bool const nan = std::isnan(value);
+            for (float const result : w) EXPECT_TRUE(nan ? std::isnan(result) : result == 1.0f);
+            EXPECT_EQ(std::isnan(v[1]), nan);
+        }
+    });
 }
 
 TEST_P(ErrorFeedback, IsWhatMakesLongMeansExact) {
