@@ -4,6 +4,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
+#include "src/sgd/bucket_plan.hpp"
 
 namespace sinew::sgd {
 
@@ -65,6 +66,24 @@ Callers require_same_call(Communicator const& comm, std::vector<Notice> const& n
                               call_text(callers.call), " while ", rank_text(comm, joined),
                               " is in join(). Parameters can be broadcast when all have joined"));
     return callers;
+}
+
+void throw_problem(Communicator const& comm, std::vector<Gradient> const& gradients,
+                   std::vector<Notice> const& notices) {
+    for (int rank = 0; rank < comm.size(); ++rank) {
+        Notice const& notice = notices[static_cast<std::size_t>(rank)];
+        auto const tensor = static_cast<std::size_t>(notice.value);
+        if (notice.problem == Notice::Problem::not_ready)
+            throw UsageError(text("GradientBuckets: ", tensor_text(gradients, tensor),
+                                  " was not ready on ", rank_text(comm, rank),
+                                  " when it called finish(). Call ready() for each tensor, with "
+                                  "zeros if the step did not use it"));
+        if (notice.problem == Notice::Problem::not_finite)
+            throw NonFiniteGradient(
+                text("GradientBuckets: the gradient of ", tensor_text(gradients, tensor),
+                     " has NaN or infinity on ", rank_text(comm, rank)),
+                rank, tensor);
+    }
 }
 
 void rethrow_with(std::exception_ptr const& error, std::string const& prefix) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include <sinew/communicator.hpp>
+#include <sinew/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 
@@ -53,6 +54,10 @@ struct Callers {
 /// Throws UsageError, which names two ranks and their calls, unless all ranks that have not joined
 /// make the same call, one that is possible while others have joined.
 Callers require_same_call(Communicator const& comm, std::vector<Notice> const& notices);
+
+/// Throws UsageError or NonFiniteGradient, which name tensor and rank, if a notice has a problem.
+void throw_problem(Communicator const& comm, std::vector<Gradient> const& gradients,
+                   std::vector<Notice> const& notices);
 
 /// Throws `error` again as the same type of sinew's errors, with `prefix` before its text. Errors
 /// that are not sinew's are thrown as they are.

@@ -99,6 +99,12 @@ std::vector<BucketPlan> plan_buckets(std::vector<Gradient> const& gradients,
     return plans;
 }
 
+std::string tensor_text(std::vector<Gradient> const& gradients, std::size_t tensor) {
+    Gradient const& gradient = gradients[tensor];
+    return text("'", gradient.name, "' (tensor ", tensor, " of ", gradients.size(), ", ",
+                gradient.elements.type.name(), " x ", gradient.elements.count, ")");
+}
+
 std::uint64_t hash_of(Gradient const& gradient) {
     return ContentHash()
         .add(gradient.name)

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <sinew/gradient_buckets.hpp>
@@ -28,6 +29,9 @@ DataType stored_type(DataType tensor, WireFormat wire);
 /// at a multiple of 64 bytes. Throws UsageError if a tensor or an option is wrong.
 std::vector<BucketPlan> plan_buckets(std::vector<Gradient> const& gradients,
                                      GradientOptions const& options);
+
+/// "'fc.bias' (tensor 3 of 10, f32 x 1000)".
+std::string tensor_text(std::vector<Gradient> const& gradients, std::size_t tensor);
 
 /// A hash of everything about a tensor that must be equal on all ranks.
 std::uint64_t hash_of(Gradient const& gradient);

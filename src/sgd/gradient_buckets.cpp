@@ -20,8 +20,9 @@
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
-#include "src/sgd/content_hash.hpp"
 #include "src/sgd/conversion.hpp"
+#include "src/sgd/parameters.hpp"
+#include "src/sgd/plan_comparison.hpp"
 
 namespace sinew {
 
@@ -30,8 +31,7 @@ using sgd::Notice;
 
 namespace {
 
-/// Parameters up to this size are broadcast together.
-constexpr std::size_t small_parameter = std::size_t{64} << 10;
+/// No tensor.
 constexpr std::uint64_t none = std::numeric_limits<std::uint64_t>::max();
 
 }  // namespace
@@ -50,7 +50,7 @@ public:
         } catch (...) {
             refusal = std::current_exception();
         }
-        compare_plans(refusal);
+        sgd::compare_plans(comm_, gradients_, options_, refusal);
         bool const threaded = comm_.transport().threading() == Threading::any;
         if (comm_.size() > 1 && plans_.size() > 1 && threaded)
             thread_ = std::thread([this] { reduce_in_background(); });
@@ -89,8 +89,6 @@ private:
     // --- construction
     void prepare();
     void allocate_tensors();
-    void compare_plans(std::exception_ptr const& refusal);
-    void throw_difference(std::vector<Notice> const& notices);
 
     // --- a step
     DataType stored_type(std::size_t tensor) const { return plans_[places_[tensor].bucket].type; }
@@ -112,13 +110,14 @@ private:
     void reduce_rest(bool contributes);
     void end(std::optional<std::size_t> missing);
     Notice notice_of_step(Notice::Kind kind, std::optional<std::size_t> missing) const;
-    void throw_problem(std::vector<Notice> const& notices) const;
     void deliver(std::size_t bucket, double scale);
     GradientStep deliver_clipped();
     std::optional<std::size_t> fill_missing();
     void reset();
     std::string bucket_text(std::size_t bucket) const;
-    std::string tensor_text(std::size_t tensor) const;
+    std::string tensor_text(std::size_t tensor) const {
+        return sgd::tensor_text(gradients_, tensor);
+    }
     std::vector<Notice> tell(Notice const& own) {
         return sgd::exchange(comm_, own, options_.timeout);
     }
@@ -194,51 +193,6 @@ void GradientBuckets::State::allocate_tensors() {
     }
 }
 
-void GradientBuckets::State::compare_plans(std::exception_ptr const& refusal) {
-    sgd::ContentHash hash;
-    for (Gradient const& gradient : gradients_) hash.add(sgd::hash_of(gradient));
-    hash.add(sgd::hash_of(options_));
-    auto const notices = refusal ? tell({.kind = Notice::Kind::refused})
-                                 : tell({.kind = Notice::Kind::made, .value = hash.value()});
-    if (refusal) std::rethrow_exception(refusal);
-    for (int rank = 0; rank < comm_.size(); ++rank)
-        if (notices[static_cast<std::size_t>(rank)].kind == Notice::Kind::refused)
-            throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, rank),
-                                  " refused its tensors or options. Its own error says why"));
-    for (Notice const& notice : notices)
-        if (notice != notices.front()) throw_difference(notices);
-}
-
-/// Finds the first difference between this rank's tensors and those of rank 0. All ranks throw, each
-/// with what it found, or with who else is different.
-void GradientBuckets::State::throw_difference(std::vector<Notice> const& notices) {
-    std::vector<std::uint64_t> mine{sgd::hash_of(options_)};
-    for (Gradient const& gradient : gradients_) mine.push_back(sgd::hash_of(gradient));
-    std::uint64_t count = mine.size();
-    comm_.broadcast(std::span(&count, 1), 0, {.timeout = options_.timeout});
-    std::vector<std::uint64_t> first = mine;
-    first.resize(count);
-    comm_.broadcast(first, 0, {.timeout = options_.timeout});
-    std::string const end =
-        ". Tensors and options must be equal, and in the same order, on all ranks";
-    auto const [here, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
-    auto const at = static_cast<std::size_t>(here - mine.begin());
-    std::string const ranks = text("GradientBuckets: ", sgd::rank_text(comm_, comm_.rank()),
-                                   " and ", sgd::rank_text(comm_, 0));
-    if (here != mine.begin() && there != first.end() && here != mine.end())
-        throw UsageError(text(ranks, " have different tensors ", at - 1, " (here ",
-                              tensor_text(at - 1), ")", end));
-    if (here == mine.begin()) throw UsageError(text(ranks, " have different options", end));
-    if (here != mine.end() || there != first.end())
-        throw UsageError(
-            text(ranks, " have ", mine.size() - 1, " and ", count - 1, " tensors", end));
-    for (int rank = 0; rank < comm_.size(); ++rank)
-        if (notices[static_cast<std::size_t>(rank)] != notices.front())
-            throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, rank), " and ",
-                                  sgd::rank_text(comm_, 0), " differ. The error of rank ", rank,
-                                  " says in what", end));
-}
-
 Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
     if (tensor >= gradients_.size())
         throw UsageError(
@@ -250,12 +204,6 @@ Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) cons
     if (gradient.elements.type != type)
         throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor), " as ", type.name()));
     return gradient.elements;
-}
-
-std::string GradientBuckets::State::tensor_text(std::size_t tensor) const {
-    Gradient const& gradient = gradients_[tensor];
-    return text("'", gradient.name, "' (tensor ", tensor, " of ", gradients_.size(), ", ",
-                gradient.elements.type.name(), " x ", gradient.elements.count, ")");
 }
 
 std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
@@ -348,14 +296,15 @@ void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
                                        : Notice{.kind = Notice::Kind::step};
     auto const notices = naming_bucket(0, [&] { return tell(own); });
     callers_ = sgd::require_same_call(comm_, notices);
-    throw_problem(notices);
+    sgd::throw_problem(comm_, gradients_, notices);
 }
 
 /// Called by the runner: agrees that the step has been in order on all ranks.
 void GradientBuckets::State::end(std::optional<std::size_t> missing) {
     if (in_finish_only_) return;
-    throw_problem(naming_bucket(plans_.size() - 1,
-                                [&] { return tell(notice_of_step(Notice::Kind::end, missing)); }));
+    auto const notices = naming_bucket(
+        plans_.size() - 1, [&] { return tell(notice_of_step(Notice::Kind::end, missing)); });
+    sgd::throw_problem(comm_, gradients_, notices);
 }
 
 /// Called by the runner.
@@ -436,23 +385,6 @@ Notice GradientBuckets::State::notice_of_step(Notice::Kind kind,
     return {kind, Problem::none, 0};
 }
 
-/// Throws if the step was not in order on a rank.
-void GradientBuckets::State::throw_problem(std::vector<Notice> const& notices) const {
-    for (int rank = 0; rank < comm_.size(); ++rank) {
-        Notice const& notice = notices[static_cast<std::size_t>(rank)];
-        auto const tensor = static_cast<std::size_t>(notice.value);
-        if (notice.problem == Notice::Problem::not_ready)
-            throw UsageError(text("GradientBuckets: ", tensor_text(tensor), " was not ready on ",
-                                  sgd::rank_text(comm_, rank),
-                                  " when it called finish(). Call ready() for each tensor, with "
-                                  "zeros if the step did not use it"));
-        if (notice.problem == Notice::Problem::not_finite)
-            throw NonFiniteGradient(text("GradientBuckets: the gradient of ", tensor_text(tensor),
-                                         " has NaN or infinity on ", sgd::rank_text(comm_, rank)),
-                                    rank, tensor);
-    }
-}
-
 void GradientBuckets::State::reset() {
     std::unique_lock const lock(mutex_);
     for (Place& place : places_) place.ready.store(false, std::memory_order_relaxed);
@@ -495,46 +427,10 @@ GradientStep GradientBuckets::State::finish() {
 
 void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parameters, int root) {
     require_between_steps("broadcast_parameters()");
-    sgd::ContentHash shape;
-    shape.add(static_cast<std::uint64_t>(root));
-    for (Buffer const& buffer : parameters)
-        shape.add(buffer.count)
-            .add(buffer.type.size())
-            .add(static_cast<std::uint64_t>(buffer.type.kind()))
-            .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0});
     callers_ = sgd::require_same_call(
-        comm_, tell({.kind = Notice::Kind::broadcast, .value = shape.value()}));
-    if (root < 0 || root >= comm_.size())
-        throw UsageError(text("GradientBuckets::broadcast_parameters: root ", root,
-                              " (must be between 0 and ", comm_.size() - 1, ")"));
-    for (std::size_t i = 0; i < parameters.size(); ++i)
-        if (parameters[i].data == nullptr && parameters[i].count > 0)
-            throw UsageError(text("GradientBuckets::broadcast_parameters: buffer ", i, " has ",
-                                  parameters[i].count, " elements at address null"));
-    CallOptions const call{.timeout = options_.timeout};
-    std::vector<std::byte> small;
-    for (Buffer const& buffer : parameters) {
-        auto const* const from = static_cast<std::byte const*>(buffer.data);
-        if (buffer.bytes() > small_parameter) comm_.broadcast(buffer, root, call);
-        else small.insert(small.end(), from, from + buffer.bytes());
-    }
-    comm_.broadcast(small, root, call);
-    sgd::ContentHash content;
-    auto const* from = small.data();
-    for (Buffer const& buffer : parameters) {
-        if (buffer.bytes() <= small_parameter) {
-            std::copy_n(from, buffer.bytes(), static_cast<std::byte*>(buffer.data));
-            from += buffer.bytes();
-        }
-        content.add(buffer.data, buffer.bytes());
-    }
-    auto const notices = tell({.kind = Notice::Kind::content, .value = content.value()});
-    for (int rank = 0; rank < comm_.size(); ++rank)
-        if (notices[static_cast<std::size_t>(rank)] != notices[static_cast<std::size_t>(root)])
-            throw Error(text("GradientBuckets: after broadcast_parameters ",
-                             sgd::rank_text(comm_, rank), " has other bits than ",
-                             sgd::rank_text(comm_, root),
-                             ". Do buffers overlap, or does another thread write to them?"));
+        comm_,
+        tell({.kind = Notice::Kind::broadcast, .value = sgd::hash_of_shapes(parameters, root)}));
+    sgd::copy_from_root(comm_, parameters, root, options_.timeout);
 }
 
 void GradientBuckets::State::sum_metrics(std::span<double> metrics) {
@@ -569,7 +465,7 @@ int GradientBuckets::State::join() {
         callers_ = sgd::require_same_call(comm_, notices);
         if (callers_.count == 0) return last;
         if (callers_.call.kind == Notice::Kind::step) {
-            throw_problem(notices);
+            sgd::throw_problem(comm_, gradients_, notices);
             take_part_in_step();
         } else {
             std::vector<double> zeros(callers_.call.value);
