@@ -5,27 +5,30 @@
 #include <gmock/gmock.h>
 
 #include <cmath>
+#include <functional>
 #include <map>
 #include <mutex>
 
 #include "src/sgd/bucket_reduction.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/sgd/training.hpp"
+#include "tests/support/socket_ranks.hpp"
 
 namespace sinew::tests {
 namespace {
 
 using Results = std::vector<std::vector<float>>;
 
-/// The results of some steps on every rank, which must be equal.
-Results results_of(ThreadRanksOptions const& ranks, GradientOptions const& options, int steps = 1) {
-    std::mutex mutex;
-    std::vector<Results> all;
-    run_thread_ranks(ranks, [&](Communicator& comm) {
+/// Collects the results of some steps on every rank, which must be equal.
+class Steps {
+public:
+    Steps(GradientOptions options, int steps) : options_(std::move(options)), steps_(steps) {}
+
+    void operator()(Communicator& comm) {
         Results mine;
         Tensors tensors(11, comm.rank(), 0);
-        GradientBuckets buckets(comm, tensors.registered(), options);
-        for (int step = 0; step < steps; ++step) {
+        GradientBuckets buckets(comm, tensors.registered(), options_);
+        for (int step = 0; step < steps_; ++step) {
             Tensors const next(11, comm.rank(), step);
             for (std::size_t i = 0; i < next.values.size(); ++i)
                 std::copy(next.values[i].begin(), next.values[i].end(), tensors.values[i].begin());
@@ -33,11 +36,25 @@ Results results_of(ThreadRanksOptions const& ranks, GradientOptions const& optio
             buckets.finish();
             mine.insert(mine.end(), tensors.values.begin(), tensors.values.end());
         }
-        std::lock_guard const lock(mutex);
-        all.push_back(std::move(mine));
-    });
-    for (Results const& one : all) EXPECT_EQ(one, all.front());
-    return all.front();
+        std::lock_guard const lock(mutex_);
+        all_.push_back(std::move(mine));
+    }
+    Results const& results() const {
+        for (Results const& one : all_) EXPECT_EQ(one, all_.front());
+        return all_.front();
+    }
+
+private:
+    GradientOptions options_;
+    int steps_;
+    std::mutex mutex_;
+    std::vector<Results> all_;
+};
+
+Results results_of(ThreadRanksOptions const& ranks, GradientOptions const& options, int steps = 1) {
+    Steps collected(options, steps);
+    run_thread_ranks(ranks, std::ref(collected));
+    return collected.results();
 }
 
 class Wire : public ::testing::TestWithParam<std::tuple<WireFormat, int>> {
@@ -71,6 +88,16 @@ TEST_P(Wire, GivesTheSameBitsAgain) {
 TEST_P(Wire, GivesTheSameBitsWithinANodeAndAcrossNodes) {
     EXPECT_EQ(results_of({.ranks = ranks()}, options(), 2),
               results_of({.ranks = ranks(), .ranks_per_node = 1}, options(), 2));
+}
+
+TEST_P(Wire, GivesTheSameBitsOverSockets) {
+    std::vector<int> nodes(static_cast<std::size_t>(ranks()));
+    for (std::size_t rank = 0; rank < nodes.size(); ++rank)
+        nodes[rank] = static_cast<int>(rank) / 2;
+    Steps collected(options(), 2);
+    testing_support::run_socket_ranks(nodes, std::ref(collected));
+    EXPECT_EQ(collected.results(),
+              results_of({.ranks = ranks(), .ranks_per_node = 2}, options(), 2));
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, Wire,
