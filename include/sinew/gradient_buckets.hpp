@@ -107,7 +107,7 @@ private:
 ///
 /// A step is: `ready` once for each tensor, then `finish`. A gradient belongs to this object from
 /// its `ready` until `finish` has returned. All functions but `view`, `size`, `buckets` and `ready`
-/// are collective, and must be called by one thread, between steps (except `finish`). If the
+/// must be called by one thread, between steps (except `finish`). If the
 /// transport admits only the thread that created it (Threading::caller), that thread must be the
 /// one, and there is no overlap.
 ///
@@ -162,6 +162,15 @@ public:
     /// count the other ranks only. The gradients are then unspecified. Collective. Returns the
     /// highest of the ranks that were the last to join: one that has seen all steps.
     int join();
+
+    /// What this rank has rounded away and not sent yet (error feedback), for a checkpoint: a run
+    /// that continues from parameters alone gives other bits. Empty without error feedback. Not
+    /// collective.
+    std::vector<float> residuals() const;
+    /// Continues from the residuals of the same rank, in a job of the same number of ranks and
+    /// nodes, with equal tensors and options. Not collective. Throws UsageError if there are not as
+    /// many.
+    void restore_residuals(std::span<float const> residuals);
 
 private:
     Buffer allocated(std::size_t tensor, DataType type);

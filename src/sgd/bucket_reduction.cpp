@@ -51,6 +51,13 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
     }
 }
 
+std::size_t BucketReduction::restore(std::span<float const> values) {
+    std::copy_n(values.begin(), residual_.size(), residual_.begin());
+    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(residual_.size()),
+                sum_residual_.size(), sum_residual_.begin());
+    return residual_.size() + sum_residual_.size();
+}
+
 CallOptions BucketReduction::call(bool native) const {
     return {.algorithm = native ? std::string_view(algorithm_) : std::string_view(),
             .timeout = timeout_};

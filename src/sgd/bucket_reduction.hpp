@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -34,6 +35,8 @@ public:
     /// feedback. `sum_residual` is that of the sums of this rank's shard.
     std::vector<float> const& residual() const { return residual_; }
     std::vector<float> const& sum_residual() const { return sum_residual_; }
+    /// Sets both from the front of `values`, which has as many at least. Returns how many it took.
+    std::size_t restore(std::span<float const> values);
     std::size_t shard() const { return shard_; }
 
 private:

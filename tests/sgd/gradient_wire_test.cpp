@@ -160,6 +160,44 @@ TEST_P(ErrorFeedback, ForgetsNaN) {
     });
 }
 
+// The second half of the steps after a restart, with and without the residuals of the first half.
+TEST_P(ErrorFeedback, ContinuesFromACheckpointWithTheSameBits) {
+    run_thread_ranks(3, [&](Communicator& comm) {
+        GradientOptions options = small_buckets;
+        options.wire = GetParam();
+        auto const steps = [&](GradientBuckets& buckets, Tensors& tensors, int first, int last) {
+            for (int step = first; step < last; ++step) {
+                Tensors const next(13, comm.rank(), step);
+                for (std::size_t i = 0; i < next.values.size(); ++i)
+                    std::copy(next.values[i].begin(), next.values[i].end(),
+                              tensors.values[i].begin());
+                all_ready(buckets);
+                buckets.finish();
+            }
+            return tensors.values;
+        };
+        Tensors tensors(13, comm.rank(), 0);
+        std::vector<float> kept;
+        Results whole;
+        {
+            GradientBuckets buckets(comm, tensors.registered(), options);
+            steps(buckets, tensors, 0, 5);
+            kept = buckets.residuals();
+            whole = steps(buckets, tensors, 5, 10);
+        }
+        for (bool const restores : {true, false}) {
+            GradientBuckets buckets(comm, tensors.registered(), options);
+            if (restores) buckets.restore_residuals(kept);
+            EXPECT_EQ(steps(buckets, tensors, 5, 10) == whole, restores);
+            kept.pop_back();
+            EXPECT_THAT(thrown_by<UsageError>([&] { buckets.restore_residuals(kept); }),
+                        ::testing::HasSubstr("restore_residuals: " + std::to_string(kept.size())));
+        }
+        GradientBuckets exact(comm, tensors.registered());
+        EXPECT_TRUE(exact.residuals().empty());
+    });
+}
+
 TEST_P(ErrorFeedback, IsWhatMakesLongMeansExact) {
     auto const error = [&](bool feedback) {
         double worst = 0;
