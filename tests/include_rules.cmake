@@ -43,6 +43,7 @@ set(arrows
     "src/comm/progress: src/base src/transport collectives"
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
+    "src/c_api: src/base src/comm"
     "k8s/objects: src/base"
     "k8s/config: src/base k8s/objects"
     "k8s/http: src/base k8s/config"
@@ -183,7 +184,7 @@ foreach(folder include src collectives k8s launchers benchmarks examples tests)
     endif()
 endforeach()
 execute_process(WORKING_DIRECTORY ${ROOT} OUTPUT_VARIABLE found
-    COMMAND grep -rnE --include=*.hpp --include=*.cpp --include=*.h --include=*.cu
+    COMMAND grep -rnE --include=*.hpp --include=*.cpp --include=*.h --include=*.c --include=*.cu
         "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]" ${folders})
 string(REGEX MATCHALL "[^\n]+" found "${found}")
 set(count 0)
