@@ -184,7 +184,7 @@ foreach(folder include src collectives k8s launchers benchmarks examples tests)
     endif()
 endforeach()
 execute_process(WORKING_DIRECTORY ${ROOT} OUTPUT_VARIABLE found
-    COMMAND grep -rnE --include=*.hpp --include=*.cpp --include=*.h --include=*.c --include=*.cu
+    COMMAND grep -rnE --include=*.hpp --include=*.cpp --include=*.h --include=*.cu
         "^[[:space:]]*#[[:space:]]*include[[:space:]]*[<\"]" ${folders})
 string(REGEX MATCHALL "[^\n]+" found "${found}")
 set(count 0)

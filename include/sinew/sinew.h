@@ -59,11 +59,11 @@ SINEW_API char const* sinew_status_name(int status);
 /* The version of the library, as "0.1.0". Static. */
 SINEW_API char const* sinew_version(void);
 
-/* `check` is called every 100 ms by a thread that waits in a blocking call (not by the library's own
- * threads); a result other than 0 ends the wait with SINEW_ERROR_INTERRUPTED. For languages whose
- * signal handlers run only between calls. A communicator whose collective or message is interrupted is
- * lost, and the other ranks are told; sinew_request_wait leaves the request as it is. NULL: no check.
- * Set it before the world is created. */
+/* `check` is called every 100 ms by the thread that sets it, and by no other, while it waits in a
+ * blocking call. A result other than 0 ends the wait with SINEW_ERROR_INTERRUPTED. For languages
+ * whose signal handlers run only between calls. A communicator whose collective or message is
+ * interrupted is lost, and the other ranks are told; sinew_request_wait leaves the request as it
+ * is. NULL: no check. To be set while the thread is in no other call. */
 SINEW_API int sinew_set_interrupt_check(int (*check)(void* context), void* context);
 
 /* ---- types of elements, operations, options -------------------------------------------------- */
@@ -143,7 +143,7 @@ typedef struct sinew_memory sinew_memory;
 /* Joins the job. Collective. The arguments are passed to MPI and not changed; 0 and NULL will do. */
 SINEW_API int sinew_world_create(int argc, char** argv, sinew_world** world);
 /* Leaves the job. Collective: waits for the other ranks, at most until the deadline. Fails with
- * SINEW_ERROR_USAGE while communicators, requests or memory of this world exist. */
+ * SINEW_ERROR_USAGE while communicators or requests of this world exist. */
 SINEW_API int sinew_world_destroy(sinew_world* world);
 /* Tells the other ranks that this one gives up, for `reason`: their calls fail with
  * SINEW_ERROR_PEER_LOST, and sinew_world_destroy does not wait for them. */
@@ -190,7 +190,7 @@ SINEW_API int sinew_algorithm_for(sinew_communicator const* comm, char const* co
                                   size_t room, size_t* needed);
 
 /* Allocates zeroed memory that the ranks of this node share, aligned to a page: collectives on it need no
- * copies. Not collective. Destroy it by sinew_memory_destroy. */
+ * copies. Not collective. Destroy it by sinew_memory_destroy, also after the world. */
 SINEW_API int sinew_allocate(sinew_communicator* comm, size_t bytes, sinew_memory** memory);
 SINEW_API void* sinew_memory_data(sinew_memory const* memory);
 /* 1 if the memory is shared, 0 if it is private (and works as well, only slower). */

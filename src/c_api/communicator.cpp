@@ -104,8 +104,7 @@ int sinew_allocate(sinew_communicator* comm, size_t bytes, sinew_memory** memory
     return guarded([&] {
         required(memory, "the pointer for the memory");
         Communicator& of = communicator_of(comm);
-        *memory =
-            std::make_unique<sinew_memory>(of.allocate<unsigned char>(bytes), *comm).release();
+        *memory = new sinew_memory{of.allocate<unsigned char>(bytes)};
     });
 }
 

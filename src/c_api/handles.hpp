@@ -70,9 +70,5 @@ struct sinew_request {
 };
 
 struct sinew_memory {
-    sinew_memory(sinew::NodeBuffer<unsigned char> bytes, sinew_communicator const& comm)
-        : dependant(comm.dependants), buffer(std::move(bytes)) {}
-
-    sinew::c_api::Dependant dependant;
     sinew::NodeBuffer<unsigned char> buffer;
 };

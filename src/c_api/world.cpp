@@ -23,7 +23,7 @@ int sinew_world_destroy(sinew_world* world) {
         if (int const left = world->dependants->load(); left > 0)
             throw UsageError(text("rank ", world->world.rank(), " of ", world->world.size(), ": ",
                                   left,
-                                  " communicators, requests or pieces of memory of this world "
+                                  " communicators or requests of this world "
                                   "still exist. Destroy them before the world"));
         delete world;
     });
