@@ -207,8 +207,8 @@ typedef struct sinew_received {
 } sinew_received;
 
 /* The buffers of a non-blocking call belong to it until one of these has reported its end. `received` may
- * be NULL. An error of the operation is returned once; the request is then complete, and a further
- * wait or test succeeds at once. */
+ * be NULL. An error of the operation is returned once; the request is then complete. A further wait or
+ * test of a complete request succeeds at once, with the same result. */
 SINEW_API int sinew_request_wait(sinew_request* request, sinew_received* received);
 /* *done: 1 if the operation has completed. Makes progress unless a thread of the library does. */
 SINEW_API int sinew_request_test(sinew_request* request, int* done, sinew_received* received);

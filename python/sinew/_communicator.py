@@ -36,7 +36,7 @@ class Communicator(MpiNames):
     `op` is a name ("sum", "average", "max", ...) or a sinew.Op. `algorithm` and `timeout` (seconds) are options of one
     call, equal on all ranks. A call releases the interpreter lock; one thread at a time may call a communicator. After
     Timeout, PeerLost, BackendError or KeyboardInterrupt in a call (not in Request.wait) it is lost: later calls raise
-    the error again.
+    the error again (Error, if a KeyboardInterrupt ended it).
     """
 
     def __init__(self, handle: int, parent: Communicator | None) -> None:
@@ -162,6 +162,7 @@ class Communicator(MpiNames):
         if status == 0:
             return array if out is None else out
         if status > 0:
+            self._checked()
             raise_error(status)
         return self._block(self._call("allreduce", array, out, op=op), algorithm, timeout)
 

@@ -59,7 +59,9 @@ def raise_error(status: int, cause: BaseException | None = None) -> None:
     """Raises the last error of this thread, whose status this is. `cause` is the exception behind it."""
     text = library.sinew_last_error().decode(errors="replace")
     if status == _INTERRUPTED:
-        raise _interrupts.taken() from None
+        raised = _interrupts.taken()
+        if raised is not None:
+            raise raised from None
     if status == _MEMORY:
         raise MemoryError(text)
     raise _classes.get(status, Error)(text, library.sinew_last_error_code()) from cause

@@ -48,6 +48,6 @@ def unwatch() -> None:
     library.sinew_set_interrupt_check(CHECK(), None)
 
 
-def taken() -> BaseException:
-    """The exception of the handler that ended a wait."""
-    return _raised.pop() if _raised else KeyboardInterrupt()
+def taken() -> BaseException | None:
+    """The exception of the handler that ended a wait, once."""
+    return _raised.pop() if _raised else None

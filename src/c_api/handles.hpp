@@ -67,6 +67,7 @@ struct sinew_request {
 
     sinew::c_api::Dependant dependant;  // ends after the request has
     sinew::Request request;
+    sinew::Received received;  // once it has completed
 };
 
 struct sinew_memory {

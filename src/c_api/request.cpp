@@ -17,16 +17,13 @@ using Clock = std::chrono::steady_clock;
 
 /// Waits until `until` in pieces, between which the program may interrupt. Returns whether the
 /// operation has completed. Nothing is lost by an interruption: the request can be waited for again.
-bool wait_in_pieces(Request& request, Clock::time_point until, Received& received) {
-    if (request.ready()) {  // which begins the time of a message
-        received = request.wait();
-        return true;
-    }
+bool wait_in_pieces(sinew_request& waited, Clock::time_point until) {
     for (;;) {
         auto const now = Clock::now();
-        if (now >= until) return request.test(&received);
+        if (now >= until) return waited.request.test(&waited.received);
         std::chrono::nanoseconds const piece = interrupt_check_interval;
-        if (request.wait_for(std::min<std::chrono::nanoseconds>(piece, until - now), &received))
+        if (waited.request.wait_for(std::min<std::chrono::nanoseconds>(piece, until - now),
+                                    &waited.received))
             return true;
         if (interrupted())
             throw Interrupted(
@@ -34,24 +31,27 @@ bool wait_in_pieces(Request& request, Clock::time_point until, Received& receive
     }
 }
 
+/// Stores whether the operation has completed and, if so, its result.
+void report(sinew_request const& request, bool completed, int* done, sinew_received* received) {
+    if (done != nullptr) *done = completed ? 1 : 0;
+    if (completed && received != nullptr) *received = received_of(request.received);
+}
+
 }  // namespace
 
 int sinew_request_wait(sinew_request* request, sinew_received* received) {
     return guarded([&] {
-        Request& waited = required(request, "the request").request;
-        Received result;
-        if (has_interrupt_check()) wait_in_pieces(waited, Clock::time_point::max(), result);
-        else result = waited.wait();
-        if (received != nullptr) *received = received_of(result);
+        sinew_request& waited = required(request, "the request");
+        waited.request.ready();  // from now on, the time of a message counts
+        report(waited, wait_in_pieces(waited, Clock::time_point::max()), nullptr, received);
     });
 }
 
 int sinew_request_test(sinew_request* request, int* done, sinew_received* received) {
     return guarded([&] {
         required(done, "the pointer for whether it is done");
-        Received result;
-        *done = required(request, "the request").request.test(&result) ? 1 : 0;
-        if (*done != 0 && received != nullptr) *received = received_of(result);
+        sinew_request& tested = required(request, "the request");
+        report(tested, tested.request.test(&tested.received), done, received);
     });
 }
 
@@ -59,13 +59,9 @@ int sinew_request_wait_for(sinew_request* request, int64_t limit_ns, int* done,
                            sinew_received* received) {
     return guarded([&] {
         required(done, "the pointer for whether it is done");
-        Request& waited = required(request, "the request").request;
-        Received result;
-        *done = wait_in_pieces(waited, detail::deadline_after(std::chrono::nanoseconds(limit_ns)),
-                               result)
-                    ? 1
-                    : 0;
-        if (*done != 0 && received != nullptr) *received = received_of(result);
+        sinew_request& waited = required(request, "the request");
+        auto const until = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
+        report(waited, wait_in_pieces(waited, until), done, received);
     });
 }
 

@@ -251,6 +251,9 @@ static void test_messages(sinew_communicator* comm) {
     memset(&received, 0, sizeof received);
     OK(sinew_request_wait(request, &received));
     CHECK(received.source == before && received.count == 1);
+    memset(&received, 0, sizeof received);
+    OK(sinew_request_wait(request, &received)); /* of a completed one: the same result */
+    CHECK(received.source == before && received.count == 1);
     sinew_request_destroy(request);
     OK(sinew_isend(comm, mine, 2, SINEW_I32, next, 7, NULL, &request));
     OK(sinew_recv(comm, got, 2, SINEW_I32, before, 7, NULL, &received));
