@@ -91,7 +91,7 @@ set(public_above
 
 # third-party header: the paths (as regular expressions) it may be included in.
 set(third_party
-    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
+    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ benchmarks/python_allreduce/mpi_ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/base/system/hwloc_topology\\.hpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"

@@ -13,7 +13,7 @@ shown=$(nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" 
 diff <(LC_ALL=C sort "$list") <(echo "$shown") || fail "$library (>) shows other symbols than $list (<)"
 
 declared=$(gcc -E -P "$header" | tr -d '\n' | grep -oE '\bsinew_[a-z_]+ *\(' | tr -d '( ' | LC_ALL=C sort -u)
-diff <(echo "$declared") <(sed 's/@.*//' <<<"$shown") || fail "the header (<) declares other functions than the library (>) shows"
+diff <(echo "$declared") <(cut -d@ -f1 <<<"$shown") || fail "the header (<) declares other functions than the library (>) shows"
 
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" {print $2}')
 [[ $soname == libsinew_c.so.1 ]] || fail "the soname is $soname, not libsinew_c.so.1"
