@@ -5,19 +5,20 @@
 /* The communicator of sinew for C and for languages that can call C (libsinew_c).
  *
  * Every function that can fail returns a sinew_status, 0 for success. sinew_last_error() is then
- * the text of the error, which contains the value, the rank, the host and a remedy. Handles are opaque;
- * each is destroyed by the function named in its comment, which accepts NULL. Results are written
- * through pointers only if the call succeeds. A null handle or a null pointer for a result is a
- * SINEW_ERROR_USAGE. No C++ exception leaves the library.
+ * the text of the error, which contains the value, the rank, the host and a remedy. Handles are
+ * opaque; each is destroyed by the function named in its comment, which accepts NULL. Results are
+ * written through pointers only if the call succeeds. A null handle or a null pointer for a
+ * result is a SINEW_ERROR_USAGE. No C++ exception leaves the library.
  *
  * Threads: one thread at a time may use a communicator and a request. The world is created and
- * destroyed by the same thread. Where the transport admits only the thread that created it (MPI below
- * MPI_THREAD_MULTIPLE), all calls are made by that thread. sinew_last_error() is of the calling thread.
+ * destroyed by the same thread. Where the transport admits only the thread that created it (MPI
+ * below MPI_THREAD_MULTIPLE), all calls are made by that thread. sinew_last_error() is of the
+ * calling thread.
  *
  * The meaning of each operation is that of sinew/communicator.hpp. In particular all ranks make
  * the collective calls of a communicator in the same order, and after SINEW_ERROR_TIMEOUT,
- * SINEW_ERROR_PEER_LOST, SINEW_ERROR_BACKEND or SINEW_ERROR_INTERRUPTED in a call of a communicator
- * that communicator is lost: later calls repeat the error. */
+ * SINEW_ERROR_PEER_LOST, SINEW_ERROR_BACKEND or SINEW_ERROR_INTERRUPTED in a call of a
+ * communicator that communicator is lost: later calls repeat the error. */
 
 #include <stddef.h>
 #include <stdint.h>
@@ -39,20 +40,19 @@ typedef enum sinew_status {
     SINEW_OK = 0,
     SINEW_ERROR_USAGE = 1,       /* the call is wrong: correct the program */
     SINEW_ERROR_UNAVAILABLE = 2, /* an optional feature is not there: use another way */
-    SINEW_ERROR_TIMEOUT = 3, /* a deadline has passed; the text names the ranks that are missing */
-    SINEW_ERROR_PEER_LOST = 4, /* a rank died or gave up; the text names it */
-    SINEW_ERROR_SYSTEM = 5,    /* a system call failed; sinew_last_error_code() is errno */
-    SINEW_ERROR_BACKEND = 6,   /* MPI failed; sinew_last_error_code() is its code */
-    SINEW_ERROR_MEMORY = 7,    /* there is no memory */
-    SINEW_ERROR_CALLBACK =
-        8, /* a function of the program failed; sinew_last_error_code() is what it returned */
+    SINEW_ERROR_TIMEOUT = 3,     /* a deadline has passed; the text names who is missing */
+    SINEW_ERROR_PEER_LOST = 4,   /* a rank died or gave up; the text names it */
+    SINEW_ERROR_SYSTEM = 5,      /* a system call failed; the code is errno */
+    SINEW_ERROR_BACKEND = 6,     /* MPI failed; the code is MPI's */
+    SINEW_ERROR_MEMORY = 7,      /* there is no memory */
+    SINEW_ERROR_CALLBACK = 8,    /* a function of the program failed; the code is its result */
     SINEW_ERROR_INTERRUPTED = 9, /* the check of sinew_set_interrupt_check ended a wait */
     SINEW_ERROR_OTHER = 10
 } sinew_status;
 
 /* The text of the last error of this thread, "" if there was none; valid until its next error. */
 SINEW_API char const* sinew_last_error(void);
-/* The number that belongs to the last error of this thread; 0 if it has none. */
+/* The code of the last error of this thread; 0 if it has none. */
 SINEW_API int sinew_last_error_code(void);
 /* "ok", "usage", "peer lost" and so on; "unknown" for other numbers. Static. */
 SINEW_API char const* sinew_status_name(int status);
@@ -89,7 +89,8 @@ typedef uint32_t sinew_type;
 #define SINEW_F64_INDEX ((sinew_type)15)
 #define SINEW_I32_INDEX ((sinew_type)16)
 #define SINEW_I64_INDEX ((sinew_type)17)
-/* Elements of `bytes` bytes (1 to 2^31 - 1) that are moved, or reduced by an operation of the program. */
+/* Elements of `bytes` bytes (1 to 2^31 - 1) that are moved, or reduced by an operation of the
+ * program. */
 #define SINEW_OPAQUE(bytes) ((sinew_type)(UINT32_C(0x80000000) | (uint32_t)(bytes)))
 
 /* Bytes of one element; 0 if there is no such type. */
@@ -112,13 +113,15 @@ typedef uintptr_t sinew_op;
 #define SINEW_AVERAGE \
     ((sinew_op)12) /* the sum divided by the number of ranks; floating types only */
 
-/* out[i] = lower[i] combined with higher[i]; `out` may be `lower` or `higher`. `lower` is of lower ranks.
- * Called by the thread that makes progress: for non-blocking calls possibly a thread of the library,
- * on a stack of 256 KiB. A result other than 0 fails the call with SINEW_ERROR_CALLBACK. */
+/* out[i] = lower[i] combined with higher[i]; `out` may be `lower` or `higher`. `lower` is of
+ * lower ranks. Called by the thread that makes progress: for non-blocking calls possibly a thread
+ * of the library, on a stack of 256 KiB. A result other than 0 fails the call with
+ * SINEW_ERROR_CALLBACK. */
 typedef int (*sinew_function)(void* out, void const* lower, void const* higher, size_t count,
                               void* context);
-/* Makes an operation of an associative function on elements of `type`. The name (at most 24 characters
- * count) must be equal on all ranks. `context` must stay valid until no call uses the operation. */
+/* Makes an operation of an associative function on elements of `type`. The name (at most 24
+ * characters count) must be equal on all ranks. `context` must stay valid until no call uses the
+ * operation. */
 SINEW_API int sinew_op_create(sinew_function function, void* context, sinew_type type,
                               int commutative, char const* name, sinew_op* op);
 /* Calls under way may continue to use it. Nothing is done for a predefined operation. */
@@ -126,7 +129,7 @@ SINEW_API void sinew_op_destroy(sinew_op op);
 
 /* Options of one call, equal on all ranks; NULL for none of them. Begin with SINEW_OPTIONS_INIT. */
 typedef struct sinew_options {
-    size_t size;           /* sizeof(sinew_options): later versions may append members */
+    size_t size;           /* sizeof(sinew_options); later versions may append members */
     char const* algorithm; /* "ring", ...; NULL: the library chooses */
     int64_t timeout_ns;    /* 0: that of the communicator (SINEW_TIMEOUT) */
 } sinew_options;
@@ -179,9 +182,9 @@ SINEW_API int sinew_dup(sinew_communicator* comm, sinew_communicator** copy);
 /* Not collective. Requests stay valid. Refuses the communicator that belongs to a world. */
 SINEW_API int sinew_communicator_destroy(sinew_communicator* comm);
 
-/* Describes the algorithms chosen for a collective ("allreduce", "broadcast", ...) by size and the time that
- * the model predicts. Writes at most `room` bytes to `text` with a final 0, and to *needed (which may be
- * NULL) the bytes that the whole text needs with it. */
+/* Describes the algorithms chosen for a collective ("allreduce", "broadcast", ...) by size and
+ * the time that the model predicts. Writes at most `room` bytes to `text` with a final 0, and to
+ * *needed (which may be NULL) the bytes that the whole text needs with it. */
 SINEW_API int sinew_explain(sinew_communicator const* comm, char const* collective, char* text,
                             size_t room, size_t* needed);
 /* The name of the algorithm that a call on `bytes` bytes (the whole vector) would use. As above. */
@@ -189,8 +192,8 @@ SINEW_API int sinew_algorithm_for(sinew_communicator const* comm, char const* co
                                   size_t bytes, sinew_type type, sinew_op op, char* text,
                                   size_t room, size_t* needed);
 
-/* Allocates zeroed memory that the ranks of this node share, aligned to a page: collectives on it need no
- * copies. Not collective. Destroy it by sinew_memory_destroy, also after the world. */
+/* Allocates zeroed memory that the ranks of this node share, aligned to a page: collectives on it
+ * need no copies. Not collective. Destroy it by sinew_memory_destroy, also after the world. */
 SINEW_API int sinew_allocate(sinew_communicator* comm, size_t bytes, sinew_memory** memory);
 SINEW_API void* sinew_memory_data(sinew_memory const* memory);
 /* 1 if the memory is shared, 0 if it is private (and works as well, only slower). */
@@ -206,9 +209,9 @@ typedef struct sinew_received {
     uint64_t count; /* elements */
 } sinew_received;
 
-/* The buffers of a non-blocking call belong to it until one of these has reported its end. `received` may
- * be NULL. An error of the operation is returned once; the request is then complete. A further wait or
- * test of a complete request succeeds at once, with the same result. */
+/* The buffers of a non-blocking call belong to it until one of these has reported its end.
+ * `received` may be NULL. An error of the operation is returned once; the request is then
+ * complete. A further wait or test of a complete request succeeds at once, with the same result. */
 SINEW_API int sinew_request_wait(sinew_request* request, sinew_received* received);
 /* *done: 1 if the operation has completed. Makes progress unless a thread of the library does. */
 SINEW_API int sinew_request_test(sinew_request* request, int* done, sinew_received* received);
@@ -242,12 +245,13 @@ SINEW_API int sinew_irecv(sinew_communicator* comm, void* data, size_t count, si
 /* As `in` of a collective: it works in place on `out`, and in_count does not count. */
 #define SINEW_IN_PLACE ((void const*)1)
 
-/* Counts are in elements, of this rank's buffers; the library checks them against each other. `counts` has
- * one number per rank, `offsets` too, or is NULL: the parts then lie one after the other. Both are read
- * during the call only. `out` of reduce and gather, and `in` of scatter, count on the root only. In place
- * `out` is, for reduce_scatter: the whole, with this rank's part of the result at the front; for allgather
- * and gather's root: the whole, with this rank's part in its position; for scatter's root: the whole;
- * for the other ranks of gather and scatter: their part. */
+/* Counts are in elements, of this rank's buffers; the library checks them against each other.
+ * `counts` has one number per rank, `offsets` too, or is NULL: the parts then lie one after the
+ * other. Both are read during the call only. `out` of reduce and gather, and `in` of scatter,
+ * count on the root only. In place `out` is, for reduce_scatter: the whole, with this rank's part
+ * of the result at the front; for allgather and gather's root: the whole, with this rank's part
+ * in its position; for scatter's root: the whole; for the other ranks of gather and scatter:
+ * their part. */
 #define SINEW_IN_AND_OUT_ \
     sinew_communicator *comm, void const *in, size_t in_count, void *out, size_t out_count
 #define SINEW_PARTS_ size_t const *counts, size_t const *offsets

@@ -10,7 +10,7 @@ from typing import Any
 from . import _buffers
 from ._buffers import Span, code_of_dtype, from_buffer, span
 from ._call import Call, check, check_same_type, options_of, text_of
-from ._errors import UsageError, raise_error
+from ._errors import USAGE, UsageError
 from ._library import ReceivedStruct, library
 from ._memory import allocate
 from ._mpi_names import ANY_SOURCE, MpiNames
@@ -42,6 +42,8 @@ class Communicator(MpiNames):
     def __init__(self, handle: int, parent: Communicator | None) -> None:
         self._handle: int | None = handle
         self._owned = parent is not None
+        #: Buffers of calls that have failed: other ranks and the medium may still write to them.
+        self._failed: list[Any] = []
         #: What must end before the world does: communicators and requests of one world.
         self._family: weakref.WeakSet[Any] = parent._family if parent is not None else weakref.WeakSet()
         if parent is not None:
@@ -163,7 +165,7 @@ class Communicator(MpiNames):
             return array if out is None else out
         if status > 0:
             self._checked()
-            raise_error(status)
+            self._fail(status, (array, out))
         return self._block(self._call("allreduce", array, out, op=op), algorithm, timeout)
 
     def iallreduce(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
@@ -344,15 +346,19 @@ class Communicator(MpiNames):
     def send(self, array: Any, to: int, tag: int = 0, *, timeout: float | None = None) -> None:
         """Returns when `array` may be reused."""
         data = span(array, False, "array")
-        options = options_of(None, timeout)
-        check(library.sinew_send(self._checked(), data.pointer, data.count, data.code, to, tag, options))
+        status = library.sinew_send(self._checked(), data.pointer, data.count, data.code, to, tag,
+                                    options_of(None, timeout))
+        if status:
+            self._fail(status, data)
 
     def recv(self, array: Any, source: int = ANY_SOURCE, tag: int = 0, *, timeout: float | None = None) -> Received:
         """Receives a message of at most as many elements as `array` has."""
         data = span(array, True, "array")
         result = ReceivedStruct()
-        check(library.sinew_recv(self._checked(), data.pointer, data.count, data.code, source, tag,
-                                     options_of(None, timeout), result))
+        status = library.sinew_recv(self._checked(), data.pointer, data.count, data.code, source, tag,
+                                    options_of(None, timeout), result)
+        if status:
+            self._fail(status, data)
         return Received(result.source, result.tag, result.count)
 
     def sendrecv(self, array: Any, to: int, out: Any, source: int = ANY_SOURCE, tag: int = 0, *,
@@ -361,8 +367,10 @@ class Communicator(MpiNames):
         sent, got = span(array, False, "array"), span(out, True, "out")
         check_same_type(sent, got)
         result = ReceivedStruct()
-        check(library.sinew_sendrecv(self._checked(), sent.pointer, sent.count, to, got.pointer, got.count, source,
-                                         sent.code, tag, options_of(None, timeout), result))
+        status = library.sinew_sendrecv(self._checked(), sent.pointer, sent.count, to, got.pointer, got.count, source,
+                                        sent.code, tag, options_of(None, timeout), result)
+        if status:
+            self._fail(status, (sent, got))
         return Received(result.source, result.tag, result.count)
 
     def isend(self, array: Any, to: int, tag: int = 0, *, timeout: float | None = None) -> Request:
@@ -439,23 +447,30 @@ class Communicator(MpiNames):
 
     def _block(self, call: Call, algorithm: str | None, timeout: float | None) -> Any:
         status = getattr(library, "sinew_" + call.name)(*call.arguments, options_of(algorithm, timeout))
-        check(status, call.op)
+        if status:
+            self._fail(status, call.kept, call.op)
         return call.result
+
+    def _fail(self, status: int, kept: Any, op: Op | None = None) -> None:
+        """Raises the error of a blocking call, whose buffers are kept if it was the first that failed."""
+        if status != USAGE and not self._failed:
+            self._failed.append(kept)
+        check(status, op)
 
     def _start(self, call: Call, algorithm: str | None, timeout: float | None) -> Request:
         if call.op is not None and call.op.is_python:
             raise UsageError(f"{call.op!r} is a function of Python, which only blocking calls can use")
-        handle = ctypes.c_void_p()
-        check(getattr(library, "sinew_i" + call.name)(*call.arguments, options_of(algorithm, timeout), handle))
-        return self._request(handle, call)
+        request = self._request(call)
+        check(getattr(library, "sinew_i" + call.name)(*call.arguments, options_of(algorithm, timeout), request.handle))
+        return request
 
     def _message(self, function: Any, data: Span, peer: int, tag: int, timeout: float | None) -> Request:
-        handle = ctypes.c_void_p()
+        request = self._request(data)
         check(function(self._checked(), data.pointer, data.count, data.code, peer, tag, options_of(None, timeout),
-                           handle))
-        return self._request(handle, data)
+                       request.handle))
+        return request
 
-    def _request(self, handle: ctypes.c_void_p, keeps: Any) -> Request:
-        request = Request(handle.value or 0, keeps)
+    def _request(self, keeps: Any) -> Request:
+        request = Request(keeps, self._failed)
         self._family.add(request)
         return request

@@ -42,8 +42,11 @@ class CallbackError(Error):
     """A function of the program failed; `__cause__` is its exception. The communicator is lost."""
 
 
+USAGE = 1
+MEMORY = 7
+INTERRUPTED = 9
 _classes = {
-    1: UsageError,
+    USAGE: UsageError,
     2: Unavailable,
     3: Timeout,
     4: PeerLost,
@@ -51,17 +54,15 @@ _classes = {
     6: BackendError,
     8: CallbackError,
 }
-_MEMORY = 7
-_INTERRUPTED = 9
 
 
 def raise_error(status: int, cause: BaseException | None = None) -> None:
     """Raises the last error of this thread, whose status this is. `cause` is the exception behind it."""
     text = library.sinew_last_error().decode(errors="replace")
-    if status == _INTERRUPTED:
+    if status == INTERRUPTED:
         raised = _interrupts.taken()
         if raised is not None:
             raise raised from None
-    if status == _MEMORY:
+    if status == MEMORY:
         raise MemoryError(text)
     raise _classes.get(status, Error)(text, library.sinew_last_error_code()) from cause

@@ -6,7 +6,7 @@ import ctypes
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from ._errors import raise_error
+from ._errors import INTERRUPTED, raise_error
 from ._library import ReceivedStruct, library
 
 
@@ -25,40 +25,43 @@ class Request:
     request that is dropped waits for its end, at most until the operation's deadline.
     """
 
-    def __init__(self, handle: int, keeps: Any) -> None:
-        self._handle: int | None = handle
+    def __init__(self, keeps: Any, failed: list[Any]) -> None:
+        """Made before the operation starts, which stores its handle in `handle`: nothing may happen between its start
+        and this object. `failed` gets the buffers if the operation fails, as the medium may still write to them."""
+        self.handle = ctypes.c_void_p()
         self._keeps = keeps
+        self._failed = failed
         self._received = Received(-1, 0, 0)
 
     def wait(self) -> Received:
         """Blocks until the operation has completed. Ctrl-C ends the wait, not the operation."""
-        if self._handle is not None:
+        if self.handle:
             result = ReceivedStruct()
-            self._end(library.sinew_request_wait(self._handle, result), True, result)
+            self._end(library.sinew_request_wait(self.handle, result), True, result)
         return self._received
 
     def test(self) -> bool:
         """Returns whether the operation has completed; makes progress unless a thread of the library does."""
-        if self._handle is None:
+        if not self.handle:
             return True
         done, result = ctypes.c_int(), ReceivedStruct()
-        return self._end(library.sinew_request_test(self._handle, done, result), done.value != 0, result)
+        return self._end(library.sinew_request_test(self.handle, done, result), done.value != 0, result)
 
     def wait_for(self, seconds: float) -> bool:
         """Blocks as `wait` does, for at most `seconds`; returns whether the operation has completed."""
-        if self._handle is None:
+        if not self.handle:
             return True
         done, result = ctypes.c_int(), ReceivedStruct()
         nanoseconds = min(int(seconds * 1e9), 2**63 - 1)
-        status = library.sinew_request_wait_for(self._handle, nanoseconds, done, result)
+        status = library.sinew_request_wait_for(self.handle, nanoseconds, done, result)
         return self._end(status, done.value != 0, result)
 
     def cancel(self) -> bool:
         """Withdraws a receive that has not matched a message; returns whether it was withdrawn."""
-        if self._handle is None:
+        if not self.handle:
             return False
         cancelled = ctypes.c_int()
-        status = library.sinew_request_cancel(self._handle, cancelled)
+        status = library.sinew_request_cancel(self.handle, cancelled)
         if status:
             raise_error(status)
         if cancelled.value:
@@ -69,11 +72,10 @@ class Request:
         if status:
             try:
                 raise_error(status)
-            except KeyboardInterrupt:
-                raise
-            except Exception:
-                self.close()
-                raise
+            finally:
+                if status != INTERRUPTED:  # else the operation continues
+                    self._failed.append(self._keeps)
+                    self.close()
         if done:
             self._received = Received(result.source, result.tag, result.count)
             self.close()
@@ -81,13 +83,12 @@ class Request:
 
     def close(self) -> None:
         """Waits for the end of the operation, at most until its deadline, and releases the buffers."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
-            library.sinew_request_destroy(handle)
+        handle, self.handle = self.handle, ctypes.c_void_p()
+        library.sinew_request_destroy(handle)
         self._keeps = None
 
     def __del__(self) -> None:
-        if getattr(self, "_handle", None) is not None:
+        if self.handle:
             self.close()
 
     # mpi4py's names

@@ -87,7 +87,8 @@ ReduceOp const& reduce_op(sinew_op op) {
 
 CallOptions call_options(sinew_options const* options) {
     if (options == nullptr) return {};
-    if (options->size < sizeof(sinew_options))
+    // Once members are appended, the sizes of earlier versions are accepted, too.
+    if (options->size != sizeof(sinew_options))
         throw UsageError(text("the options say that their size is ", options->size, " (expected ",
                               sizeof(sinew_options), "). Begin with SINEW_OPTIONS_INIT"));
     if (options->timeout_ns < 0)

@@ -35,7 +35,7 @@ class Jobs(unittest.TestCase):
         return self.command([sys.executable, "-B", *arguments], **variables)
 
     def command(self, words: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(words, env={**os.environ, **variables}, capture_output=True, text=True, timeout=50,
+        return subprocess.run(words, env={**os.environ, **variables}, capture_output=True, text=True, timeout=120,
                               cwd=self.folder)
 
     def job(self, ranks: int, program: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -191,6 +191,55 @@ class Jobs(unittest.TestCase):
                     pass
             """)
         self.assertRegex(result.stdout, r"timeout: rank 0 of 2 .*not arrived: rank 1", result.stderr)
+
+    def test_buffers_of_calls_that_failed_are_kept(self) -> None:
+        """Other ranks may still write to them, so they are not freed before the communicator is."""
+        result = self.job(2, """
+            import gc, weakref
+            class Array(np.ndarray):
+                pass
+            with sinew.World() as world:
+                comm = world.communicator
+                comm.barrier()
+                if world.rank == 1:
+                    raise ValueError("gives up")
+                array, other = (np.ones(1000).view(Array) for _ in range(2))
+                kept, other_kept = weakref.ref(array), weakref.ref(other)
+                request = comm.iallreduce(other)
+                try:
+                    comm.allreduce(array)
+                except sinew.PeerLost:
+                    pass
+                del array, other
+                try:
+                    request.wait()
+                except sinew.PeerLost:
+                    pass
+                del request
+                gc.collect()
+                print("kept", kept() is not None, other_kept() is not None, flush=True)
+            """)
+        self.assertIn("kept True True", result.stdout, result.stderr)
+
+    def test_handlers_may_raise_what_they_like(self) -> None:
+        result = self.job(1, """
+            class Preempted(Exception):
+                pass
+            def handler(*_):
+                raise Preempted("30 s left")
+            signal.signal(signal.SIGUSR1, handler)
+            with sinew.World() as world:
+                got = np.zeros(1)
+                request = world.communicator.irecv(got, 0)
+                threading.Timer(0.1, lambda: os.kill(os.getpid(), signal.SIGUSR1)).start()
+                try:
+                    request.wait()
+                except Preempted as error:
+                    print(error, flush=True)
+                world.communicator.send(np.ones(1), 0)
+                print(request.wait(), got, flush=True)
+            """)
+        self.assertEqual(result.stdout, "30 s left\nReceived(source=0, tag=0, count=1) [1.]\n", result.stderr)
 
     def test_requests_and_arrays_left_at_the_end(self) -> None:
         """Communicators, requests and shared arrays that the program still has do not disturb the end."""
