@@ -41,7 +41,8 @@ class Random:
 
     def symmetric(self, count: int) -> np.ndarray:
         """Multiples of 2^-23 in [-1, 1)."""
-        return ((self.draw(count) >> np.uint64(40)).astype(np.int64) - (1 << 23)).astype(np.float32) * np.float32(2.0**-23)
+        whole = (self.draw(count) >> np.uint64(40)).astype(np.int64) - (1 << 23)
+        return whole.astype(np.float32) * np.float32(2.0**-23)
 
     def shuffled(self, count: int) -> np.ndarray:
         """0 to count - 1 in random order."""

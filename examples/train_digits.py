@@ -27,7 +27,8 @@ CLASSES = 10
 
 def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Trains a classifier of handwritten digits on all ranks.")
-    parser.add_argument("--data", help="folder with train.csv and test.csv (features, then the label); else synthetic digits")
+    parser.add_argument("--data", help="folder with train.csv and test.csv (features, then the label); else "
+                        "synthetic digits")
     parser.add_argument("--hidden", type=int, default=64, help="hidden values; 0: a linear classifier (64)")
     parser.add_argument("--epochs", type=int, default=30)
     parser.add_argument("--batch", type=int, default=64, help="examples per step, of all ranks together (64)")
@@ -153,16 +154,19 @@ def train(comm: sinew.Communicator, options: argparse.Namespace) -> dict[str, ob
         loss = comm.allreduce_value(loss) / len(order)
         seconds += time.perf_counter() - began
         if not math.isfinite(loss):
-            raise ArithmeticError(f"the loss became {loss} in epoch {epoch} (--rate {options.rate}). Try a smaller --rate")
-        mine_ = part_of(len(test_labels), comm)
-        right = int((model.forward(test_pixels[mine_])[-1].argmax(axis=1) == test_labels[mine_]).sum())
+            raise ArithmeticError(f"the loss became {loss} in epoch {epoch} (--rate {options.rate}). "
+                                  "Try a smaller --rate")
+        mine = part_of(len(test_labels), comm)
+        right = int((model.forward(test_pixels[mine])[-1].argmax(axis=1) == test_labels[mine]).sum())
         accuracy = comm.allreduce_value(right) / len(test_labels)
         if comm.rank == 0:
-            print(f"epoch {epoch:2}/{options.epochs}  loss {loss:.4f}  test accuracy {100 * accuracy:.2f} %", flush=True)
+            print(f"epoch {epoch:2}/{options.epochs}  loss {loss:.4f}  test accuracy {100 * accuracy:.2f} %",
+                  flush=True)
     weights = np.array([hash_of(model.parameters)], np.uint64)
     least, most = comm.allreduce(weights.copy(), "min"), comm.allreduce(weights.copy(), "max")
     if least != most:
-        raise RuntimeError(f"rank {comm.rank} of {comm.size}: weights differ between ranks. Are they the same kind of processor?")
+        raise RuntimeError(f"rank {comm.rank} of {comm.size}: weights differ between ranks. Are they the same kind of "
+                           "processor?")
     return {"ranks": comm.size, "epochs": options.epochs, "loss": loss, "test_accuracy": accuracy, "seed": options.seed,
             "seconds": comm.allreduce_value(seconds, "average"), "weights_hash": f"0x{int(weights[0]):016x}",
             "version": sinew.__version__}

@@ -2,8 +2,8 @@
 """Allreduce of numpy arrays through python/sinew, beside loops in C++ and C without an interpreter, and mpi4py.
 
 All are called in one process, on the same arrays of f32, in turns. A round times one block of calls of each, in
-reverse order every other round; the ranks meet before each block, and the slowest rank's time counts. `more` is the median
-over the rounds of the module's time less the other's, `ratio` that of the other's time divided by the module's
+reverse order every other round; the ranks meet before each block, and the slowest rank's time counts. `more` is the
+median over the rounds of the module's time less the other's, `ratio` that of the other's time divided by the module's
 (above 1: the module is faster)."""
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ def parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python_allreduce", description=__doc__.split("\n\n")[0])
     parser.add_argument("--sizes", default="8,1K,64K,1M,64M", help="bytes of an array (8,1K,64K,1M,64M)")
     parser.add_argument("--rounds", type=int, default=21, help="rounds of each size (21)")
-    parser.add_argument("--block-ms", type=float, default=2, help="how long a block of calls takes, at least one call (2)")
+    parser.add_argument("--block-ms", type=float, default=2, help="time of a block of calls, at least one call (2)")
     parser.add_argument("--mpi-thread", default="single", choices=("single", "multiple"),
                         help="thread level at which mpi4py initializes MPI (single)")
     parser.add_argument("--json", help="file for the results")
     return parser.parse_args()
 
 
-def contestants(comm: Any, mpi: Any, loops: Any, data: np.ndarray, out: np.ndarray) -> dict[str, Callable[[int], float]]:
+def contestants(comm: Any, mpi: Any, loops: Any, data: np.ndarray,
+                out: np.ndarray) -> dict[str, Callable[[int], float]]:
     """For each contestant a function that makes a number of calls and returns their seconds."""
     from sinew._library import library
 
@@ -98,11 +99,13 @@ def main() -> int:
     with sinew.World() as world:
         comm = world.communicator
         if MPI.COMM_WORLD.size != comm.size:
-            raise sinew.Unavailable("MPI has another number of ranks than this job. Start it by ./dev bench python_allreduce")
+            raise sinew.Unavailable("MPI has another number of ranks than this job. Start it by ./dev bench "
+                                    "python_allreduce")
         loops.has_cpp = loops.loop_open()
         if comm.rank == 0:
             print(f"{comm.size} ranks on {comm.nodes} node(s), numpy {np.__version__}, mpi4py {mpi4py.__version__}, "
-                  f"MPI_THREAD_{options.mpi_thread.upper()}; median us per call of the slowest rank; more, ratio: see --help")
+                  f"MPI_THREAD_{options.mpi_thread.upper()}; median us per call of the slowest rank; more, ratio: "
+                  "see --help")
         for bytes_ in map(size, options.sizes.split(",")):
             data, out = np.full(bytes_ // 4, comm.rank + 1, np.float32), np.zeros(bytes_ // 4, np.float32)
             each = contestants(comm, MPI, loops, data, out)

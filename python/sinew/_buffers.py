@@ -90,8 +90,8 @@ def _code_of_format(form: str, itemsize: int) -> tuple[int, bool]:
         return _integer[itemsize, False], False
     if kind.startswith("T{") and "O" not in kind and itemsize > 0:
         return OPAQUE | itemsize, False
-    raise TypeError("elements that cannot be sent; expected integers, float16, float32, float64, complex64, complex128, "
-                    "bool, or structures of them")
+    raise TypeError("elements that cannot be sent; expected integers, float16, float32, float64, complex64, "
+                    "complex128, bool, or structures of them")
 
 
 def _of_memoryview(view: memoryview, writes: bool, what: str, owner: Any) -> Span:
@@ -132,7 +132,8 @@ _dlpack_types = {(0, 8): I8, (0, 16): I16, (0, 32): I32, (0, 64): I64, (1, 8): U
 def _of_dlpack(array: Any, what: str) -> Span:
     device = array.__dlpack_device__()[0]
     if int(device) != _CPU:
-        raise TypeError(f"{what} is not in the memory of the CPU (DLPack device {int(device)}). Copy it to the host first")
+        raise TypeError(f"{what} is not in the memory of the CPU (DLPack device {int(device)}). "
+                        "Copy it to the host first")
     capsule = array.__dlpack__()  # keeps the memory; destroys the exported tensor, as nobody consumes it
     tensor = _DLTensor.from_address(_capsule_pointer(capsule, b"dltensor"))
     code = _dlpack_types.get((tensor.code, tensor.bits)) if tensor.lanes == 1 else None
@@ -157,8 +158,8 @@ def _of_numpy_alone(array: Any, writes: bool, what: str) -> Span:
     if array.dtype.name == "bfloat16":  # of ml_dtypes
         words = span(array.view("u2"), writes, what)
         return Span(words.pointer, words.count, BF16, (words, array))
-    raise TypeError(f"{what} has elements that cannot be sent (dtype {array.dtype}). Expected integers, float16, bfloat16, "
-                    "float32, float64, complex64, complex128, bool, or structures of them")
+    raise TypeError(f"{what} has elements that cannot be sent (dtype {array.dtype}). Expected integers, float16, "
+                    "bfloat16, float32, float64, complex64, complex128, bool, or structures of them")
 
 
 def span(array: Any, writes: bool, what: str) -> Span:

@@ -176,8 +176,8 @@ class Communicator(MpiNames):
     def reduce_scatter(self, array: Any, counts: Sequence[int], op: str | Op = "sum", out: Any = None,
                        offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
                        timeout: float | None = None) -> Any:
-        """Rank r gets part r (of counts[r] elements) of the reduction. `offsets` says where the parts begin; by default they
-        are packed."""
+        """Rank r gets part r (of counts[r] elements) of the reduction. `offsets` says where the parts begin; by
+        default they are packed."""
         return self._block(self._call("reduce_scatter", array, out, op=op, parts=(counts, offsets)), algorithm, timeout)
 
     def ireduce_scatter(self, array: Any, counts: Sequence[int], op: str | Op = "sum", out: Any = None,
@@ -228,8 +228,8 @@ class Communicator(MpiNames):
 
     def reduce(self, array: Any, op: str | Op = "sum", out: Any = None, root: int = 0, *,
                algorithm: str | None = None, timeout: float | None = None) -> Any:
-        """The root gets the reduction of all ranks' elements. On other ranks `out` is not used, `array` is only read, and the
-        result is None."""
+        """The root gets the reduction of all ranks' elements. On other ranks `out` is not used, `array` is only
+        read, and the result is None."""
         return self._block(self._call("reduce", array, out, op=op, root=root), algorithm, timeout)
 
     def ireduce(self, array: Any, op: str | Op = "sum", out: Any = None, root: int = 0, *,
@@ -239,8 +239,8 @@ class Communicator(MpiNames):
 
     def gather(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
                timeout: float | None = None) -> Any:
-        """The root gets the parts of all ranks, in rank order. On other ranks `out` is not used, `array` is their part and only
-        read, and the result is None."""
+        """The root gets the parts of all ranks, in rank order. On other ranks `out` is not used, `array` is their
+        part and only read, and the result is None."""
         return self._block(self._call("gather", array, out, root=root), algorithm, timeout)
 
     def igather(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
@@ -262,8 +262,8 @@ class Communicator(MpiNames):
 
     def scatter(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
                 timeout: float | None = None) -> Any:
-        """Each rank gets its part of the root's elements. On other ranks `array` is not used (None) if there is an `out`, else
-        it gets the part."""
+        """Each rank gets its part of the root's elements. On other ranks `array` is not used (None) if there is
+        an `out`, else it gets the part."""
         return self._block(self._call("scatter", array, out, root=root), algorithm, timeout)
 
     def iscatter(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
@@ -296,16 +296,18 @@ class Communicator(MpiNames):
     def alltoallv(self, array: Any, counts: Sequence[int], out: Any = None, sent_counts: Sequence[int] | None = None,
                   offsets: Sequence[int] | None = None, sent_offsets: Sequence[int] | None = None, *,
                   algorithm: str | None = None, timeout: float | None = None) -> Any:
-        """As alltoall, with parts of different sizes: `counts` of what is received, `sent_counts` of what is sent (not in
-        place)."""
-        return self._block(self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets)), algorithm, timeout)
+        """As alltoall, with parts of different sizes: `counts` of what is received, `sent_counts` of what is sent (not
+        in place)."""
+        call = self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets))
+        return self._block(call, algorithm, timeout)
 
     def ialltoallv(self, array: Any, counts: Sequence[int], out: Any = None,
                    sent_counts: Sequence[int] | None = None, offsets: Sequence[int] | None = None,
                    sent_offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
                    timeout: float | None = None) -> Request:
         """The non-blocking form of alltoallv."""
-        return self._start(self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets)), algorithm, timeout)
+        call = self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets))
+        return self._start(call, algorithm, timeout)
 
     def scan(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
              timeout: float | None = None) -> Any:

@@ -61,7 +61,8 @@ def _load() -> tuple[ctypes.CDLL, str]:
             tried.append(f"  {path} ({why}): {error}")
     raise LibraryNotFound(
         f"sinew: {FILE_NAME} was not found. Tried:\n" + "\n".join(tried) +
-        f"\nInstall sinew (cmake --install build/release --prefix PREFIX), or let {VARIABLE} name the file or its folder.")
+        f"\nInstall sinew (cmake --install build/release --prefix PREFIX), or let {VARIABLE} "
+        "name the file or its folder.")
 
 
 library, _path = _load()

@@ -225,7 +225,8 @@ class MpiNames:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.reduce_scatter(sent.array, recvcounts, op, out)
 
-    def Ireduce_scatter(self: Communicator, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: Op = SUM) -> Request:
+    def Ireduce_scatter(self: Communicator, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
+                        op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.ireduce_scatter(sent.array, recvcounts, op, out)
 
@@ -285,4 +286,5 @@ class MpiNames:
                  source: int = ANY_SOURCE, recvtag: int = 0) -> Received:
         if sendtag != recvtag:
             raise UsageError(f"sendtag is {sendtag}, but recvtag {recvtag} (expected the same). Use Isend and Recv")
-        return self.sendrecv(_Buffer(sendbuf, "sendbuf").array, dest, _Buffer(recvbuf, "recvbuf").array, source, sendtag)
+        sent, received = _Buffer(sendbuf, "sendbuf"), _Buffer(recvbuf, "recvbuf")
+        return self.sendrecv(sent.array, dest, received.array, source, sendtag)

@@ -126,8 +126,8 @@ def test_gather_and_scatter(comm):
             np.testing.assert_array_equal(part, part_of(r, 2))
         counts = [k + 1 for k in range(n)]
         uneven = np.concatenate([part_of(k, k + 1) for k in range(n)])
-        both(comm, "gatherv", uneven if at_root else None, counts if at_root else None, data=part_of(r, r + 1), root=root,
-             out=np.empty(sum(counts), np.int64) if at_root else None)
+        both(comm, "gatherv", uneven if at_root else None, counts if at_root else None, data=part_of(r, r + 1),
+             root=root, out=np.empty(sum(counts), np.int64) if at_root else None)
         both(comm, "scatterv", part_of(r, r + 1), counts if at_root else None, data=uneven if at_root else None,
              root=root, out=np.empty(r + 1, np.int64))
 

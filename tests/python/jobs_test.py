@@ -270,7 +270,7 @@ class Jobs(unittest.TestCase):
                 except sinew.UsageError as error:
                     print(error, flush=True)
             """, SINEW_CHECK="1")
-        self.assertEqual(len(re.findall(r"allreduce\(f64 x 1[01]", result.stdout)) >= 2, True, result.stdout + result.stderr)
+        self.assertGreaterEqual(len(re.findall(r"allreduce\(f64 x 1[01]", result.stdout)), 2, result.stderr)
 
 
 unittest.main()

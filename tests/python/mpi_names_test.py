@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of mpi4py, with its ways to describe buffers. Beside mpi4py where that is installed and MPI carries the job:
-both give the same arrays."""
+"""The names of mpi4py, with its ways to describe buffers. Beside mpi4py where that is installed and MPI
+carries the job: both give the same arrays."""
 from __future__ import annotations
 
 import numpy as np
