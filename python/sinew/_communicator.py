@@ -11,7 +11,7 @@ from . import _buffers
 from ._buffers import Span, code_of_dtype, from_buffer, span
 from ._call import Call, check, check_same_type, options_of, text_of
 from ._errors import USAGE, UsageError
-from ._library import ReceivedStruct, library
+from ._library import Process, ReceivedStruct, library
 from ._memory import allocate
 from ._mpi_names import ANY_SOURCE, MpiNames
 from ._operations import Op, code_of_op, operation
@@ -137,11 +137,12 @@ class Communicator(MpiNames):
     def _close_all(self) -> None:
         """Ends what was made of a world's communicator, and this."""
         for each in sorted(self._family, key=lambda one: isinstance(one, Communicator)):  # requests first
-            each.close()
+            if not (isinstance(each, Request) and each.cancel()):  # receives whose message never came
+                each.close()
         self._handle = None
 
     def __del__(self) -> None:
-        if getattr(self, "_owned", False) and self._handle is not None:
+        if getattr(self, "_owned", False) and self._handle is not None and not Process.is_fork:
             library.sinew_communicator_destroy(self._handle)
 
     # ---- collective operations ---------------------------------------------------------------

@@ -145,6 +145,20 @@ except AttributeError as error:
     raise LibraryNotFound(f"sinew: {_path} is older than this package: {error}") from None
 
 
+class Process:
+    """Whether this process is a child that a rank has forked. It has the rank's objects, and must not end them: they are
+    the rank's, and the threads that would do it are not in the child."""
+
+    is_fork = False
+
+    @classmethod
+    def _forked(cls) -> None:
+        cls.is_fork = True
+
+
+os.register_at_fork(after_in_child=Process._forked)
+
+
 def version() -> str:
     """The version of the library."""
     return library.sinew_version().decode()

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 from ._errors import INTERRUPTED, raise_error
-from ._library import ReceivedStruct, library
+from ._library import Process, ReceivedStruct, library
 
 
 class Received(NamedTuple):
@@ -84,7 +84,8 @@ class Request:
     def close(self) -> None:
         """Waits for the end of the operation, at most until its deadline, and releases the buffers."""
         handle, self.handle = self.handle, ctypes.c_void_p()
-        library.sinew_request_destroy(handle)
+        if not Process.is_fork:
+            library.sinew_request_destroy(handle)
         self._keeps = None
 
     def __del__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 from . import _interrupts
 from ._communicator import Communicator
 from ._errors import UsageError, raise_error
-from ._library import library
+from ._library import Process, library
 
 
 class World:
@@ -64,7 +64,7 @@ class World:
     def close(self) -> None:
         """Leaves the job. Collective: waits for the other ranks, at most until the deadline. Ends all requests and
         communicators of this world first. Does nothing a second time."""
-        if self._handle is None:
+        if self._handle is None or Process.is_fork:
             return
         handle, self._handle = self._handle, None
         World._open = None
@@ -76,7 +76,7 @@ class World:
     def abandon(self, reason: str) -> None:
         """Tells the other ranks that this one gives up: their calls raise PeerLost with the reason, and `close` does
         not wait for them."""
-        if self._handle is not None:
+        if self._handle is not None and not Process.is_fork:
             status = library.sinew_world_abandon(self._handle, reason.encode())
             if status:
                 raise_error(status)
@@ -99,6 +99,8 @@ def _words(error: BaseException) -> str:
 def _leave() -> None:
     """Leaves the world at the end of a program that has not."""
     world = World._open
+    if Process.is_fork:
+        return
     if world is not None:
         unhandled = getattr(sys, "last_value", None)
         if isinstance(unhandled, BaseException):

@@ -20,7 +20,7 @@ except ImportError:
     print("SKIP: numpy is not installed (Debian: python3-numpy)")
     sys.exit(77)
 
-SINEW = sys.argv.pop(1)
+SINEW = os.path.abspath(sys.argv.pop(1))
 PACKAGE = Path(os.environ["PYTHONPATH"].split(os.pathsep)[0])
 
 
@@ -260,6 +260,28 @@ class Jobs(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertEqual(result.stdout.count("this communicator is closed"), 2)
         self.assertEqual(result.stderr, "")
+
+    def test_a_forked_child_leaves_the_rank_alone(self) -> None:
+        result = self.job(2, """
+            world = sinew.World()
+            comm = world.communicator
+            part, request = comm.dup(), comm.iallreduce(np.ones(10))
+            child = os.fork()
+            if child == 0:
+                del part, request
+                sys.exit(7)  # runs what is registered for the end of a program
+            assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+            request.wait()
+            assert part.allreduce_value(1) == 2
+            """)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_a_receive_that_never_ends_does_not_keep_the_program(self) -> None:
+        result = self.job(2, """
+            world = sinew.World()
+            request = world.communicator.irecv(np.ones(1), 0, 7)
+            """)
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
 
     def test_mismatched_calls_are_named(self) -> None:
         result = self.job(2, """
