@@ -355,6 +355,38 @@ static void test_failing_function(sinew_communicator* comm) {
     OK(sinew_communicator_destroy(copy));
 }
 
+static int stop(void* context) {
+    ++*(int*)context;
+    return 1;
+}
+
+/* The check of the program ends a wait: a request loses nothing, a message its communicator. */
+static void test_interruption(sinew_communicator* comm) {
+    sinew_communicator* copy = NULL;
+    OK(sinew_dup(comm, &copy));
+    int asked = 0, cancelled = 0;
+    int32_t got = 0;
+    sinew_request* request = NULL;
+    OK(sinew_irecv(copy, &got, 1, SINEW_I32, rank, 9, NULL, &request));
+    OK(sinew_set_interrupt_check(stop, &asked));
+    FAILS(SINEW_ERROR_INTERRUPTED, "The operation continues", sinew_request_wait(request, NULL));
+    CHECK(asked == 1);
+    OK(sinew_request_cancel(request, &cancelled));
+    CHECK(cancelled == 1);
+    sinew_request_destroy(request);
+    OK(sinew_set_interrupt_check(NULL, NULL));
+    OK(sinew_barrier(comm, NULL)); /* all have come so far */
+
+    OK(sinew_set_interrupt_check(stop, &asked));
+    int const status = sinew_recv(copy, &got, 1, SINEW_I32, rank, 10, NULL, NULL);
+    CHECK(status == SINEW_ERROR_INTERRUPTED || (size > 1 && status == SINEW_ERROR_PEER_LOST));
+    CHECK(strstr(sinew_last_error(), "was interrupted by its program") != NULL);
+    OK(sinew_set_interrupt_check(NULL, NULL));
+    FAILS(status, "lost", sinew_barrier(copy, NULL));
+    OK(sinew_communicator_destroy(copy));
+    OK(sinew_barrier(comm, NULL)); /* the other communicators are not affected */
+}
+
 int main(int argc, char** argv) {
     test_versions_and_names();
     test_null_handles();
@@ -380,6 +412,7 @@ int main(int argc, char** argv) {
     test_refusals(comm);
     test_memory(comm, &memory);
     test_failing_function(comm);
+    test_interruption(comm);
 
     sinew_communicator* copy = NULL;
     OK(sinew_dup(comm, &copy));
