@@ -15,15 +15,14 @@ memoryview) or with `__dlpack__` on the CPU (torch tensors). Errors are subclass
 The names of mpi4py (`Allreduce`, `Bcast`, ...) are aliases.
 """
 from . import _library
-from ._communicator import Communicator
 from ._errors import (BackendError, CallbackError, Error, PeerLost, SystemError, Timeout, Unavailable,
                       UsageError)
 from ._library import LibraryNotFound
-from ._mpi_names import (ANY_SOURCE, BAND, BOR, BXOR, BYTE, COMPLEX, DOUBLE, DOUBLE_COMPLEX, FLOAT, IN_PLACE,
+from ._mpi_names import (BAND, BOR, BXOR, BYTE, COMPLEX, Communicator, DOUBLE, DOUBLE_COMPLEX, FLOAT, IN_PLACE,
                          INT, INT8_T, INT16_T, INT32_T, INT64_T, LAND, LONG, LOR, LXOR, MAX, MIN, PROD, SUM,
                          UINT8_T, UINT16_T, UINT32_T, UINT64_T, UNDEFINED)
 from ._operations import Op
-from ._request import Received, Request
+from ._request import ANY_SOURCE, Received, Request
 from ._world import World
 
 __version__ = _library.version()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import weakref
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from . import _buffers
 from ._buffers import Span, code_of_dtype, from_buffer, span
@@ -13,9 +13,8 @@ from ._call import Call, check, check_same_type, options_of, text_of
 from ._errors import USAGE, UsageError
 from ._library import Process, ReceivedStruct, library
 from ._memory import allocate
-from ._mpi_names import ANY_SOURCE, MpiNames
 from ._operations import Op, code_of_op, operation
-from ._request import Received, Request
+from ._request import ANY_SOURCE, Received, Request
 
 _IN_PLACE = ctypes.c_void_p(1)
 _NOTHING = Span(None, 0, _buffers.U8, None)
@@ -24,8 +23,12 @@ _IN_PLACE_SPAN = Span(_IN_PLACE, 0, _buffers.U8, None)
 _NOT_OF_BOOLEANS = ("sum", "average")
 
 
-class Communicator(MpiNames):
-    """A group of ranks: messages and MPI's collective operations, on arrays that are not copied.
+Own = TypeVar("Own", bound="BasicCommunicator")
+
+
+class BasicCommunicator:
+    """A group of ranks, without the names of mpi4py: messages and MPI's collective operations, on arrays that are not
+    copied.
 
     All ranks make the collective calls in the same order. Calls whose names start with `i` return a Request at once
     and progress in the background. With one array a call works in place, and returns that array; with `out` it
@@ -39,7 +42,7 @@ class Communicator(MpiNames):
     the error again (Error, if a KeyboardInterrupt ended it).
     """
 
-    def __init__(self, handle: int, parent: Communicator | None) -> None:
+    def __init__(self, handle: int, parent: BasicCommunicator | None) -> None:
         self._handle: int | None = handle
         self._owned = parent is not None
         #: Buffers of calls that have failed: other ranks and the medium may still write to them.
@@ -107,26 +110,26 @@ class Communicator(MpiNames):
 
     # ---- communicators from it ---------------------------------------------------------------
 
-    def split(self, color: int | None, key: int = 0) -> Communicator | None:
+    def split(self: Own, color: int | None, key: int = 0) -> Own | None:
         """A communicator of the ranks with equal `color` (at least 0), ordered by `key`, then by rank. Collective. None
         if `color` is None: the rank joins no part."""
         if color is not None and color < 0:
             raise UsageError(f"color is {color} (expected at least 0, or None to join no part)")
         part = ctypes.c_void_p()
         check(library.sinew_split(self._checked(), -1 if color is None else color, key, part))
-        return Communicator(part.value, self) if part.value else None
+        return type(self)(part.value, self) if part.value else None
 
-    def split_node(self) -> Communicator:
+    def split_node(self: Own) -> Own:
         """A communicator of the ranks that share this rank's node. Collective."""
         part = ctypes.c_void_p()
         check(library.sinew_split_node(self._checked(), part))
-        return Communicator(part.value or 0, self)
+        return type(self)(part.value or 0, self)
 
-    def dup(self) -> Communicator:
+    def dup(self: Own) -> Own:
         """A communicator of the same ranks with separate messages. Collective."""
         part = ctypes.c_void_p()
         check(library.sinew_dup(self._checked(), part))
-        return Communicator(part.value or 0, self)
+        return type(self)(part.value or 0, self)
 
     def close(self) -> None:
         """Destroys this rank's end. Not collective. The communicator of a world is closed with the world."""
@@ -136,7 +139,7 @@ class Communicator(MpiNames):
 
     def _close_all(self) -> None:
         """Ends what was made of a world's communicator, and this."""
-        for each in sorted(self._family, key=lambda one: isinstance(one, Communicator)):  # requests first
+        for each in sorted(self._family, key=lambda one: isinstance(one, BasicCommunicator)):  # requests first
             if not (isinstance(each, Request) and each.cancel()):  # receives whose message never came
                 each.close()
         self._handle = None
@@ -340,7 +343,7 @@ class Communicator(MpiNames):
 
     def allreduce_value(self, value: int | float, op: str | Op = "sum") -> int | float:
         """One number reduced over all ranks: an int of 64 bits, or a float."""
-        cell = (ctypes.c_double if isinstance(value, float) else ctypes.c_int64)(value)
+        cell: Any = ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value)
         self._block(self._call("allreduce", cell, None, op=op), None, None)
         return cell.value
 

@@ -45,7 +45,7 @@ def watch() -> None:
 
 def unwatch() -> None:
     """Ends what `watch` began. Called before the interpreter ends."""
-    library.sinew_set_interrupt_check(CHECK(), None)
+    library.sinew_set_interrupt_check(ctypes.cast(0, CHECK), None)
 
 
 def taken() -> BaseException | None:

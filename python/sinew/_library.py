@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
+from typing import Any
 
 FILE_NAME = "libsinew_c.so.1"
 VARIABLE = "SINEW_LIBRARY"
@@ -67,10 +68,10 @@ def _load() -> tuple[ctypes.CDLL, str]:
 
 library, _path = _load()
 
-_buffers = [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]  # communicator, in, in_count, out, out_count
+_buffers: list[Any] = [c_void_p, c_void_p, c_size_t, c_void_p, c_size_t]  # communicator, in, in_count, out, out_count
 _parts = [c_void_p, c_void_p]
 _type, _op, _root, _options = c_uint32, c_size_t, c_int, c_void_p
-_collectives = {
+_collectives: dict[str, list[Any]] = {
     "allreduce": [*_buffers, _type, _op, _options],
     "reduce_scatter": [*_buffers, *_parts, _type, _op, _options],
     "reduce_scatter_block": [*_buffers, _type, _op, _options],
@@ -90,7 +91,7 @@ _collectives = {
 }
 _message = [c_void_p, c_void_p, c_size_t, _type, c_int, c_int, _options]
 _received = POINTER(ReceivedStruct)
-_others = {
+_others: dict[str, tuple[Any, list[Any]]] = {
     "last_error": (c_char_p, []),
     "last_error_code": (c_int, []),
     "version": (c_char_p, []),
@@ -134,10 +135,10 @@ _others = {
     "irecv": (c_int, [*_message, POINTER(c_void_p)]),
 }
 try:
-    for _name, (_result, _arguments) in _others.items():
+    for _name, (_result, _types) in _others.items():
         _function = getattr(library, "sinew_" + _name)
         _function.restype = _result
-        _function.argtypes = _arguments
+        _function.argtypes = _types
     for _name, _arguments in _collectives.items():
         getattr(library, "sinew_" + _name).argtypes = _arguments
         getattr(library, "sinew_i" + _name).argtypes = [*_arguments, POINTER(c_void_p)]
@@ -146,8 +147,8 @@ except AttributeError as error:
 
 
 class Process:
-    """Whether this process is a child that a rank has forked. It has the rank's objects, and must not end them: they are
-    the rank's, and the threads that would do it are not in the child."""
+    """Whether this process is a child that a rank has forked. It has the rank's objects, and must not end them: they
+    are the rank's, and the threads that would do it are not in the child."""
 
     is_fork = False
 

@@ -25,7 +25,7 @@ def allocate(communicator: int, shape: int | Sequence[int], dtype: Any) -> Any:
     status = library.sinew_allocate(communicator, size, handle)
     if status:
         raise_error(status)
-    memory = (ctypes.c_char * size).from_address(library.sinew_memory_data(handle))
+    memory: Any = (ctypes.c_char * size).from_address(library.sinew_memory_data(handle))
     # Arrays made of `memory` keep it; when the last one is gone, nothing uses the memory.
     weakref.finalize(memory, library.sinew_memory_destroy, handle).atexit = False
     return numpy.ndarray(extents, element, memory)

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from . import _buffers
+from ._communicator import BasicCommunicator
 from ._errors import UsageError
 from ._operations import Op, predefined
-from ._request import Received, Request
+from ._request import ANY_SOURCE, Received, Request
 
-if TYPE_CHECKING:
-    from ._communicator import Communicator
-
-ANY_SOURCE = -1
 #: As the color of Split: the rank joins no part.
 UNDEFINED = -32766
 
@@ -118,171 +115,174 @@ def _with_parts(buffer: _Buffer, what: str) -> tuple[Any, Any]:
     return buffer.counts, buffer.offsets
 
 
-class MpiNames:
-    """The upper-case calls of mpi4py's Comm. They take buffers (arrays, or lists [array, count, type]) and work as
-    those of the Communicator with lower-case names."""
+class Communicator(BasicCommunicator):
+    """A group of ranks: messages and MPI's collective operations, on arrays that are not copied.
 
-    def Get_rank(self: Communicator) -> int:
+    Calls have names with small letters, and those of mpi4py's Comm, whose arguments are buffers (arrays, or lists such
+    as [array, count, type]); see BasicCommunicator for what both do.
+    """
+
+    def Get_rank(self) -> int:
         return self.rank
 
-    def Get_size(self: Communicator) -> int:
+    def Get_size(self) -> int:
         return self.size
 
-    def Split(self: Communicator, color: int = 0, key: int = 0) -> Communicator | None:
+    def Split(self, color: int = 0, key: int = 0) -> Communicator | None:
         return self.split(None if color == UNDEFINED else color, key)
 
-    def Dup(self: Communicator) -> Communicator:
+    def Dup(self) -> Communicator:
         return self.dup()
 
-    def Free(self: Communicator) -> None:
+    def Free(self) -> None:
         self.close()
 
-    def Barrier(self: Communicator) -> None:
+    def Barrier(self) -> None:
         self.barrier()
 
-    def Ibarrier(self: Communicator) -> Request:
+    def Ibarrier(self) -> Request:
         return self.ibarrier()
 
-    def Bcast(self: Communicator, buf: Any, root: int = 0) -> None:
+    def Bcast(self, buf: Any, root: int = 0) -> None:
         self.broadcast(_Buffer(buf, "buf").array, root)
 
-    def Ibcast(self: Communicator, buf: Any, root: int = 0) -> Request:
+    def Ibcast(self, buf: Any, root: int = 0) -> Request:
         return self.ibroadcast(_Buffer(buf, "buf").array, root)
 
-    def Allreduce(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.allreduce(sent.array, op, out)
 
-    def Iallreduce(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+    def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.iallreduce(sent.array, op, out)
 
-    def Reduce(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> None:
+    def Reduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.reduce(sent.array, op, out, root)
 
-    def Ireduce(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
+    def Ireduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.ireduce(sent.array, op, out, root)
 
-    def Reduce_scatter_block(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.reduce_scatter_block(sent.array, op, out)
 
-    def Ireduce_scatter_block(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+    def Ireduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.ireduce_scatter_block(sent.array, op, out)
 
-    def Scan(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+    def Scan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.scan(sent.array, op, out)
 
-    def Iscan(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+    def Iscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.iscan(sent.array, op, out)
 
-    def Exscan(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+    def Exscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.exscan(sent.array, op, out)
 
-    def Iexscan(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+    def Iexscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.iexscan(sent.array, op, out)
 
-    def Allgather(self: Communicator, sendbuf: Any, recvbuf: Any) -> None:
+    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.allgather(sent.array, out)
 
-    def Iallgather(self: Communicator, sendbuf: Any, recvbuf: Any) -> Request:
+    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.iallgather(sent.array, out)
 
-    def Gather(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.gather(sent.array, out, root)
 
-    def Igather(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+    def Igather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.igather(sent.array, out, root)
 
-    def Scatter(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.scatter(sent.array, out, root)
 
-    def Iscatter(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+    def Iscatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.iscatter(sent.array, out, root)
 
-    def Alltoall(self: Communicator, sendbuf: Any, recvbuf: Any) -> None:
+    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.alltoall(sent.array, out)
 
-    def Ialltoall(self: Communicator, sendbuf: Any, recvbuf: Any) -> Request:
+    def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.ialltoall(sent.array, out)
 
-    def Reduce_scatter(self: Communicator, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: Op = SUM) -> None:
+    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: Op = SUM) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         self.reduce_scatter(sent.array, recvcounts, op, out)
 
-    def Ireduce_scatter(self: Communicator, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
+    def Ireduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
                         op: Op = SUM) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         return self.ireduce_scatter(sent.array, recvcounts, op, out)
 
-    def Allgatherv(self: Communicator, sendbuf: Any, recvbuf: Any) -> None:
+    def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf")
         self.allgatherv(sent.array, counts, out, offsets)
 
-    def Iallgatherv(self: Communicator, sendbuf: Any, recvbuf: Any) -> Request:
+    def Iallgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf")
         return self.iallgatherv(sent.array, counts, out, offsets)
 
-    def Gatherv(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
         self.gatherv(sent.array, counts, out, root, offsets)
 
-    def Igatherv(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+    def Igatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
         return self.igatherv(sent.array, counts, out, root, offsets)
 
-    def Scatterv(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
         sent, out, _ = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
         self.scatterv(sent.array, counts, out, root, offsets)
 
-    def Iscatterv(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+    def Iscatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
         sent, out, _ = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
         return self.iscatterv(sent.array, counts, out, root, offsets)
 
-    def Alltoallv(self: Communicator, sendbuf: Any, recvbuf: Any) -> None:
+    def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf")
         self.alltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
 
-    def Ialltoallv(self: Communicator, sendbuf: Any, recvbuf: Any) -> Request:
+    def Ialltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
         sent, out, received = _pair(sendbuf, recvbuf)
         counts, offsets = _with_parts(received, "recvbuf")
         return self.ialltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
 
-    def Send(self: Communicator, buf: Any, dest: int, tag: int = 0) -> None:
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
         self.send(_Buffer(buf, "buf").array, dest, tag)
 
-    def Isend(self: Communicator, buf: Any, dest: int, tag: int = 0) -> Request:
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
         return self.isend(_Buffer(buf, "buf").array, dest, tag)
 
-    def Recv(self: Communicator, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Received:
+    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Received:
         return self.recv(_Buffer(buf, "buf").array, source, tag)
 
-    def Irecv(self: Communicator, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
+    def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
         return self.irecv(_Buffer(buf, "buf").array, source, tag)
 
-    def Sendrecv(self: Communicator, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None,
+    def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None,
                  source: int = ANY_SOURCE, recvtag: int = 0) -> Received:
         if sendtag != recvtag:
             raise UsageError(f"sendtag is {sendtag}, but recvtag {recvtag} (expected the same). Use Isend and Recv")

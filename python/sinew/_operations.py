@@ -45,7 +45,8 @@ class Op:
         op._raised = None
 
         def array_at(address: int, count: int) -> Any:
-            return numpy.frombuffer((ctypes.c_char * (count * element.itemsize)).from_address(address), element)
+            memory: Any = (ctypes.c_char * (count * element.itemsize)).from_address(address)
+            return numpy.frombuffer(memory, element)
 
         def call(out: int, lower: int, higher: int, count: int, _context: Any) -> int:
             try:

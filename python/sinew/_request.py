@@ -10,12 +10,16 @@ from ._errors import INTERRUPTED, raise_error
 from ._library import Process, ReceivedStruct, library
 
 
+#: As the source of a receive: any rank.
+ANY_SOURCE = -1
+
+
 class Received(NamedTuple):
     """The result of a receive: source rank, tag and number of elements; -1, 0, 0 for other calls."""
 
     source: int
     tag: int
-    count: int
+    count: int  # type: ignore[assignment]  # hides tuple.count
 
 
 class Request:

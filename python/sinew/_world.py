@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Any
 
 from . import _interrupts
-from ._communicator import Communicator
+from ._mpi_names import Communicator
 from ._errors import UsageError, raise_error
 from ._library import Process, library
 
