@@ -160,7 +160,7 @@ class BasicCommunicator:
                 if out is None:
                     status = _allreduce(self._handle, _IN_PLACE, 0, from_buffer(array), array.size,
                                         code_of_dtype[array.dtype], code_of_op[op], None)
-                elif out.dtype == array.dtype:
+                elif out.dtype is array.dtype:
                     status = _allreduce(self._handle, from_buffer(array), array.size, from_buffer(out), out.size,
                                         code_of_dtype[array.dtype], code_of_op[op], None)
             except (AttributeError, KeyError, TypeError, ValueError, BufferError):
