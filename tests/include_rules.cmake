@@ -45,6 +45,7 @@ set(arrows
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
     "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
+    "src/c_api: src/base src/comm"
     "k8s/objects: src/base"
     "k8s/config: src/base k8s/objects"
     "k8s/http: src/base k8s/config"
@@ -93,7 +94,7 @@ set(public_above
 
 # third-party header: the paths (as regular expressions) it may be included in.
 set(third_party
-    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
+    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ benchmarks/python_allreduce/mpi_ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/base/system/hwloc_topology\\.hpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"

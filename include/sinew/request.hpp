@@ -42,13 +42,13 @@ public:
     /// receives.
     Received wait();
     /// Makes progress unless a thread of the library does; returns true if the operation has
-    /// completed.
-    bool test();
+    /// completed, and stores a receive's result in `received` unless it is null.
+    bool test(Received* received = nullptr);
     /// Makes progress as `test` does; returns whether the operation has completed. Its result or
     /// error remains available to `wait`.
     bool ready();
-    /// Blocks as `wait` does, for at most `limit`; returns true if the operation has completed.
-    bool wait_for(std::chrono::nanoseconds limit);
+    /// Blocks as `wait` does, for at most `limit`; returns as `test` does.
+    bool wait_for(std::chrono::nanoseconds limit, Received* received = nullptr);
 
     /// Withdraws a receive that has not matched a message. Returns true if it was withdrawn: the
     /// buffer belongs to the caller again and the request is empty. Returns false, without any

@@ -27,11 +27,12 @@ Received Request::wait() {
     return std::exchange(operation_, nullptr)->take_result();
 }
 
-bool Request::test() {
+bool Request::test(Received* received) {
     if (!operation_) return true;
     operation_->engine().drive();
     if (!operation_->done()) return false;
-    std::exchange(operation_, nullptr)->take_result();
+    Received const result = std::exchange(operation_, nullptr)->take_result();
+    if (received != nullptr) *received = result;
     return true;
 }
 
@@ -42,10 +43,11 @@ bool Request::ready() {
     return operation_->done();
 }
 
-bool Request::wait_for(std::chrono::nanoseconds limit) {
+bool Request::wait_for(std::chrono::nanoseconds limit, Received* received) {
     if (!operation_) return true;
     if (!operation_->engine().wait(*operation_, detail::deadline_after(limit))) return false;
-    std::exchange(operation_, nullptr)->take_result();
+    Received const result = std::exchange(operation_, nullptr)->take_result();
+    if (received != nullptr) *received = result;
     return true;
 }
 

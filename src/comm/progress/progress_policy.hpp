@@ -62,6 +62,7 @@ private:
     Clock::time_point start_{};  // start of the first wait that reached the clock
     Clock::time_point seen_{};   // time of the last count()
     Clock::time_point next_look_{};
+    Clock::time_point next_interrupt_check_{};
     Clock::duration waited_{};    // since the last progress
     Clock::duration forgiven_{};  // waited_ when the peers were last found to be only late
     bool warned_ = false;
