@@ -8,7 +8,7 @@
 namespace sinew {
 
 namespace detail {
-class Operation;
+class RequestState;
 }
 
 /// The result of a receive: source rank, tag, and number of elements.
@@ -32,8 +32,7 @@ struct Received {
 class Request {
 public:
     Request() = default;
-    explicit Request(std::shared_ptr<detail::Operation> operation)
-        : operation_(std::move(operation)) {}
+    explicit Request(std::shared_ptr<detail::RequestState> state) : state_(std::move(state)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&& other) noexcept;
     ~Request();
@@ -58,7 +57,7 @@ public:
 
 private:
     void finish() noexcept;
-    std::shared_ptr<detail::Operation> operation_;
+    std::shared_ptr<detail::RequestState> state_;
 };
 
 }  // namespace sinew

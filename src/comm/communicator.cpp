@@ -58,7 +58,10 @@ Communicator Communicator::dup() { return split(0); }
     void Communicator::name parameters {                                         \
         if (!state_->name##_at_once arguments) state_->run(Invocation{__VA_ARGS__}); \
     }                                                                            \
-    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); }
+    Request Communicator::i##name parameters {                                   \
+        if (auto posted = state_->post_##name arguments) return *std::move(posted); \
+        return state_->start(Invocation{__VA_ARGS__});                           \
+    }
 
 SINEW_BOTH_WAYS_AT_ONCE(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
 SINEW_BOTH_WAYS_AT_ONCE(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)

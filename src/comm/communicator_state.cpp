@@ -16,6 +16,7 @@
 #include "src/base/text.hpp"
 #include "src/comm/black_box/black_box.hpp"
 #include "src/comm/collective/collective_execution.hpp"
+#include "src/comm/memory/posted_calls.hpp"
 
 namespace sinew::detail {
 
@@ -155,6 +156,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 }
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
+    end_posted_calls(operation);
     OperationRecord record = record_of(call, transport_->rank(), transport_->size());
     record.entered = static_cast<std::int64_t>(OperationLog::now());
     std::uint64_t const sequence = log_.enter(record);
