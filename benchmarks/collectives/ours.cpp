@@ -22,9 +22,9 @@ void Call::operator()() const {
     CallOptions const options{.algorithm = algorithm};
     int const root = Problem::root;
 // Either form of a collective.
-#define SINEW_BENCH_CALL(name, ...)                        \
-    if (nonblocking) comm.i##name(__VA_ARGS__).wait();     \
-    else comm.name(__VA_ARGS__);                           \
+#define SINEW_BENCH_CALL(name, ...)                    \
+    if (nonblocking) comm.i##name(__VA_ARGS__).wait(); \
+    else comm.name(__VA_ARGS__);                       \
     return
     switch (collective) {
         case Collective::allreduce:
@@ -69,15 +69,10 @@ std::function<void()> bind_ours(Communicator& comm, Workload const& load,
                                 std::string const& algorithm, bool nonblocking) {
     Problem const& problem = load.problem();
     std::vector<std::size_t> const received(problem.parts.size(), problem.part());
-    return Call{comm,
-                problem.collective,
-                load.in(),
-                load.out(),
-                problem.op,
-                problem.parts,
-                received,
-                algorithm == "auto" ? std::string() : algorithm,
-                nonblocking};
+    return Call{
+        comm,       problem.collective, load.in(), load.out(),
+        problem.op, problem.parts,      received,  algorithm == "auto" ? std::string() : algorithm,
+        nonblocking};
 }
 
 }  // namespace sinew::bench

@@ -306,8 +306,7 @@ private:
     }
     static Arrival arrival(Entry const& entry, std::atomic<std::uint64_t> const& call) {
         std::uint64_t const seen = call.load(std::memory_order_acquire);
-        std::uint64_t const differs =
-            seen ^ (entry.operation << signature_bits | entry.signature);
+        std::uint64_t const differs = seen ^ (entry.operation << signature_bits | entry.signature);
         if (differs == 0) return Arrival::here;
         if (differs >> signature_bits != 0) return Arrival::missing;
         return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;

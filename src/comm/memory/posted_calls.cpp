@@ -291,7 +291,8 @@ bool CommunicatorState::PostedCalls::Posted::wait(std::optional<Clock::time_poin
             for (int rank = 0; rank < calls_->room_.size(); ++rank)
                 if (needs(rank))
                     calls_->room_.await_word(waiter, rank, [&] {
-                        return ended() || waiter.expired() || arrival_from(rank) != Arrival::missing;
+                        return ended() || waiter.expired() ||
+                               arrival_from(rank) != Arrival::missing;
                     });
             calls_->progress();
             if (!ended() && waiter.expired()) return false;

@@ -22,7 +22,7 @@ struct ShortCall {
     OperationRecord record;
     std::byte const* in = nullptr;
     std::byte* out = nullptr;
-    std::size_t bytes = 0;                  ///< that this rank publishes
+    std::size_t bytes = 0;                 ///< that this rank publishes
     collectives::Kernel kernel = nullptr;  ///< allreduce: combines the messages of all ranks
 };
 
