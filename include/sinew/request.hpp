@@ -37,6 +37,9 @@ public:
     Request& operator=(Request&& other) noexcept;
     ~Request();
 
+    /// Whether it refers to no operation.
+    bool empty() const noexcept { return state_ == nullptr; }
+
     /// Blocks until the operation has completed. Returns the message's source, tag and count for
     /// receives.
     Received wait();

@@ -54,6 +54,7 @@ struct PointToPoint {
 };
 
 class MessageTickets;
+struct PersistentCall;
 struct ShortCall;
 
 /// Implements Communicator: runs invocations over a transport, one after the other, in the caller's
@@ -100,6 +101,10 @@ public:
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
+    /// Checks a call that will be started later, maybe many times. Not collective: throws UsageError,
+    /// and the communicator stays usable.
+    PersistentRequest make_persistent(Invocation const& call);
+    Request start(PersistentCall& call);
     Received run(PointToPoint const& message);
     Request start(PointToPoint const& message);
 
@@ -125,10 +130,12 @@ private:
     /// The same now: ends the posted calls.
     bool can_run_at_once(CallOptions const& options);
     std::optional<Request> post(ShortCall const& call);
+    /// Returns how a call that is right passes through the room if it is short.
+    std::optional<ShortCall> short_call_of(Invocation const& call) const;
     /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
     void end_posted_calls(Operation* operation);
     std::optional<Refusal> fault_of(Invocation const& call) const;
-    std::shared_ptr<Operation> submit(Invocation const& call, Role role);
+    std::shared_ptr<Operation> submit(std::shared_ptr<OwnedInvocation const> owned, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
     void make_room(collectives::Channel& channel);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,

@@ -72,6 +72,27 @@ OperationRecord broadcast_record(Buffer data, int root) {
             .type = data.type.kind()};
 }
 
+std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffer out,
+                                         ReduceOp const& op) {
+    if (in.bytes() > Room::short_bytes) return std::nullopt;
+    Kernel const kernel = kernel_for_short(room, in, out, op);
+    if (kernel == nullptr) return std::nullopt;
+    return ShortCall{.record = allreduce_record(in, op),
+                     .in = static_cast<std::byte const*>(in.data),
+                     .out = static_cast<std::byte*>(out.data),
+                     .bytes = in.bytes(),
+                     .kernel = kernel};
+}
+
+std::optional<ShortCall> short_broadcast(Room const& room, Buffer data, int root) {
+    if (data.bytes() > Room::line_bytes || !is_short_broadcast(room, data, root))
+        return std::nullopt;
+    return ShortCall{.record = broadcast_record(data, root),
+                     .in = static_cast<std::byte const*>(data.data),
+                     .out = static_cast<std::byte*>(data.data),
+                     .bytes = data.bytes()};
+}
+
 }  // namespace
 
 /// Holds the communicator for one call.
@@ -199,30 +220,32 @@ std::optional<Request> CommunicatorState::post(ShortCall const& call) {
     return Request(std::shared_ptr<RequestState>(shared_from_this(), posted));
 }
 
+std::optional<ShortCall> CommunicatorState::short_call_of(Invocation const& call) const {
+    switch (call.collective) {
+        case Collective::allreduce:
+            return short_allreduce(*room_, call.in, call.out, call.op);
+        case Collective::broadcast:
+            return short_broadcast(*room_, call.out, call.root);
+        case Collective::barrier:
+            return ShortCall{.record = {.collective = Collective::barrier}};
+        default:
+            return std::nullopt;
+    }
+}
+
 std::optional<Request> CommunicatorState::post_allreduce(ConstBuffer in, Buffer out,
                                                          ReduceOp const& op,
                                                          CallOptions const& options) {
-    std::size_t const bytes = in.bytes();
-    if (bytes > Room::short_bytes || !may_use_room(options)) return std::nullopt;
-    Kernel const kernel = kernel_for_short(*room_, in, out, op);
-    if (kernel == nullptr) return std::nullopt;
-    return post({.record = allreduce_record(in, op),
-                 .in = static_cast<std::byte const*>(in.data),
-                 .out = static_cast<std::byte*>(out.data),
-                 .bytes = bytes,
-                 .kernel = kernel});
+    if (in.bytes() > Room::short_bytes || !may_use_room(options)) return std::nullopt;
+    auto const call = short_allreduce(*room_, in, out, op);
+    return call ? post(*call) : std::nullopt;
 }
 
 std::optional<Request> CommunicatorState::post_broadcast(Buffer data, int root,
                                                          CallOptions const& options) {
-    std::size_t const bytes = data.bytes();
-    if (bytes > Room::line_bytes || !may_use_room(options) ||
-        !is_short_broadcast(*room_, data, root))
-        return std::nullopt;
-    return post({.record = broadcast_record(data, root),
-                 .in = static_cast<std::byte const*>(data.data),
-                 .out = static_cast<std::byte*>(data.data),
-                 .bytes = bytes});
+    if (data.bytes() > Room::line_bytes || !may_use_room(options)) return std::nullopt;
+    auto const call = short_broadcast(*room_, data, root);
+    return call ? post(*call) : std::nullopt;
 }
 
 std::optional<Request> CommunicatorState::post_barrier(CallOptions const& options) {
