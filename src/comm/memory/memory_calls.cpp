@@ -85,7 +85,7 @@ std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffe
 }
 
 std::optional<ShortCall> short_broadcast(Room const& room, Buffer data, int root) {
-    if (data.bytes() > Room::line_bytes || !is_short_broadcast(room, data, root))
+    if (data.bytes() > Room::short_bytes || !is_short_broadcast(room, data, root))
         return std::nullopt;
     return ShortCall{.record = broadcast_record(data, root),
                      .in = static_cast<std::byte const*>(data.data),
@@ -243,7 +243,7 @@ std::optional<Request> CommunicatorState::post_allreduce(ConstBuffer in, Buffer 
 
 std::optional<Request> CommunicatorState::post_broadcast(Buffer data, int root,
                                                          CallOptions const& options) {
-    if (data.bytes() > Room::line_bytes || !may_use_room(options)) return std::nullopt;
+    if (data.bytes() > Room::short_bytes || !may_use_room(options)) return std::nullopt;
     auto const call = short_broadcast(*room_, data, root);
     return call ? post(*call) : std::nullopt;
 }

@@ -175,7 +175,9 @@ void CommunicatorState::PostedCalls::end(Posted& posted) {
                call.record.root != room_.rank()) {
         int const root = call.record.root;
         std::memcpy(call.out,
-                    posted.in_cells_ ? room_.cell_of(entry, root) : room_.line_of(entry, root),
+                    posted.in_cells_ ? room_.cell_of(entry, root)
+                    : in_slot        ? room_.short_slot_of(entry, root)
+                                     : room_.line_of(entry, root),
                     call.bytes);
     }
     bool const all_wait = call.record.collective != Collective::broadcast;
