@@ -8,7 +8,7 @@
 namespace sinew {
 
 namespace detail {
-class Operation;
+class RequestState;
 }
 
 /// The result of a receive: source rank, tag, and number of elements.
@@ -32,11 +32,13 @@ struct Received {
 class Request {
 public:
     Request() = default;
-    explicit Request(std::shared_ptr<detail::Operation> operation)
-        : operation_(std::move(operation)) {}
+    explicit Request(std::shared_ptr<detail::RequestState> state) : state_(std::move(state)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&& other) noexcept;
     ~Request();
+
+    /// Whether it refers to no operation.
+    bool empty() const noexcept { return state_ == nullptr; }
 
     /// Blocks until the operation has completed. Returns the message's source, tag and count for
     /// receives.
@@ -58,7 +60,7 @@ public:
 
 private:
     void finish() noexcept;
-    std::shared_ptr<detail::Operation> operation_;
+    std::shared_ptr<detail::RequestState> state_;
 };
 
 }  // namespace sinew

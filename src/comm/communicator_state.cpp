@@ -16,6 +16,8 @@
 #include "src/base/text.hpp"
 #include "src/comm/black_box/black_box.hpp"
 #include "src/comm/collective/collective_execution.hpp"
+#include "src/comm/collective/persistent_call.hpp"
+#include "src/comm/memory/posted_calls.hpp"
 
 namespace sinew::detail {
 
@@ -123,7 +125,7 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
     auto const in_order = [&](Role role) {
         if (pending_.load(std::memory_order_acquire) == 0) return execute(call, nullptr, role);
         // Non-blocking collectives that were started earlier run first.
-        Request(submit(call, role)).wait();
+        Request(submit(std::make_shared<OwnedInvocation>(call), role)).wait();
     };
     std::optional<Refusal> found;
     if (refusal == nullptr) found = fault_of(call);
@@ -135,13 +137,31 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
     // Does not wait until the other ranks know, which may not have reached this call yet.
-    if (auto const refusal = fault_of(call)) refuse(*refusal, [&] { submit(call, Role::refuses); });
+    if (auto const refusal = fault_of(call))
+        refuse(*refusal, [&] { submit(std::make_shared<OwnedInvocation>(call), Role::refuses); });
     engine_->check_room();
-    return Request(submit(call, Role::performs));
+    return Request(submit(std::make_shared<OwnedInvocation>(call), Role::performs));
 }
 
-std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Role role) {
-    auto owned = std::make_shared<OwnedInvocation>(call);
+PersistentRequest CommunicatorState::make_persistent(Invocation const& call) {
+    throw_if_lost();
+    if (auto const refusal = fault_of(call)) throw UsageError(refusal->what());
+    return PersistentRequest(std::make_shared<PersistentCall>(shared_from_this(), call));
+}
+
+Request CommunicatorState::start(PersistentCall& call) {
+    throw_if_lost();
+    if (may_use_room(call.owned->call.options)) {
+        if (!call.short_call) call.short_call = short_call_of(call.owned->call);
+        if (*call.short_call)
+            if (auto posted = post(**call.short_call)) return *std::move(posted);
+    }
+    engine_->check_room();
+    return Request(submit(call.owned, Role::performs));
+}
+
+std::shared_ptr<Operation> CommunicatorState::submit(std::shared_ptr<OwnedInvocation const> owned,
+                                                     Role role) {
     auto operation = std::make_shared<Operation>(
         engine_, [state = shared_from_this(), owned, role](Operation& self) {
             ScopeExit const ended([&] { state->pending_.fetch_sub(1, std::memory_order_release); });
@@ -155,6 +175,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 }
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
+    end_posted_calls(operation);
     OperationRecord record = record_of(call, transport_->rank(), transport_->size());
     record.entered = static_cast<std::int64_t>(OperationLog::now());
     std::uint64_t const sequence = log_.enter(record);

@@ -54,6 +54,8 @@ struct PointToPoint {
 };
 
 class MessageTickets;
+struct PersistentCall;
+struct ShortCall;
 
 /// Implements Communicator: runs invocations over a transport, one after the other, in the caller's
 /// thread or in a fiber of the engine. After a failure all further calls throw it again.
@@ -89,9 +91,20 @@ public:
     bool barrier_at_once(CallOptions const& options);
     bool run_at_once(Invocation const& call);
 
+    /// Begin a short non-blocking call over the node's memory without the engine. Return nothing, and
+    /// do nothing, if the call cannot be begun like this or is wrong: `start` then begins or refuses it.
+    std::optional<Request> post_allreduce(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                          CallOptions const& options);
+    std::optional<Request> post_broadcast(Buffer data, int root, CallOptions const& options);
+    std::optional<Request> post_barrier(CallOptions const& options);
+
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
+    /// Checks a call that will be started later, maybe many times. Not collective: throws UsageError,
+    /// and the communicator stays usable.
+    PersistentRequest make_persistent(Invocation const& call);
+    Request start(PersistentCall& call);
     Received run(PointToPoint const& message);
     Request start(PointToPoint const& message);
 
@@ -105,14 +118,24 @@ public:
 
 private:
     struct Busy;
+    class MemoryWaiter;
     class MemoryCall;
-    friend class MemoryCall;
+    class PostedCalls;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
 
+    /// Whether a call may pass through the room, in the caller's thread, now or after posted calls.
+    bool may_use_room(CallOptions const& options) const;
+    /// The same now: ends the posted calls.
+    bool can_run_at_once(CallOptions const& options);
+    std::optional<Request> post(ShortCall const& call);
+    /// Returns how a call that is right passes through the room if it is short.
+    std::optional<ShortCall> short_call_of(Invocation const& call) const;
+    /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
+    void end_posted_calls(Operation* operation);
     std::optional<Refusal> fault_of(Invocation const& call) const;
-    std::shared_ptr<Operation> submit(Invocation const& call, Role role);
+    std::shared_ptr<Operation> submit(std::shared_ptr<OwnedInvocation const> owned, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
     void make_room(collectives::Channel& channel);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
@@ -145,6 +168,7 @@ private:
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective
+    std::unique_ptr<PostedCalls> posted_;        // made by the first call that is posted
     bool may_have_room_ = false;
     std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
     bool calls_over_memory_ = false;          // they need no check and no choice of an algorithm

@@ -35,6 +35,8 @@ public:
     void idle(int round, collectives::Channel const& channel) override;
     std::chrono::nanoseconds idle_on_memory(int round,
                                             collectives::Channel const& channel) override;
+    /// Does what `idle_on_memory` does, except to pause: for a program that tests.
+    void look_on_memory(int round, int peer);
     int spins_on_memory() const override { return operation_ != nullptr ? 1 : pace_.memory_spins; }
     std::string subject() const override;
     std::string name_of(int rank) const override { return detector_.rank_text(rank); }

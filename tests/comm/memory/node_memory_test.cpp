@@ -96,6 +96,30 @@ TEST_P(InACollective, ARankThatIsKilledIsNamedByAll) {
     EXPECT_EQ(ranks.result(1), "");
 }
 
+// The others wait for their requests, or test them.
+TEST(InMemory, ARankThatIsKilledEndsTheRequestsOfAll) {
+    for (bool const tests : {false, true}) {
+        ProcessRanks ranks({.ranks = 3}, [tests](Communicator& comm) {
+            for (int round = 0;; ++round) {
+                std::vector<int> first(10, 1), second(1000, 1);
+                Request requests[] = {comm.iallreduce(first, sum), comm.iallreduce(second, sum)};
+                if (comm.rank() == 1 && round == 20) ::kill(::getpid(), SIGKILL);
+                for (Request& request : requests) {
+                    if (!tests) request.wait();
+                    else
+                        while (!request.test()) std::this_thread::yield();
+                }
+            }
+            return std::string();
+        });
+        ASSERT_TRUE(ranks.all_have_ended());
+        for (int const rank : {0, 2})
+            EXPECT_THAT(ranks.result(rank),
+                        AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on node has died")))
+                << ranks.said(rank);
+    }
+}
+
 TEST(InMemory, ARankThatIsStoppedIsNamedByAll) {
     for (std::size_t const bytes : {sizes[0], sizes[3]}) {
         ProcessRanks ranks({.ranks = 3, .timeout = 600ms}, [bytes](Communicator& comm) {
