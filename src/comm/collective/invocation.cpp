@@ -60,6 +60,25 @@ std::uint64_t common_count(Invocation const& call, int rank, int size) {
 
 }  // namespace
 
+bool uses_in(Invocation const& call, int rank) {
+    bool const scatters =
+        call.collective == Collective::scatter || call.collective == Collective::scatterv;
+    return call.collective != Collective::barrier && (!scatters || rank == call.root);
+}
+
+bool uses_out(Invocation const& call, int rank) {
+    switch (call.collective) {
+        case Collective::barrier:
+            return false;
+        case Collective::reduce:
+        case Collective::gather:
+        case Collective::gatherv:
+            return rank == call.root;
+        default:
+            return true;
+    }
+}
+
 OwnedInvocation::OwnedInvocation(Invocation const& from)
     : call(from), algorithm_(from.options.algorithm) {
     call.parts = {own(counts_, from.parts.counts), own(offsets_, from.parts.offsets)};
@@ -89,6 +108,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
         print.op_name_hash = hash(op_name.data(), op_name.size());
         op_name.copy(print.op_name.data(), print.op_name.size() - 1);
     }
+    print.device = call.device ? 1 : 0;
     print.algorithm = hash(call.options.algorithm.data(), call.options.algorithm.size());
     return print;
 }
@@ -107,7 +127,7 @@ std::string Fingerprint::text() const {
     if (op_name[0] != '\0') what += sinew::text(", ", op_name.data());
     else if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();
     if (root >= 0) what += sinew::text(", root ", root);
-    return what + ')';
+    return what + (device != 0 ? ") in the memory of a GPU" : ")");
 }
 
 }  // namespace sinew::detail

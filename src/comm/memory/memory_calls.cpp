@@ -12,7 +12,8 @@
 #include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/comm/device_memory.hpp"
+#include "src/comm/device/device_memory.hpp"
+#include "src/comm/device/device_side.hpp"
 
 namespace sinew::detail {
 
@@ -61,7 +62,8 @@ public:
         // A pending call may be making the room, in another thread.
         return state.pending_.load(std::memory_order_acquire) == 0 && state.calls_over_memory_ &&
                !state.busy_.load(std::memory_order_relaxed) && !state.lost() &&
-               options.timeout.count() == 0 && options.algorithm.empty();
+               options.timeout.count() == 0 && options.algorithm.empty() &&
+               options.stream == nullptr && options.memory != Memory::device;
     }
 
     int spins() const override { return state_.pace().memory_spins; }
@@ -175,7 +177,9 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
 }
 
 bool CommunicatorState::run_at_once(Invocation const& call) {
-    if (!MemoryCall::can_run(*this, call.options) || fault_of(call)) return false;
+    if (!MemoryCall::can_run(*this, call.options)) return false;
+    std::shared_ptr<DeviceSide const> device;
+    if (fault_of(call, Returns::when_done, device) || device) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
     MemoryCall waiter(*this, call.collective, call.options, &call);
     ScopeExit const released([this] { scratch_.release(); });
