@@ -9,6 +9,8 @@
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
 
+#include "src/comm/black_box/operation_record.hpp"
+
 namespace sinew::detail {
 
 struct DeviceSide;
@@ -64,6 +66,9 @@ bool uses_out(Invocation const& call, int rank);
 
 /// Throws Refusal naming the invalid value.
 void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
+
+/// What the black box keeps of a call.
+OperationRecord record_of(Invocation const& call, int rank, int size);
 
 /// The properties of a call that must be equal on all ranks. The ranks exchange its bytes.
 struct Fingerprint {

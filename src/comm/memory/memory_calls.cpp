@@ -44,16 +44,19 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
 class CommunicatorState::MemoryCall final : public node_memory::Waiter {
 public:
     /// `call` describes it in errors, if it is known.
-    MemoryCall(CommunicatorState& state, Collective collective, CallOptions const& options,
+    MemoryCall(CommunicatorState& state, OperationRecord const& record, CallOptions const& options,
                Invocation const* call = nullptr)
-        : state_(state), collective_(collective), options_(options), call_(call) {
+        : state_(state), options_(options), call_(call) {
         state_.busy_.store(true, std::memory_order_relaxed);
-        sequence_ = state_.detector_.enter(collective);
+        sequence_ = state_.log_.enter(record);
+        // Reading the clock takes longer than a hundredth of a short call.
+        constexpr std::uint64_t calls_per_clock = 64;
+        if (sequence_ % calls_per_clock == 0) state_.log_.note_wait();
     }
     MemoryCall(MemoryCall const&) = delete;
     MemoryCall& operator=(MemoryCall const&) = delete;
     ~MemoryCall() override {
-        state_.detector_.leave();
+        state_.log_.leave();
         state_.busy_.store(false, std::memory_order_release);
     }
 
@@ -97,16 +100,21 @@ private:
     };
 
     std::string text_of_call() const {
-        std::string const words = call_ != nullptr ? call_->text() : text(name(collective_), "()");
-        return text(words, " #", sequence_);
+        auto const record = state_.log_.at(sequence_);
+        return text(call_ != nullptr ? call_->text()
+                    : record         ? record->text()
+                                     : "",
+                    " #", sequence_);
     }
     node_memory::Waiter& slow() {
-        if (!slow_) slow_.emplace(*this);
+        if (!slow_) {
+            state_.log_.note_wait();
+            slow_.emplace(*this);
+        }
         return slow_->channel.waiter();
     }
 
     CommunicatorState& state_;
-    Collective collective_;
     CallOptions const& options_;
     Invocation const* call_;
     std::uint64_t sequence_ = 0;
@@ -127,7 +135,12 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     auto* const to = static_cast<std::byte*>(out.data);
     if (from != to && from < to + bytes && to < from + bytes) return false;
 
-    MemoryCall call(*this, Collective::allreduce, options);
+    MemoryCall call(*this,
+                    {.count = in.count,
+                     .collective = Collective::allreduce,
+                     .type = in.type.kind(),
+                     .op = static_cast<std::uint8_t>(op.kind())},
+                    options);
     room.sign(signature_of(Collective::allreduce, 0, bytes));
     room.begin();
     bool const inside = bytes <= Room::line_bytes;
@@ -150,7 +163,12 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
     if (root < 0 || root >= room.size() || bytes == 0 || data.data == nullptr ||
         is_device_memory(data.data, bytes))
         return false;
-    MemoryCall call(*this, Collective::broadcast, options);
+    MemoryCall call(*this,
+                    {.count = data.count,
+                     .root = root,
+                     .collective = Collective::broadcast,
+                     .type = data.type.kind()},
+                    options);
     room.sign(signature_of(Collective::broadcast, root, bytes));
     room.begin();
     bool const small = bytes <= Room::cell_bytes;
@@ -167,7 +185,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!MemoryCall::can_run(*this, options)) return false;
-    MemoryCall call(*this, Collective::barrier, options);
+    MemoryCall call(*this, {.collective = Collective::barrier}, options);
     room_->sign(signature_of(Collective::barrier, 0, 0));
     room_->begin();
     room_->line(call);
@@ -181,7 +199,11 @@ bool CommunicatorState::run_at_once(Invocation const& call) {
     std::shared_ptr<DeviceSide const> device;
     if (fault_of(call, Returns::when_done, device) || device) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
-    MemoryCall waiter(*this, call.collective, call.options, &call);
+    OperationRecord record = record_of(call, room_->rank(), room_->size());
+    constexpr std::size_t worth_a_clock = std::size_t{1} << 16;
+    if (call.in.bytes() >= worth_a_clock)
+        record.entered = static_cast<std::int64_t>(OperationLog::now());
+    MemoryCall waiter(*this, record, call.options, &call);
     ScopeExit const released([this] { scratch_.release(); });
     try {
         perform_over_memory(*room_, waiter, scratch_, call);
