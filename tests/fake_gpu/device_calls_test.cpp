@@ -35,7 +35,8 @@ template <class T>
 std::vector<T> numbers(std::size_t count, int rank) {
     std::vector<T> values(count);
     for (std::size_t i = 0; i < count; ++i)
-        values[i] = static_cast<T>(static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 3) % 5 + 1));
+        values[i] = static_cast<T>(
+            static_cast<float>((i * 7 + static_cast<std::size_t>(rank) * 3) % 5 + 1));
     return values;
 }
 
@@ -75,12 +76,15 @@ void reductions(Communicator& comm, std::size_t count, ReduceOp const& op) {
     compare<T>(in, out, "allreduce", [&](Buffer a, Buffer b) { comm.allreduce(a, b, op); });
     compare_in_place<T>(in, count, "allreduce in place", [&](Buffer a) { comm.allreduce(a, op); });
     compare<T>(in, out, "reduce", [&](Buffer a, Buffer b) { comm.reduce(a, b, op, last); });
-    compare_in_place<T>(in, rank == 0 ? count : 0, "reduce in place", [&](Buffer a) { comm.reduce(a, op, 0); });
+    compare_in_place<T>(in, rank == 0 ? count : 0, "reduce in place",
+                        [&](Buffer a) { comm.reduce(a, op, 0); });
     compare<T>(in, out, "scan", [&](Buffer a, Buffer b) { comm.scan(a, b, op); });
     compare<T>(in, out, "exscan", [&](Buffer a, Buffer b) { comm.exscan(a, b, op); });
     auto const whole = numbers<T>(count * n, rank);
-    compare<T>(whole, out, "reduce_scatter_block", [&](Buffer a, Buffer b) { comm.reduce_scatter_block(a, b, op); });
-    compare_in_place<T>(whole, count, "reduce_scatter_block in place", [&](Buffer a) { comm.reduce_scatter_block(a, op); });
+    compare<T>(whole, out, "reduce_scatter_block",
+               [&](Buffer a, Buffer b) { comm.reduce_scatter_block(a, b, op); });
+    compare_in_place<T>(whole, count, "reduce_scatter_block in place",
+                        [&](Buffer a) { comm.reduce_scatter_block(a, op); });
     Counts counts(n, count);
     counts[0] = 0;
     counts[n - 1] = 2 * count;
@@ -93,7 +97,8 @@ void reductions(Communicator& comm, std::size_t count, ReduceOp const& op) {
                    if (b.data == nullptr && a.count == 0) options.memory = Memory::detect;
                    comm.reduce_scatter(a, b, counts, op, options);
                });
-    compare_in_place<T>(numbers<T>(total, rank), own, "reduce_scatter in place", [&](Buffer a) { comm.reduce_scatter(a, counts, op); });
+    compare_in_place<T>(numbers<T>(total, rank), own, "reduce_scatter in place",
+                        [&](Buffer a) { comm.reduce_scatter(a, counts, op); });
 }
 
 template <class T>
@@ -105,13 +110,16 @@ void movements(Communicator& comm, std::size_t count) {
     std::vector<T> const out(count), all(count * n);
     compare_in_place<T>(in, count, "broadcast", [&](Buffer a) { comm.broadcast(a, last); });
     compare<T>(in, all, "allgather", [&](Buffer a, Buffer b) { comm.allgather(a, b); });
-    compare_in_place<T>(whole, count * n, "allgather in place", [&](Buffer a) { comm.allgather(a); });
+    compare_in_place<T>(whole, count * n, "allgather in place",
+                        [&](Buffer a) { comm.allgather(a); });
     compare<T>(in, all, "gather", [&](Buffer a, Buffer b) { comm.gather(a, b, last); });
     compare<T>(whole, out, "scatter", [&](Buffer a, Buffer b) { comm.scatter(a, b, last); });
     compare<T>(whole, all, "alltoall", [&](Buffer a, Buffer b) { comm.alltoall(a, b); });
     compare_in_place<T>(whole, count * n, "alltoall in place", [&](Buffer a) { comm.alltoall(a); });
-    compare_in_place<T>(rank == last ? whole : in, rank == last ? count * n : count, "gather in place", [&](Buffer a) { comm.gather(a, last); });
-    compare_in_place<T>(rank == last ? whole : in, rank == last ? count * n : count, "scatter in place", [&](Buffer a) { comm.scatter(a, last); });
+    compare_in_place<T>(rank == last ? whole : in, rank == last ? count * n : count,
+                        "gather in place", [&](Buffer a) { comm.gather(a, last); });
+    compare_in_place<T>(rank == last ? whole : in, rank == last ? count * n : count,
+                        "scatter in place", [&](Buffer a) { comm.scatter(a, last); });
     // Rank r's part has r + 1 times as many elements, one apart from the next.
     Counts counts(n), offsets(n);
     for (std::size_t r = 0, at = 0; r < n; ++r) {
@@ -122,14 +130,21 @@ void movements(Communicator& comm, std::size_t count) {
     std::size_t const room = offsets[n - 1] + counts[n - 1] + 1;
     Parts const parts(counts, offsets);
     auto const own = numbers<T>(counts[self], rank);
-    compare<T>(own, std::vector<T>(room, static_cast<T>(7.0F)), "allgatherv", [&](Buffer a, Buffer b) { comm.allgatherv(a, b, parts); });
-    compare_in_place<T>(numbers<T>(room, rank), room, "allgatherv in place", [&](Buffer a) { comm.allgatherv(a, parts); });
-    compare<T>(own, std::vector<T>(room, static_cast<T>(7.0F)), "gatherv", [&](Buffer a, Buffer b) { comm.gatherv(a, b, parts, 0); });
-    compare<T>(numbers<T>(room, rank), std::vector<T>(counts[self]), "scatterv", [&](Buffer a, Buffer b) { comm.scatterv(a, b, parts, 0); });
+    compare<T>(own, std::vector<T>(room, static_cast<T>(7.0F)), "allgatherv",
+               [&](Buffer a, Buffer b) { comm.allgatherv(a, b, parts); });
+    compare_in_place<T>(numbers<T>(room, rank), room, "allgatherv in place",
+                        [&](Buffer a) { comm.allgatherv(a, parts); });
+    compare<T>(own, std::vector<T>(room, static_cast<T>(7.0F)), "gatherv",
+               [&](Buffer a, Buffer b) { comm.gatherv(a, b, parts, 0); });
+    compare<T>(numbers<T>(room, rank), std::vector<T>(counts[self]), "scatterv",
+               [&](Buffer a, Buffer b) { comm.scatterv(a, b, parts, 0); });
     Counts sent(n), received(n);  // rank r sends r + q elements to rank q
     for (std::size_t r = 0; r < n; ++r) sent[r] = received[r] = (self + r) * count;
-    auto const sum_of = [](Counts const& c) { return std::accumulate(c.begin(), c.end(), std::size_t{0}); };
-    compare<T>(numbers<T>(sum_of(sent), rank), std::vector<T>(sum_of(received)), "alltoallv", [&](Buffer a, Buffer b) { comm.alltoallv(a, sent, b, received); });
+    auto const sum_of = [](Counts const& c) {
+        return std::accumulate(c.begin(), c.end(), std::size_t{0});
+    };
+    compare<T>(numbers<T>(sum_of(sent), rank), std::vector<T>(sum_of(received)), "alltoallv",
+               [&](Buffer a, Buffer b) { comm.alltoallv(a, sent, b, received); });
 }
 
 TEST(DeviceCalls, GiveWhatTheHostGives) {
@@ -164,7 +179,9 @@ TEST(DeviceCalls, KnowAllTypesAndOperations) {
         reductions<std::complex<float>>(comm, 4, sum);
         reductions<std::complex<double>>(comm, 4, prod);
         reductions<std::int32_t>(comm, 4, bit_xor);
-        reductions<std::int32_t>(comm, 4, reduce_op<std::int32_t>([](int a, int b) { return a + 2 * b; }, Commutative::no));
+        reductions<std::int32_t>(
+            comm, 4,
+            reduce_op<std::int32_t>([](int a, int b) { return a + 2 * b; }, Commutative::no));
     });
     on_gpus(4, [](Communicator& comm) {  // a quarter is exact
         reductions<float>(comm, 6, average);
@@ -186,14 +203,16 @@ TEST(DeviceCalls, MayBeEmptyOnSomeRanks) {
     on_gpus(3, [](Communicator& comm) {
         Counts const counts{0, 2, 3};
         DeviceArray<int> all(5);
-        DeviceArray<int> const mine(numbers<int>(counts[static_cast<std::size_t>(comm.rank())], comm.rank()));
+        DeviceArray<int> const mine(
+            numbers<int>(counts[static_cast<std::size_t>(comm.rank())], comm.rank()));
         comm.allgatherv(mine.span(), all.span(), counts);
         EXPECT_EQ(all.values()[0], numbers<int>(2, 1)[0]);
         // A null pointer tells nothing, so the call must.
         Buffer const none{nullptr, 0, DataType::Kind::i32};
         CallOptions const device{.memory = Memory::device};
         comm.allgatherv(comm.rank() == 0 ? none : Buffer(mine.span()), all.span(), counts, device);
-        comm.gatherv(comm.rank() == 0 ? none : Buffer(mine.span()), comm.rank() == 2 ? Buffer(all.span()) : none, counts, 2, device);
+        comm.gatherv(comm.rank() == 0 ? none : Buffer(mine.span()),
+                     comm.rank() == 2 ? Buffer(all.span()) : none, counts, 2, device);
         comm.allreduce(none, sum);
     });
 }
@@ -209,7 +228,8 @@ TEST(DeviceCalls, MayBeNonBlocking) {
         DeviceArray<float> last(10, 1.0F);
         comm.allreduce(last.span(), sum);  // after the others
         for (auto& request : requests) request.wait();
-        for (int i = 0; i < 5; ++i) EXPECT_EQ(arrays[static_cast<std::size_t>(i)]->values()[999], float(3 + 3 * i));
+        for (int i = 0; i < 5; ++i)
+            EXPECT_EQ(arrays[static_cast<std::size_t>(i)]->values()[999], float(3 + 3 * i));
         EXPECT_EQ(last.values()[0], 3.0F);
     });
 }
@@ -237,7 +257,8 @@ TEST(Streams, OrderCallsAfterTheirEarlierWork) {
         delayed.to = data.data();
         delayed.value = 5;
         stream.call(&Delayed::run, &delayed);
-        comm.allreduce(data.span(), sum, {.stream = stream});  // returns, though the data is not there yet
+        comm.allreduce(data.span(), sum,
+                       {.stream = stream});  // returns, though the data is not there yet
         Request later = comm.iallreduce(warm.span(), sum, {.stream = stream});
         EXPECT_FALSE(later.test());
         delayed.go = true;
@@ -310,11 +331,13 @@ TEST(Graphs, RefuseWhatCannotBeCaptured) {
         void* graph = nullptr;
         ASSERT_EQ(cuStreamBeginCapture_v2(stream, 1), 0);
         CallOptions const on{.stream = stream};
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(data.span(), sum, on); }), HasSubstr("the first call on the memory of a GPU"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(data.span(), sum, on); }),
+                    HasSubstr("the first call on the memory of a GPU"));
         cuStreamEndCapture(stream, &graph);
         comm.allreduce(data.span(), sum);
         ASSERT_EQ(cuStreamBeginCapture_v2(stream, 1), 0);
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.scan(data.span(), sum, on); }), HasSubstr("cannot be captured"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.scan(data.span(), sum, on); }),
+                    HasSubstr("cannot be captured"));
         cuStreamEndCapture(stream, &graph);
         EXPECT_EQ(comm.allreduce_value(1, sum), 2);
     });
@@ -352,12 +375,14 @@ TEST(DeviceMessages, FollowAStream) {
         DeviceArray<int> out(numbers<int>(100000, comm.rank())), in(100000);
         DeviceStream const stream;
         CallOptions const on{.stream = stream};
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(out.span(), other, 0, on); }), HasSubstr("Call a collective"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(out.span(), other, 0, on); }),
+                    HasSubstr("Call a collective"));
         comm.allreduce(in.span(), sum);
         comm.sendrecv(out.span(), other, in.span(), other, 0, on);
         EXPECT_EQ(stream.synchronize(), 0);
         EXPECT_EQ(in.values(), numbers<int>(100000, other));
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.isend(out.span(), other, 0, on); }), HasSubstr("non-blocking"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.isend(out.span(), other, 0, on); }),
+                    HasSubstr("non-blocking"));
     });
 }
 
@@ -368,16 +393,24 @@ TEST(Arguments, MustBeInOneKindOfMemory) {
         fake_cuda_use_device(comm.rank());
         DeviceArray<float> device(2);
         std::vector<float> host(2);
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(device.span(), std::span(host), sum); }), HasSubstr("out is in host memory"));
+        EXPECT_THAT(
+            thrown_by<UsageError>([&] { comm.allreduce(device.span(), std::span(host), sum); }),
+            HasSubstr("out is in host memory"));
         DeviceStream const stream;
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(host, sum, {.stream = stream}); }), HasSubstr("the buffers are in host memory"));
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(device.span(), bit_and, {.algorithm = "nccl"}); }), HasSubstr("bit_and is not defined"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(host, sum, {.stream = stream}); }),
+                    HasSubstr("the buffers are in host memory"));
+        EXPECT_THAT(thrown_by<UsageError>(
+                        [&] { comm.allreduce(device.span(), bit_and, {.algorithm = "nccl"}); }),
+                    HasSubstr("bit_and is not defined"));
         DeviceArray<int> integers(2);
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(integers.span(), bit_and, {.algorithm = "nccl"}); }), HasSubstr("NCCL cannot perform it"));
+        EXPECT_THAT(thrown_by<UsageError>(
+                        [&] { comm.allreduce(integers.span(), bit_and, {.algorithm = "nccl"}); }),
+                    HasSubstr("NCCL cannot perform it"));
         comm.allreduce(integers.span(), bit_and, {.algorithm = "staged"});
         fake_cuda_use_device(comm.rank() + 4);
         DeviceArray<int> elsewhere(2);
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(elsewhere.span(), sum); }), HasSubstr("on another GPU"));
+        EXPECT_THAT(thrown_by<UsageError>([&] { comm.allreduce(elsewhere.span(), sum); }),
+                    HasSubstr("on another GPU"));
         EXPECT_EQ(comm.allreduce_value(1, sum), 2);
     });
 }
@@ -399,14 +432,14 @@ TEST(Mismatch, OfTheKindOfMemoryIsNamed) {
                     comm.allreduce(comm.rank() == 0 ? std::span<float>(host) : device.span(), sum);
                 } catch (Error const& error) {
                     std::string const what = error.what();
-                    if (what.find("rank 1 on ") != what.npos && what.find("on a GPU") != what.npos) ++named;
+                    if (what.find("rank 1 on ") != what.npos && what.find("on a GPU") != what.npos)
+                        ++named;
                     else if (what.find("rank 0 on ") != what.npos) ++named;
                     throw;
                 }
             });
             ADD_FAILURE() << "no error";
-        } catch (Error const&) {
-        }
+        } catch (Error const&) {}
         EXPECT_EQ(named, 2) << "SINEW_CHECK=" << checked;
     }
 }

@@ -180,8 +180,8 @@ unsigned long fake_cuda_copies() { return state().copies; }
 int cuInit(unsigned) { return success; }
 int cuDriverGetVersion(int* version) { return *version = 13000, success; }
 int cuGetErrorString(int error, char const** text) {
-    *text = error == success        ? "no error"
-            : error == not_ready    ? "device not ready"
+    *text = error == success         ? "no error"
+            : error == not_ready     ? "device not ready"
             : error == invalid_value ? "invalid argument"
                                      : "an error of the fake driver";
     return success;
@@ -226,7 +226,8 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
     Block const* const block = block_of(pointer, base);
     bool const pinned = block == nullptr && [&] {
         auto next = all.pinned.upper_bound(pointer);
-        return next != all.pinned.begin() && pointer < std::prev(next)->first + std::prev(next)->second;
+        return next != all.pinned.begin() &&
+               pointer < std::prev(next)->first + std::prev(next)->second;
     }();
     if (block == nullptr && !pinned) return invalid_value;
     switch (attribute) {
@@ -236,11 +237,13 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
         case attribute_memory_type:
             *static_cast<unsigned*>(result) = block != nullptr ? device_memory : host_memory;
             return success;
-        case attribute_managed: return *static_cast<unsigned*>(result) = 0, success;
+        case attribute_managed:
+            return *static_cast<unsigned*>(result) = 0, success;
         case attribute_ordinal:
             *static_cast<int*>(result) = block != nullptr ? block->device->ordinal : -1;
             return success;
-        default: return invalid_value;
+        default:
+            return invalid_value;
     }
 }
 

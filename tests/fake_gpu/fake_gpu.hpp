@@ -27,7 +27,8 @@ public:
             throw std::runtime_error("cuMemAlloc");
         std::memcpy(fake_cuda_shadow(data()), values.data(), count_ * sizeof(T));
     }
-    explicit DeviceArray(std::size_t count, T value = {}) : DeviceArray(std::vector<T>(count, value)) {}
+    explicit DeviceArray(std::size_t count, T value = {})
+        : DeviceArray(std::vector<T>(count, value)) {}
     DeviceArray(DeviceArray const&) = delete;
     DeviceArray& operator=(DeviceArray const&) = delete;
     ~DeviceArray() { cuMemFree_v2(memory_); }

@@ -33,7 +33,16 @@ constexpr int success = 0, system_error = 2, internal_error = 3, invalid_argumen
 constexpr int first_made_op = 5;
 
 struct Operation {
-    enum Kind : int { all_reduce, reduce, broadcast, reduce_scatter, all_gather, all_to_all, send, receive };
+    enum Kind : int {
+        all_reduce,
+        reduce,
+        broadcast,
+        reduce_scatter,
+        all_gather,
+        all_to_all,
+        send,
+        receive
+    };
     Kind kind;
     void const* in;
     void* out;
@@ -47,9 +56,10 @@ struct Operation {
     std::size_t element() const { return type_sizes[type]; }
     std::uint64_t fingerprint() const {
         std::uint64_t hash = 0xcbf29ce484222325u;
-        for (std::uint64_t const part : {static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(count),
-                                         static_cast<std::uint64_t>(type), static_cast<std::uint64_t>(op),
-                                         static_cast<std::uint64_t>(root)})
+        for (std::uint64_t const part :
+             {static_cast<std::uint64_t>(kind), static_cast<std::uint64_t>(count),
+              static_cast<std::uint64_t>(type), static_cast<std::uint64_t>(op),
+              static_cast<std::uint64_t>(root)})
             hash = (hash ^ part) * 0x100000001b3u;
         return hash;
     }
@@ -118,37 +128,50 @@ struct Comm {
         auto const* const in = static_cast<std::byte const*>(fake_cuda_shadow(operation.in));
         auto* const out = static_cast<std::byte*>(fake_cuda_shadow(operation.out));
         auto const n = static_cast<std::size_t>(ranks), self = static_cast<std::size_t>(rank);
-        bool const by_parts = operation.kind == Operation::reduce_scatter || operation.kind == Operation::all_to_all;
+        bool const by_parts =
+            operation.kind == Operation::reduce_scatter || operation.kind == Operation::all_to_all;
         for (std::size_t p = 0; p < (by_parts ? n : 1); ++p)
             for (std::size_t at = 0; at < operation.count; at += most) {
-                std::size_t const length = std::min(most, operation.count - at), bytes = length * element;
+                std::size_t const length = std::min(most, operation.count - at),
+                                  bytes = length * element;
                 // Part p of the reduction; or this rank's part for the rank p places further.
-                std::size_t const part = operation.kind == Operation::all_to_all ? (self + p) % n : p;
+                std::size_t const part =
+                    operation.kind == Operation::all_to_all ? (self + p) % n : p;
                 std::size_t const from = ((by_parts ? part * operation.count : 0) + at) * element;
-                bool const has_in = operation.kind != Operation::broadcast || rank == operation.root;
-                round(operation, has_in ? in + from : nullptr, has_in ? bytes : 0, [&](int r, std::byte const* data) {
-                    auto const other = static_cast<std::size_t>(r);
-                    switch (operation.kind) {
-                        case Operation::reduce:
-                            if (rank != operation.root) return;
-                            [[fallthrough]];
-                        case Operation::all_reduce:
-                            return combine(operation.type, out + at * element, data, length, operation.op, operation.scale, r == 0);
-                        case Operation::reduce_scatter:
-                            if (p == self) combine(operation.type, out + at * element, data, length, operation.op, operation.scale, r == 0);
-                            return;
-                        case Operation::broadcast:
-                            if (r == operation.root) std::memcpy(out + at * element, data, bytes);
-                            return;
-                        case Operation::all_gather:
-                            std::memcpy(out + (other * operation.count + at) * element, data, bytes);
-                            return;
-                        case Operation::all_to_all:
-                            if ((other + p) % n == self) std::memcpy(out + (other * operation.count + at) * element, data, bytes);
-                            return;
-                        default: return;
-                    }
-                });
+                bool const has_in =
+                    operation.kind != Operation::broadcast || rank == operation.root;
+                round(operation, has_in ? in + from : nullptr, has_in ? bytes : 0,
+                      [&](int r, std::byte const* data) {
+                          auto const other = static_cast<std::size_t>(r);
+                          switch (operation.kind) {
+                              case Operation::reduce:
+                                  if (rank != operation.root) return;
+                                  [[fallthrough]];
+                              case Operation::all_reduce:
+                                  return combine(operation.type, out + at * element, data, length,
+                                                 operation.op, operation.scale, r == 0);
+                              case Operation::reduce_scatter:
+                                  if (p == self)
+                                      combine(operation.type, out + at * element, data, length,
+                                              operation.op, operation.scale, r == 0);
+                                  return;
+                              case Operation::broadcast:
+                                  if (r == operation.root)
+                                      std::memcpy(out + at * element, data, bytes);
+                                  return;
+                              case Operation::all_gather:
+                                  std::memcpy(out + (other * operation.count + at) * element, data,
+                                              bytes);
+                                  return;
+                              case Operation::all_to_all:
+                                  if ((other + p) % n == self)
+                                      std::memcpy(out + (other * operation.count + at) * element,
+                                                  data, bytes);
+                                  return;
+                              default:
+                                  return;
+                          }
+                      });
             }
     }
 
@@ -162,15 +185,19 @@ struct Comm {
                 if (done[i] == bytes) continue;
                 ended = false;
                 bool const sends = one.kind == Operation::send;
-                auto& mail = sends ? segment->mails[rank][one.root] : segment->mails[one.root][rank];
+                auto& mail =
+                    sends ? segment->mails[rank][one.root] : segment->mails[one.root][rank];
                 auto& number = mails[sends ? 0 : 1][static_cast<std::size_t>(one.root)];
                 std::size_t const length = std::min(mail_bytes, bytes - done[i]);
                 if (sends && mail.taken.load() == number) {
-                    std::memcpy(mail.data, static_cast<std::byte const*>(fake_cuda_shadow(one.in)) + done[i], length);
+                    std::memcpy(mail.data,
+                                static_cast<std::byte const*>(fake_cuda_shadow(one.in)) + done[i],
+                                length);
                     mail.put.store(++number);
                     done[i] += length;
                 } else if (!sends && mail.put.load() > number) {
-                    std::memcpy(static_cast<std::byte*>(fake_cuda_shadow(one.out)) + done[i], mail.data, length);
+                    std::memcpy(static_cast<std::byte*>(fake_cuda_shadow(one.out)) + done[i],
+                                mail.data, length);
                     mail.taken.store(++number);
                     done[i] += length;
                 }
@@ -188,7 +215,8 @@ struct Comm {
                 if (fault.call == one.number) {
                     if (fault.kind == Fault::hangs) await([] { return false; });
                     if (fault.kind == Fault::is_late) {
-                        auto const until = std::chrono::steady_clock::now() + std::chrono::milliseconds(fault.milliseconds);
+                        auto const until = std::chrono::steady_clock::now() +
+                                           std::chrono::milliseconds(fault.milliseconds);
                         await([&] { return std::chrono::steady_clock::now() > until; });
                     }
                 }
@@ -196,8 +224,7 @@ struct Comm {
                 else collective(one);
             }
             if (!mail.empty()) messages(mail);
-        } catch (Aborted const&) {
-        }
+        } catch (Aborted const&) {}
         --on_device;
     }
 
@@ -265,12 +292,13 @@ int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation
             std::shared_ptr<std::vector<Operation>> group;
         };
         Fault const& fault = comm->fault;
-        bool const ours = std::any_of(group->begin(), group->end(), [&](Operation const& one) { return one.number == fault.call; });
+        bool const ours = std::any_of(group->begin(), group->end(), [&](Operation const& one) {
+            return one.number == fault.call;
+        });
         if (ours && fault.kind == Fault::is_not_launched) {
             try {
                 comm->await([] { return false; });
-            } catch (Aborted const&) {
-            }
+            } catch (Aborted const&) {}
         } else {
             fake_cuda_enqueue(
                 stream,
@@ -278,7 +306,8 @@ int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation
                     auto const& argument = *static_cast<Argument*>(given);
                     argument.comm->execute(*argument.group);
                 },
-                new Argument{comm, group}, [](void* given) { delete static_cast<Argument*>(given); });
+                new Argument{comm, group},
+                [](void* given) { delete static_cast<Argument*>(given); });
         }
         if (ours && fault.kind == Fault::fails_later) {
             std::this_thread::sleep_for(std::chrono::milliseconds(fault.milliseconds));
@@ -310,19 +339,22 @@ int add(void* handle, void* stream, Operation operation) {
         }
         if (fault.kind == Fault::kills) ::raise(SIGKILL);
         if (fault.kind == Fault::counts_wrong) ++operation.count;
-        if (fault.kind == Fault::blocks) std::this_thread::sleep_for(std::chrono::milliseconds(fault.milliseconds));
+        if (fault.kind == Fault::blocks)
+            std::this_thread::sleep_for(std::chrono::milliseconds(fault.milliseconds));
     }
     if (operation.count == 0) return success;
     if (depth == 0) return issue(comm, stream, {operation});
     for (auto& group : groups)
-        if (group.comm == comm && group.stream == stream) return group.operations.push_back(operation), success;
+        if (group.comm == comm && group.stream == stream)
+            return group.operations.push_back(operation), success;
     groups.push_back({comm, stream, {operation}});
     return success;
 }
 
 int end(void* handle, bool stops) {
     auto const comm = find(handle);
-    if (!stops && comm->inside > 0) misused("a communicator is destroyed while another thread uses it");
+    if (!stops && comm->inside > 0)
+        misused("a communicator is destroyed while another thread uses it");
     std::this_thread::sleep_for(std::chrono::milliseconds(comm->fault.end_blocks_ms));
     if (stops) comm->stop = true;
     {
@@ -361,10 +393,19 @@ void fake_nccl_version(int version) { state().version = version; }
 int ncclGetVersion(int* version) { return *version = state().version, success; }
 int ncclGetUniqueId(Id* id) { return make_segment(id->internal) ? success : system_error; }
 char const* ncclGetErrorString(int result) {
-    constexpr char const* words[] = {"no error", "unhandled cuda error", "unhandled system error", "internal error", "invalid argument", "invalid usage", "remote process exited or there was a network error", "NCCL operation in progress"};
+    constexpr char const* words[] = {"no error",
+                                     "unhandled cuda error",
+                                     "unhandled system error",
+                                     "internal error",
+                                     "invalid argument",
+                                     "invalid usage",
+                                     "remote process exited or there was a network error",
+                                     "NCCL operation in progress"};
     return result >= 0 && result < 8 ? words[result] : "unknown";
 }
-char const* ncclGetLastError(void* handle) { return handle == nullptr ? "" : find(handle)->last_error.c_str(); }
+char const* ncclGetLastError(void* handle) {
+    return handle == nullptr ? "" : find(handle)->last_error.c_str();
+}
 
 int ncclCommInitRankConfig(void** handle, int ranks, Id id, int rank, void*) {
     auto const comm = std::make_shared<Comm>();
@@ -398,8 +439,7 @@ int ncclCommInitRankConfig(void** handle, int ranks, Id id, int rank, void*) {
             ++raw->segment->joined;
             raw->await([&] { return raw->segment->joined == raw->ranks; });
             raw->error = success;
-        } catch (Aborted const&) {
-        }
+        } catch (Aborted const&) {}
     });
     *handle = raw;
     return in_progress;
@@ -433,23 +473,29 @@ int ncclGroupStart() { return ++depth, success; }
 int ncclGroupEnd() {
     if (--depth > 0) return success;
     int result = success;
-    for (auto& group : groups) result = issue(group.comm, group.stream, std::move(group.operations));
+    for (auto& group : groups)
+        result = issue(group.comm, group.stream, std::move(group.operations));
     groups.clear();
     return result;
 }
-int ncclAllReduce(void const* in, void* out, std::size_t count, int type, int op, void* comm, void* stream) {
+int ncclAllReduce(void const* in, void* out, std::size_t count, int type, int op, void* comm,
+                  void* stream) {
     return add(comm, stream, {Operation::all_reduce, in, out, count, type, op});
 }
-int ncclReduce(void const* in, void* out, std::size_t count, int type, int op, int root, void* comm, void* stream) {
+int ncclReduce(void const* in, void* out, std::size_t count, int type, int op, int root, void* comm,
+               void* stream) {
     return add(comm, stream, {Operation::reduce, in, out, count, type, op, root});
 }
-int ncclBroadcast(void const* in, void* out, std::size_t count, int type, int root, void* comm, void* stream) {
+int ncclBroadcast(void const* in, void* out, std::size_t count, int type, int root, void* comm,
+                  void* stream) {
     return add(comm, stream, {Operation::broadcast, in, out, count, type, 0, root});
 }
-int ncclReduceScatter(void const* in, void* out, std::size_t count, int type, int op, void* comm, void* stream) {
+int ncclReduceScatter(void const* in, void* out, std::size_t count, int type, int op, void* comm,
+                      void* stream) {
     return add(comm, stream, {Operation::reduce_scatter, in, out, count, type, op});
 }
-int ncclAllGather(void const* in, void* out, std::size_t count, int type, void* comm, void* stream) {
+int ncclAllGather(void const* in, void* out, std::size_t count, int type, void* comm,
+                  void* stream) {
     return add(comm, stream, {Operation::all_gather, in, out, count, type});
 }
 int ncclAlltoAll(void const* in, void* out, std::size_t count, int type, void* comm, void* stream) {

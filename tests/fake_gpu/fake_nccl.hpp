@@ -22,7 +22,7 @@ struct FakeNcclFault {
         blocks,           ///< the call of the operation returns after `milliseconds`
     };
     Kind kind;
-    int call;          ///< the number of the operation on the communicator, from 1
+    int call;  ///< the number of the operation on the communicator, from 1
     int milliseconds;
     int end_blocks_ms;  ///< revoke, abort and destroy take so long
 };

@@ -40,16 +40,26 @@ void combine_as(std::byte* out, std::byte const* in, std::size_t count, int op, 
 inline void combine(int type, std::byte* out, std::byte const* in, std::size_t count, int op,
                     double scale, bool first) {
     switch (type) {
-        case 0: return combine_as<std::int8_t>(out, in, count, op, scale, first);
-        case 1: return combine_as<std::uint8_t>(out, in, count, op, scale, first);
-        case 2: return combine_as<std::int32_t>(out, in, count, op, scale, first);
-        case 3: return combine_as<std::uint32_t>(out, in, count, op, scale, first);
-        case 4: return combine_as<std::int64_t>(out, in, count, op, scale, first);
-        case 5: return combine_as<std::uint64_t>(out, in, count, op, scale, first);
-        case 6: return combine_as<sinew::float16>(out, in, count, op, scale, first);
-        case 7: return combine_as<float>(out, in, count, op, scale, first);
-        case 8: return combine_as<double>(out, in, count, op, scale, first);
-        default: return combine_as<sinew::bfloat16>(out, in, count, op, scale, first);
+        case 0:
+            return combine_as<std::int8_t>(out, in, count, op, scale, first);
+        case 1:
+            return combine_as<std::uint8_t>(out, in, count, op, scale, first);
+        case 2:
+            return combine_as<std::int32_t>(out, in, count, op, scale, first);
+        case 3:
+            return combine_as<std::uint32_t>(out, in, count, op, scale, first);
+        case 4:
+            return combine_as<std::int64_t>(out, in, count, op, scale, first);
+        case 5:
+            return combine_as<std::uint64_t>(out, in, count, op, scale, first);
+        case 6:
+            return combine_as<sinew::float16>(out, in, count, op, scale, first);
+        case 7:
+            return combine_as<float>(out, in, count, op, scale, first);
+        case 8:
+            return combine_as<double>(out, in, count, op, scale, first);
+        default:
+            return combine_as<sinew::bfloat16>(out, in, count, op, scale, first);
     }
 }
 

@@ -21,9 +21,11 @@ TEST(NcclLibrary, IsTheOneThatTheVariableNames) {
     EXPECT_EQ(nccl::Library::find().version_text(), "2.28.9");
     EXPECT_EQ(nccl::Library::find().path(), FAKE_NCCL);
     Variable const missing("SINEW_NCCL_LIBRARY", "/nowhere/libnccl.so.2");
-    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }), AllOf(HasSubstr("SINEW_NCCL_LIBRARY=/nowhere"), HasSubstr("No such file")));
+    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }),
+                AllOf(HasSubstr("SINEW_NCCL_LIBRARY=/nowhere"), HasSubstr("No such file")));
     Variable const other("SINEW_NCCL_LIBRARY", "libm.so.6");
-    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }), HasSubstr("no ncclGetVersion"));
+    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }),
+                HasSubstr("no ncclGetVersion"));
 }
 
 TEST(NcclLibrary, OffersWhatItsVersionHas) {
@@ -36,7 +38,8 @@ TEST(NcclLibrary, OffersWhatItsVersionHas) {
     fake_nccl_version(21903);
     EXPECT_FALSE(nccl::Library::find().has_all_to_all());
     fake_nccl_version(21003);
-    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }), AllOf(HasSubstr("2.10.3"), HasSubstr("2.14 or later")));
+    EXPECT_THAT(thrown_by<Unavailable>([] { nccl::Library::find(); }),
+                AllOf(HasSubstr("2.10.3"), HasSubstr("2.14 or later")));
     fake_nccl_version(22809);
     EXPECT_EQ(nccl::Library::version_text(2708), "2.7.8");
 }
@@ -74,7 +77,8 @@ TEST(Obstacle, IsNamedWithRanksAndHosts) {
     std::strcpy(ranks[1].host_id, "r1");
     EXPECT_EQ(nccl::obstacle(ranks), "");
     ranks[2].nccl_version = 22203;
-    EXPECT_THAT(nccl::obstacle(ranks), AllOf(HasSubstr("2.28.9 on rank 0 on a"), HasSubstr("2.22.3 on rank 2 on b")));
+    EXPECT_THAT(nccl::obstacle(ranks),
+                AllOf(HasSubstr("2.28.9 on rank 0 on a"), HasSubstr("2.22.3 on rank 2 on b")));
     ranks[1].nccl_version = 0;
     std::strcpy(ranks[1].why, "NCCL was not found");
     EXPECT_THAT(nccl::obstacle(ranks), HasSubstr("rank 1 on a: NCCL was not found"));
@@ -82,7 +86,8 @@ TEST(Obstacle, IsNamedWithRanksAndHosts) {
     EXPECT_THAT(nccl::obstacle(ranks), HasSubstr("SINEW_NCCL=0 on rank 0 on a"));
 }
 
-std::string explained(std::vector<nccl::RankFacts> const& ranks, char const* words, bool stuck = false) {
+std::string explained(std::vector<nccl::RankFacts> const& ranks, char const* words,
+                      bool stuck = false) {
     std::vector<nccl::Outcome> outcomes(ranks.size());
     outcomes[1].state = stuck ? nccl::Outcome::State::stuck : nccl::Outcome::State::failed;
     std::strcpy(outcomes[1].words, words);
@@ -92,13 +97,19 @@ std::string explained(std::vector<nccl::RankFacts> const& ranks, char const* wor
 TEST(FailedStart, HasTheOneLikelyCause) {
     std::vector<nccl::RankFacts> ranks{facts_of("a", 0), facts_of("a", 1), facts_of("b", 0)};
     EXPECT_EQ(nccl::explain_failed_start(ranks, std::vector<nccl::Outcome>(3)), "");
-    EXPECT_THAT(explained(ranks, "CUDA driver version is insufficient for CUDA runtime version"), HasSubstr("driver (CUDA 13.0 on rank 0) is older"));
-    EXPECT_THAT(explained(ranks, "Call to connect returned Connection refused"), AllOf(HasSubstr("rank 1 on a: Call to connect"), HasSubstr("NCCL_SOCKET_IFNAME")));
-    EXPECT_THAT(explained(ranks, "", true), AllOf(HasSubstr("still inside NCCL's initialisation: rank 1 on a"), HasSubstr("eth0,ib0")));
-    EXPECT_THAT(explained(ranks, "Cuda failure 'out of memory'"), HasSubstr("too little free memory"));
+    EXPECT_THAT(explained(ranks, "CUDA driver version is insufficient for CUDA runtime version"),
+                HasSubstr("driver (CUDA 13.0 on rank 0) is older"));
+    EXPECT_THAT(explained(ranks, "Call to connect returned Connection refused"),
+                AllOf(HasSubstr("rank 1 on a: Call to connect"), HasSubstr("NCCL_SOCKET_IFNAME")));
+    EXPECT_THAT(
+        explained(ranks, "", true),
+        AllOf(HasSubstr("still inside NCCL's initialisation: rank 1 on a"), HasSubstr("eth0,ib0")));
+    EXPECT_THAT(explained(ranks, "Cuda failure 'out of memory'"),
+                HasSubstr("too little free memory"));
     EXPECT_THAT(explained(ranks, "something new"), HasSubstr("NCCL_DEBUG=INFO"));
     ranks[1].shm_free = std::uint64_t{60} << 20;
-    EXPECT_THAT(explained(ranks, "Error while creating shared memory segment /dev/shm/nccl-x"), AllOf(HasSubstr("only 60 MiB free for 2 ranks"), HasSubstr("--shm-size")));
+    EXPECT_THAT(explained(ranks, "Error while creating shared memory segment /dev/shm/nccl-x"),
+                AllOf(HasSubstr("only 60 MiB free for 2 ranks"), HasSubstr("--shm-size")));
 }
 
 TEST(FailedStart, ShowsWhatNcclHasLogged) {

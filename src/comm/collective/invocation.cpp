@@ -138,11 +138,11 @@ std::string Fingerprint::text() const {
         what += data_type.name();
         if (count > 0) what += sinew::text(" x ", count);
         if (parts != 0) what += sinew::text(", counts with hash ", std::hex, parts, std::dec);
+        if (device != 0) what += " on a GPU";
     }
     if (op_name[0] != '\0') what += sinew::text(", ", op_name.data());
     else if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();
     if (root >= 0) what += sinew::text(", root ", root);
-    if (device != 0) what += " on a GPU";
     return what + ')';
 }
 

@@ -63,7 +63,9 @@ std::shared_ptr<DeviceSide const> device_side_of(Invocation const& call, int ran
     bool const with_parts = call.has_parts();
     bool const in =
         uses_in(call, rank) && options.memory != Memory::host && is_on_device(call.in, with_parts);
-    bool const out = !call.in_place && uses_out(call, rank) && options.memory != Memory::host &&
+    // In place both are one buffer, which one of the two names stands for.
+    bool const one_buffer = call.in_place && uses_in(call, rank);
+    bool const out = !one_buffer && uses_out(call, rank) && options.memory != Memory::host &&
                      is_on_device(call.out, with_parts);
     if (!in && !out && options.memory != Memory::device) {
         if (options.stream != nullptr)
@@ -73,7 +75,7 @@ std::shared_ptr<DeviceSide const> device_side_of(Invocation const& call, int ran
         return nullptr;
     }
     bool const in_counts = uses_in(call, rank) && call.in.bytes() > 0;
-    bool const out_counts = !call.in_place && uses_out(call, rank) && call.out.bytes() > 0;
+    bool const out_counts = !one_buffer && uses_out(call, rank) && call.out.bytes() > 0;
     if ((in_counts && !in) || (out_counts && !out))
         refuse(in_counts && !in ? "in" : "out",
                " is in host memory, but the call is on the memory of a GPU",
