@@ -198,6 +198,10 @@ void Core::issue(TaskState& state) {
         Calls calls(*this, stream);
         task.issue(calls);
         task.issue = nullptr;
+    } catch (BackendError const& error) {
+        issuing = nullptr;
+        leave();
+        throw BackendError(text(task.what, ": ", error.what()), error.code());
     } catch (...) {
         issuing = nullptr;
         leave();

@@ -441,6 +441,7 @@ int ncclCommInitRankConfig(void** handle, int ranks, Id id, int rank, void*) {
             raw->error = success;
         } catch (Aborted const&) {}
     });
+    comm->changed.notify_all();
     *handle = raw;
     return in_progress;
 }

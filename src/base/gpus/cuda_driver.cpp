@@ -84,15 +84,18 @@ CudaDriver const* adopt(SharedLibrary const& library, std::string& why) {
 }  // namespace
 
 CudaDriver const* CudaDriver::loaded() noexcept try {
-    static std::atomic<std::uint64_t> looked_at{0};
     if (CudaDriver const* const driver = known.load(std::memory_order_acquire)) return driver;
     // The driver may be loaded later. dlopen searches the disk (20 us), so it is called again only
     // after another library was loaded.
+    static std::atomic<std::uint64_t> looked_at{0};
     std::uint64_t const now = loads();
-    if (looked_at.exchange(now, std::memory_order_relaxed) == now) return nullptr;
+    if (looked_at.load(std::memory_order_acquire) == now) return nullptr;
     SharedLibrary const library = SharedLibrary::already_loaded(driver_library);
     std::string why;
-    return library ? adopt(library, why) : nullptr;
+    CudaDriver const* const driver = library ? adopt(library, why) : nullptr;
+    // Only now: another thread that sees it takes it that there is no driver.
+    if (driver == nullptr) looked_at.store(now, std::memory_order_release);
+    return driver;
 } catch (std::exception const&) {
     return nullptr;
 }
