@@ -54,6 +54,7 @@ struct Stream {
     std::deque<Work> works;
     std::shared_ptr<Graph> capture;
     bool busy = false, ending = false;
+    Device* device = nullptr;
 
     void run() {
         std::unique_lock lock(mutex);
@@ -70,6 +71,10 @@ struct Stream {
             busy = false;
             changed.notify_all();
         }
+    }
+    void drain() {
+        std::unique_lock lock(mutex);
+        changed.wait(lock, [&] { return works.empty() && !busy; });
     }
     int add(Work work) {
         std::lock_guard const lock(mutex);
@@ -263,8 +268,18 @@ int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes) {
                                                            contexts.back()};
     return *memory = reinterpret_cast<std::uintptr_t>(there), success;
 }
+/// As the driver, this waits for all that the device has been given.
 int cuMemFree_v2(unsigned long long memory) {
     State& all = state();
+    std::vector<std::shared_ptr<Stream>> streams;
+    {
+        std::lock_guard const lock(all.mutex);
+        auto const found = all.blocks.find(memory);
+        if (found == all.blocks.end()) return invalid_value;
+        for (auto const& [handle, stream] : all.streams)
+            if (stream->device == found->second.device) streams.push_back(stream);
+    }
+    for (auto const& stream : streams) stream->drain();
     std::lock_guard const lock(all.mutex);
     auto const found = all.blocks.find(memory);
     if (found == all.blocks.end()) return invalid_value;
@@ -296,6 +311,7 @@ int cuMemFreeHost(void* memory) {
 int cuStreamCreate(void** stream, unsigned) {
     if (!has_context()) return invalid_context;
     auto const made = std::make_shared<Stream>();
+    made->device = contexts.back();
     std::thread([made] { made->run(); }).detach();
     State& all = state();
     std::lock_guard const lock(all.mutex);
