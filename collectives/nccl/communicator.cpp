@@ -10,10 +10,12 @@
 namespace sinew::collectives::nccl {
 
 Functions const& Calls::nccl() const { return core_.setup.library->call(); }
-Handle Calls::comm() const { return core_.comm; }
+Handle Calls::comm() const { return core_.own; }
 Library const& Calls::library() const { return *core_.setup.library; }
 void Calls::check(int result, char const* function) const {
-    core_.setup.library->check(result, function, core_.comm);
+    // An ended communicator must not be asked for its last words.
+    core_.stop_if_ending();
+    core_.setup.library->check(result, function, core_.own);
 }
 void Calls::copy(void* to, void const* from, std::size_t bytes) const {
     if (bytes == 0 || to == from) return;

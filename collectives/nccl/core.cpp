@@ -55,6 +55,11 @@ bool Core::enter() {
     return inside = true;
 }
 
+void Core::stop_if_ending() const {
+    std::lock_guard const lock(mutex);
+    if (failure) std::rethrow_exception(failure);
+}
+
 void Core::leave() {
     std::lock_guard const lock(mutex);
     inside = false;
@@ -84,9 +89,9 @@ bool Core::settle(char const* during) {
     for (;;) {
         int error = success;
         if (!enter()) return false;
-        int const result = setup.library->call().async_error(comm, &error);
+        int const result = setup.library->call().async_error(own, &error);
         std::string const words =
-            error != success && error != in_progress ? setup.library->words(error, comm) : "";
+            error != success && error != in_progress ? setup.library->words(error, own) : "";
         leave();
         setup.library->check(result, "ncclCommGetAsyncError", nullptr);
         if (!words.empty()) throw BackendError(text(setup.self, ": ", during, ": ", words), error);
@@ -106,7 +111,7 @@ void Core::start() {
     {
         std::unique_lock lock(mutex);
         inside = false;
-        comm = made;
+        own = comm = made;
         changed.notify_all();
         if (failure) {
             // The communicator was given up while NCCL did not return: whoever ended it had none.
@@ -281,9 +286,9 @@ void Core::poll_errors() {
     next_error_poll = now + error_pause;
     error_pause = std::min<std::chrono::nanoseconds>(error_pause * 2, longest_error_pause);
     int error = success;
-    int const result = setup.library->call().async_error(comm, &error);
+    int const result = setup.library->call().async_error(own, &error);
     std::string const words =
-        error != success && error != in_progress ? setup.library->words(error, comm) : "";
+        error != success && error != in_progress ? setup.library->words(error, own) : "";
     leave();
     setup.library->check(result, "ncclCommGetAsyncError", nullptr);
     if (!words.empty())
@@ -311,8 +316,8 @@ int Core::average(int type) {
     else scalar.bits = bfloat16(as_float).bits;
     int op = 0;
     setup.library->check(
-        setup.library->call().create_pre_mul_sum(&op, &scalar, type, scalar_host_immediate, comm),
-        "ncclRedOpCreatePreMulSum", comm);
+        setup.library->call().create_pre_mul_sum(&op, &scalar, type, scalar_host_immediate, own),
+        "ncclRedOpCreatePreMulSum", nullptr);
     return averages[type] = op;
 }
 
@@ -347,12 +352,12 @@ void Core::close() {
     }
     Library const& library = *setup.library;
     if (!enter()) return;
-    for (auto const& [type, op] : averages) library.call().destroy_op(op, comm);
-    int const result = library.call().finalize(comm);
+    for (auto const& [type, op] : averages) library.call().destroy_op(op, own);
+    int const result = library.call().finalize(own);
     leave();
     library.check(result, "ncclCommFinalize", nullptr);
     if (!settle("ncclCommFinalize") || !enter()) return;
-    library.check(library.call().destroy(comm), "ncclCommDestroy", nullptr);
+    library.check(library.call().destroy(own), "ncclCommDestroy", nullptr);
     {
         std::lock_guard const lock(mutex);
         comm = nullptr;

@@ -85,6 +85,10 @@ private:
     void give_back(TaskState& task);
     std::chrono::nanoseconds next_pause();
 
+    /// Throws if the communicator is being ended: the owner must make no further call then.
+    void stop_if_ending() const;
+
+    Handle own = nullptr;  // comm, for the owner
     CudaDriver::Stream own_stream = nullptr;
     std::vector<CudaDriver::Event> idle_events;
     std::map<int, int> averages;  // by type

@@ -47,6 +47,11 @@ void Core::end_with_nccl(Handle handle, bool was_ready) {
         lock.unlock();
         if (is_out && error != in_progress && nccl.destroy(handle) == success) return;
     }
+    {
+        // The owner is inside a call as a rule for microseconds only. If it is stuck, aborting frees it.
+        std::unique_lock lock(mutex);
+        changed.wait_for(lock, setup.ending / 4, [&] { return !inside; });
+    }
     nccl.abort(handle);
 }
 

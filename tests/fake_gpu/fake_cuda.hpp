@@ -28,6 +28,7 @@ int cuMemFree_v2(unsigned long long memory);
 int cuStreamCreate(void** stream, unsigned flags);
 int cuStreamDestroy_v2(void* stream);
 int cuStreamSynchronize(void* stream);
+int cuStreamIsCapturing(void* stream, int* status);
 int cuStreamBeginCapture_v2(void* stream, int mode);
 int cuStreamEndCapture(void* stream, void** graph);
 int cuGraphInstantiateWithFlags(void** runnable, void* graph, unsigned long long flags);

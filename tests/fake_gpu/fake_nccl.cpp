@@ -78,6 +78,9 @@ struct Comm {
     std::atomic<int> launching{0};
     std::atomic<int> on_device{0};
     std::uint64_t rounds = 0;
+    // Operations of different streams run in the order of their launches; replayed ones one at a time.
+    std::atomic<std::uint64_t> launched{0}, executed{0};
+    std::mutex device;
     std::array<std::array<std::uint64_t, most_ranks>, 2> mails{};  // put to, taken from
     int calls = 0;
     std::vector<double> made_ops;
@@ -207,9 +210,11 @@ struct Comm {
     }
 
     /// What the kernel of a group does.
-    void execute(std::vector<Operation> const& group) {
+    void execute(std::vector<Operation> const& group, std::uint64_t turn) {
         ++on_device;
         try {
+            if (turn > 0) await([&] { return executed.load() == turn - 1; });
+            std::lock_guard const lock(device);
             std::vector<Operation> mail;
             for (Operation const& one : group) {
                 if (fault.call == one.number) {
@@ -225,6 +230,7 @@ struct Comm {
             }
             if (!mail.empty()) messages(mail);
         } catch (Aborted const&) {}
+        if (turn > 0) executed = turn;
         --on_device;
     }
 
@@ -290,6 +296,7 @@ int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation
         struct Argument {
             std::shared_ptr<Comm> comm;
             std::shared_ptr<std::vector<Operation>> group;
+            std::uint64_t turn;
         };
         Fault const& fault = comm->fault;
         bool const ours = std::any_of(group->begin(), group->end(), [&](Operation const& one) {
@@ -300,13 +307,16 @@ int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation
                 comm->await([] { return false; });
             } catch (Aborted const&) {}
         } else {
+            int captured = 0;
+            cuStreamIsCapturing(stream, &captured);
+            std::uint64_t const turn = captured != 0 ? 0 : ++comm->launched;
             fake_cuda_enqueue(
                 stream,
                 [](void* given) {
                     auto const& argument = *static_cast<Argument*>(given);
-                    argument.comm->execute(*argument.group);
+                    argument.comm->execute(*argument.group, argument.turn);
                 },
-                new Argument{comm, group},
+                new Argument{comm, group, turn},
                 [](void* given) { delete static_cast<Argument*>(given); });
         }
         if (ours && fault.kind == Fault::fails_later) {
