@@ -194,8 +194,17 @@ TEST(DeviceCalls, KnowAllTypesAndOperations) {
 
 TEST(DeviceCalls, MayBeLongerThanAChunk) {
     on_gpus(2, [](Communicator& comm) {
-        reductions<float>(comm, (std::size_t{9} << 20) / 4 + 5, sum);  // five chunks
-        movements<double>(comm, 300001);
+        constexpr std::size_t count = (std::size_t{9} << 20) / sizeof(float) + 6;  // five chunks
+        auto const in = numbers<float>(count, comm.rank());
+        compare_in_place<float>(in, count, "allreduce in place",
+                                [&](Buffer a) { comm.allreduce(a, sum); });
+        compare_in_place<float>(in, count / 2, "reduce_scatter_block in place",
+                                [&](Buffer a) { comm.reduce_scatter_block(a, sum); });
+        compare<float>(in, std::vector<float>(count), "alltoall",
+                       [&](Buffer a, Buffer b) { comm.alltoall(a, b); });
+        auto const part = numbers<float>(count / 2, comm.rank());
+        compare<float>(part, std::vector<float>(count), "allgather",
+                       [&](Buffer a, Buffer b) { comm.allgather(a, b); });
     });
 }
 
