@@ -129,7 +129,7 @@ std::string cause(std::span<RankFacts const> ranks, std::string const& words) {
 }  // namespace
 
 RankFacts RankFacts::of(Library const* library, std::string const& why, CudaDriver const& driver,
-                        CudaDriver::Context context, std::uint64_t pointer) {
+                        CudaDriver::Context context) {
     RankFacts facts;
     std::string const host = own_host();
     std::string boot;
@@ -142,13 +142,10 @@ RankFacts RankFacts::of(Library const* library, std::string const& why, CudaDriv
     put(facts.why, why);
     struct ::statvfs shm {};
     if (::statvfs("/dev/shm", &shm) == 0) facts.shm_free = shm.f_bavail * shm.f_frsize;
-    if (auto const wanted = env("SINEW_NCCL")) facts.off = env_flag("SINEW_NCCL", true) ? 2 : 1;
     int number = 0;
     if (driver.driver_version(&number) == CudaDriver::success) facts.driver_version = number;
     CudaContextScope const scope(driver, context);
-    if (driver.pointer_attribute(&number, CudaDriver::device_ordinal, pointer) ==
-            CudaDriver::success &&
-        driver.device_get(&number, number) == CudaDriver::success) {
+    if (driver.context_device(&number) == CudaDriver::success) {
         facts.device = number;
         driver.device_uuid(&facts.uuid, number);
     }
@@ -158,7 +155,8 @@ RankFacts RankFacts::of(Library const* library, std::string const& why, CudaDriv
 
 std::string obstacle(std::span<RankFacts const> ranks) {
     for (std::size_t r = 0; r < ranks.size(); ++r)
-        if (ranks[r].off == 1) return text("SINEW_NCCL=0 on ", rank_text(ranks, r));
+        if (ranks[r].wish == RankFacts::Wish::off)
+            return text("SINEW_NCCL=0 on ", rank_text(ranks, r));
     for (std::size_t r = 0; r < ranks.size(); ++r)
         if (ranks[r].nccl_version == 0) return text(rank_text(ranks, r), ": ", ranks[r].why);
     for (std::size_t r = 1; r < ranks.size(); ++r)

@@ -13,10 +13,13 @@ namespace sinew::collectives::nccl {
 
 /// What a rank tells the others before they start NCCL. Sent as it is.
 struct RankFacts {
+    /// SINEW_NCCL: not set, 0 or 1.
+    enum class Wish : std::int32_t { any, off, required };
+
     std::int32_t nccl_version = 0;  ///< 0: NCCL cannot be used there, see `why`
     std::int32_t driver_version = 0;
     std::int32_t device = -1;
-    std::int32_t off = 0;        ///< 1: SINEW_NCCL=0, 2: SINEW_NCCL=1 (required)
+    Wish wish = Wish::any;
     std::uint64_t shm_free = 0;  ///< bytes of /dev/shm
     std::uint64_t boot = 0;      ///< hash of the host's name and boot identifier
     CudaDriver::Uuid uuid{};     ///< that of its GPU
@@ -26,10 +29,9 @@ struct RankFacts {
     char chosen[48] = {};      ///< NCCL_SOCKET_IFNAME
     char why[256] = {};        ///< why NCCL cannot be used there
 
-    /// `library` is null if NCCL was not found because of `why`.
+    /// All but the wish. `library` is null if NCCL is not used, because of `why` or a wish.
     static RankFacts of(Library const* library, std::string const& why, CudaDriver const& driver,
-                        CudaDriver::Context context, std::uint64_t pointer);
-    bool required() const { return off == 2; }
+                        CudaDriver::Context context);
 };
 
 /// How the start of NCCL came out on a rank. Sent as it is.

@@ -26,8 +26,7 @@ namespace {
 constexpr int success = 0, invalid_value = 1, out_of_memory = 2, invalid_context = 201,
               not_ready = 600, capture_unsupported = 900, capture_invalidated = 901;
 constexpr int devices = 8;
-constexpr int attribute_context = 1, attribute_memory_type = 2, attribute_managed = 8,
-              attribute_ordinal = 9;
+constexpr int attribute_context = 1, attribute_memory_type = 2, attribute_managed = 8;
 constexpr unsigned host_memory = 1, device_memory = 2;
 constexpr int mode_global = 0, mode_relaxed = 2;
 
@@ -192,10 +191,6 @@ int cuGetErrorString(int error, char const** text) {
     return success;
 }
 int cuDeviceGetCount(int* count) { return *count = devices, success; }
-int cuDeviceGet(int* device, int ordinal) {
-    if (ordinal < 0 || ordinal >= devices) return invalid_value;
-    return *device = ordinal, success;
-}
 int cuDeviceGetUuid_v2(void* uuid, int device) {
     std::memset(uuid, 0, 16);
     std::memcpy(uuid, "fake", 4);
@@ -224,6 +219,11 @@ int cuCtxGetCurrent(void** context) {
     return success;
 }
 
+int cuCtxGetDevice(int* device) {
+    if (!has_context()) return invalid_context;
+    return *device = contexts.back()->ordinal, success;
+}
+
 int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointer) {
     State& all = state();
     std::lock_guard const lock(all.mutex);
@@ -244,9 +244,6 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
             return success;
         case attribute_managed:
             return *static_cast<unsigned*>(result) = 0, success;
-        case attribute_ordinal:
-            *static_cast<int*>(result) = block != nullptr ? block->device->ordinal : -1;
-            return success;
         default:
             return invalid_value;
     }

@@ -82,7 +82,7 @@ TEST(Obstacle, IsNamedWithRanksAndHosts) {
     ranks[1].nccl_version = 0;
     std::strcpy(ranks[1].why, "NCCL was not found");
     EXPECT_THAT(nccl::obstacle(ranks), HasSubstr("rank 1 on a: NCCL was not found"));
-    ranks[0].off = 1;
+    ranks[0].wish = nccl::RankFacts::Wish::off;
     EXPECT_THAT(nccl::obstacle(ranks), HasSubstr("SINEW_NCCL=0 on rank 0 on a"));
 }
 

@@ -37,8 +37,7 @@ static_assert(int{nccl::scalar_host_immediate} == ncclScalarHostImmediate);
 static_assert(CudaDriver::success == CUDA_SUCCESS && CudaDriver::not_ready == CUDA_ERROR_NOT_READY);
 static_assert(int{CudaDriver::context} == CU_POINTER_ATTRIBUTE_CONTEXT &&
               int{CudaDriver::memory_type} == CU_POINTER_ATTRIBUTE_MEMORY_TYPE &&
-              int{CudaDriver::is_managed} == CU_POINTER_ATTRIBUTE_IS_MANAGED &&
-              int{CudaDriver::device_ordinal} == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL);
+              int{CudaDriver::is_managed} == CU_POINTER_ATTRIBUTE_IS_MANAGED);
 static_assert(CudaDriver::device_memory_type == CU_MEMORYTYPE_DEVICE &&
               CudaDriver::stream_non_blocking == CU_STREAM_NON_BLOCKING &&
               CudaDriver::event_without_timing == CU_EVENT_DISABLE_TIMING &&

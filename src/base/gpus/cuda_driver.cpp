@@ -39,12 +39,12 @@ char const* look_up_all(CudaDriver& driver) {
     find("cuDriverGetVersion", driver.driver_version);
     find("cuGetErrorString", driver.error_string);
     find("cuDeviceGetCount", driver.device_count);
-    find("cuDeviceGet", driver.device_get);
     find("cuDeviceGetUuid_v2", driver.device_uuid);
     find("cuCtxPushCurrent_v2", driver.context_push);
     find("cuCtxPopCurrent_v2", driver.context_pop);
     find("cuCtxSetCurrent", driver.context_set);
     find("cuCtxGetCurrent", driver.context_get);
+    find("cuCtxGetDevice", driver.context_device);
     find("cuPointerGetAttribute", driver.pointer_attribute);
     find("cuStreamCreate", driver.stream_create);
     find("cuStreamDestroy_v2", driver.stream_destroy);

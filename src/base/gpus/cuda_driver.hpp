@@ -24,7 +24,7 @@ struct CudaDriver {
     static constexpr int not_ready = 600;
 
     /// Constants of cuda.h; tests/gpu compares them with it.
-    enum Attribute : int { context = 1, memory_type = 2, is_managed = 8, device_ordinal = 9 };
+    enum Attribute : int { context = 1, memory_type = 2, is_managed = 8 };
     static constexpr unsigned device_memory_type = 2;
     static constexpr unsigned stream_non_blocking = 1;
     static constexpr unsigned event_without_timing = 2;
@@ -35,12 +35,12 @@ struct CudaDriver {
     int (*driver_version)(int* version);
     int (*error_string)(int error, char const** text);
     int (*device_count)(int* count);
-    int (*device_get)(int* device, int ordinal);
     int (*device_uuid)(Uuid* uuid, int device);
     int (*context_push)(Context context);
     int (*context_pop)(Context* context);
     int (*context_set)(Context context);
     int (*context_get)(Context* context);
+    int (*context_device)(int* device);
     int (*pointer_attribute)(void* result, int attribute, Address pointer);
     int (*stream_create)(Stream* stream, unsigned flags);
     int (*stream_destroy)(Stream stream);

@@ -10,6 +10,7 @@
 #include <sinew/error.hpp>
 
 #include "collectives/nccl/diagnosis.hpp"
+#include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/share.hpp"
@@ -32,6 +33,18 @@ bool wait_for(ProgressPolicy& policy, std::chrono::nanoseconds longest,
         if (std::chrono::steady_clock::now() > until) return false;
         policy.idle(0, -1, 0, 0);
         std::this_thread::sleep_for(200us);
+    }
+}
+
+/// Reads SINEW_NCCL; sets `why` if it has no meaning.
+nccl::RankFacts::Wish wish_for_nccl(std::string& why) {
+    using Wish = nccl::RankFacts::Wish;
+    try {
+        if (!env("SINEW_NCCL")) return Wish::any;
+        return env_flag("SINEW_NCCL", true) ? Wish::required : Wish::off;
+    } catch (UsageError const& error) {
+        why = error.what();
+        return Wish::required;
     }
 }
 
@@ -87,8 +100,11 @@ void DevicePaths::start_nccl(DeviceCall const& call, FailureDetector* detector,
     auto const size = static_cast<std::size_t>(channel.size());
     auto const rank = static_cast<std::size_t>(channel.rank());
     DeviceSide const& side = *call.call.device;
+    // What is wrong on one rank only must not keep it from telling the others.
     std::string why;
-    nccl::Library const* const library = find_library(why);
+    nccl::RankFacts::Wish const wish = wish_for_nccl(why);
+    bool const off = wish == nccl::RankFacts::Wish::off;
+    nccl::Library const* const library = off || !why.empty() ? nullptr : find_library(why);
 
     struct Start {
         nccl::RankFacts facts;
@@ -99,8 +115,9 @@ void DevicePaths::start_nccl(DeviceCall const& call, FailureDetector* detector,
         int const result = library->call().get_unique_id(&starts[0].id);
         if (result != nccl::success) why = "ncclGetUniqueId: " + library->words(result, nullptr);
     }
-    starts[rank].facts = nccl::RankFacts::of(why.empty() ? library : nullptr, why, *side.driver,
-                                             side.context, side.pointer);
+    starts[rank].facts =
+        nccl::RankFacts::of(why.empty() ? library : nullptr, why, *side.driver, side.context);
+    starts[rank].facts.wish = wish;
     share(channel, starts);
 
     std::vector<nccl::RankFacts> facts;
@@ -136,14 +153,16 @@ void DevicePaths::start_nccl(DeviceCall const& call, FailureDetector* detector,
     }
     if (nccl_) nccl_->communicator().lose(std::make_exception_ptr(Unavailable(problem)));
     nccl_ = nullptr;
-    bool const required = std::any_of(facts.begin(), facts.end(),
-                                      [](nccl::RankFacts const& one) { return one.required(); });
+    bool const required = std::any_of(facts.begin(), facts.end(), [](nccl::RankFacts const& one) {
+        return one.wish == nccl::RankFacts::Wish::required;
+    });
     if (required)
         throw Unavailable(
             text(call.what, ": NCCL cannot be used, and SINEW_NCCL=1 asks for it: ", problem));
     description_ = text("through host memory, because NCCL cannot be used: ", problem);
-    bool const wanted = std::all_of(facts.begin(), facts.end(),
-                                    [](nccl::RankFacts const& one) { return one.off != 1; });
+    bool const wanted = std::all_of(facts.begin(), facts.end(), [](nccl::RankFacts const& one) {
+        return one.wish != nccl::RankFacts::Wish::off;
+    });
     if (rank == 0 && size > 1 && wanted)
         warn_once(text(self,
                        ": data in the memory of GPUs passes through host memory, which is slow, "
