@@ -25,7 +25,7 @@ public:
     explicit DeviceArray(std::vector<T> const& values) : count_(values.size()) {
         if (cuMemAlloc_v2(&memory_, count_ * sizeof(T) + 1) != 0)
             throw std::runtime_error("cuMemAlloc");
-        std::memcpy(fake_cuda_shadow(data()), values.data(), count_ * sizeof(T));
+        if (count_ > 0) std::memcpy(fake_cuda_shadow(data()), values.data(), count_ * sizeof(T));
     }
     explicit DeviceArray(std::size_t count, T value = {})
         : DeviceArray(std::vector<T>(count, value)) {}
@@ -41,7 +41,7 @@ public:
     }
     std::vector<T> values() const {
         std::vector<T> all(count_);
-        std::memcpy(all.data(), fake_cuda_shadow(data()), count_ * sizeof(T));
+        if (count_ > 0) std::memcpy(all.data(), fake_cuda_shadow(data()), count_ * sizeof(T));
         return all;
     }
 
