@@ -102,6 +102,7 @@ int issue(std::shared_ptr<Comm> const& comm, void* stream, std::vector<Operation
         --comm->launching;
     };
     std::lock_guard const lock(comm->mutex);
+    if (comm->ending) return internal_error;  // it was aborted while this call was under way
     comm->launches.push_back(launch);
     comm->changed.notify_all();
     return in_progress;
