@@ -48,6 +48,11 @@ struct Parts {
 /// only on the communicator, the count and the kind of call, so results are equal bit for bit on
 /// all ranks and in every run. f16 and bf16 accumulate in f32. Counts are not limited to 2^31.
 ///
+/// Buffers may be in the memory of an NVIDIA GPU, all of a call in the same kind of memory on all ranks
+/// (only messages may pass between the kinds). Such a call runs through NCCL or through host memory, as
+/// the ranks agree in the first one; see docs/gpu.md and CallOptions::stream. A communicator belongs to
+/// the GPU of its first call.
+///
 /// Throws UsageError before anything is sent (the text reports whether the communicator stays
 /// usable), Timeout or PeerLost if other ranks do not take part, and BackendError if a message has
 /// an unexpected length. After Timeout, PeerLost or BackendError the communicator is lost: every

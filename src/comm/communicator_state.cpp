@@ -17,6 +17,7 @@
 #include "src/comm/black_box/black_box.hpp"
 #include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/collective/persistent_call.hpp"
+#include "src/comm/device/device_paths.hpp"
 #include "src/comm/memory/posted_calls.hpp"
 
 namespace sinew::detail {
@@ -86,11 +87,14 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
 
 CommunicatorState::~CommunicatorState() { engine_->remove(detector_); }
 
-std::optional<Refusal> CommunicatorState::fault_of(Invocation const& call) const {
+std::optional<Refusal> CommunicatorState::fault_of(
+    Invocation const& call, Returns returns, std::shared_ptr<DeviceSide const>& device) const {
     // Returned out of the catch block, because fibers handling exceptions must not be switched.
     try {
         check_arguments(call, transport_->rank(), transport_->size(),
                         nodes_.host_of(transport_->rank()));
+        device = device_side_of(call, transport_->rank(), returns,
+                                [this] { return detector_.self_text(); });
     } catch (Refusal const& refusal) {
         return refusal;
     }
@@ -122,30 +126,44 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
     if (refusal == nullptr && run_at_once(call)) return;
     Busy const busy(*this, call);
     throw_if_lost();
-    auto const in_order = [&](Role role) {
-        if (pending_.load(std::memory_order_acquire) == 0) return execute(call, nullptr, role);
+    auto const in_order = [&](Invocation const& checked, Role role) {
+        if (pending_.load(std::memory_order_acquire) == 0) return execute(checked, nullptr, role);
         // Non-blocking collectives that were started earlier run first.
-        Request(submit(std::make_shared<OwnedInvocation>(call), role)).wait();
+        Request(submit(std::make_shared<OwnedInvocation>(checked), role)).wait();
     };
     std::optional<Refusal> found;
-    if (refusal == nullptr) found = fault_of(call);
+    std::shared_ptr<DeviceSide const> device;
+    if (refusal == nullptr) found = fault_of(call, Returns::when_done, device);
     if (found) refusal = &*found;
-    if (refusal != nullptr) refuse(*refusal, [&] { in_order(Role::refuses); });
-    in_order(Role::performs);
+    if (refusal != nullptr) refuse(*refusal, [&] { in_order(call, Role::refuses); });
+    if (!device) return in_order(call, Role::performs);
+    Invocation there = call;
+    there.device = std::move(device);
+    in_order(there, Role::performs);
 }
 
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
     // Does not wait until the other ranks know, which may not have reached this call yet.
-    if (auto const refusal = fault_of(call))
+    std::shared_ptr<DeviceSide const> device;
+    if (auto const refusal = fault_of(call, Returns::at_once, device))
         refuse(*refusal, [&] { submit(std::make_shared<OwnedInvocation>(call), Role::refuses); });
     engine_->check_room();
-    return Request(submit(std::make_shared<OwnedInvocation>(call), Role::performs));
+    if (!device) return Request(submit(std::make_shared<OwnedInvocation>(call), Role::performs));
+    Invocation there = call;
+    there.device = std::move(device);
+    return Request(submit(std::make_shared<OwnedInvocation>(there), Role::performs));
 }
 
 PersistentRequest CommunicatorState::make_persistent(Invocation const& call) {
     throw_if_lost();
-    if (auto const refusal = fault_of(call)) throw UsageError(refusal->what());
+    std::shared_ptr<DeviceSide const> device;
+    if (auto const refusal = fault_of(call, Returns::when_done, device))
+        throw UsageError(refusal->what());
+    if (device)
+        throw UsageError(text(detector_.self_text(), ": ", call.text(),
+                              ": a persistent call needs buffers in host memory. Call ",
+                              name(call.collective), " for buffers of a GPU in each step"));
     return PersistentRequest(std::make_shared<PersistentCall>(shared_from_this(), call));
 }
 
@@ -194,6 +212,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (role == Role::refuses) return;
         if (may_have_room_) make_room(channel);
         channel.use_room(room_.get());
+        if (call.device) return perform_on_device(call, channel, policy, sequence);
         perform(channel, *tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
@@ -240,6 +259,27 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
         room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
+void CommunicatorState::perform_on_device(Invocation const& call, collectives::Channel& channel,
+                                          ProgressPolicy& policy, std::uint64_t sequence) {
+    std::function<void(Invocation const&)> const on_host = [&](Invocation const& part) {
+        perform(channel, *tuner_, ring_, scratch_, part);
+        scratch_.release();
+    };
+    std::string const self = detector_.self_text();
+    DeviceCall const there{call,
+                           channel,
+                           policy,
+                           deadlines_of(call.options),
+                           text(self, ": ", call.text(), " #", sequence),
+                           on_host};
+    if (!devices_) {
+        bool const any_thread = transport_->threading() == Threading::any;
+        devices_ = std::make_unique<DevicePaths>(there, any_thread ? &detector_ : nullptr, self);
+        devices_seen_.store(devices_.get(), std::memory_order_release);
+    }
+    devices_->run(there);
+}
+
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                                              std::uint64_t sequence, Role role) {
     auto const size = static_cast<std::size_t>(channel.size());
@@ -282,7 +322,9 @@ ProgressPolicy::Pace CommunicatorState::pace() const {
                : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
-void CommunicatorState::throw_if_lost() const {
+void CommunicatorState::throw_if_lost() {
+    if (DevicePaths const* const devices = devices_seen_.load(std::memory_order_acquire))
+        if (auto const failure = devices->failure()) remember_loss(failure);
     if (!lost()) return;
     std::lock_guard const lock(lost_mutex_);
     std::rethrow_exception(loss_);
@@ -302,6 +344,8 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         reason = e.what();
     } catch (...) {}
     transport_->abandon();
+    if (DevicePaths* const devices = devices_seen_.load(std::memory_order_acquire))
+        devices->lose(error);
     if (arena_) arena_->retain();
     detector_.give_up(reason);
     std::string const file = BlackBox::instance().write(reason);

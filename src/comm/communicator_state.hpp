@@ -53,9 +53,13 @@ struct PointToPoint {
     std::string text() const;
 };
 
+class DeviceMessage;
+class DevicePaths;
 class MessageTickets;
 struct PersistentCall;
 struct ShortCall;
+struct DeviceSide;
+enum class Returns : bool;
 
 /// Implements Communicator: runs invocations over a transport, one after the other, in the caller's
 /// thread or in a fiber of the engine. After a failure all further calls throw it again.
@@ -121,6 +125,7 @@ private:
     class MemoryWaiter;
     class MemoryCall;
     class PostedCalls;
+    friend class DeviceMessage;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
@@ -134,10 +139,14 @@ private:
     std::optional<ShortCall> short_call_of(Invocation const& call) const;
     /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
     void end_posted_calls(Operation* operation);
-    std::optional<Refusal> fault_of(Invocation const& call) const;
+    /// Returns why a call is refused. Sets `device` if its buffers are in the memory of a GPU.
+    std::optional<Refusal> fault_of(Invocation const& call, Returns returns,
+                                    std::shared_ptr<DeviceSide const>& device) const;
     std::shared_ptr<Operation> submit(std::shared_ptr<OwnedInvocation const> owned, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
     void make_room(collectives::Channel& channel);
+    void perform_on_device(Invocation const& call, collectives::Channel& channel,
+                           ProgressPolicy& policy, std::uint64_t sequence);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                               std::uint64_t sequence, Role role);
     /// Throws the error of a call that this rank refuses. With SINEW_CHECK `tell_others` makes the
@@ -145,10 +154,13 @@ private:
     template <class TellOthers>
     [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
     Received transfer(PointToPoint const& message);
+    Received run_on_device(DeviceMessage& message);
+    Request start_on_device(std::shared_ptr<DeviceMessage> message);
+    ProgressPolicy message_policy(PointToPoint const& message, Operation* operation);
     void await(MessageTickets& tickets, PointToPoint const& message, Operation& self);
     void check_message(PointToPoint const& message) const;
     ProgressPolicy::Pace pace() const;
-    void throw_if_lost() const;
+    void throw_if_lost();
     void remember_loss(std::exception_ptr error) noexcept;
     /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
     Deadlines deadlines_of(CallOptions const& options) const {
@@ -176,7 +188,9 @@ private:
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};
     mutable std::mutex lost_mutex_;
-    std::exception_ptr loss_;  // guarded by lost_mutex_
+    std::exception_ptr loss_;               // guarded by lost_mutex_
+    std::unique_ptr<DevicePaths> devices_;  // made by the first collective on the memory of a GPU
+    std::atomic<DevicePaths*> devices_seen_{nullptr};  // the same, for other threads
 };
 
 }  // namespace sinew::detail

@@ -13,7 +13,8 @@
 #include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/comm/device_memory.hpp"
+#include "src/comm/device/device_memory.hpp"
+#include "src/comm/device/device_side.hpp"
 #include "src/comm/memory/memory_waiter.hpp"
 #include "src/comm/memory/posted_calls.hpp"
 
@@ -129,7 +130,8 @@ bool CommunicatorState::may_use_room(CallOptions const& options) const {
     // A pending call may be making the room, in another thread.
     return pending_.load(std::memory_order_acquire) == 0 && calls_over_memory_ &&
            !busy_.load(std::memory_order_relaxed) && !lost() && options.timeout.count() == 0 &&
-           options.algorithm.empty();
+           options.algorithm.empty() && options.stream == nullptr &&
+           options.memory != Memory::device;
 }
 
 bool CommunicatorState::can_run_at_once(CallOptions const& options) {
@@ -196,7 +198,9 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
 }
 
 bool CommunicatorState::run_at_once(Invocation const& call) {
-    if (!can_run_at_once(call.options) || fault_of(call)) return false;
+    if (!can_run_at_once(call.options)) return false;
+    std::shared_ptr<DeviceSide const> device;
+    if (fault_of(call, Returns::when_done, device) || device) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
     OperationRecord record = record_of(call, room_->rank(), room_->size());
     constexpr std::size_t worth_a_clock = std::size_t{1} << 16;
