@@ -23,12 +23,12 @@ int Communicator::size() const noexcept { return state_->transport().size(); }
 NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes(); }
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
 std::string Communicator::explain(Collective collective) const {
-    return state_->tuner().explain(collective, size(), state_->shares_memory());
+    return state_->tuner().explain(collective, state_->shape());
 }
 std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
                                              DataType type, ReduceOp const& op) const {
     return detail::expected_algorithm(
-               state_->tuner(), size(), state_->shares_memory(),
+               state_->tuner(), state_->shape(),
                {.collective = collective, .in = {nullptr, bytes / type.size(), type}, .op = op})
         .name;
 }

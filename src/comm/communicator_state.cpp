@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include <sinew/error.hpp>
@@ -80,7 +81,8 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
       tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))), ring_(nodes_.node_of),
       log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
       detector_(*transport_, nodes_, detector_tag, log_), arena_(std::move(arena)),
-      may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
+      may_have_room_(settings_.node_memory && nodes_.nodes() < transport_->size() &&
+                     (nodes_.nodes() > 1 || arena_ != nullptr)) {
     shares_memory_ = may_have_room_;
     engine_->add(detector_);
 }
@@ -210,8 +212,9 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
-        if (may_have_room_) make_room(channel);
-        channel.use_room(room_.get());
+        if (may_have_room_) nodes_.nodes() == 1 ? make_room(channel) : make_rooms_of_nodes(channel);
+        if (groups_) channel.use_groups(groups_.get());
+        else channel.use_room(room_.get());
         if (call.device) return perform_on_device(call, channel, policy, sequence);
         perform(channel, *tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
@@ -278,6 +281,52 @@ void CommunicatorState::perform_on_device(Invocation const& call, collectives::C
         devices_seen_.store(devices_.get(), std::memory_order_release);
     }
     devices_->run(there);
+}
+
+/// Makes a room on each node that has several ranks. If one of them has no memory, none is used: all
+/// ranks choose the same algorithms.
+void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
+    struct Offer {
+        node_memory::RoomPlace place;
+        std::uint64_t block;
+        std::uint64_t has_memory;
+    };
+    auto const size = static_cast<std::size_t>(channel.size());
+    auto const self = static_cast<std::size_t>(channel.rank());
+    bool const alone = nodes_.local_size == 1;
+    collectives::LentBuffer<Offer> offers(channel, size);
+    Offer& own = (*offers)[self];
+    own.has_memory = alone || arena_ != nullptr ? 1 : 0;
+    if (!alone && arena_ && nodes_.local_rank == 0) {
+        own.place = arena_->make_room(nodes_.local_size);
+        if (own.place.offset != 0) {
+            room_ = arena_->open_room(own.place, 0, nodes_.local_size);
+            own.block = room_->block();
+        } else own.has_memory = 0;
+    }
+    collectives::Arguments gather;
+    gather.out = reinterpret_cast<std::byte*>(offers->data());
+    gather.count = 1;
+    gather.element = sizeof(Offer);
+    gather.blocks = collectives::Blocks::equal(1, sizeof(Offer));
+    gather.scratch = &scratch_;
+    collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    may_have_room_ = false;
+    auto groups = std::make_unique<collectives::NodeGroups>(nodes_.node_of, channel.rank());
+    Offer const& here = (*offers)[static_cast<std::size_t>(groups->rank_here(0))];
+    // All open a room, so that it is freed when all have left it.
+    if (arena_ && here.place.offset != 0 && !room_)
+        room_ = arena_->open_room(here.place, nodes_.local_rank, nodes_.local_size);
+    if (std::ranges::any_of(*offers, [](Offer const& offer) { return offer.has_memory == 0; })) {
+        room_.reset();
+        shares_memory_ = false;
+        return;
+    }
+    std::size_t block = std::numeric_limits<std::size_t>::max();
+    for (Offer const& offer : *offers)
+        if (offer.place.offset != 0) block = std::min<std::size_t>(block, offer.block);
+    groups->use_room(room_.get(), block);
+    groups_ = std::move(groups);
 }
 
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,

@@ -78,9 +78,13 @@ public:
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return *tuner_; }
 
-    /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
-    /// for. Thread-safe.
-    bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
+    /// The ranks and the memory that they share, as far as the choice of algorithms depends on them.
+    /// Thread-safe.
+    collectives::Shape shape() const {
+        bool const memory = shares_memory_.load(std::memory_order_relaxed);
+        bool const one = nodes_.nodes() == 1;
+        return {.ranks = transport_->size(), .shared = memory && one, .by_node = memory && !one};
+    }
 
     /// Allocates zeroed memory, aligned to a page, and tells whether the ranks of this node share
     /// it. Throws std::bad_alloc. Thread-safe.
@@ -147,6 +151,7 @@ private:
     void make_room(collectives::Channel& channel);
     void perform_on_device(Invocation const& call, collectives::Channel& channel,
                            ProgressPolicy& policy, std::uint64_t sequence);
+    void make_rooms_of_nodes(collectives::Channel& channel);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                               std::uint64_t sequence, Role role);
     /// Throws the error of a call that this rank refuses. With SINEW_CHECK `tell_others` makes the
@@ -179,8 +184,10 @@ private:
     OperationLog log_;
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
-    std::unique_ptr<node_memory::Room> room_;    // made by the first collective
-    std::unique_ptr<PostedCalls> posted_;        // made by the first call that is posted
+    std::unique_ptr<node_memory::Room> room_;  // of this node's ranks, made by the first collective
+    std::unique_ptr<collectives::NodeGroups>
+        groups_;  // if several nodes have rooms, made with them
+    std::unique_ptr<PostedCalls> posted_;  // made by the first call that is posted
     bool may_have_room_ = false;
     std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
     bool calls_over_memory_ = false;          // they need no check and no choice of an algorithm

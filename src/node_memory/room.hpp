@@ -233,6 +233,7 @@ public:
         contributed,  ///< rounds whose contribution is readable
         reduced,      ///< rounds whose result is readable, and whose contributions were read
         consumed,     ///< rounds of which this rank reads nothing more
+        delivered,    ///< rounds of results that are readable although others were reduced earlier
     };
     /// Rounds are counted within their operation: the largest vectors that memory holds, in the
     /// smallest blocks, have fewer.
@@ -250,6 +251,11 @@ public:
         await(waiter, bell(), rank, [&] { return reached(rank, stage, rounds); });
     }
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
+    /// Waits until `ready()`, which looks at what ranks publish, and at `peer` among them.
+    template <class Ready>
+    void await_any(Waiter& waiter, int peer, Ready const& ready) {
+        await(waiter, bell(), peer, ready);
+    }
 
     /// How this rank stores to its slots, by the pattern of the collective.
     std::array<StoreChoice, 16> stores;
@@ -273,7 +279,7 @@ private:
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         alignas(128) std::array<Cell, cell_count> cells;
-        std::array<Counter, 3> stages;
+        std::array<Counter, 4> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
     };

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks as processes that share memory: how they find it, and what the others see if one of them
 // dies or stops in a collective.
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <random>
@@ -10,6 +8,7 @@
 
 #include "src/base/text.hpp"
 #include "tests/comm/collective_calls.hpp"
+#include "tests/comm/memory/hide_memory.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/support/process_ranks.hpp"
 #include "tests/support/socket_ranks.hpp"
@@ -173,14 +172,6 @@ TEST(SharedMemory, IsFoundByPidNamespacesOverDevShm) {
         EXPECT_EQ(ranks.result(rank), "memory");
         EXPECT_EQ(ranks.said(rank), "");
     }
-}
-
-/// Hides what ranks could share memory by.
-bool hide_proc_and_shm(int) {
-    return ::unshare(CLONE_NEWNS) == 0 &&
-           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           ::mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, "size=64k") == 0 &&
-           ::mount("tmpfs", "/proc", "tmpfs", MS_RDONLY, "size=64k") == 0;
 }
 
 TEST(SharedMemory, ThatCannotBeHadIsReplacedByMessagesWithOneWarning) {
