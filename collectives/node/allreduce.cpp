@@ -13,8 +13,7 @@ namespace {
 void in_lines(NodeCall const& call) {
     Room& room = call.room;
     copy(room.line(call.waiter), call.args.input());
-    room.publish_line();
-    room.await_lines(call.waiter);
+    room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
@@ -27,8 +26,7 @@ void one_shot(NodeCall const& call) {
     Room& room = call.room;
     std::memcpy(room.short_slot(call.waiter), call.args.in, call.args.bytes());
     room.line(call.waiter);
-    room.publish_line();
-    room.await_lines(call.waiter);
+    room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);

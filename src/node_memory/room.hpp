@@ -87,22 +87,31 @@ public:
     void finish();
     /// Records that all ranks have entered the current operation, and so finished all before.
     void note_all_entered() { note_finished(operation_ - 1); }
-    /// Waits until all ranks have finished an operation.
-    void await_finished(Waiter& waiter, std::uint64_t operation) {
+    /// Waits until all ranks have finished an operation. A rank that must wait does so until they
+    /// have finished `more` operations, too: each look takes the cache line from the rank that writes
+    /// it, so a rank that runs ahead looks rarely. All of them must be before the current one.
+    void await_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more = 0) {
         if (not_before(known_finished_, operation)) [[likely]]
             return;
-        look_for_finished(waiter, operation);
+        look_for_finished(waiter, operation + more);
     }
 
     // Lines.
     /// The line of this rank for the current operation, free to be written.
     std::byte* line(Waiter& waiter) {
-        await_finished(waiter, operation_ - lines);
+        await_finished(waiter, operation_ - lines, lines / 2);
         return own().ring[operation_ % lines].payload.data();
     }
     /// Publishes the line, and all that this rank wrote before.
     void publish_line() {
-        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
+        mark_line();
+        bell().ring();
+    }
+    /// Publishes the line and waits for those of all ranks. All must do so in this operation: a rank
+    /// that sleeps in it is woken only when all have arrived.
+    void arrive(Waiter& waiter) {
+        mark_line();
+        await_lines(waiter);
         bell().ring();
     }
     bool has_line(int rank) const {
@@ -113,7 +122,7 @@ public:
     void await_line(Waiter& waiter, int rank) {
         await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
     }
-    /// Waits for the lines of all ranks.
+    /// Waits for the lines of all ranks, which each publishes by itself.
     void await_lines(Waiter& waiter);
     std::byte const* line_of(int rank) const {
         return of(rank).ring[operation_ % lines].payload.data();
@@ -123,7 +132,7 @@ public:
     // fills a line before it is fetched, so that one transfer carries several messages.
     static constexpr std::size_t cell_bytes = 8, cell_count = 64;
     std::byte* cell(Waiter& waiter) {
-        await_finished(waiter, operation_ - cell_count);
+        await_finished(waiter, operation_ - cell_count, cell_count / 2);
         return own().cells[operation_ % cell_count].payload.data();
     }
     void publish_cell() {
@@ -139,7 +148,7 @@ public:
 
     // Short slots.
     std::byte* short_slot(Waiter& waiter) {
-        await_finished(waiter, operation_ - short_slots);
+        await_finished(waiter, operation_ - short_slots, short_slots / 2);
         return short_of(rank_);
     }
     std::byte const* short_slot_of(int rank) const { return short_of(rank); }
@@ -232,6 +241,9 @@ private:
     void refresh_counters();
     static constexpr int signature_bits = 16;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
+    void mark_line() {
+        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
+    }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
         await(waiter, bell(), rank, [&] {
             std::uint64_t const seen = call.load(std::memory_order_acquire);

@@ -131,8 +131,7 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), from, bytes);
-    room.publish_line();
-    room.await_lines(call);
+    room.arrive(call);
     std::array<void const*, collectives::max_fused_inputs> inputs;
     for (int r = 0; r < room.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = inside ? room.line_of(r) : room.short_slot_of(r);
@@ -169,8 +168,7 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     room_->sign(signature_of(Collective::barrier, 0, 0));
     room_->begin();
     room_->line(call);
-    room_->publish_line();
-    room_->await_lines(call);
+    room_->arrive(call);
     return true;
 }
 
