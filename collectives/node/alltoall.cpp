@@ -25,6 +25,7 @@ void alltoall(NodeCall const& call) {
         }
         room.publish(Stage::consumed, round + 1);
     }
+    room.note_all_entered();
     room.publish(Stage::consumed, Room::all_rounds);
     room.finish();
     if (trial) trial->done();

@@ -31,15 +31,17 @@ public:
     PairwiseSender(NodeCall const& call, Message message)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
         std::byte* const line = room_.line(call.waiter);
-        std::byte* const slot = room_.short_slot(call.waiter);
+        std::byte* slot = nullptr;  // there are fewer slots than lines
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
             rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
             if (bytes.size() <= line_part(room_))
                 copy(line + static_cast<std::size_t>(to) * line_part(room_), bytes);
-            else if (bytes.size() <= short_part(room_))
+            else if (bytes.size() <= short_part(room_)) {
+                if (slot == nullptr) slot = room_.short_slot(call.waiter);
                 copy(slot + static_cast<std::size_t>(to) * short_part(room_), bytes);
+            }
         }
         room_.publish_line();
         if (rounds_ == 0) return;

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking calls over the node's memory, in the caller's thread. A short one takes less than a
 // microsecond, so they prepare nothing for messages: a policy and a channel are made only if a call
-// waits for long. The shortest calls of three collectives also do without arguments and algorithm.
+// waits for long. Short calls of the common collectives also do without arguments and algorithm: they take the
+// same steps as the algorithms in collectives/node, since another rank's call may not be so simple.
 #include <array>
 #include <cstring>
 #include <optional>
 
+#include "collectives/node/pairwise.hpp"
 #include "collectives/reducer.hpp"
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
@@ -19,7 +21,13 @@ namespace sinew::detail {
 namespace {
 
 using collectives::Kernel;
+using collectives::node::await_ahead;
+using collectives::node::NodeCall;
+using collectives::node::publish_ahead;
 using node_memory::Room;
+
+/// The inputs of one kernel call, by rank.
+using FewInputs = std::array<void const*, collectives::max_fused_inputs>;
 
 /// The kernel of every predefined operation on every type; null if it is not defined there or needs
 /// more than a kernel.
@@ -36,6 +44,38 @@ Kernel kernel_of(ReduceOp const& op, DataType type) {
     }();
     return table[static_cast<std::size_t>(op.kind())][static_cast<std::size_t>(type.kind())];
 }
+
+/// Whether a buffer has bytes that the host can access.
+bool is_usable(ConstBuffer const& buffer) {
+    return buffer.count > 0 && buffer.data != nullptr &&
+           !is_device_memory(buffer.data, buffer.bytes());
+}
+
+bool overlap(ConstBuffer const& a, ConstBuffer const& b) {
+    auto const* const first = static_cast<std::byte const*>(a.data);
+    auto const* const second = static_cast<std::byte const*>(b.data);
+    return first < second + b.bytes() && second < first + a.bytes();
+}
+
+/// Whether `out` can take the result of a reduction of `in`: another buffer, or the same.
+bool takes_result(ConstBuffer const& in, Buffer const& out) {
+    return in.type == out.type && in.count == out.count && is_usable(out) &&
+           (in.data == out.data || !overlap(in, out));
+}
+
+/// Whether the root's `whole` consists of a block like `own` for each rank. `own` is unused in place.
+bool consists_of(ConstBuffer const& whole, ConstBuffer const& own, std::size_t ranks,
+                 bool in_place) {
+    if (!is_usable(whole)) return false;
+    if (in_place) return whole.count % ranks == 0;
+    return whole.type == own.type && whole.count == own.count * ranks && is_usable(own) &&
+           !overlap(whole, own);
+}
+
+std::byte const* bytes_of(ConstBuffer const& buffer) {
+    return static_cast<std::byte const*>(buffer.data);
+}
+std::byte* bytes_of(Buffer const& buffer) { return static_cast<std::byte*>(buffer.data); }
 
 }  // namespace
 
@@ -62,6 +102,14 @@ public:
         return state.pending_.load(std::memory_order_acquire) == 0 && state.calls_over_memory_ &&
                !state.busy_.load(std::memory_order_relaxed) && !state.lost() &&
                options.timeout.count() == 0 && options.algorithm.empty();
+    }
+
+    /// Begins an operation of the room. `bytes`: see signature_of.
+    NodeCall begin(int root, std::size_t bytes) {
+        static collectives::Arguments const none;
+        state_.room_->sign(signature_of(collective_, root, bytes));
+        state_.room_->begin();
+        return {*state_.room_, *this, none};
     }
 
     int spins() const override { return state_.pace().memory_spins; }
@@ -117,46 +165,139 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
     Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
-    if (kernel == nullptr || in.type != out.type || in.count != out.count || in.count == 0 ||
-        in.data == nullptr || out.data == nullptr || room.size() > collectives::max_fused_inputs ||
-        is_device_memory(in.data, bytes) || is_device_memory(out.data, bytes))
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
+        !takes_result(in, out))
         return false;
-    auto const* const from = static_cast<std::byte const*>(in.data);
-    auto* const to = static_cast<std::byte*>(out.data);
-    if (from != to && from < to + bytes && to < from + bytes) return false;
 
     MemoryCall call(*this, Collective::allreduce, options);
-    room.sign(signature_of(Collective::allreduce, 0, bytes));
-    room.begin();
+    call.begin(0, bytes);
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
-    std::memcpy(inside ? line : room.short_slot(call), from, bytes);
+    std::memcpy(inside ? line : room.short_slot(call), in.data, bytes);
     room.arrive(call);
-    std::array<void const*, collectives::max_fused_inputs> inputs;
+    FewInputs inputs;
     for (int r = 0; r < room.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = inside ? room.line_of(r) : room.short_slot_of(r);
-    inputs[static_cast<std::size_t>(room.rank())] = from;
-    kernel(to, inputs.data(), room.size(), in.count);
+    inputs[static_cast<std::size_t>(room.rank())] = in.data;
+    kernel(out.data, inputs.data(), room.size(), in.count);
+    return true;
+}
+
+bool CommunicatorState::reduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, int root,
+                                       CallOptions const& options) {
+    std::size_t const bytes = in.bytes();
+    if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || root < 0 ||
+        root >= room.size() || !is_usable(in) || (at_root && !takes_result(in, out)))
+        return false;
+
+    MemoryCall call(*this, Collective::reduce, options);
+    NodeCall const node = call.begin(root, bytes);
+    if (!at_root) {
+        publish_ahead(node, {bytes_of(in), bytes});
+    } else {
+        FewInputs inputs;
+        for (int step = 1; step < room.size(); ++step) {
+            int const from = node.peer(step);
+            inputs[static_cast<std::size_t>(from)] = await_ahead(node, from, bytes);
+        }
+        room.note_all_entered();
+        inputs[static_cast<std::size_t>(root)] = in.data;
+        kernel(out.data, inputs.data(), room.size(), in.count);
+    }
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                     CallOptions const& options) {
+    std::size_t const bytes = in.bytes();
+    if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
+    Room& room = *room_;
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
+        !takes_result(in, out))
+        return false;
+
+    MemoryCall call(*this, Collective::scan, options);
+    NodeCall const node = call.begin(0, bytes);
+    int const rank = room.rank();
+    if (rank + 1 < room.size()) publish_ahead(node, {bytes_of(in), bytes});
+    FewInputs inputs;
+    for (int r = 0; r < rank; ++r)
+        inputs[static_cast<std::size_t>(r)] = await_ahead(node, r, bytes);
+    inputs[static_cast<std::size_t>(rank)] = in.data;
+    if (rank > 0) kernel(out.data, inputs.data(), rank + 1, in.count);
+    else if (in.data != out.data) std::memcpy(out.data, in.data, bytes);
+    room.finish();
     return true;
 }
 
 bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions const& options) {
     std::size_t const bytes = data.bytes();
-    if (bytes > Room::line_bytes || !MemoryCall::can_run(*this, options)) return false;
+    if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
     Room& room = *room_;
-    if (root < 0 || root >= room.size() || bytes == 0 || data.data == nullptr ||
-        is_device_memory(data.data, bytes))
-        return false;
+    if (root < 0 || root >= room.size() || !is_usable(data)) return false;
     MemoryCall call(*this, Collective::broadcast, options);
-    room.sign(signature_of(Collective::broadcast, root, bytes));
-    room.begin();
-    bool const small = bytes <= Room::cell_bytes;
-    if (room.rank() == root) {
-        std::memcpy(small ? room.cell(call) : room.line(call), data.data, bytes);
-        small ? room.publish_cell() : room.publish_line();
+    NodeCall const node = call.begin(root, bytes);
+    if (room.rank() == root) publish_ahead(node, {bytes_of(data), bytes});
+    else std::memcpy(data.data, await_ahead(node, root, bytes), bytes);
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                                       CallOptions const& options) {
+    if (!MemoryCall::can_run(*this, options)) return false;
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = at_root ? out.bytes() / ranks : in.bytes();
+    if (bytes > Room::short_bytes || root < 0 || root >= room.size() ||
+        !(at_root ? consists_of(out, in, ranks, in_place) : is_usable(in)))
+        return false;
+    MemoryCall call(*this, Collective::gather, options);
+    NodeCall const node = call.begin(root, bytes * ranks);
+    if (!at_root) {
+        publish_ahead(node, {bytes_of(in), bytes});
     } else {
-        small ? room.await_cell(call, root) : room.await_line(call, root);
-        std::memcpy(data.data, small ? room.cell_of(root) : room.line_of(root), bytes);
+        auto const block = [&](int rank) {
+            return bytes_of(out) + static_cast<std::size_t>(rank) * bytes;
+        };
+        if (!in_place) std::memcpy(block(root), in.data, bytes);
+        for (int step = 1; step < room.size(); ++step) {
+            int const from = node.peer(step);
+            std::memcpy(block(from), await_ahead(node, from, bytes), bytes);
+        }
+        room.note_all_entered();
+    }
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                                        CallOptions const& options) {
+    if (!MemoryCall::can_run(*this, options)) return false;
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = at_root ? in.bytes() / ranks : out.bytes();
+    if (bytes > collectives::node::short_part(room) || root < 0 || root >= room.size() ||
+        !(at_root ? consists_of(in, out, ranks, in_place) : is_usable(out)))
+        return false;
+    MemoryCall call(*this, Collective::scatter, options);
+    NodeCall const node = call.begin(root, bytes * ranks);
+    if (at_root) {
+        collectives::node::PairwiseSender(node, [&](int to) {
+            return std::span(bytes_of(in) + static_cast<std::size_t>(to) * bytes, bytes);
+        });
+        if (!in_place)
+            std::memcpy(out.data, bytes_of(in) + static_cast<std::size_t>(root) * bytes, bytes);
+    } else {
+        collectives::node::PairwiseReceiver(node, root, {bytes_of(out), bytes}).receive(0);
     }
     room.finish();
     return true;
@@ -165,8 +306,7 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!MemoryCall::can_run(*this, options)) return false;
     MemoryCall call(*this, Collective::barrier, options);
-    room_->sign(signature_of(Collective::barrier, 0, 0));
-    room_->begin();
+    call.begin(0, 0);
     room_->line(call);
     room_->arrive(call);
     return true;
