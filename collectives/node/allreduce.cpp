@@ -89,8 +89,9 @@ void allreduce(NodeCall const& call) {
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
     bool const large = 2 * call.ranks() * std::bit_floor(bytes) > last_level_cache();
-    auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
-                             large && !lent);
+    auto trial =
+        begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
+                    large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
     else TwoShot(call, trial.stores()).run();
     trial.done();

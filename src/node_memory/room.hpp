@@ -24,6 +24,8 @@ public:
     virtual std::uint64_t offset_of(void const* data, std::size_t bytes) const = 0;
     /// The address of an offset in this process.
     virtual std::byte* at(std::uint64_t offset) const = 0;
+    /// Whether all ranks of the node can read each other's private memory by read_private.
+    virtual bool reads_private() const { return false; }
 };
 
 /// The memory through which the ranks of one communicator on one node run their collectives.

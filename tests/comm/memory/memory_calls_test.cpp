@@ -135,6 +135,55 @@ TEST(MemoryCalls, MayBePreparedOnSomeRanksOnly) {
         });
 }
 
+// The ways to hand over a block are tried in turn, and ranks may use different ones at a time.
+TEST(MemoryCalls, PassLongBlocksInEveryWay) {
+    for (char const* const single_copy : {"0", "1"}) {
+        Variable const unchecked("SINEW_CHECK", "0"), setting("SINEW_SINGLE_COPY", single_copy);
+        run_thread_ranks(3, [](Communicator& comm) {
+            make_room(comm);
+            int const self = comm.rank();
+            auto const me = static_cast<std::size_t>(self);
+            constexpr std::size_t count = 40000;  // 156 KiB
+            // The ranks' blocks have other sizes: one is short, one passes in other ways.
+            std::vector<std::size_t> const counts{count, 10, 2 * count + 1};
+            std::vector<int> own(3 * count), all(3 * count), uneven(3 * count + 11);
+            auto const blocks = [](std::vector<std::size_t> const& sizes, auto const& value_of) {
+                std::vector<int> expected;
+                for (int from = 0; std::size_t const size : sizes)
+                    expected.insert(expected.end(), size, value_of(from++));
+                return expected;
+            };
+            std::vector<std::size_t> const equal(3, count);
+            for (int i = 0; i < 100; ++i) {
+                bool const in_place = i % 3 == 0;
+                auto const value = [&](int from, int to) { return 100 * i + 10 * from + to; };
+                for (std::size_t to = 0; to < 3; ++to)
+                    std::fill_n(own.begin() + static_cast<std::ptrdiff_t>(to * count), count,
+                                value(self, static_cast<int>(to)));
+                if (in_place) {
+                    all = own;
+                    comm.alltoall(all);
+                } else {
+                    comm.alltoall(own, all);
+                }
+                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, self); }))
+                    << "alltoall " << i;
+                std::fill(all.begin(), all.end(), -1);
+                std::span<int> const block(all.data() + me * count, count);
+                std::fill(block.begin(), block.end(), value(self, self));
+                std::vector<int> const mine(block.begin(), block.end());
+                in_place ? comm.allgather(all) : comm.allgather(mine, all);
+                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, from); }))
+                    << "allgather " << i;
+                std::fill_n(own.begin(), counts[me], value(self, self));
+                comm.allgatherv(std::span<int const>(own.data(), counts[me]), uneven, counts);
+                ASSERT_TRUE(uneven == blocks(counts, [&](int from) { return value(from, from); }))
+                    << "allgatherv " << i;
+            }
+        });
+    }
+}
+
 TEST(MemoryCalls, MayFollowTheFirstCallWhileTheEngineMakesTheRoom) {
     for (int round = 0; round < 20; ++round)
         run_thread_ranks(3, [](Communicator& comm) {
