@@ -3,6 +3,7 @@
 #include <set>
 #include <sinew/error.hpp>
 
+#include "launchers/blackbox/report.hpp"
 #include "launchers/checks/facts.hpp"
 #include "launchers/cli/doctor.hpp"
 #include "launchers/cli/small_options.hpp"
@@ -25,7 +26,9 @@ po::options_description flags() {
         "host,H", po::value<std::vector<std::string>>()->composing()->value_name("HOST,..."),
         "also ask these")("timeout",
                           po::value<std::string>()->default_value("5s")->value_name("TIME"),
-                          "for each question");
+                          "for each question")(
+        "blackbox", po::value<std::string>()->value_name("DIR"),
+        "compare the black boxes of a job's ranks instead: which one diverged first");
     return all;
 }
 
@@ -58,6 +61,17 @@ GatherOptions options_of(po::variables_map const& values) {
     return options;
 }
 
+int compare_ranks(po::variables_map const& values, std::ostream& out) {
+    for (char const* const other : {"hostfile", "host"})
+        if (values.count(other) != 0)
+            throw UsageError(text("--blackbox reads files, --", other, " asks hosts: give one"));
+    auto const files = read_black_boxes(values["blackbox"].as<std::string>());
+    auto const findings = compare_black_boxes(files);
+    if (values.count("json") != 0) write_json(files, findings, out);
+    else write_text(files, findings, out);
+    return has_divergence(findings) ? 1 : 0;
+}
+
 }  // namespace
 
 int doctor_main(std::vector<std::string> const& arguments, std::ostream& out, std::ostream& err) {
@@ -67,12 +81,17 @@ int doctor_main(std::vector<std::string> const& arguments, std::ostream& out, st
             out << "sinew doctor [flags]: looks for causes of failing or slow jobs, here and on "
                    "other hosts\n"
                 << flags()
-                << "\nexit code: 0 without errors, 1 with some, 2 for a wrong command line\n";
+                << "\nA program that runs with SINEW_BLACKBOX=DIR writes the last collectives of "
+                   "each rank\nto DIR/rank-N.json when one fails, on SIGUSR2 and on SIGTERM.\n"
+                   "\nexit code: 0 without errors (or differences between black boxes), 1 with "
+                   "some,\n2 for a wrong command line\n";
             return 0;
         }
+        if (values.count("blackbox") != 0) return compare_ranks(values, out);
         auto const facts = gather(options_of(values));
         auto const diagnoses = diagnose(facts);
-        (values.count("json") != 0 ? write_json : write_text)(diagnoses, facts, out);
+        if (values.count("json") != 0) write_json(diagnoses, facts, out);
+        else write_text(diagnoses, facts, out);
         return has_errors(diagnoses) ? 1 : 0;
     } catch (UsageError const& error) {
         err << "sinew doctor: " << error.what() << '\n';

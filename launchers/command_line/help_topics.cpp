@@ -99,6 +99,12 @@ second INT (Ctrl-C) kills. Nothing is left behind, not even after kill -9.
   sinew run --no-kill -n 8 ./survivor          the other ranks continue
   sinew stop train                             ends the job of that name
 
+A collective in which ranks wait for each other ends by SINEW_TIMEOUT (5min):
+
+  SINEW_BLACKBOX=boxes sinew run -n 8 ./train
+  sinew doctor --blackbox boxes                which rank made another call, or
+                        did not come: from what each wrote when it failed
+
 Times are written as 500ms, 30s, 5min or 2h; a bare number is seconds.
 )";
 

@@ -17,7 +17,7 @@ namespace {
 // Limits far above those of real programs, so that a hostile file cannot cost memory or time.
 constexpr std::size_t most_segments = 1024;
 constexpr std::size_t most_entries = 65536;
-constexpr std::size_t longest_name = 4096;
+constexpr std::size_t longest_text = 4096;
 
 struct Layout64 {
     using Header = Elf64_Ehdr;
@@ -40,7 +40,7 @@ bool read_value(ElfSource const& source, std::uint64_t offset, Value& value) {
 std::optional<std::string> read_text(ElfSource const& source, std::uint64_t offset) {
     std::string text;
     std::array<char, 64> chunk;
-    while (text.size() < longest_name) {
+    while (text.size() < longest_text) {
         // A whole chunk may not fit near the end of the file; bytes are then read one by one.
         std::size_t const count =
             source(offset + text.size(), std::as_writable_bytes(std::span(chunk))) ? chunk.size()

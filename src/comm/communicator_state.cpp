@@ -11,8 +11,10 @@
 
 #include "collectives/schedule/lent_buffer.hpp"
 #include "src/base/env.hpp"
+#include "src/base/log.hpp"
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/black_box/black_box.hpp"
 #include "src/comm/collective/collective_execution.hpp"
 
 namespace sinew::detail {
@@ -39,6 +41,17 @@ std::string PointToPoint::text() const {
     return words;
 }
 
+namespace {
+
+std::vector<std::string> hosts_by_rank(NodeLayout const& nodes) {
+    std::vector<std::string> hosts;
+    for (int const node : nodes.node_of)
+        hosts.push_back(nodes.hosts[static_cast<std::size_t>(node)]);
+    return hosts;
+}
+
+}  // namespace
+
 /// Holds the communicator for one call. Throws UsageError if another thread is inside a call.
 struct CommunicatorState::Busy {
     Busy(CommunicatorState& state, Invocation const& call) : state_(state) {
@@ -58,11 +71,12 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      std::shared_ptr<Engine> engine,
                                      std::shared_ptr<collectives::Tuners> tuners,
                                      CommonSettings const& settings,
-                                     std::shared_ptr<node_memory::Arena> arena)
+                                     std::shared_ptr<node_memory::Arena> arena, std::string name)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings), tuners_(std::move(tuners)),
       tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))), ring_(nodes_.node_of),
-      detector_(*transport_, nodes_, detector_tag), arena_(std::move(arena)),
+      log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
+      detector_(*transport_, nodes_, detector_tag, log_), arena_(std::move(arena)),
       may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
     shares_memory_ = may_have_room_;
     engine_->add(detector_);
@@ -141,12 +155,14 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 }
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
-    std::uint64_t const sequence = detector_.enter(call.collective);
+    OperationRecord record = record_of(call, transport_->rank(), transport_->size());
+    record.entered = static_cast<std::int64_t>(OperationLog::now());
+    std::uint64_t const sequence = log_.enter(record);
     ScopeExit const left([this] {
         // After a failure some media continue to read the buffers of cancelled sends.
         if (lost() && transport_->holds_cancelled_buffers()) scratch_.retain();
         else scratch_.release();
-        detector_.leave();
+        log_.leave(true);
     });
     ProgressPolicy policy(*transport_, detector_, *engine_, operation, deadlines_of(call.options),
                           pace(), true, [&] { return text(call.text(), " #", sequence); });
@@ -267,6 +283,10 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
     transport_->abandon();
     if (arena_) arena_->retain();
     detector_.give_up(reason);
+    std::string const file = BlackBox::instance().write(reason);
+    if (!file.empty())
+        log_warning(text(detector_.self_text(), ": the last operations of this rank are in ", file,
+                         ". 'sinew doctor --blackbox' compares the ranks"));
 }
 
 void CommunicatorState::abandon(std::string const& reason) noexcept {

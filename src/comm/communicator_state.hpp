@@ -14,6 +14,7 @@
 #include "collectives/channel.hpp"
 #include "collectives/schedule/scratch.hpp"
 #include "collectives/tuning/tuners.hpp"
+#include "src/comm/black_box/operation_log.hpp"
 #include "src/comm/collective/invocation.hpp"
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
@@ -58,9 +59,11 @@ class MessageTickets;
 /// thread or in a fiber of the engine. After a failure all further calls throw it again.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
+    /// `name` is the same on all ranks (see OperationLog).
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
                       std::shared_ptr<Engine> engine, std::shared_ptr<collectives::Tuners> tuners,
-                      CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena);
+                      CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena,
+                      std::string name = "world");
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
     ~CommunicatorState();
@@ -145,6 +148,7 @@ private:
     std::shared_ptr<collectives::Tuner> tuner_;
     collectives::RingOrder ring_;
     collectives::Scratch scratch_;
+    OperationLog log_;
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;    // made by the first collective

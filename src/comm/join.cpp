@@ -5,6 +5,7 @@
 
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
+#include "src/comm/black_box/black_box.hpp"
 #include "src/comm/find_model.hpp"
 #include "src/comm/memory/node_arena.hpp"
 #include "src/comm/node_layout.hpp"
@@ -39,9 +40,12 @@ std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
 
 std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
                                         std::shared_ptr<Engine> engine, NodeIdentity const& node,
-                                        CommonSettings settings) {
+                                        CommonSettings settings, std::string name) {
     auto const size = static_cast<std::size_t>(transport->size());
     int const self = transport->rank();
+    bool const threads = transport->name() == "threads";  // they share what is the process's
+    if (!threads)
+        BlackBox::instance().open_folder(self, transport->size(), std::string(node.host_text()));
     Introduction const unknown{NodeIdentity::named("?", "a host not known yet"), {}, {}};
     std::vector<Introduction> ranks(size, unknown);
     ranks[static_cast<std::size_t>(self)] = {node, Processors::mine(),
@@ -54,12 +58,13 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     std::shared_ptr<node_memory::Arena> arena;
     if (size > 1) {
         NodeLayout const early = nodes;
-        FailureDetector detector(*transport, early, detector_tag);
+        OperationLog log("joining", self, std::vector<std::string>(size, early.host_of(self)));
+        FailureDetector detector(*transport, early, detector_tag, log);
         ProgressPolicy policy(*transport, detector, *engine, nullptr, settings.deadlines,
                               {.spins = 100, .yields = 4000}, true,
                               [] { return std::string("joining the world"); });
         Channel channel(*transport, policy, collective_tag);
-        detector.enter(Collective::allgather);
+        log.enter({.collective = Collective::allgather});
         share(channel, ranks);
         nodes = layout();
         adopt_settings(channel, each_ones(ranks, &Introduction::settings), settings,
@@ -69,7 +74,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
-        if (settings.calibrate && transport->name() != "threads") {
+        if (settings.calibrate && !threads) {
             collectives::Setting const setting{.node_of = nodes.node_of, .crowded = any};
             model = find_model(channel, ModelCache(model_key(nodes, *transport, any)),
                                topology_of(nodes, each_ones(ranks, &Introduction::processors)),
@@ -81,7 +86,7 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     auto tuners = std::make_shared<collectives::Tuners>(model, settings.forced_algorithms);
     return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
                                                std::move(engine), std::move(tuners), settings,
-                                               std::move(arena));
+                                               std::move(arena), std::move(name));
 }
 
 }  // namespace sinew::detail

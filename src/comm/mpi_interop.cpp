@@ -145,8 +145,8 @@ Communicator communicator(MPI_Comm comm) {
     auto const settings = detail::CommonSettings::from_environment();
     auto transport = std::make_unique<MpiTransport>(comm, settings.deadlines.late);
     auto engine = detail::Engine::of_process(transport->threading());
-    return Communicator(
-        detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(), settings));
+    return Communicator(detail::join(std::move(transport), std::move(engine), NodeIdentity::mine(),
+                                     settings, "mpi"));
 }
 
 MPI_Comm to_mpi(Communicator const& comm) {

@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
+#include "src/comm/black_box/black_box.hpp"
 #include "src/comm/join.hpp"
 #include "src/transport/thread_transport.hpp"
 
@@ -65,6 +66,7 @@ void run_thread_ranks(ThreadRanksOptions const& options,
                       std::function<void(Communicator&)> const& body) {
     if (options.ranks < 1)
         throw UsageError(text("run_thread_ranks: ", options.ranks, " ranks (must be at least 1)"));
+    detail::BlackBox::instance().open_folder(0, options.ranks, NodeIdentity::mine().host_text());
     ThreadHub hub(options.ranks);
     FirstFailure failure;
     {

@@ -55,7 +55,7 @@ Communicator meet(Table const& table, int rank, std::vector<UniqueFd> listeners)
     auto mesh = std::make_unique<SocketMesh>(std::move(world), rank, std::move(listeners));
     return Communicator(detail::join(std::make_unique<SocketTransport>(std::move(mesh)),
                                      detail::Engine::make(Threading::any), NodeIdentity::mine(),
-                                     detail::CommonSettings::from_environment()));
+                                     detail::CommonSettings::from_environment(), "ring"));
 }
 
 }  // namespace sinew::ring

@@ -58,7 +58,24 @@ std::uint64_t common_count(Invocation const& call, int rank, int size) {
     }
 }
 
+/// For gather and reduce `out` is used on the root only, for scatter `in`.
+DataType common_type(Invocation const& call) {
+    bool const scatters =
+        call.collective == Collective::scatter || call.collective == Collective::scatterv;
+    return scatters ? call.out.type : call.in.type;
+}
+
 }  // namespace
+
+OperationRecord record_of(Invocation const& call, int rank, int size) {
+    OperationRecord record;
+    record.collective = call.collective;
+    if (call.collective != Collective::barrier) record.type = common_type(call).kind();
+    record.count = common_count(call, rank, size);
+    if (call.has_root()) record.root = call.root;
+    if (call.reduces()) record.op = static_cast<std::uint8_t>(call.op.kind());
+    return record;
+}
 
 OwnedInvocation::OwnedInvocation(Invocation const& from)
     : call(from), algorithm_(from.options.algorithm) {
@@ -72,10 +89,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
     print.sequence = sequence;
     print.collective = static_cast<std::uint8_t>(call.collective);
     if (call.collective != Collective::barrier) {
-        // For gather and reduce `out` is used on the root only, for scatter `in`.
-        bool const scatters =
-            call.collective == Collective::scatter || call.collective == Collective::scatterv;
-        DataType const data_type = scatters ? call.out.type : call.in.type;
+        DataType const data_type = common_type(call);
         print.type = static_cast<std::uint8_t>(data_type.kind());
         print.type_size = static_cast<std::uint32_t>(data_type.size());
     }

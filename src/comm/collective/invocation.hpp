@@ -8,6 +8,8 @@
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
 
+#include "src/comm/black_box/operation_record.hpp"
+
 namespace sinew::detail {
 
 /// One call of a collective operation with the caller's arguments. In place both buffers are equal.
@@ -56,6 +58,9 @@ private:
 
 /// Throws Refusal naming the invalid value.
 void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
+
+/// What the black box keeps of a call.
+OperationRecord record_of(Invocation const& call, int rank, int size);
 
 /// The properties of a call that must be equal on all ranks. The ranks exchange its bytes.
 struct Fingerprint {

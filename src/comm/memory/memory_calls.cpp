@@ -83,16 +83,19 @@ std::byte* bytes_of(Buffer const& buffer) { return static_cast<std::byte*>(buffe
 class CommunicatorState::MemoryCall final : public node_memory::Waiter {
 public:
     /// `call` describes it in errors, if it is known.
-    MemoryCall(CommunicatorState& state, Collective collective, CallOptions const& options,
+    MemoryCall(CommunicatorState& state, OperationRecord const& record, CallOptions const& options,
                Invocation const* call = nullptr)
-        : state_(state), collective_(collective), options_(options), call_(call) {
+        : state_(state), options_(options), call_(call) {
         state_.busy_.store(true, std::memory_order_relaxed);
-        sequence_ = state_.detector_.enter(collective);
+        sequence_ = state_.log_.enter(record);
+        // Reading the clock takes longer than a hundredth of a short call.
+        constexpr std::uint64_t calls_per_clock = 64;
+        if (sequence_ % calls_per_clock == 0) state_.log_.note_wait();
     }
     MemoryCall(MemoryCall const&) = delete;
     MemoryCall& operator=(MemoryCall const&) = delete;
     ~MemoryCall() override {
-        state_.detector_.leave();
+        state_.log_.leave();
         state_.busy_.store(false, std::memory_order_release);
     }
 
@@ -105,9 +108,9 @@ public:
     }
 
     /// Begins an operation of the room. `bytes`: see signature_of.
-    NodeCall begin(int root, std::size_t bytes) {
+    NodeCall begin(Collective collective, int root, std::size_t bytes) {
         static collectives::Arguments const none;
-        state_.room_->sign(signature_of(collective_, root, bytes));
+        state_.room_->sign(signature_of(collective, root, bytes));
         state_.room_->begin();
         return {*state_.room_, *this, none};
     }
@@ -143,16 +146,21 @@ private:
     };
 
     std::string text_of_call() const {
-        std::string const words = call_ != nullptr ? call_->text() : text(name(collective_), "()");
-        return text(words, " #", sequence_);
+        auto const record = state_.log_.at(sequence_);
+        return text(call_ != nullptr ? call_->text()
+                    : record         ? record->text()
+                                     : "",
+                    " #", sequence_);
     }
     node_memory::Waiter& slow() {
-        if (!slow_) slow_.emplace(*this);
+        if (!slow_) {
+            state_.log_.note_wait();
+            slow_.emplace(*this);
+        }
         return slow_->channel.waiter();
     }
 
     CommunicatorState& state_;
-    Collective collective_;
     CallOptions const& options_;
     Invocation const* call_;
     std::uint64_t sequence_ = 0;
@@ -169,8 +177,13 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
         !takes_result(in, out))
         return false;
 
-    MemoryCall call(*this, Collective::allreduce, options);
-    call.begin(0, bytes);
+    MemoryCall call(*this,
+                    {.count = in.count,
+                     .collective = Collective::allreduce,
+                     .type = in.type.kind(),
+                     .op = static_cast<std::uint8_t>(op.kind())},
+                    options);
+    call.begin(Collective::allreduce, 0, bytes);
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), in.data, bytes);
@@ -194,8 +207,14 @@ bool CommunicatorState::reduce_at_once(ConstBuffer in, Buffer out, ReduceOp cons
         root >= room.size() || !is_usable(in) || (at_root && !takes_result(in, out)))
         return false;
 
-    MemoryCall call(*this, Collective::reduce, options);
-    NodeCall const node = call.begin(root, bytes);
+    MemoryCall call(*this,
+                    {.count = in.count,
+                     .root = root,
+                     .collective = Collective::reduce,
+                     .type = in.type.kind(),
+                     .op = static_cast<std::uint8_t>(op.kind())},
+                    options);
+    NodeCall const node = call.begin(Collective::reduce, root, bytes);
     if (!at_root) {
         publish_ahead(node, {bytes_of(in), bytes});
     } else {
@@ -222,8 +241,13 @@ bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const&
         !takes_result(in, out))
         return false;
 
-    MemoryCall call(*this, Collective::scan, options);
-    NodeCall const node = call.begin(0, bytes);
+    MemoryCall call(*this,
+                    {.count = in.count,
+                     .collective = Collective::scan,
+                     .type = in.type.kind(),
+                     .op = static_cast<std::uint8_t>(op.kind())},
+                    options);
+    NodeCall const node = call.begin(Collective::scan, 0, bytes);
     int const rank = room.rank();
     if (rank + 1 < room.size()) publish_ahead(node, {bytes_of(in), bytes});
     FewInputs inputs;
@@ -241,8 +265,13 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
     if (bytes > Room::short_bytes || !MemoryCall::can_run(*this, options)) return false;
     Room& room = *room_;
     if (root < 0 || root >= room.size() || !is_usable(data)) return false;
-    MemoryCall call(*this, Collective::broadcast, options);
-    NodeCall const node = call.begin(root, bytes);
+    MemoryCall call(*this,
+                    {.count = data.count,
+                     .root = root,
+                     .collective = Collective::broadcast,
+                     .type = data.type.kind()},
+                    options);
+    NodeCall const node = call.begin(Collective::broadcast, root, bytes);
     if (room.rank() == root) publish_ahead(node, {bytes_of(data), bytes});
     else std::memcpy(data.data, await_ahead(node, root, bytes), bytes);
     room.finish();
@@ -259,8 +288,13 @@ bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place
     if (bytes > Room::short_bytes || root < 0 || root >= room.size() ||
         !(at_root ? consists_of(out, in, ranks, in_place) : is_usable(in)))
         return false;
-    MemoryCall call(*this, Collective::gather, options);
-    NodeCall const node = call.begin(root, bytes * ranks);
+    MemoryCall call(*this,
+                    {.count = bytes / in.type.size(),
+                     .root = root,
+                     .collective = Collective::gather,
+                     .type = in.type.kind()},
+                    options);
+    NodeCall const node = call.begin(Collective::gather, root, bytes * ranks);
     if (!at_root) {
         publish_ahead(node, {bytes_of(in), bytes});
     } else {
@@ -288,8 +322,13 @@ bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_plac
     if (bytes > collectives::node::short_part(room) || root < 0 || root >= room.size() ||
         !(at_root ? consists_of(in, out, ranks, in_place) : is_usable(out)))
         return false;
-    MemoryCall call(*this, Collective::scatter, options);
-    NodeCall const node = call.begin(root, bytes * ranks);
+    MemoryCall call(*this,
+                    {.count = bytes / out.type.size(),
+                     .root = root,
+                     .collective = Collective::scatter,
+                     .type = out.type.kind()},
+                    options);
+    NodeCall const node = call.begin(Collective::scatter, root, bytes * ranks);
     if (at_root) {
         collectives::node::PairwiseSender(node, [&](int to) {
             return std::span(bytes_of(in) + static_cast<std::size_t>(to) * bytes, bytes);
@@ -305,8 +344,8 @@ bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_plac
 
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!MemoryCall::can_run(*this, options)) return false;
-    MemoryCall call(*this, Collective::barrier, options);
-    call.begin(0, 0);
+    MemoryCall call(*this, {.collective = Collective::barrier}, options);
+    call.begin(Collective::barrier, 0, 0);
     room_->line(call);
     room_->arrive(call);
     return true;
@@ -315,7 +354,11 @@ bool CommunicatorState::barrier_at_once(CallOptions const& options) {
 bool CommunicatorState::run_at_once(Invocation const& call) {
     if (!MemoryCall::can_run(*this, call.options) || fault_of(call)) return false;
     if (call.reduces() && call.in.type.size() > room_->block()) return false;
-    MemoryCall waiter(*this, call.collective, call.options, &call);
+    OperationRecord record = record_of(call, room_->rank(), room_->size());
+    constexpr std::size_t worth_a_clock = std::size_t{1} << 16;
+    if (call.in.bytes() >= worth_a_clock)
+        record.entered = static_cast<std::int64_t>(OperationLog::now());
+    MemoryCall waiter(*this, record, call.options, &call);
     ScopeExit const released([this] { scratch_.release(); });
     try {
         perform_over_memory(*room_, waiter, scratch_, call);

@@ -25,8 +25,9 @@ constexpr auto patience = 1s;
 
 }  // namespace
 
-FailureDetector::FailureDetector(Transport& transport, NodeLayout const& nodes, int tag)
-    : transport_(transport), nodes_(nodes), tag_(tag),
+FailureDetector::FailureDetector(Transport& transport, NodeLayout const& nodes, int tag,
+                                 OperationLog const& log)
+    : transport_(transport), nodes_(nodes), tag_(tag), log_(log),
       answers_(static_cast<std::size_t>(transport.size())) {}
 
 FailureDetector::~FailureDetector() {
@@ -39,8 +40,12 @@ FailureDetector::~FailureDetector() {
 }
 
 RankProgress FailureDetector::progress() const noexcept {
-    std::uint64_t const packed = progress_.load(std::memory_order_acquire);
-    return {packed >> 8, static_cast<Collective>((packed >> 1) & 0x7f), (packed & 1) != 0};
+    RankProgress progress;
+    progress.inside = log_.inside();
+    // Operations that this rank enters meanwhile may replace a record before it is read.
+    for (int tries = 0; tries < 100 && progress.last.sequence == 0; ++tries)
+        if (auto const record = log_.at(log_.entered())) progress.last = *record;
+    return progress;
 }
 
 std::string FailureDetector::rank_text(int rank) const {
@@ -75,6 +80,8 @@ void FailureDetector::take_in(int from, Notice const& notice) {
             reply.kind = Kind::reply;
             reply.query = notice.query;
             reply.progress = progress();
+            if (auto const record = log_.at(notice.progress.last.sequence))
+                reply.progress.at_sequence = *record;
             send(from, reply);
             break;
         }
@@ -137,12 +144,20 @@ std::optional<std::string> FailureDetector::trouble() {
     return std::nullopt;
 }
 
-std::string FailureDetector::describe(int rank, RankProgress const& mine) const {
+std::string FailureDetector::lateness_of(int rank, RankProgress const& mine) const {
     auto const& answer = answers_[static_cast<std::size_t>(rank)];
-    if (!answer || answer->sequence >= mine.sequence) return {};
-    if (answer->sequence == 0) return rank_text(rank) + " (no collective yet)";
+    if (!answer || answer->last.sequence >= mine.last.sequence) return {};
+    if (answer->last.sequence == 0) return rank_text(rank) + " (no collective yet)";
     return text(rank_text(rank), " (", answer->inside ? "still in " : "its last operation was ",
-                name(answer->collective), " #", answer->sequence, ')');
+                name(answer->last.collective), " #", answer->last.sequence, ')');
+}
+
+std::string FailureDetector::other_call_of(int rank, RankProgress const& mine) const {
+    auto const& answer = answers_[static_cast<std::size_t>(rank)];
+    if (!answer || answer->at_sequence.sequence != mine.last.sequence ||
+        answer->at_sequence.same_call(mine.last))
+        return {};
+    return text(rank_text(rank), " called ", answer->at_sequence.text());
 }
 
 FailureDetector::Findings FailureDetector::investigate(bool in_collective, int peer) {
@@ -150,6 +165,7 @@ FailureDetector::Findings FailureDetector::investigate(bool in_collective, int p
     std::fill(answers_.begin(), answers_.end(), std::nullopt);
     Notice query;
     query.query = ++query_;
+    query.progress = progress();
     int const self = transport_.rank(), size = transport_.size();
     for (int r = 0; r < size; ++r)
         if (r != self) send(r, query);
@@ -163,27 +179,31 @@ FailureDetector::Findings FailureDetector::investigate(bool in_collective, int p
         std::this_thread::sleep_for(1ms);
     } while (missing() > 0 && Clock::now() < until);
 
-    RankProgress const mine = progress();
+    RankProgress const mine = query.progress;
     Findings findings;
     findings.speaks = true;
-    std::string late, silent, dead;
+    std::string late, other, silent, dead;
     auto const append = [](std::string& list, std::string const& item) {
         if (!item.empty()) list += (list.empty() ? "" : ", ") + item;
     };
     for (int r = 0; r < size; ++r) {
         if (r == self || (!in_collective && r != peer && peer >= 0)) continue;
         auto const& answer = answers_[static_cast<std::size_t>(r)];
-        if (in_collective && r < self && answer && answer->sequence >= mine.sequence)
+        if (in_collective && r < self && answer && answer->last.sequence >= mine.last.sequence)
             findings.speaks = false;
         if (std::find(lost_.begin(), lost_.end(), r) != lost_.end()) append(dead, rank_text(r));
         else if (!answer) append(silent, rank_text(r));
-        else if (in_collective) append(late, describe(r, mine));
+        else if (in_collective) {
+            append(late, lateness_of(r, mine));
+            append(other, other_call_of(r, mine));
+        }
     }
     auto const add = [&](char const* what, std::string const& list) {
         if (!list.empty()) findings.text += (findings.text.empty() ? "" : "; ") + (what + list);
     };
     add("dead: ", dead);
     add("not arrived: ", late);
+    add("another call: ", other);
     add("no answer from ", silent);
     bool const all_answer = dead.empty() && silent.empty();
     findings.all_came = all_answer && in_collective && late.empty();

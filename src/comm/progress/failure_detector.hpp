@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -14,13 +13,15 @@
 #include <sinew/comm/topology.hpp>
 #include <sinew/comm/transport.hpp>
 
+#include "src/comm/black_box/operation_log.hpp"
+
 namespace sinew::detail {
 
 /// The position of a rank in a communicator's sequence of collectives. Sent as it is.
 struct RankProgress {
-    std::uint64_t sequence = 0;  ///< number of the last collective it entered; 0: none yet
-    Collective collective = Collective::barrier;
-    bool inside = false;  ///< it has entered but not left that collective
+    OperationRecord last;         ///< the last collective that it entered; sequence 0: none yet
+    OperationRecord at_sequence;  ///< in a reply: the one whose number the query gave, if known
+    bool inside = false;          ///< it has entered but not left the last one
 };
 
 /// Detects dead, silent and late peers of a communicator, and reports this rank's state to them.
@@ -31,19 +32,10 @@ struct RankProgress {
 /// thread, so does that thread while the application computes. Thread-safe.
 class FailureDetector {
 public:
-    FailureDetector(Transport& transport, NodeLayout const& nodes, int tag);
+    /// `log` tells where this rank is.
+    FailureDetector(Transport& transport, NodeLayout const& nodes, int tag,
+                    OperationLog const& log);
     ~FailureDetector();
-
-    /// Record that this rank enters (leaves) a collective. The only calls on the fast path.
-    std::uint64_t enter(Collective collective) noexcept {
-        progress_.store(++sequence_ << 8 | static_cast<std::uint64_t>(collective) << 1 | 1,
-                        std::memory_order_release);
-        return sequence_;
-    }
-    void leave() noexcept {
-        progress_.store(progress_.load(std::memory_order_relaxed) & ~std::uint64_t{1},
-                        std::memory_order_release);
-    }
 
     /// Receives and answers the notices of peers. Does nothing while another thread holds the lock.
     void poll();
@@ -58,7 +50,7 @@ public:
         bool speaks = false;     ///< this rank is the lowest that waits, and should log the warning
     };
     /// Queries all ranks and describes which of them are dead, silent or, if `in_collective`, have
-    /// not entered the current collective; otherwise only `peer` counts, or all ranks if it is
+    /// not entered the current collective or made another call instead of it; otherwise only `peer` counts, or all ranks if it is
     /// negative. Takes about 1 s at most.
     Findings investigate(bool in_collective, int peer);
     /// Notifies every peer, once, that this rank gives up.
@@ -95,13 +87,13 @@ private:
     void take_in(int from, Notice const& notice);
     void receive_locked();
     void poll_locked();
-    std::string describe(int rank, RankProgress const& mine) const;
+    std::string lateness_of(int rank, RankProgress const& mine) const;
+    std::string other_call_of(int rank, RankProgress const& mine) const;
 
     Transport& transport_;
     NodeLayout const& nodes_;
     int tag_;
-    std::uint64_t sequence_ = 0;
-    std::atomic<std::uint64_t> progress_{0};
+    OperationLog const& log_;
 
     std::mutex mutex_;
     std::vector<Sending> sending_;

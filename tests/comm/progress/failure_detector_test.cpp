@@ -22,6 +22,10 @@ using testing_support::SocketJob;
 
 constexpr int notice_tag = 1, other_tag = 7;
 
+detail::OperationLog log_of(int ranks, int self) {
+    return {"test", self, std::vector<std::string>(static_cast<std::size_t>(ranks), "here")};
+}
+
 NodeLayout layout_of_one_node(int ranks, int self) {
     std::vector<NodeIdentity> const here(static_cast<std::size_t>(ranks),
                                          NodeIdentity::named("here", "here"));
@@ -38,7 +42,8 @@ int announce_a_notice(SocketJob& job) {
              ++i)
             sends.push_back(self.start_send(0, other_tag, std::span(eager).first(bytes)));
     NodeLayout const nodes = layout_of_one_node(2, 1);
-    detail::FailureDetector watch(self, nodes, notice_tag);
+    detail::OperationLog const log = log_of(2, 1);
+    detail::FailureDetector watch(self, nodes, notice_tag, log);
     watch.give_up("out of patience");
     for (;;) {  // until it is killed
         self.probe(any_source, other_tag);
@@ -51,7 +56,8 @@ TEST(FailureDetector, DoesNotWaitForANoticeWhoseSenderDiedBeforeItWasFetched) {
     Child child([&] { return announce_a_notice(job); });
     SocketTransport self(job.mesh(0));
     NodeLayout const nodes = layout_of_one_node(2, 0);
-    detail::FailureDetector watch(self, nodes, notice_tag);
+    detail::OperationLog const log = log_of(2, 0);
+    detail::FailureDetector watch(self, nodes, notice_tag, log);
     // The notice has been announced, and cannot be fetched from a dead process.
     wait_until([&] { return self.probe(1, notice_tag).has_value(); });
     child.kill(SIGKILL);
@@ -98,8 +104,9 @@ TEST(FailureDetector, HearsTheOthersBehindANoticeThatNeverArrives) {
     CutLink zero(hub, 0, 1);
     ThreadTransport one(hub, 1), two(hub, 2);
     NodeLayout const nodes = layout_of_one_node(3, 0);
-    detail::FailureDetector at_zero(zero, nodes, notice_tag), at_one(one, nodes, notice_tag),
-        at_two(two, nodes, notice_tag);
+    detail::OperationLog const log = log_of(3, 0);
+    detail::FailureDetector at_zero(zero, nodes, notice_tag, log),
+        at_one(one, nodes, notice_tag, log), at_two(two, nodes, notice_tag, log);
     at_one.give_up("never heard");
     at_two.give_up("of its own");
     wait_until([&] {

@@ -1,18 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program with a World: world_program desert RANK. That rank exits with 0 without leaving the
-// World; the others wait for each other.
+// A program with a World: world_program desert|differ|sleep RANK. That rank exits with 0 without
+// leaving the World; or makes another call than the others, who wait for each other; or comes to no
+// further call.
 #include <unistd.h>
 
 #include <cstdlib>
 #include <string>
+#include <vector>
 
 #include <sinew/world.hpp>
 
 int main(int argc, char** argv) {
-    if (argc != 3 || std::string(argv[1]) != "desert") return 64;
+    std::string const what = argc == 3 ? argv[1] : "";
+    if (what != "desert" && what != "differ" && what != "sleep") return 64;
     sinew::World world;
-    world.communicator().barrier();
-    if (world.rank() == std::atoi(argv[2])) ::_exit(0);
-    world.communicator().barrier();
+    sinew::Communicator& comm = world.communicator();
+    comm.barrier();
+    bool const here = world.rank() == std::atoi(argv[2]);
+    if (what == "desert" && here) ::_exit(0);
+    if (what == "sleep" && here) ::sleep(600);
+    std::vector<float> data(100'000);
+    if (what == "differ" && here) comm.broadcast(data, 0);
+    else comm.allreduce(data, sinew::sum);
+    comm.barrier();
     return 0;
 }
