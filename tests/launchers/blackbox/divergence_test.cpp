@@ -182,7 +182,7 @@ TEST(DoctorOfBlackBoxes, ReadsAFolder) {
     EXPECT_EQ(doctor_main({"--blackbox", folder.path(), "--json"}, json, err), 1);
     auto const parsed = nlohmann::json::parse(json.str());
     EXPECT_EQ(parsed["communicators"][0]["finding"], "stuck");
-    EXPECT_EQ(parsed["communicators"][0]["without_black_box"], nlohmann::json({0}));
+    EXPECT_EQ(parsed["communicators"][0]["without_black_box"], nlohmann::json::array({0}));
     EXPECT_EQ(err.str(), "");
     EXPECT_EQ(doctor_main({"--blackbox", folder.path() / "none"}, out, err), 2);
     EXPECT_THAT(err.str(), HasSubstr("--blackbox"));
