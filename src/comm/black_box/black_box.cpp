@@ -12,7 +12,7 @@
 #include <cstring>
 #include <system_error>
 
-#include <sinew/black_box.hpp>
+#include <sinew/comm/black_box.hpp>
 #include <sinew/error.hpp>
 
 #include "src/base/env.hpp"

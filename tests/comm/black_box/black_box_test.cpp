@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/black_box.hpp>
+#include <sinew/comm/black_box.hpp>
 
 #include <csignal>
 #include <filesystem>
