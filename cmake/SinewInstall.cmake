@@ -5,6 +5,9 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sinew)
 get_target_property(library_type sinew TYPE)
 
 install(TARGETS sinew EXPORT sinewTargets FILE_SET HEADERS)
+install(TARGETS sinew_c EXPORT sinew_cTargets FILE_SET HEADERS)
+install(DIRECTORY python/sinew DESTINATION lib/python3/dist-packages
+    FILES_MATCHING PATTERN "*.py" PATTERN "py.typed" PATTERN "__pycache__" EXCLUDE)
 if(SINEW_BUILD_COMMAND)
     install(TARGETS sinew_command RUNTIME)
     if(TARGET sinew_start)
@@ -28,6 +31,13 @@ install(FILES
     cmake/FindHwloc.cmake
     DESTINATION ${package_dir})
 
+# libsinew_c is a package of its own, since programs of C need nothing of what those of C++ do.
+set(package_c_dir ${CMAKE_INSTALL_LIBDIR}/cmake/sinew_c)
+install(EXPORT sinew_cTargets NAMESPACE sinew:: DESTINATION ${package_c_dir} FILE sinew_cConfig.cmake)
+write_basic_package_version_file(${PROJECT_BINARY_DIR}/sinew_cConfigVersion.cmake
+    COMPATIBILITY SameMajorVersion)
+install(FILES ${PROJECT_BINARY_DIR}/sinew_cConfigVersion.cmake DESTINATION ${package_c_dir})
+
 # pkg-config knows no targets: spell out what a static libsinew.a needs, a shared one brings along.
 set(pc_cflags -pthread)
 set(pc_libs -pthread)
@@ -48,5 +58,7 @@ list(JOIN pc_cflags " " pc_cflags)
 list(JOIN pc_libs " " pc_libs)
 set(pc_dir ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 string(REGEX REPLACE "[^/]+" ".." pc_up ${pc_dir})
-configure_file(cmake/sinew.pc.in ${PROJECT_BINARY_DIR}/sinew.pc @ONLY)
-install(FILES ${PROJECT_BINARY_DIR}/sinew.pc DESTINATION ${pc_dir})
+foreach(package sinew sinew_c)
+    configure_file(cmake/${package}.pc.in ${PROJECT_BINARY_DIR}/${package}.pc @ONLY)
+    install(FILES ${PROJECT_BINARY_DIR}/${package}.pc DESTINATION ${pc_dir})
+endforeach()

@@ -3,14 +3,15 @@
 #
 # Not -Wconversion: with g++ it flags every sum of two int8_t in the kernels. What we do fear, a
 # 64-bit count that loses its upper half, clang's -Wshorten-64-to-32 finds without the noise.
-add_compile_options(-Wall -Wextra -Wpedantic -Wshadow -Wnon-virtual-dtor -Woverloaded-virtual)
+add_compile_options(-Wall -Wextra -Wpedantic -Wshadow
+    "$<$<COMPILE_LANGUAGE:CXX>:-Wnon-virtual-dtor;-Woverloaded-virtual>")
 if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
-    add_compile_options(-Wshorten-64-to-32)
+    add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wshorten-64-to-32>)
 endif()
 if(SINEW_UNITY)   # names of one file's anonymous namespace shadow nothing of the next file's
     add_compile_options(-Wno-shadow)
     if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
-        add_compile_options(-Wno-subobject-linkage)
+        add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
     endif()
 endif()
 if(SINEW_WERROR)

@@ -9,6 +9,9 @@
 namespace sinew::collectives {
 
 // Every rank gets the reduction of all ranks' buffers.
+void lanes_allreduce(Channel& channel, Arguments const& call);
+void lanes_rabenseifner_allreduce(Channel& channel, Arguments const& call);
+void leaders_allreduce(Channel& channel, Arguments const& call);
 void linear_allreduce(Channel& channel, Arguments const& call);
 void rabenseifner_allreduce(Channel& channel, Arguments const& call);
 void recursive_doubling_allreduce(Channel& channel, Arguments const& call);
@@ -30,10 +33,14 @@ void ring_allgather(Channel& channel, Arguments const& call);
 // Every rank gets the buffer of the root.
 void binomial_broadcast(Channel& channel, Arguments const& call);
 void chain_broadcast(Channel& channel, Arguments const& call);
+void leaders_broadcast(Channel& channel, Arguments const& call);
+void leaders_chain_broadcast(Channel& channel, Arguments const& call);
 void linear_broadcast(Channel& channel, Arguments const& call);
 void scatter_allgather_broadcast(Channel& channel, Arguments const& call);
 
 // The root gets the reduction of all ranks' buffers.
+void leaders_reduce(Channel& channel, Arguments const& call);
+void leaders_rabenseifner_reduce(Channel& channel, Arguments const& call);
 void linear_reduce(Channel& channel, Arguments const& call);
 void rabenseifner_reduce(Channel& channel, Arguments const& call);
 void tree_reduce(Channel& channel, Arguments const& call);
@@ -59,6 +66,7 @@ void recursive_doubling_exscan(Channel& channel, Arguments const& call);
 
 // No rank leaves before all have entered.
 void dissemination_barrier(Channel& channel, Arguments const& call);
+void leaders_barrier(Channel& channel, Arguments const& call);
 void tree_barrier(Channel& channel, Arguments const& call);
 
 }  // namespace sinew::collectives

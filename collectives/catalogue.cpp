@@ -22,6 +22,8 @@ using M = Model const&;
 bool always(S) { return true; }
 bool if_commutative(S s) { return s.commutative; }
 bool if_shared(S s) { return s.shared; }
+bool if_by_node(S s) { return s.by_node; }
+bool if_by_node_and_commutative(S s) { return s.by_node && s.commutative; }
 bool if_power_of_two(S s) { return std::has_single_bit(static_cast<unsigned>(s.ranks)); }
 
 /// Runs a collective over the memory that the ranks share.
@@ -46,15 +48,10 @@ constexpr std::array allreduce{
               linear_allreduce},
     Algorithm{Collective::allreduce, "recursive_doubling", "short vectors: fewest steps",
               Order::tree, always,
-              [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, s.bytes) +
-                                    exchanges(m, fold_rounds(s), s.bytes, 1); },
-              recursive_doubling_allreduce},
+              recursive_doubling, recursive_doubling_allreduce},
     Algorithm{Collective::allreduce, "rabenseifner", "longer vectors: least bytes in few steps",
               Order::tree, always,
-              [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, s.bytes) +
-                                    halvings(m, fold_rounds(s), s.bytes, true) +
-                                    halvings(m, fold_rounds(s), s.bytes, false); },
-              rabenseifner_allreduce},
+              rabenseifner, rabenseifner_allreduce},
     Algorithm{Collective::allreduce, "tree", "networks that carry few messages at a time",
               Order::tree, always,
               [](S s, M m) { return 2 * tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes); },
@@ -63,6 +60,16 @@ constexpr std::array allreduce{
               Order::ring, if_commutative,
               [](S s, M m) { return ring(m, 2 * others(s), block(s)) + others(s) * m.reduce(block(s)); },
               ring_allreduce},
+    Algorithm{Collective::allreduce, "leaders", "several ranks a node, short vectors: in memory, then one rank of each node",
+              Order::nodes_tree, if_by_node_and_commutative,
+              [](S s, M m) { return in_memory(m, s.bytes, 2) + among_nodes(s, m, recursive_doubling); },
+              leaders_allreduce},
+    Algorithm{Collective::allreduce, "lanes_rabenseifner", "the same, longer vectors: least bytes in few steps",
+              Order::nodes_tree, if_by_node_and_commutative,
+              [](S s, M m) { return in_memory(m, s.bytes, 2) + in_lanes(s, m, rabenseifner); },
+              lanes_rabenseifner_allreduce},
+    Algorithm{Collective::allreduce, "lanes", "several ranks a node, long vectors: a ring of nodes per rank of a node, memory and network overlap",
+              Order::nodes_ring, if_by_node_and_commutative, lanes, lanes_allreduce},
     shared<node::allreduce>(Collective::allreduce, Order::linear),
 };
 
@@ -73,13 +80,18 @@ constexpr std::array reduce{
               linear_reduce},
     Algorithm{Collective::reduce, "tree", "short vectors: fewest steps",
               Order::tree, always,
-              [](S s, M m) { return tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes); },
-              tree_reduce},
+              reducing_tree, tree_reduce},
     Algorithm{Collective::reduce, "rabenseifner", "long vectors: least bytes, all ranks combine",
               Order::tree, always,
-              [](S s, M m) { return fold_join(s, m) + halvings(m, fold_rounds(s), s.bytes, true) +
-                                    halvings(m, fold_rounds(s), s.bytes, false); },
-              rabenseifner_reduce},
+              rabenseifner_to_root, rabenseifner_reduce},
+    Algorithm{Collective::reduce, "leaders", "several ranks a node, short vectors: in memory, then a tree of nodes",
+              Order::nodes_tree, if_by_node_and_commutative,
+              [](S s, M m) { return in_memory(m, s.bytes, 1) + among_nodes(s, m, reducing_tree); },
+              leaders_reduce},
+    Algorithm{Collective::reduce, "leaders_rabenseifner", "the same, long vectors: least bytes",
+              Order::nodes_tree, if_by_node_and_commutative,
+              [](S s, M m) { return in_memory(m, s.bytes, 1) + among_nodes(s, m, rabenseifner_to_root); },
+              leaders_rabenseifner_reduce},
     shared<node::reduce>(Collective::reduce, Order::linear),
 };
 
@@ -152,6 +164,16 @@ constexpr std::array broadcast{
               Order::none, always,
               [](S s, M m) { return pipeline(m, others(s), s.bytes); },
               chain_broadcast},
+    Algorithm{Collective::broadcast, "leaders", "several ranks a node, short vectors: a tree of nodes, then in memory",
+              Order::none, if_by_node,
+              [](S s, M m) { return in_memory(m, s.bytes, 1) +
+                                    among_nodes(s, m, [](S n, M b) { return tree(n, b, n.bytes); }); },
+              leaders_broadcast},
+    Algorithm{Collective::broadcast, "leaders_chain", "the same, very long vectors: from node to node, in segments",
+              Order::none, if_by_node,
+              [](S s, M m) { return in_memory(m, s.bytes, 1) +
+                                    among_nodes(s, m, [](S n, M b) { return pipeline(b, others(n), n.bytes); }); },
+              leaders_chain_broadcast},
     shared<node::broadcast>(Collective::broadcast, Order::none),
 };
 
@@ -226,6 +248,11 @@ constexpr std::array barrier{
     Algorithm{Collective::barrier, "tree", "fewest messages",
               Order::none, always, [](S s, M m) { return 2 * tree(s, m, 1); },
               tree_barrier},
+    Algorithm{Collective::barrier, "leaders", "several ranks a node: in memory, then one rank of each node",
+              Order::none, if_by_node,
+              [](S s, M m) { return in_memory(m, 0, 2) +
+                                    among_nodes(s, m, [](S n, M b) { return exchanges(b, rounds(n), 1, 0); }); },
+              leaders_barrier},
     shared<node::barrier>(Collective::barrier, Order::none),
 };
 // clang-format on

@@ -17,10 +17,12 @@ class Model;
 /// The order in which an algorithm combines the ranks. Two algorithms of one order give the same
 /// bits, so the tuner may choose freely between them where the order matters.
 enum class Order : std::uint8_t {
-    none,    ///< does not reduce
-    tree,    ///< neighboring ranks first: ((0+1)+(2+3))+...
-    ring,    ///< around the ring, starting at a rank that depends on the element
-    linear,  ///< ((0+1)+2)+3...
+    none,        ///< does not reduce
+    tree,        ///< neighboring ranks first: ((0+1)+(2+3))+...
+    ring,        ///< around the ring, starting at a rank that depends on the element
+    linear,      ///< ((0+1)+2)+3...
+    nodes_tree,  ///< the ranks of each node as in linear, then the nodes' sums as in tree
+    nodes_ring,  ///< the ranks of each node as in linear, then the nodes' sums as in ring
 };
 
 /// The properties of a call that decide which algorithms apply and what they cost.
@@ -31,6 +33,7 @@ struct Shape {
     bool commutative = true;  ///< whether the reduction commutes; true if there is none
     bool symmetric = true;    ///< whether it commutes in every bit; not known of user operations
     bool shared = false;      ///< all ranks share a node's memory
+    bool by_node = false;     ///< of several nodes, each one's ranks share its memory
 };
 
 /// One way to carry out a collective.

@@ -10,6 +10,7 @@
 
 #include <sinew/comm/transport.hpp>
 
+#include "collectives/node_groups.hpp"
 #include "src/node_memory/room.hpp"
 
 namespace sinew::collectives {
@@ -90,6 +91,9 @@ public:
     Channel(Transport& transport, WaitPolicy& policy, int tag)
         : transport_(transport), policy_(policy), tag_(tag), rank_(transport.rank()),
           size_(transport.size()), spins_(policy.spins()) {}
+    /// The part of `whole` between these ranks of it, which are numbered 0, 1, ... in this order. This
+    /// rank must be one of them. Messages keep their order with those of `whole`, which must outlive this, as must `members`.
+    Channel(Channel const& whole, std::span<int const> members);
     Channel(Channel const&) = delete;
     Channel& operator=(Channel const&) = delete;
 
@@ -101,11 +105,12 @@ public:
 
     Transfer start_send(int to, std::span<std::byte const> bytes) {
         if (bytes.empty()) return {};
-        return {*this, transport_.start_send(to, tag_, bytes), to, Transfer::is_send};
+        return {*this, transport_.start_send(of_transport(to), tag_, bytes), to, Transfer::is_send};
     }
     Transfer start_receive(int from, std::span<std::byte> bytes) {
         if (bytes.empty()) return {};
-        return {*this, transport_.start_receive(from, tag_, bytes), from, bytes.size()};
+        return {*this, transport_.start_receive(of_transport(from), tag_, bytes), from,
+                bytes.size()};
     }
     void send(int to, std::span<std::byte const> bytes) { start_send(to, bytes).wait(); }
     void receive(int from, std::span<std::byte> bytes) { start_receive(from, bytes).wait(); }
@@ -123,11 +128,11 @@ public:
     }
     int current_step() const { return step_; }
     int steps() const { return steps_; }
-    /// The rank for which the current wait waits.
+    /// The rank (of the Transport) for which the current wait waits.
     int waiting_for() const { return waiting_for_; }
     /// Does one round of a wait in which the caller polls the transfers itself; see WaitPolicy.
     void idle(int round, int waiting_for) {
-        waiting_for_ = waiting_for;
+        waiting_for_ = of_transport(waiting_for);
         policy_.idle(round, *this);
     }
     int spins() const { return spins_; }
@@ -135,6 +140,11 @@ public:
     /// The memory that all ranks of this channel share; null if they share none.
     node_memory::Room* room() const { return room_; }
     void use_room(node_memory::Room* room) { room_ = room; }
+    /// The nodes of this channel, of which several share memory each; null if there is but one, or if
+    /// a node's ranks share none.
+    NodeGroups const* groups() const { return groups_; }
+    void use_groups(NodeGroups const* groups) { groups_ = groups; }
+    /// Waits for memory: of the room or, without one, of the group's.
     node_memory::Waiter& waiter() { return memory_waiter_; }
     /// Whether the Transport may still access cancelled buffers; they must not be freed.
     bool holds_cancelled_buffers() const { return transport_.holds_cancelled_buffers(); }
@@ -145,15 +155,22 @@ private:
         explicit MemoryWaiter(Channel& channel) : channel_(channel) {}
         int spins() const override { return channel_.policy_.spins_on_memory(); }
         std::chrono::nanoseconds idle(int round, int peer) override {
-            channel_.waiting_for_ = peer;
+            channel_.waiting_for_ = rank_of(peer);
             return channel_.policy_.idle_on_memory(round, channel_);
         }
-        [[noreturn]] void refuse(int peer) override { channel_.refuse_call(peer); }
+        [[noreturn]] void refuse(int peer) override { channel_.refuse_call(rank_of(peer)); }
 
     private:
+        int rank_of(int peer) const {
+            bool const of_all = channel_.room_ != nullptr || channel_.groups_ == nullptr;
+            return of_all ? peer : channel_.groups_->rank_here(peer);
+        }
         Channel& channel_;
     };
 
+    int of_transport(int rank) const {
+        return members_.empty() || rank < 0 ? rank : members_[static_cast<std::size_t>(rank)];
+    }
     void wait(Transfer& transfer) {
         for (int i = 0; i < spins_; ++i)
             if (transfer.test()) return;
@@ -166,6 +183,7 @@ private:
     Transport& transport_;
     WaitPolicy& policy_;
     int tag_;
+    std::span<int const> members_;  // their ranks in the Transport; empty: all
     int rank_;
     int size_;
     int spins_;
@@ -174,6 +192,7 @@ private:
     int waiting_for_ = -1;
     bool begun_ = false;
     node_memory::Room* room_ = nullptr;
+    NodeGroups const* groups_ = nullptr;
     MemoryWaiter memory_waiter_{*this};
 };
 

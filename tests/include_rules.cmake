@@ -43,7 +43,9 @@ set(arrows
     "src/comm/black_box: src/base"
     "src/comm/progress: src/base src/transport src/comm/black_box collectives"
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
+    "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
+    "src/c_api: src/base src/comm"
     "k8s/objects: src/base"
     "k8s/config: src/base k8s/objects"
     "k8s/http: src/base k8s/config"
@@ -60,7 +62,7 @@ set(arrows
     "launchers/control: src/base src/wire launchers/common launchers/io"
     "launchers/pmi: src/base src/wire launchers/common launchers/tree"
     "launchers/blackbox: src/base launchers/common"
-    "launchers/checks: src/base src/wire launchers/common launchers/program launchers/map launchers/pmi"
+    "launchers/checks: src/base src/wire collectives launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes/objects: src/base src/wire k8s launchers/common launchers/command_line"
     "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io"
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
@@ -92,7 +94,7 @@ set(public_above
 
 # third-party header: the paths (as regular expressions) it may be included in.
 set(third_party
-    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ tests/support/ tests/(.*/)?mpi_"
+    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ benchmarks/python_allreduce/mpi_ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/base/system/hwloc_topology\\.hpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"
@@ -102,8 +104,8 @@ set(third_party
     "grpcpp/: benchmarks/peers/"
     "yaml-cpp/: k8s/objects/"
     "curl/: k8s/"
-    "cuda: tests/gpu/ collectives/nccl/ collectives/kernels/"
-    "nccl\\.h$: collectives/nccl/"
+    "cuda: tests/gpu/ collectives/kernels/"
+    "nccl\\.h$: tests/gpu/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"
     "nlohmann/: k8s/ launchers/ src/nodes/acquire/ benchmarks/ examples/ tests/"

@@ -33,11 +33,14 @@ What to run
                         gloo, gloo_ring_chunked, gloo_halving_doubling, gloo_bcube;
                         openmpi_forced: every algorithm of Open MPI's coll/tuned;
                         openmpi_components: its coll/han, sm, adapt, xhc, acoll where present;
-                        all: whatever this program has. What cannot run says why
+                        mpi_nonblocking: MPI_Iallreduce and MPI_Wait, and so on, of the first;
+                        all: whatever this program has but the last. What cannot run says why
   --preset NAME         quick: six operations at five sizes; full: all, 4 B to 256 MiB; both in both
                         variants. Other flags override it
   --mpi-thread LEVEL    single or multiple: the level at which MPI is initialized, as the peer's and
                         our own calls then find it (default single, as most programs have it)
+  --nonblocking         also time the non-blocking form of each of our calls and its wait, as rows
+                        whose algorithm begins with "i:"; --peer mpi_nonblocking is MPI's
   --zero-copy           all buffers, the peers' too, from Communicator::allocate
   --own-session         each rank in a session of its own, as MPICH's hydra starts them
   --ranks N             fail unless there are N ranks

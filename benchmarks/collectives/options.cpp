@@ -33,6 +33,7 @@ po::options_description described_flags() {
         ("preset", po::value<std::string>())
         ("mpi-thread", po::value<std::string>())
         ("own-session", "")
+        ("nonblocking", "")
         ("zero-copy", "")
         ("tail", "")
         ("ranks", po::value<int>())
@@ -238,6 +239,7 @@ Options parse_options(Words const& arguments) {
             "page from files of --json");
     options.tail = values.count("tail") > 0;
     options.own_session = values.count("own-session") > 0;
+    options.nonblocking = values.count("nonblocking") > 0;
     options.zero_copy = values.count("zero-copy") > 0;
     if (options.own_session && options.threads > 0)
         throw UsageError(

@@ -37,6 +37,7 @@ struct Options {
     int threads = 0;                ///< ranks as threads of this process; 0: as launched
     MpiThread mpi_thread = MpiThread::single;
     bool own_session = false;  ///< each rank in a session of its own
+    bool nonblocking = false;  ///< also time the non-blocking form of each call
     bool zero_copy = false;    ///< buffers in memory that the ranks of a node share
 
     int warmup = 10;       ///< calls before timing

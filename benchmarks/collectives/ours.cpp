@@ -13,6 +13,7 @@ struct Call {
     ReduceOp op;
     std::vector<std::size_t> parts, received;
     std::string algorithm;
+    bool nonblocking;
 
     void operator()() const;
 };
@@ -20,51 +21,58 @@ struct Call {
 void Call::operator()() const {
     CallOptions const options{.algorithm = algorithm};
     int const root = Problem::root;
+// Either form of a collective.
+#define SINEW_BENCH_CALL(name, ...)                    \
+    if (nonblocking) comm.i##name(__VA_ARGS__).wait(); \
+    else comm.name(__VA_ARGS__);                       \
+    return
     switch (collective) {
         case Collective::allreduce:
-            return comm.allreduce(in, out, op, options);
+            SINEW_BENCH_CALL(allreduce, in, out, op, options);
         case Collective::reduce_scatter:
-            return comm.reduce_scatter(in, out, parts, op, options);
+            SINEW_BENCH_CALL(reduce_scatter, in, out, parts, op, options);
         case Collective::reduce_scatter_block:
-            return comm.reduce_scatter_block(in, out, op, options);
+            SINEW_BENCH_CALL(reduce_scatter_block, in, out, op, options);
         case Collective::allgather:
-            return comm.allgather(in, out, options);
+            SINEW_BENCH_CALL(allgather, in, out, options);
         case Collective::allgatherv:
-            return comm.allgatherv(in, out, parts, options);
+            SINEW_BENCH_CALL(allgatherv, in, out, parts, options);
         case Collective::broadcast:
-            return comm.broadcast(out, root, options);
+            SINEW_BENCH_CALL(broadcast, out, root, options);
         case Collective::reduce:
-            return comm.reduce(in, out, op, root, options);
+            SINEW_BENCH_CALL(reduce, in, out, op, root, options);
         case Collective::gather:
-            return comm.gather(in, out, root, options);
+            SINEW_BENCH_CALL(gather, in, out, root, options);
         case Collective::gatherv:
-            return comm.gatherv(in, out, parts, root, options);
+            SINEW_BENCH_CALL(gatherv, in, out, parts, root, options);
         case Collective::scatter:
-            return comm.scatter(in, out, root, options);
+            SINEW_BENCH_CALL(scatter, in, out, root, options);
         case Collective::scatterv:
-            return comm.scatterv(in, out, parts, root, options);
+            SINEW_BENCH_CALL(scatterv, in, out, parts, root, options);
         case Collective::alltoall:
-            return comm.alltoall(in, out, options);
+            SINEW_BENCH_CALL(alltoall, in, out, options);
         case Collective::alltoallv:
-            return comm.alltoallv(in, parts, out, received, options);
+            SINEW_BENCH_CALL(alltoallv, in, parts, out, received, options);
         case Collective::scan:
-            return comm.scan(in, out, op, options);
+            SINEW_BENCH_CALL(scan, in, out, op, options);
         case Collective::exscan:
-            return comm.exscan(in, out, op, options);
+            SINEW_BENCH_CALL(exscan, in, out, op, options);
         case Collective::barrier:
-            return comm.barrier(options);
+            SINEW_BENCH_CALL(barrier, options);
     }
+#undef SINEW_BENCH_CALL
 }
 
 }  // namespace
 
 std::function<void()> bind_ours(Communicator& comm, Workload const& load,
-                                std::string const& algorithm) {
+                                std::string const& algorithm, bool nonblocking) {
     Problem const& problem = load.problem();
     std::vector<std::size_t> const received(problem.parts.size(), problem.part());
     return Call{
         comm,       problem.collective, load.in(), load.out(),
-        problem.op, problem.parts,      received,  algorithm == "auto" ? std::string() : algorithm};
+        problem.op, problem.parts,      received,  algorithm == "auto" ? std::string() : algorithm,
+        nonblocking};
 }
 
 }  // namespace sinew::bench

@@ -10,8 +10,8 @@
 namespace sinew::bench {
 
 /// Returns a call of sinew that does the work of `load` with one algorithm; "auto" lets the tuner
-/// choose. `comm` and `load` must outlive the function.
+/// choose. `nonblocking`: begins the call and waits for it at once. `comm` and `load` must outlive the function.
 std::function<void()> bind_ours(Communicator& comm, Workload const& load,
-                                std::string const& algorithm);
+                                std::string const& algorithm, bool nonblocking = false);
 
 }  // namespace sinew::bench

@@ -20,6 +20,13 @@
 
 namespace sinew::bench {
 
+namespace {
+
+/// Before the algorithm of a call whose non-blocking form is timed.
+std::string const nonblocking_prefix = "i:";
+
+}  // namespace
+
 Sweep::Sweep(Communicator& comm, Options const& options, Listener listener)
     : comm_(comm), options_(options), listener_(std::move(listener)),
       peers_(make_peers(options.peers, comm, listener_.note)),
@@ -138,13 +145,17 @@ void Sweep::measure(Problem const& problem, Variant variant) {
 std::vector<Sweep::Contender> Sweep::contenders(Workload const& load) {
     std::vector<Contender> taking_part;
     for (std::string const& algorithm : algorithms(load.problem().collective)) {
-        Contender ours{algorithm, true, bind_ours(comm_, load, algorithm)};
-        try {
-            ours.wrong = wrong_after(ours, load);
-            taking_part.push_back(ours);
-        } catch (UsageError const& problem) {  // thrown on all ranks, before anything is sent
-            if (algorithm == "auto") throw;
-            listener_.note(text(doing_, ": left out (", problem.what(), ")"));
+        for (bool const nonblocking : {false, true}) {
+            if (nonblocking && !options_.nonblocking) continue;
+            Contender ours{(nonblocking ? nonblocking_prefix : "") + algorithm, true,
+                           bind_ours(comm_, load, algorithm, nonblocking)};
+            try {
+                ours.wrong = wrong_after(ours, load);
+                taking_part.push_back(ours);
+            } catch (UsageError const& problem) {  // thrown on all ranks, before anything is sent
+                if (algorithm == "auto") throw;
+                listener_.note(text(doing_, ": left out (", problem.what(), ")"));
+            }
         }
     }
     for (auto const& peer : peers_)
@@ -195,6 +206,8 @@ double Sweep::fraction_of_link(Problem const& problem, double us) const {
 
 /// Returns "auto:ring" for "auto": the request and the tuner's choice.
 std::string Sweep::used(std::string const& asked, Problem const& problem) const {
+    if (asked.starts_with(nonblocking_prefix))
+        return nonblocking_prefix + used(asked.substr(nonblocking_prefix.size()), problem);
     if (asked != "auto") return asked;
     return text("auto:",
                 comm_.algorithm_for(problem.collective, problem.bytes(), problem.type, problem.op));

@@ -87,6 +87,43 @@ int run(Collective collective, Call const& c) {
     return MPI_ERR_OTHER;
 }
 
+/// Starts the non-blocking form, of those that we compare with.
+int start(Collective collective, Call const& c, MPI_Request& request) {
+    switch (collective) {
+        case Collective::allreduce:
+            return PMPI_Iallreduce(c.in, c.out, c.count, c.type, c.op, c.comm, &request);
+        case Collective::reduce_scatter_block:
+            return PMPI_Ireduce_scatter_block(c.in, c.out, c.part, c.type, c.op, c.comm, &request);
+        case Collective::allgather:
+            return PMPI_Iallgather(c.in, c.part, c.type, c.out, c.part, c.type, c.comm, &request);
+        case Collective::broadcast:
+            return PMPI_Ibcast(c.out, c.count, c.type, c.root, c.comm, &request);
+        case Collective::reduce:
+            return PMPI_Ireduce(c.in, c.out, c.count, c.type, c.op, c.root, c.comm, &request);
+        case Collective::alltoall:
+            return PMPI_Ialltoall(c.in, c.part, c.type, c.out, c.part, c.type, c.comm, &request);
+        case Collective::barrier:
+            return PMPI_Ibarrier(c.comm, &request);
+        default:
+            return MPI_ERR_OTHER;
+    }
+}
+
+bool has_nonblocking(Collective collective) {
+    switch (collective) {
+        case Collective::allreduce:
+        case Collective::reduce_scatter_block:
+        case Collective::allgather:
+        case Collective::broadcast:
+        case Collective::reduce:
+        case Collective::alltoall:
+        case Collective::barrier:
+            return true;
+        default:
+            return false;
+    }
+}
+
 }  // namespace
 
 void check_mpi(int code) {
@@ -98,12 +135,20 @@ void check_mpi(int code) {
                        code);
 }
 
-std::function<void()> bind_mpi(MPI_Comm comm, Workload const& load) {
+std::function<void()> bind_mpi(MPI_Comm comm, Workload const& load, bool nonblocking) {
     Problem const& problem = load.problem();
     auto const most = std::max(problem.count, problem.out_count());
     if (most > static_cast<std::size_t>(std::numeric_limits<int>::max())) return {};
     try {
         auto const call = std::make_shared<Call const>(comm, load);
+        if (nonblocking) {
+            if (!has_nonblocking(problem.collective)) return {};
+            return [call, collective = problem.collective] {
+                MPI_Request request = MPI_REQUEST_NULL;
+                check_mpi(start(collective, *call, request));
+                check_mpi(PMPI_Wait(&request, MPI_STATUS_IGNORE));
+            };
+        }
         return [call, collective = problem.collective] { check_mpi(run(collective, *call)); };
     } catch (UsageError const&) {
         return {};  // a type or an operation that MPI does not have

@@ -14,6 +14,6 @@ void check_mpi(int code);
 
 /// Returns a call of MPI, by its PMPI_ name, that does the work of `load` on `comm`; empty if MPI
 /// lacks the type or the operation, or counts in int too little. All must outlive it.
-std::function<void()> bind_mpi(MPI_Comm comm, Workload const& load);
+std::function<void()> bind_mpi(MPI_Comm comm, Workload const& load, bool nonblocking = false);
 
 }  // namespace sinew::bench

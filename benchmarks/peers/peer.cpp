@@ -27,8 +27,16 @@ std::string mpi_peer_name() {
 }
 
 std::vector<std::string> peer_names() {
-    return {"openmpi", openmpi_forced,      openmpi_components,      "mpich",     "mpi",
-            "gloo",    "gloo_ring_chunked", "gloo_halving_doubling", "gloo_bcube"};
+    return {"openmpi",
+            openmpi_forced,
+            openmpi_components,
+            "mpich",
+            "mpi",
+            mpi_nonblocking,
+            "gloo",
+            "gloo_ring_chunked",
+            "gloo_halving_doubling",
+            "gloo_bcube"};
 }
 
 std::vector<std::string> every_peer() {

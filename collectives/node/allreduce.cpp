@@ -19,6 +19,7 @@ void in_lines(NodeCall const& call) {
     for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
     call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+    room.finish_together();
 }
 
 /// Short vectors: every rank publishes its own and combines all. One arrival, but each rank reads
@@ -34,6 +35,7 @@ void one_shot(NodeCall const& call) {
         inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
     call.args.combine(call.args.out, {inputs.data(), call.ranks()}, call.args.bytes());
+    room.finish_together();
 }
 
 /// Vectors in shared memory: each rank combines its part of all vectors, and stores it to all

@@ -9,6 +9,7 @@ void barrier(NodeCall const& call) {
     call.room.line(call.waiter);
     call.room.publish_line();
     call.room.await_lines(call.waiter);
+    call.room.finish_together();
 }
 
 }  // namespace sinew::collectives::node

@@ -19,7 +19,9 @@ namespace sinew::collectives {
 ///     std::span<std::byte const> outgoing(int step, std::size_t segment)   what to send
 ///     std::span<std::byte> landing(int step, std::size_t segment, int slot)  where to receive
 ///     void arrived(int step, std::size_t segment, int slot)                processes a segment
-/// `slot` (0 .. window-1) is reserved for the segment between landing and arrived.
+/// `slot` (0 .. window-1) is reserved for the segment between landing and arrived. A place whose own
+/// data come by and by also has
+///     bool has(std::size_t index)          whether they are there for the segment sent as number `index`
 template <class Place>
 class RingStream {
 public:
@@ -33,17 +35,35 @@ public:
 
     void run() {
         int idle_polls = 0;
-        while (received_ < total_ || sent_ < total_) {
-            post_receives();
-            start_sends();
-            bool const came = finish_receive();
-            bool const went = finish_send();
-            if (came || went) idle_polls = 0;
+        while (!done()) {
+            if (advance()) idle_polls = 0;
             else if (++idle_polls > channel_.spins()) wait(idle_polls - channel_.spins() - 1);
         }
     }
 
+    bool done() const { return received_ == total_ && sent_ == total_; }
+    /// Does what can be done without waiting. Returns whether a transfer has ended.
+    bool advance() {
+        post_receives();
+        start_sends();
+        bool const came = finish_receive();
+        bool const went = finish_send();
+        return came || went;
+    }
+    /// Does one round of a wait for the transfers in progress; see Channel::idle.
+    void wait(int round) {
+        bool const receiving = received_ < posted_;
+        channel_.step(step_of(receiving ? received_ : sent_) + 1, steps_);
+        channel_.idle(round, receiving ? previous_ : next_);
+    }
+    /// The segments that have arrived and been processed, counted over all steps.
+    std::size_t received() const { return received_; }
+
 private:
+    bool place_has(std::size_t index) const {
+        if constexpr (requires { place_.has(index); }) return place_.has(index);
+        else return true;
+    }
     int step_of(std::size_t index) const { return static_cast<int>(index / segments_); }
     int slot_of(std::size_t index) const { return static_cast<int>(index % window_); }
 
@@ -59,21 +79,16 @@ private:
 
     void start_sends() {
         while (started_ < total_ && started_ < sent_ + window_ &&
-               started_ < received_ + segments_) {
+               started_ < received_ + segments_ && place_has(started_)) {
             auto const bytes = place_.outgoing(step_of(started_), started_ % segments_);
             sends_[started_] = channel_.start_send(next_, bytes);
             ++started_;
         }
     }
 
-    void wait(int round) {
-        bool const receiving = received_ < posted_;
-        channel_.step(step_of(receiving ? received_ : sent_) + 1, steps_);
-        channel_.idle(round, receiving ? previous_ : next_);
-    }
-
     bool finish_receive() {
-        if (received_ == posted_ || !receives_[received_].test()) return false;
+        if (received_ == posted_ || !place_has(received_ + segments_)) return false;
+        if (!receives_[received_].test()) return false;
         place_.arrived(step_of(received_), received_ % segments_, slot_of(received_));
         ++received_;
         return true;

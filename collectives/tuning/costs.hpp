@@ -54,7 +54,7 @@ inline double one_by_one(Shape const& s, Model const& m, std::size_t bytes) {
 /// A vector that passes from rank to rank in segments, over `hops` links.
 inline double pipeline(Model const& m, int hops, std::size_t bytes) {
     std::size_t const first = std::min(bytes, m.bound().segment);
-    return hops == 0 ? 0 : hops * m.hop(first) + m.bound().stream(bytes - first);
+    return hops == 0 ? 0 : hops * m.hop(first) + m.stream(bytes - first);
 }
 
 /// The same with a vector that each rank combines with its own before it passes it on.
@@ -70,7 +70,7 @@ inline double ring(Model const& m, int steps, std::size_t block_bytes) {
     std::size_t const first = std::min(block_bytes, level.segment);
     std::size_t const rest = static_cast<std::size_t>(steps) * block_bytes - first;
     if (steps == 0) return 0;
-    return std::max(steps * m.hop(first), level.exchange(first) + level.stream(rest));
+    return std::max(steps * m.hop(first), level.exchange(first) + m.stream(rest));
 }
 
 /// Exchanges of the whole vector with ranks 1, 2, 4, ... away, plus the combining `reductions`
@@ -140,6 +140,59 @@ inline double fold_join(Shape const& s, Model const& m) {
 }
 inline double fold_spread(Shape const& s, Model const& m, std::size_t result) {
     return fold_rounds(s) < rounds(s) ? m.exchange(result, 1) : 0;
+}
+
+inline double recursive_doubling(Shape const& s, Model const& m) {
+    return fold_join(s, m) + fold_spread(s, m, s.bytes) + exchanges(m, fold_rounds(s), s.bytes, 1);
+}
+inline double rabenseifner_to_root(Shape const& s, Model const& m) {
+    return fold_join(s, m) + halvings(m, fold_rounds(s), s.bytes, true) +
+           halvings(m, fold_rounds(s), s.bytes, false);
+}
+inline double rabenseifner(Shape const& s, Model const& m) {
+    return rabenseifner_to_root(s, m) + fold_spread(s, m, s.bytes);
+}
+inline double reducing_tree(Shape const& s, Model const& m) {
+    return tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes);
+}
+
+/// Passes of a vector through the memory of each node, in which one rank waits for the others or
+/// they for it. Every byte is written once, and read once by each rank that needs it.
+inline double in_memory(Model const& m, std::size_t bytes, int passes) {
+    return passes * (m.node.exchange(std::clamp(bytes, std::size_t{1}, Level::sizes.front())) +
+                     m.reduce(2 * bytes));
+}
+
+/// `cost` of an algorithm among one rank of each node.
+template <class Cost>
+double among_nodes(Shape s, Model const& m, Cost const& cost) {
+    s.ranks = m.placement.nodes;
+    return cost(s, m.seen_by({.ranks = s.ranks, .nodes = s.ranks}));
+}
+
+/// `cost` of an algorithm among the ranks of each lane with a part of the vector; lanes share the
+/// network card.
+template <class Cost>
+double in_lanes(Shape s, Model const& m, Cost const& cost) {
+    int const lanes = m.placement.per_node;
+    s.ranks = m.placement.nodes;
+    s.bytes = (s.bytes + static_cast<std::size_t>(lanes) - 1) / static_cast<std::size_t>(lanes);
+    return cost(
+        s, m.seen_by({.ranks = s.ranks, .nodes = s.ranks, .per_node = lanes, .blocks = false}));
+}
+
+/// A ring of nodes for each rank of a node, which share the network card, while the parts pass
+/// through the memory of the nodes.
+inline double lanes(Shape const& s, Model const& m) {
+    int const steps = 2 * (m.placement.nodes - 1), per_node = m.placement.per_node;
+    auto const parts = static_cast<std::size_t>(m.placement.nodes * per_node);
+    std::size_t const piece = std::min((s.bytes + parts - 1) / parts, m.network.segment);
+    std::size_t const block = s.bytes / static_cast<std::size_t>(m.placement.nodes);
+    std::size_t const rest = static_cast<std::size_t>(std::max(steps, 0)) * block;
+    double const hop = m.network.exchange(piece) + (per_node - 1) * m.network.gap(piece);
+    double const ring = std::max(steps * hop, hop + m.network.stream(rest));
+    std::size_t const first = std::min(s.bytes, static_cast<std::size_t>(per_node) * piece);
+    return in_memory(m, first, 2) + std::max(ring, m.reduce(3 * s.bytes));
 }
 
 }  // namespace sinew::collectives::costs

@@ -73,6 +73,12 @@ bool take_level(std::string_view& rest, std::string_view name, Level& level) {
 
 }  // namespace
 
+double Model::stream(std::size_t bytes) const {
+    if (!across_nodes()) return node.stream(bytes);
+    double const between = network.stream(bytes);
+    return placement.per_node > 1 ? std::max(between, node.stream(bytes)) : between;
+}
+
 double Model::exchange(std::size_t bytes, int distance) const {
     if (on_node(distance)) return node.exchange(bytes);
     return network.exchange(bytes) + (placement.per_node - 1) * network.gap(bytes);

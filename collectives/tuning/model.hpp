@@ -28,6 +28,8 @@ public:
     /// The level that bounds a pipeline around all ranks in node order, of whose links one leads
     /// into each node.
     Level const& bound() const { return across_nodes() ? network : node; }
+    /// Seconds of such a pipeline, excluding its first segment; see Level::stream.
+    double stream(std::size_t bytes) const;
     /// Seconds of an exchange in which every rank takes part, with the rank `distance` away.
     double exchange(std::size_t bytes, int distance) const;
     /// Seconds of the same in a tree: the farther away, the fewer ranks take part.

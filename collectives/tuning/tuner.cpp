@@ -89,6 +89,11 @@ std::size_t Tuner::ring_border(int ranks, int nodes) {
     return edge(std::max(nodes == ranks ? 0 : 256 * kib, p * 16 * kib));
 }
 
+std::size_t Tuner::lanes_border(int nodes, int per_node) {
+    auto const n = static_cast<std::size_t>(nodes), lanes = static_cast<std::size_t>(per_node);
+    return edge(std::max(256 * kib, n * (32 * kib + lanes * 2 * kib)));
+}
+
 std::size_t Tuner::scan_border(int ranks, int nodes) {
     auto const slow_hops = static_cast<std::size_t>(nodes > 1 ? nodes : ranks);
     auto const hops = static_cast<std::size_t>(ranks);
@@ -104,10 +109,10 @@ std::size_t Tuner::bucket(std::size_t bytes) {
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
     // Whether there is memory may differ between the communicators that share this tuner.
     if (shape.shared) return choice(collective, shape, order_matters);
-    // Which algorithms apply depends only on the ranks and on whether the operation commutes, so
+    // Which algorithms apply depends on the ranks, the memory and whether the operation commutes, so
     // each bucket has one answer, whichever of its sizes comes first.
-    auto& known = chosen_[static_cast<std::size_t>(collective)][freedom(shape, order_matters)]
-                         [bucket(shape.bytes)];
+    auto& known = chosen_[static_cast<std::size_t>(collective)][shape.by_node ? 1 : 0]
+                         [freedom(shape, order_matters)][bucket(shape.bytes)];
     auto const all = algorithms(collective);
     if (auto const row = known.load(std::memory_order_relaxed)) return all[row - 1U];
     Algorithm const& found = choice(collective, shape, order_matters);
@@ -135,6 +140,12 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
             return a.order == order && a.applies(shape);
         });
     };
+    if (offers(Order::nodes_tree)) {
+        bool const lanes =
+            offers(Order::nodes_ring) &&
+            shape.bytes >= lanes_border(model_.placement.nodes, model_.placement.per_node);
+        return lanes ? Order::nodes_ring : Order::nodes_tree;
+    }
     bool const ring = offers(Order::ring), tree = offers(Order::tree);
     if (!tree) return ring ? Order::ring : Order::linear;
     if (is_scan(collective))
@@ -164,20 +175,18 @@ Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
     return best != nullptr ? *best : all.front();
 }
 
-std::string Tuner::explain(Collective collective, int ranks, bool shared) const {
+std::string Tuner::explain(Collective collective, Shape const& like) const {
     std::ostringstream out;
-    out << name(collective) << " on " << ranks
+    out << name(collective) << " on " << like.ranks
         << " ranks (f32 sum where it reduces); expected us per algorithm\n"
         << std::setw(12) << "bytes"
         << "  choice";
     for (Algorithm const& a : algorithms(collective)) out << "  " << a.name;
     out << '\n' << std::fixed << std::setprecision(1);
     for (std::size_t bytes = 8; bytes <= std::size_t{64} << 20; bytes *= 4) {
-        Shape const shape{.ranks = ranks,
-                          .bytes = bytes,
-                          .count = bytes / 4,
-                          .commutative = true,
-                          .shared = shared};
+        Shape shape = like;
+        shape.bytes = bytes;
+        shape.count = bytes / 4;
         out << std::setw(12) << bytes << "  " << choice(collective, shape, true).name;
         for (Algorithm const& a : algorithms(collective)) {
             out << "  ";

@@ -16,8 +16,8 @@ namespace sinew::collectives {
 /// Chooses the algorithm of each call: the one that the model expects to be fastest.
 ///
 /// Where the order of a reduction matters (floating-point sums), it chooses only among algorithms
-/// of one order. That order depends on nothing measured, only on the size, the number of ranks and
-/// whether messages leave the node, so results have the same bits in every run, whatever the model.
+/// of one order. That order depends on nothing measured, only on the size, how the ranks lie on nodes
+/// and whether they share memory there, so results have the same bits in every run, whatever the model.
 /// A choice can be forced per call, or for all calls by text: "allreduce:ring,broadcast:chain".
 class Tuner {
 public:
@@ -27,6 +27,8 @@ public:
     /// because the other algorithms then send the whole vector twice more between nodes. The result
     /// is the edge of a bucket.
     static std::size_t ring_border(int ranks, int nodes);
+    /// The same for the lanes between nodes (Order::nodes_ring).
+    static std::size_t lanes_border(int nodes, int per_node);
     /// The same for the pipeline of a scan (Order::linear).
     static std::size_t scan_border(int ranks, int nodes);
 
@@ -46,8 +48,8 @@ public:
         return forced == nullptr || forced == &shared_algorithm(collective);
     }
     Model const& model() const { return model_; }
-    /// Formats a table of sizes, choices and expected times.
-    std::string explain(Collective collective, int ranks, bool shared) const;
+    /// Formats a table of sizes, choices and expected times, for calls with these ranks and memory.
+    std::string explain(Collective collective, Shape const& like) const;
 
 private:
     static constexpr std::size_t buckets = 128;  // two for each power of two
@@ -58,10 +60,10 @@ private:
 
     Model model_;
     std::array<Algorithm const*, collectives_count> forced_{};
-    // The number of the row + 1; 0: not compared yet. Indexes: the collective; how free the order is;
+    // The number of the row + 1; 0: not compared yet. Indexes: the collective; Shape::by_node; how free the order is;
     // the size.
     using Choices = std::array<std::atomic<std::uint8_t>, buckets>;
-    std::array<std::array<Choices, 4>, collectives_count> chosen_{};
+    std::array<std::array<std::array<Choices, 4>, 2>, collectives_count> chosen_{};
 };
 
 }  // namespace sinew::collectives

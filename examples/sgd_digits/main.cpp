@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distributed stochastic gradient descent in one file of loops (train.cpp) and one allreduce:
+// Distributed stochastic gradient descent in one file of loops (train.cpp), whose
+// gradients GradientBuckets reduces:
 //
 //     ./sgd_digits                                one rank, synthetic digits
 //     mpirun -n 4 ./sgd_digits --data DIR         four ranks, real digits

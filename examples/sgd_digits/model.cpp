@@ -39,6 +39,17 @@ void Model::add_layer(std::size_t inputs, std::size_t outputs) {
     slopes_.emplace_back(outputs);
 }
 
+std::vector<Model::Tensor> Model::tensors() const {
+    std::vector<Tensor> all;
+    for (std::size_t l = 0; l < layers_.size(); ++l) {
+        auto const& layer = layers_[l];
+        auto const name = "layer" + std::to_string(l + 1);
+        all.push_back({name + ".weights", layer.offset, layer.weights()});
+        all.push_back({name + ".biases", layer.offset + layer.weights(), layer.outputs});
+    }
+    return all;
+}
+
 std::string Model::shape() const {
     std::string shape = std::to_string(layers_.front().inputs);
     for (auto const& layer : layers_) shape.append("-").append(std::to_string(layer.outputs));

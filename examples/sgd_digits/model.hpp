@@ -14,13 +14,21 @@ namespace sgd_digits {
 /// A classifier: softmax regression (hidden = 0), or one hidden layer of ReLU before it.
 ///
 /// All parameters are in one vector, layer by layer: first the weights [inputs][outputs], then the
-/// biases. The gradient has the same layout, so one allreduce is enough.
+/// biases. The gradient has the same layout, and consists of
+/// the same tensors.
 class Model {
 public:
     Model(std::size_t features, std::size_t hidden);
 
     std::span<float> parameters() { return parameters_; }
     std::span<float const> parameters() const { return parameters_; }
+    /// A tensor: its place among the parameters.
+    struct Tensor {
+        std::string name;
+        std::size_t offset, size;
+    };
+    /// Weights and biases, layer by layer.
+    std::vector<Tensor> tensors() const;
     /// Returns the sizes of the layers: "64-64-10".
     std::string shape() const;
 

@@ -15,8 +15,9 @@ namespace po = boost::program_options;
 /// Numbers are read as signed or double and then checked: Boost would read -1 as 2^64 - 1.
 struct Raw {
     Options options;
-    long long hidden = 64, epochs = 30, batch = 64, seed = 1;
+    long long hidden = 64, epochs = 30, batch = 64, seed = 1, bucket = 1 << 20;
     double rate = 0.2, momentum = 0.9;
+    std::string wire = "native";
 };
 
 po::options_description describe(Raw& raw) {
@@ -41,6 +42,10 @@ po::options_description describe(Raw& raw) {
         "of the first weights and of the order of the examples");
     add("algorithm", po::value(&raw.options.algorithm)->value_name("NAME"),
         "of the allreduce (ring, recursive_doubling, ...); without: the library chooses");
+    add("wire", po::value(&raw.wire)->value_name("NAME")->default_value(raw.wire),
+        "how gradients travel: native (f32), bf16, f16, fp8, int8");
+    add("bucket", po::value(&raw.bucket)->value_name("BYTES")->default_value(raw.bucket),
+        "how many bytes of gradients are reduced at a time");
     add("plot", po::value(&raw.options.plot)->value_name("FILE.svg"),
         "draw loss and accuracy (needs gnuplot)");
     add("json", po::bool_switch(&raw.options.json), "end with one line of JSON");
@@ -84,6 +89,7 @@ Options checked(Raw const& raw) {
     check("--batch", raw.batch, 1LL, 1000 * million);
     check("--seed", raw.seed, 0LL, std::numeric_limits<long long>::max());
     check("--rate", raw.rate, 1e-9, 1e3);
+    check("--bucket", raw.bucket, 1LL, 1000 * million);
     check("--momentum", raw.momentum, 0.0, 0.9999);
     Options options = raw.options;
     options.hidden = static_cast<std::size_t>(raw.hidden);
@@ -91,6 +97,12 @@ Options checked(Raw const& raw) {
     options.batch = static_cast<std::size_t>(raw.batch);
     options.seed = static_cast<std::uint64_t>(raw.seed);
     options.rate = raw.rate;
+    options.bucket = static_cast<std::size_t>(raw.bucket);
+    try {
+        options.wire = sinew::parse_wire_format(raw.wire);
+    } catch (sinew::UsageError const& error) {
+        throw OptionError(std::string("--wire: ") + error.what() + ".");
+    }
     options.momentum = raw.momentum;
     return options;
 }

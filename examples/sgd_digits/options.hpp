@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <sinew/gradient_buckets.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -20,7 +21,9 @@ struct Options {
     double momentum = 0.9;
     std::uint64_t seed = 1;
     std::string algorithm = {};  ///< of the allreduce; empty: chosen by the library
-    std::string plot = {};       ///< empty: none
+    sinew::WireFormat wire = sinew::WireFormat::native;  ///< how gradients travel
+    std::size_t bucket = std::size_t{1} << 20;           ///< bytes of gradients reduced at a time
+    std::string plot = {};                               ///< empty: none
     bool json = false;
     bool help = false;
 };

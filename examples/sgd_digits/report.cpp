@@ -31,7 +31,8 @@ void Report::header(RingJob const& crew, Dataset const& data) {
          << "model  " << model.shape() << ", " << model.parameters().size() << " parameters, seed "
          << options_.seed << "\n"
          << "steps  batches of " << options_.batch << " over all ranks, rate " << options_.rate
-         << ", momentum " << options_.momentum << ", allreduce " << algorithm(options_) << "\n"
+         << ", momentum " << options_.momentum << ", allreduce " << algorithm(options_) << ", wire "
+         << sinew::name(options_.wire) << "\n"
          << std::flush;
 }
 
@@ -72,6 +73,8 @@ void Report::json(RingJob const& crew, Dataset const& data, Result const& result
         {"rate", options_.rate},
         {"momentum", options_.momentum},
         {"algorithm", algorithm(options_)},
+        {"wire", sinew::name(options_.wire)},
+        {"bucket", options_.bucket},
         {"data", data.origin},
         {"train_examples", data.train.size()},
         {"test_examples", data.test.size()},

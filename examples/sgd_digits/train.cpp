@@ -6,6 +6,7 @@
 #include <cmath>
 #include <numeric>
 #include <sinew/error.hpp>
+#include <sinew/gradient_buckets.hpp>
 #include <sinew/world.hpp>
 #include <span>
 #include <string>
@@ -41,10 +42,11 @@ public:
             Observer const& observer)
         : comm_(comm), data_(data), options_(options), observer_(observer),
           model_(data.train.features, options.hidden), gradient_(model_.parameters().size()),
-          velocity_(gradient_.size()), order_(data.train.size()) {
+          velocity_(gradient_.size()), buckets_(comm, gradients(), bucket_options()),
+          order_(data.train.size()) {
         // Rank 0 sets the weights for all, so that all ranks begin equal whatever their seed.
         if (comm_.rank() == 0) model_.initialise(options_.seed);
-        comm_.broadcast(model_.parameters(), 0);
+        buckets_.broadcast_parameters(std::vector<sinew::Buffer>{model_.parameters()});
     }
 
     Result run() {
@@ -63,6 +65,24 @@ public:
     }
 
 private:
+    std::vector<sinew::Gradient> gradients() {
+        std::vector<sinew::Gradient> all;
+        for (auto const& tensor : model_.tensors())
+            all.emplace_back(tensor.name, std::span(gradient_).subspan(tensor.offset, tensor.size));
+        return all;
+    }
+
+    /// Gradients are summed, and divided by the true size of the batch in `descend`.
+    /// `sinew::average` would divide by the number of ranks, which is the same only if all ranks
+    /// have equally many examples. The last batch, or 3 ranks, break this.
+    sinew::GradientOptions bucket_options() const {
+        return {.bucket_bytes = options_.bucket,
+                .first_bucket_bytes = options_.bucket,
+                .wire = options_.wire,
+                .op = sinew::sum,
+                .algorithm = options_.algorithm};
+    }
+
     double train_epoch(std::size_t epoch) {
         auto const start = Clock::now();
         // All ranks compute the same permutation from seed and epoch, without a message.
@@ -93,11 +113,9 @@ private:
         double const loss =
             model_.add_gradient(data_.train, batch.subspan(mine.begin, mine.size()), gradient_);
 
-        // Sum, then divide by the true size of the batch. `sinew::average` would divide by the
-        // number of ranks, which is the same only if all ranks have equally many examples. The last
-        // batch, or 3 ranks, break this.
         auto const start = Clock::now();
-        comm_.allreduce(gradient_, sinew::sum, {.algorithm = options_.algorithm});
+        for (std::size_t tensor = buckets_.size(); tensor-- > 0;) buckets_.ready(tensor);
+        buckets_.finish();
         result_.allreduce_seconds += seconds_since(start);
         descend(1.0f / static_cast<float>(batch.size()));
         return loss;
@@ -143,6 +161,7 @@ private:
     Model model_;
     std::vector<float> gradient_;
     std::vector<float> velocity_;
+    sinew::GradientBuckets buckets_;
     std::vector<std::uint32_t> order_;
     Result result_;
 };

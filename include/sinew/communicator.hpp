@@ -14,6 +14,7 @@
 #include <sinew/comm/algorithm.hpp>
 #include <sinew/comm/buffer.hpp>
 #include <sinew/comm/node_buffer.hpp>
+#include <sinew/comm/persistent_request.hpp>
 #include <sinew/comm/reduce_op.hpp>
 #include <sinew/comm/topology.hpp>
 #include <sinew/comm/transport.hpp>
@@ -46,6 +47,11 @@ struct Parts {
 /// call with one buffer works in place. The order in which a reduction combines the ranks depends
 /// only on the communicator, the count and the kind of call, so results are equal bit for bit on
 /// all ranks and in every run. f16 and bf16 accumulate in f32. Counts are not limited to 2^31.
+///
+/// Buffers may be in the memory of an NVIDIA GPU, all of a call in the same kind of memory on all ranks
+/// (only messages may pass between the kinds). Such a call runs through NCCL or through host memory, as
+/// the ranks agree in the first one; see docs/gpu.md and CallOptions::stream. A communicator belongs to
+/// the GPU of its first call.
 ///
 /// Throws UsageError before anything is sent (the text reports whether the communicator stays
 /// usable), Timeout or PeerLost if other ranks do not take part, and BackendError if a message has
@@ -179,6 +185,48 @@ public:
     Request iexscan(Buffer data, ReduceOp const& op, CallOptions = {});
     Request iexscan(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
     Request ibarrier(CallOptions = {});
+
+    /// The persistent forms: each makes a PersistentRequest, whose `start` begins the call. Arguments
+    /// are checked here, by this rank alone. Not collective: only the calls of `start` must have the
+    /// same order on all ranks.
+    PersistentRequest allreduce_init(Buffer data, ReduceOp const& op, CallOptions = {});
+    PersistentRequest allreduce_init(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                     CallOptions = {});
+    PersistentRequest reduce_scatter_init(Buffer data, Parts parts, ReduceOp const& op,
+                                          CallOptions = {});
+    PersistentRequest reduce_scatter_init(ConstBuffer in, Buffer out, Parts parts,
+                                          ReduceOp const& op, CallOptions = {});
+    PersistentRequest reduce_scatter_block_init(Buffer data, ReduceOp const& op, CallOptions = {});
+    PersistentRequest reduce_scatter_block_init(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                                CallOptions = {});
+    PersistentRequest allgather_init(Buffer data, CallOptions = {});
+    PersistentRequest allgather_init(ConstBuffer in, Buffer out, CallOptions = {});
+    PersistentRequest allgatherv_init(Buffer data, Parts parts, CallOptions = {});
+    PersistentRequest allgatherv_init(ConstBuffer in, Buffer out, Parts parts, CallOptions = {});
+    PersistentRequest broadcast_init(Buffer data, int root = 0, CallOptions = {});
+    PersistentRequest reduce_init(Buffer data, ReduceOp const& op, int root = 0, CallOptions = {});
+    PersistentRequest reduce_init(ConstBuffer in, Buffer out, ReduceOp const& op, int root = 0,
+                                  CallOptions = {});
+    PersistentRequest gather_init(Buffer data, int root = 0, CallOptions = {});
+    PersistentRequest gather_init(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
+    PersistentRequest gatherv_init(Buffer data, Parts parts, int root = 0, CallOptions = {});
+    PersistentRequest gatherv_init(ConstBuffer in, Buffer out, Parts parts, int root = 0,
+                                   CallOptions = {});
+    PersistentRequest scatter_init(Buffer data, int root = 0, CallOptions = {});
+    PersistentRequest scatter_init(ConstBuffer in, Buffer out, int root = 0, CallOptions = {});
+    PersistentRequest scatterv_init(Buffer data, Parts parts, int root = 0, CallOptions = {});
+    PersistentRequest scatterv_init(ConstBuffer in, Buffer out, Parts parts, int root = 0,
+                                    CallOptions = {});
+    PersistentRequest alltoall_init(Buffer data, CallOptions = {});
+    PersistentRequest alltoall_init(ConstBuffer in, Buffer out, CallOptions = {});
+    PersistentRequest alltoallv_init(Buffer data, Parts parts, CallOptions = {});
+    PersistentRequest alltoallv_init(ConstBuffer in, Parts sent, Buffer out, Parts received,
+                                     CallOptions = {});
+    PersistentRequest scan_init(Buffer data, ReduceOp const& op, CallOptions = {});
+    PersistentRequest scan_init(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    PersistentRequest exscan_init(Buffer data, ReduceOp const& op, CallOptions = {});
+    PersistentRequest exscan_init(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions = {});
+    PersistentRequest barrier_init(CallOptions = {});
 
     /// Returns one value reduced over all ranks: `comm.allreduce_value(loss, sinew::average)`.
     template <Element T>

@@ -8,7 +8,7 @@
 namespace sinew {
 
 namespace detail {
-class Operation;
+class RequestState;
 }
 
 /// The result of a receive: source rank, tag, and number of elements.
@@ -32,23 +32,25 @@ struct Received {
 class Request {
 public:
     Request() = default;
-    explicit Request(std::shared_ptr<detail::Operation> operation)
-        : operation_(std::move(operation)) {}
+    explicit Request(std::shared_ptr<detail::RequestState> state) : state_(std::move(state)) {}
     Request(Request&&) noexcept = default;
     Request& operator=(Request&& other) noexcept;
     ~Request();
+
+    /// Whether it refers to no operation.
+    bool empty() const noexcept { return state_ == nullptr; }
 
     /// Blocks until the operation has completed. Returns the message's source, tag and count for
     /// receives.
     Received wait();
     /// Makes progress unless a thread of the library does; returns true if the operation has
-    /// completed.
-    bool test();
+    /// completed, and stores a receive's result in `received` unless it is null.
+    bool test(Received* received = nullptr);
     /// Makes progress as `test` does; returns whether the operation has completed. Its result or
     /// error remains available to `wait`.
     bool ready();
-    /// Blocks as `wait` does, for at most `limit`; returns true if the operation has completed.
-    bool wait_for(std::chrono::nanoseconds limit);
+    /// Blocks as `wait` does, for at most `limit`; returns as `test` does.
+    bool wait_for(std::chrono::nanoseconds limit, Received* received = nullptr);
 
     /// Withdraws a receive that has not matched a message. Returns true if it was withdrawn: the
     /// buffer belongs to the caller again and the request is empty. Returns false, without any
@@ -58,7 +60,7 @@ public:
 
 private:
     void finish() noexcept;
-    std::shared_ptr<detail::Operation> operation_;
+    std::shared_ptr<detail::RequestState> state_;
 };
 
 }  // namespace sinew

@@ -6,6 +6,7 @@
 #include <sinew/comm/black_box.hpp>
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
+#include <sinew/gradient_buckets.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/meta.hpp>

@@ -10,6 +10,7 @@
 #include <type_traits>
 #include <vector>
 
+#include <sinew/comm/persistent_request.hpp>
 #include <sinew/detail/deadline.hpp>
 #include <sinew/request.hpp>
 
@@ -36,7 +37,8 @@ template <class R>
 concept Waitables = std::ranges::forward_range<R> && Waitable<std::ranges::range_value_t<R>>;
 
 template <class W>
-inline constexpr bool is_polled = std::same_as<std::remove_cvref_t<W>, Request>;
+inline constexpr bool is_polled = std::same_as<std::remove_cvref_t<W>, Request> ||
+                                  std::same_as<std::remove_cvref_t<W>, PersistentRequest>;
 
 template <class R>
 bool wait_for_some(std::function<bool()> const& ready, Deadline deadline) {

@@ -29,6 +29,15 @@ struct SharedMemory {
     std::string error;  ///< why no file can be created there; empty: it can
 };
 
+/// What calls on the memory of GPUs need.
+struct GpuFacts {
+    std::string driver;     ///< "CUDA 13.0"
+    std::string no_driver;  ///< why there is none that can be used
+    int count = 0;          ///< of GPUs that the driver shows
+    std::string nccl;       ///< "2.28.9 (/usr/lib/.../libnccl.so.2)"
+    std::string no_nccl;    ///< why it cannot be used
+};
+
 struct LookUp {
     std::vector<std::string> answers;  ///< addresses of a name; names of an address
     std::chrono::milliseconds took{0};
@@ -74,6 +83,7 @@ struct Facts {
     std::vector<MpiLibrary> mpi;
     bool pmix_usable = true;
     std::string pmix;  ///< its version, or why it is not usable
+    GpuFacts gpus{"CUDA 13.0", "", 1, "2.28.9 (libnccl.so.2)", ""};
     SharedMemory shm{std::uint64_t{1} << 34, std::uint64_t{1} << 34, ""};
     Limit memlock, open_files{1 << 20, 1 << 20}, core_size, processes;
     Processors processors;
@@ -100,6 +110,8 @@ std::vector<HostFacts> gather_hosts(GatherOptions const& options);
 
 /// Inspects /dev/shm.
 SharedMemory look_at_shared_memory();
+/// Loads the CUDA driver and NCCL. Makes no context, so that it occupies no GPU.
+GpuFacts look_at_gpus();
 /// The interfaces that are up; empty if they cannot be listed.
 std::vector<wire::Interface> interfaces();
 

@@ -15,11 +15,14 @@
 #include <fstream>
 #include <sstream>
 
+#include <sinew/error.hpp>
 #include <sinew/version.hpp>
 
+#include "collectives/nccl/library.hpp"
 #include "launchers/checks/facts.hpp"
 #include "launchers/pmi/pmix_server.hpp"
 #include "launchers/program/command_output.hpp"
+#include "src/base/gpus/cuda_driver.hpp"
 #include "src/base/job_folder.hpp"
 #include "src/base/system/this_host.hpp"
 #include "src/base/system/unique_fd.hpp"
@@ -151,6 +154,26 @@ SharedMemory look_at_shared_memory() {
     return shm;
 }
 
+GpuFacts look_at_gpus() {
+    GpuFacts gpus;
+    try {
+        CudaDriver const& driver = CudaDriver::load();
+        int version = 0;
+        driver.driver_version(&version);
+        driver.device_count(&gpus.count);
+        gpus.driver = text("CUDA ", version / 1000, '.', version % 1000 / 10);
+    } catch (Error const& error) {
+        gpus.no_driver = error.what();
+    }
+    try {
+        auto const& nccl = collectives::nccl::Library::of_process();
+        gpus.nccl = text(nccl.version_text(), " (", nccl.path(), ')');
+    } catch (Error const& error) {
+        gpus.no_nccl = error.what();
+    }
+    return gpus;
+}
+
 std::vector<wire::Interface> interfaces() {
     try {
         return wire::interfaces();
@@ -166,6 +189,7 @@ Facts gather(GatherOptions const& options) {
     facts.own_addresses = look_up_name(facts.own_name, options.timeout);
     facts.mpi = mpi(options.timeout);
     facts.pmix = PmixServer::describe(facts.pmix_usable);
+    facts.gpus = look_at_gpus();
     facts.shm = look_at_shared_memory();
     facts.memlock = limit_of(RLIMIT_MEMLOCK);
     facts.open_files = limit_of(RLIMIT_NOFILE);

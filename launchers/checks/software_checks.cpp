@@ -45,6 +45,23 @@ Findings pmix(Facts const& facts) {
              "apt-get install libpmix2, to start Open MPI programs"}};
 }
 
+Findings gpus(Facts const& facts) {
+    GpuFacts const& gpus = facts.gpus;
+    if (!gpus.no_driver.empty())
+        return {{Severity::note, gpus.no_driver, "this host has no NVIDIA GPU, or no driver for it",
+                 "nothing, unless programs here use GPUs"}};
+    std::string const found = text(gpus.driver, ", ", gpus.count, " GPUs");
+    if (gpus.count == 0)
+        return {{Severity::warning, found,
+                 "CUDA_VISIBLE_DEVICES is empty, or the container has none",
+                 "see nvidia-smi, and what CUDA_VISIBLE_DEVICES names"}};
+    if (!gpus.no_nccl.empty())
+        return {{Severity::warning, gpus.no_nccl,
+                 "without NCCL, data between GPUs passes through host memory, which is slow",
+                 "apt-get install libnccl2, or set SINEW_NCCL_LIBRARY"}};
+    return {fine(text(found, ", NCCL ", gpus.nccl))};
+}
+
 Findings environment(Facts const& facts) {
     if (facts.inherited.empty()) return {fine("no variables of other launchers")};
     return {{Severity::note, text("inherited: ", some_of(facts.inherited)),
@@ -80,6 +97,7 @@ Findings processes(Facts const& facts) {
 constexpr std::array all_software_checks{
     Check{"MPI", "which MPI libraries are installed", mpi},
     Check{"PMIx", "can Open MPI programs be served", pmix},
+    Check{"GPUs", "can ranks communicate between GPUs", gpus},
     Check{"environment", "does this shell belong to another launcher's job", environment},
     Check{"leftovers", "are there folders of killed jobs", leftovers},
     Check{"agents", "are there agents without a job", processes},

@@ -31,11 +31,17 @@ Section backends_section() {
 
 Section report() {
     auto const machine = processors();
-    return {{"sinew", build_section()},           {"host", host_section(machine)},
-            {"devices", devices_section()},       {"ring order", ring_section(machine)},
-            {"interfaces", interfaces_section()}, {"limits", limits_section()},
-            {"waiting", waiting_section()},       {"backends", backends_section()},
-            {"transports", transports_section()}, {"algorithms", algorithms_section()}};
+    return {{"sinew", build_section()},
+            {"host", host_section(machine)},
+            {"devices", devices_section()},
+            {"GPUs", gpu_section()},
+            {"ring order", ring_section(machine)},
+            {"interfaces", interfaces_section()},
+            {"limits", limits_section()},
+            {"waiting", waiting_section()},
+            {"backends", backends_section()},
+            {"transports", transports_section()},
+            {"algorithms", algorithms_section()}};
 }
 
 }  // namespace

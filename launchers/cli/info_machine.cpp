@@ -15,6 +15,7 @@
 #include <set>
 
 #include "launchers/checks/check.hpp"
+#include "launchers/checks/facts.hpp"
 #include "launchers/cli/info_sections.hpp"
 #include "launchers/map/binding.hpp"
 #include "src/base/system/allowed_cpus.hpp"
@@ -141,6 +142,13 @@ Section devices_section() {
     }
 #endif
     return table;
+}
+
+Section gpu_section() {
+    GpuFacts const gpus = look_at_gpus();
+    return {{"CUDA driver", gpus.no_driver.empty() ? gpus.driver : "not usable: " + gpus.no_driver},
+            {"GPUs", gpus.count},
+            {"NCCL", gpus.no_nccl.empty() ? gpus.nccl : "not usable: " + gpus.no_nccl}};
 }
 
 Section ring_section(Processors const& machine) {

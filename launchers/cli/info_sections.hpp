@@ -15,6 +15,8 @@ Section build_section();
 Section host_section(Processors const& machine);
 /// The GPUs and network cards that hwloc finds. Empty without hwloc.
 Section devices_section();
+/// The CUDA driver and NCCL, or why they cannot be used. Loads both.
+Section gpu_section();
 /// The placement with one rank per core: neighbors in the ring share as much as they can.
 Section ring_section(Processors const& machine);
 Section interfaces_section();

@@ -23,12 +23,12 @@ int Communicator::size() const noexcept { return state_->transport().size(); }
 NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes(); }
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
 std::string Communicator::explain(Collective collective) const {
-    return state_->tuner().explain(collective, size(), state_->shares_memory());
+    return state_->tuner().explain(collective, state_->shape());
 }
 std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
                                              DataType type, ReduceOp const& op) const {
     return detail::expected_algorithm(
-               state_->tuner(), size(), state_->shares_memory(),
+               state_->tuner(), state_->shape(),
                {.collective = collective, .in = {nullptr, bytes / type.size(), type}, .op = op})
         .name;
 }
@@ -47,18 +47,29 @@ void Communicator::split_none() { state_->split(std::nullopt, 0); }
 Communicator Communicator::split_node() { return split(nodes().node); }
 Communicator Communicator::dup() { return split(0); }
 
-// One line per form of a collective; the macro defines its blocking and its non-blocking function.
+// One line per form of a collective; the macro defines its blocking, non-blocking and persistent
+// function.
 // clang-format off
+#define SINEW_PERSISTENT(name, parameters, ...)                                  \
+    PersistentRequest Communicator::name##_init parameters {                     \
+        return state_->make_persistent(Invocation{__VA_ARGS__});                 \
+    }
+
 #define SINEW_BOTH_WAYS(name, parameters, ...)                                   \
     void Communicator::name parameters { state_->run(Invocation{__VA_ARGS__}); }             \
-    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); }
+    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); } \
+    SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
 
 /// The same for a collective with short calls, which take `arguments`.
 #define SINEW_BOTH_WAYS_AT_ONCE(name, parameters, arguments, ...)                \
     void Communicator::name parameters {                                         \
         if (!state_->name##_at_once arguments) state_->run(Invocation{__VA_ARGS__}); \
     }                                                                            \
-    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); }
+    Request Communicator::i##name parameters {                                   \
+        if (auto posted = state_->post_##name arguments) return *std::move(posted); \
+        return state_->start(Invocation{__VA_ARGS__});                           \
+    }                                                                            \
+    SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
 
 SINEW_BOTH_WAYS_AT_ONCE(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
 SINEW_BOTH_WAYS_AT_ONCE(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
@@ -92,6 +103,7 @@ SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOpt
 SINEW_BOTH_WAYS_AT_ONCE(barrier, (CallOptions o), (o), .collective = C::barrier, .options = o)
 #undef SINEW_BOTH_WAYS
 #undef SINEW_BOTH_WAYS_AT_ONCE
+#undef SINEW_PERSISTENT
 // clang-format on
 
 void Communicator::send(ConstBuffer data, int to, int tag, CallOptions options) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <new>
 
 #include <sinew/error.hpp>
@@ -16,6 +17,9 @@
 #include "src/base/text.hpp"
 #include "src/comm/black_box/black_box.hpp"
 #include "src/comm/collective/collective_execution.hpp"
+#include "src/comm/collective/persistent_call.hpp"
+#include "src/comm/device/device_paths.hpp"
+#include "src/comm/memory/posted_calls.hpp"
 
 namespace sinew::detail {
 
@@ -77,18 +81,22 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
       tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))), ring_(nodes_.node_of),
       log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
       detector_(*transport_, nodes_, detector_tag, log_), arena_(std::move(arena)),
-      may_have_room_(arena_ != nullptr && transport_->size() > 1 && nodes_.nodes() == 1) {
+      may_have_room_(settings_.node_memory && nodes_.nodes() < transport_->size() &&
+                     (nodes_.nodes() > 1 || arena_ != nullptr)) {
     shares_memory_ = may_have_room_;
     engine_->add(detector_);
 }
 
 CommunicatorState::~CommunicatorState() { engine_->remove(detector_); }
 
-std::optional<Refusal> CommunicatorState::fault_of(Invocation const& call) const {
+std::optional<Refusal> CommunicatorState::fault_of(
+    Invocation const& call, Returns returns, std::shared_ptr<DeviceSide const>& device) const {
     // Returned out of the catch block, because fibers handling exceptions must not be switched.
     try {
         check_arguments(call, transport_->rank(), transport_->size(),
                         nodes_.host_of(transport_->rank()));
+        device = device_side_of(call, transport_->rank(), returns,
+                                [this] { return detector_.self_text(); });
     } catch (Refusal const& refusal) {
         return refusal;
     }
@@ -120,28 +128,60 @@ void CommunicatorState::run(Invocation const& call, Refusal const* refusal) {
     if (refusal == nullptr && run_at_once(call)) return;
     Busy const busy(*this, call);
     throw_if_lost();
-    auto const in_order = [&](Role role) {
-        if (pending_.load(std::memory_order_acquire) == 0) return execute(call, nullptr, role);
+    auto const in_order = [&](Invocation const& checked, Role role) {
+        if (pending_.load(std::memory_order_acquire) == 0) return execute(checked, nullptr, role);
         // Non-blocking collectives that were started earlier run first.
-        Request(submit(call, role)).wait();
+        Request(submit(std::make_shared<OwnedInvocation>(checked), role)).wait();
     };
     std::optional<Refusal> found;
-    if (refusal == nullptr) found = fault_of(call);
+    std::shared_ptr<DeviceSide const> device;
+    if (refusal == nullptr) found = fault_of(call, Returns::when_done, device);
     if (found) refusal = &*found;
-    if (refusal != nullptr) refuse(*refusal, [&] { in_order(Role::refuses); });
-    in_order(Role::performs);
+    if (refusal != nullptr) refuse(*refusal, [&] { in_order(call, Role::refuses); });
+    if (!device) return in_order(call, Role::performs);
+    Invocation there = call;
+    there.device = std::move(device);
+    in_order(there, Role::performs);
 }
 
 Request CommunicatorState::start(Invocation const& call) {
     throw_if_lost();
     // Does not wait until the other ranks know, which may not have reached this call yet.
-    if (auto const refusal = fault_of(call)) refuse(*refusal, [&] { submit(call, Role::refuses); });
+    std::shared_ptr<DeviceSide const> device;
+    if (auto const refusal = fault_of(call, Returns::at_once, device))
+        refuse(*refusal, [&] { submit(std::make_shared<OwnedInvocation>(call), Role::refuses); });
     engine_->check_room();
-    return Request(submit(call, Role::performs));
+    if (!device) return Request(submit(std::make_shared<OwnedInvocation>(call), Role::performs));
+    Invocation there = call;
+    there.device = std::move(device);
+    return Request(submit(std::make_shared<OwnedInvocation>(there), Role::performs));
 }
 
-std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Role role) {
-    auto owned = std::make_shared<OwnedInvocation>(call);
+PersistentRequest CommunicatorState::make_persistent(Invocation const& call) {
+    throw_if_lost();
+    std::shared_ptr<DeviceSide const> device;
+    if (auto const refusal = fault_of(call, Returns::when_done, device))
+        throw UsageError(refusal->what());
+    if (device)
+        throw UsageError(text(detector_.self_text(), ": ", call.text(),
+                              ": a persistent call needs buffers in host memory. Call ",
+                              name(call.collective), " for buffers of a GPU in each step"));
+    return PersistentRequest(std::make_shared<PersistentCall>(shared_from_this(), call));
+}
+
+Request CommunicatorState::start(PersistentCall& call) {
+    throw_if_lost();
+    if (may_use_room(call.owned->call.options)) {
+        if (!call.short_call) call.short_call = short_call_of(call.owned->call);
+        if (*call.short_call)
+            if (auto posted = post(**call.short_call)) return *std::move(posted);
+    }
+    engine_->check_room();
+    return Request(submit(call.owned, Role::performs));
+}
+
+std::shared_ptr<Operation> CommunicatorState::submit(std::shared_ptr<OwnedInvocation const> owned,
+                                                     Role role) {
     auto operation = std::make_shared<Operation>(
         engine_, [state = shared_from_this(), owned, role](Operation& self) {
             ScopeExit const ended([&] { state->pending_.fetch_sub(1, std::memory_order_release); });
@@ -155,6 +195,7 @@ std::shared_ptr<Operation> CommunicatorState::submit(Invocation const& call, Rol
 }
 
 void CommunicatorState::execute(Invocation const& call, Operation* operation, Role role) {
+    end_posted_calls(operation);
     OperationRecord record = record_of(call, transport_->rank(), transport_->size());
     record.entered = static_cast<std::int64_t>(OperationLog::now());
     std::uint64_t const sequence = log_.enter(record);
@@ -171,8 +212,10 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (settings_.check && channel.size() > 1)
             compare_fingerprints(channel, call, sequence, role);
         if (role == Role::refuses) return;
-        if (may_have_room_) make_room(channel);
-        channel.use_room(room_.get());
+        if (may_have_room_) nodes_.nodes() == 1 ? make_room(channel) : make_rooms_of_nodes(channel);
+        if (groups_) channel.use_groups(groups_.get());
+        else channel.use_room(room_.get());
+        if (call.device) return perform_on_device(call, channel, policy, sequence);
         perform(channel, *tuner_, ring_, scratch_, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
@@ -219,6 +262,73 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
         room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
 }
 
+void CommunicatorState::perform_on_device(Invocation const& call, collectives::Channel& channel,
+                                          ProgressPolicy& policy, std::uint64_t sequence) {
+    std::function<void(Invocation const&)> const on_host = [&](Invocation const& part) {
+        perform(channel, *tuner_, ring_, scratch_, part);
+        scratch_.release();
+    };
+    std::string const self = detector_.self_text();
+    DeviceCall const there{call,
+                           channel,
+                           policy,
+                           deadlines_of(call.options),
+                           text(self, ": ", call.text(), " #", sequence),
+                           on_host};
+    if (!devices_) {
+        bool const any_thread = transport_->threading() == Threading::any;
+        devices_ = std::make_unique<DevicePaths>(there, any_thread ? &detector_ : nullptr, self);
+        devices_seen_.store(devices_.get(), std::memory_order_release);
+    }
+    devices_->run(there);
+}
+
+/// Makes a room on each node that has several ranks. If one of them has no memory, none is used: all
+/// ranks choose the same algorithms.
+void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
+    struct Offer {
+        node_memory::RoomPlace place;
+        std::uint64_t block;
+        std::uint64_t has_memory;
+    };
+    auto const size = static_cast<std::size_t>(channel.size());
+    auto const self = static_cast<std::size_t>(channel.rank());
+    bool const alone = nodes_.local_size == 1;
+    collectives::LentBuffer<Offer> offers(channel, size);
+    Offer& own = (*offers)[self];
+    own.has_memory = alone || arena_ != nullptr ? 1 : 0;
+    if (!alone && arena_ && nodes_.local_rank == 0) {
+        own.place = arena_->make_room(nodes_.local_size);
+        if (own.place.offset != 0) {
+            room_ = arena_->open_room(own.place, 0, nodes_.local_size);
+            own.block = room_->block();
+        } else own.has_memory = 0;
+    }
+    collectives::Arguments gather;
+    gather.out = reinterpret_cast<std::byte*>(offers->data());
+    gather.count = 1;
+    gather.element = sizeof(Offer);
+    gather.blocks = collectives::Blocks::equal(1, sizeof(Offer));
+    gather.scratch = &scratch_;
+    collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    may_have_room_ = false;
+    auto groups = std::make_unique<collectives::NodeGroups>(nodes_.node_of, channel.rank());
+    Offer const& here = (*offers)[static_cast<std::size_t>(groups->rank_here(0))];
+    // All open a room, so that it is freed when all have left it.
+    if (arena_ && here.place.offset != 0 && !room_)
+        room_ = arena_->open_room(here.place, nodes_.local_rank, nodes_.local_size);
+    if (std::ranges::any_of(*offers, [](Offer const& offer) { return offer.has_memory == 0; })) {
+        room_.reset();
+        shares_memory_ = false;
+        return;
+    }
+    std::size_t block = std::numeric_limits<std::size_t>::max();
+    for (Offer const& offer : *offers)
+        if (offer.place.offset != 0) block = std::min<std::size_t>(block, offer.block);
+    groups->use_room(room_.get(), block);
+    groups_ = std::move(groups);
+}
+
 void CommunicatorState::compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                                              std::uint64_t sequence, Role role) {
     auto const size = static_cast<std::size_t>(channel.size());
@@ -261,7 +371,9 @@ ProgressPolicy::Pace CommunicatorState::pace() const {
                : ProgressPolicy::Pace{.spins = 300, .yields = 20000};
 }
 
-void CommunicatorState::throw_if_lost() const {
+void CommunicatorState::throw_if_lost() {
+    if (DevicePaths const* const devices = devices_seen_.load(std::memory_order_acquire))
+        if (auto const failure = devices->failure()) remember_loss(failure);
     if (!lost()) return;
     std::lock_guard const lock(lost_mutex_);
     std::rethrow_exception(loss_);
@@ -281,6 +393,8 @@ void CommunicatorState::remember_loss(std::exception_ptr error) noexcept {
         reason = e.what();
     } catch (...) {}
     transport_->abandon();
+    if (DevicePaths* const devices = devices_seen_.load(std::memory_order_acquire))
+        devices->lose(error);
     if (arena_) arena_->retain();
     detector_.give_up(reason);
     std::string const file = BlackBox::instance().write(reason);

@@ -53,7 +53,13 @@ struct PointToPoint {
     std::string text() const;
 };
 
+class DeviceMessage;
+class DevicePaths;
 class MessageTickets;
+struct PersistentCall;
+struct ShortCall;
+struct DeviceSide;
+enum class Returns : bool;
 
 /// Implements Communicator: runs invocations over a transport, one after the other, in the caller's
 /// thread or in a fiber of the engine. After a failure all further calls throw it again.
@@ -72,9 +78,13 @@ public:
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return *tuner_; }
 
-    /// Whether the collectives pass through the memory of a node, unless another algorithm is asked
-    /// for. Thread-safe.
-    bool shares_memory() const { return shares_memory_.load(std::memory_order_relaxed); }
+    /// The ranks and the memory that they share, as far as the choice of algorithms depends on them.
+    /// Thread-safe.
+    collectives::Shape shape() const {
+        bool const memory = shares_memory_.load(std::memory_order_relaxed);
+        bool const one = nodes_.nodes() == 1;
+        return {.ranks = transport_->size(), .shared = memory && one, .by_node = memory && !one};
+    }
 
     /// Allocates zeroed memory, aligned to a page, and tells whether the ranks of this node share
     /// it. Throws std::bad_alloc. Thread-safe.
@@ -89,9 +99,20 @@ public:
     bool barrier_at_once(CallOptions const& options);
     bool run_at_once(Invocation const& call);
 
+    /// Begin a short non-blocking call over the node's memory without the engine. Return nothing, and
+    /// do nothing, if the call cannot be begun like this or is wrong: `start` then begins or refuses it.
+    std::optional<Request> post_allreduce(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                          CallOptions const& options);
+    std::optional<Request> post_broadcast(Buffer data, int root, CallOptions const& options);
+    std::optional<Request> post_barrier(CallOptions const& options);
+
     /// `refusal` is the error of a call that the caller has found to be wrong already.
     void run(Invocation const& call, Refusal const* refusal = nullptr);
     Request start(Invocation const& call);
+    /// Checks a call that will be started later, maybe many times. Not collective: throws UsageError,
+    /// and the communicator stays usable.
+    PersistentRequest make_persistent(Invocation const& call);
+    Request start(PersistentCall& call);
     Received run(PointToPoint const& message);
     Request start(PointToPoint const& message);
 
@@ -105,16 +126,32 @@ public:
 
 private:
     struct Busy;
+    class MemoryWaiter;
     class MemoryCall;
-    friend class MemoryCall;
+    class PostedCalls;
+    friend class DeviceMessage;
 
     /// Whether this rank performs a call, or has refused it and only reports that to the others.
     enum class Role : std::uint8_t { performs, refuses };
 
-    std::optional<Refusal> fault_of(Invocation const& call) const;
-    std::shared_ptr<Operation> submit(Invocation const& call, Role role);
+    /// Whether a call may pass through the room, in the caller's thread, now or after posted calls.
+    bool may_use_room(CallOptions const& options) const;
+    /// The same now: ends the posted calls.
+    bool can_run_at_once(CallOptions const& options);
+    std::optional<Request> post(ShortCall const& call);
+    /// Returns how a call that is right passes through the room if it is short.
+    std::optional<ShortCall> short_call_of(Invocation const& call) const;
+    /// Waits until posted calls have ended. `operation` is the one whose fiber waits, or null.
+    void end_posted_calls(Operation* operation);
+    /// Returns why a call is refused. Sets `device` if its buffers are in the memory of a GPU.
+    std::optional<Refusal> fault_of(Invocation const& call, Returns returns,
+                                    std::shared_ptr<DeviceSide const>& device) const;
+    std::shared_ptr<Operation> submit(std::shared_ptr<OwnedInvocation const> owned, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
     void make_room(collectives::Channel& channel);
+    void perform_on_device(Invocation const& call, collectives::Channel& channel,
+                           ProgressPolicy& policy, std::uint64_t sequence);
+    void make_rooms_of_nodes(collectives::Channel& channel);
     void compare_fingerprints(collectives::Channel& channel, Invocation const& call,
                               std::uint64_t sequence, Role role);
     /// Throws the error of a call that this rank refuses. With SINEW_CHECK `tell_others` makes the
@@ -122,10 +159,13 @@ private:
     template <class TellOthers>
     [[noreturn]] void refuse(Refusal const& refusal, TellOthers const& tell_others);
     Received transfer(PointToPoint const& message);
+    Received run_on_device(DeviceMessage& message);
+    Request start_on_device(std::shared_ptr<DeviceMessage> message);
+    ProgressPolicy message_policy(PointToPoint const& message, Operation* operation);
     void await(MessageTickets& tickets, PointToPoint const& message, Operation& self);
     void check_message(PointToPoint const& message) const;
     ProgressPolicy::Pace pace() const;
-    void throw_if_lost() const;
+    void throw_if_lost();
     void remember_loss(std::exception_ptr error) noexcept;
     /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
     Deadlines deadlines_of(CallOptions const& options) const {
@@ -144,7 +184,10 @@ private:
     OperationLog log_;
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
-    std::unique_ptr<node_memory::Room> room_;    // made by the first collective
+    std::unique_ptr<node_memory::Room> room_;  // of this node's ranks, made by the first collective
+    std::unique_ptr<collectives::NodeGroups>
+        groups_;  // if several nodes have rooms, made with them
+    std::unique_ptr<PostedCalls> posted_;  // made by the first call that is posted
     bool may_have_room_ = false;
     std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
     bool calls_over_memory_ = false;          // they need no check and no choice of an algorithm
@@ -152,7 +195,9 @@ private:
     std::atomic<int> pending_{0};  // non-blocking collectives submitted and not ended
     std::atomic<bool> lost_{false};
     mutable std::mutex lost_mutex_;
-    std::exception_ptr loss_;  // guarded by lost_mutex_
+    std::exception_ptr loss_;               // guarded by lost_mutex_
+    std::unique_ptr<DevicePaths> devices_;  // made by the first collective on the memory of a GPU
+    std::atomic<DevicePaths*> devices_seen_{nullptr};  // the same, for other threads
 };
 
 }  // namespace sinew::detail

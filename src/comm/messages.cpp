@@ -4,7 +4,7 @@
 
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/comm/device_memory.hpp"
+#include "src/comm/device/device_message.hpp"
 
 namespace sinew::detail {
 
@@ -70,17 +70,24 @@ void CommunicatorState::check_message(PointToPoint const& message) const {
         refuse("the buffer to send is null");
     if (message.in && message.in->data == nullptr && message.in->count > 0)
         refuse("the buffer to receive is null");
-    if (message.out && is_device_memory(message.out->data, message.out->bytes()))
-        refuse("the buffer to send is in the memory of a GPU. Copy it to the host first");
-    if (message.in && is_device_memory(message.in->data, message.in->bytes()))
-        refuse("the buffer to receive is in the memory of a GPU. Copy it to the host afterwards");
+}
+
+ProgressPolicy CommunicatorState::message_policy(PointToPoint const& message,
+                                                 Operation* operation) {
+    return {*transport_,
+            detector_,
+            *engine_,
+            operation,
+            deadlines_of(message.options),
+            pace(),
+            false,
+            [&message] { return message.text(); }};
 }
 
 Received CommunicatorState::transfer(PointToPoint const& message) {
     MessageTickets tickets(*transport_);
     tickets.start(message);
-    ProgressPolicy policy(*transport_, detector_, *engine_, nullptr, deadlines_of(message.options),
-                          pace(), false, [&] { return message.text(); });
+    ProgressPolicy policy = message_policy(message, nullptr);
     int polls = 0;
     while (!tickets.test())
         if (++polls > policy.spins())
@@ -92,6 +99,8 @@ Received CommunicatorState::transfer(PointToPoint const& message) {
 Received CommunicatorState::run(PointToPoint const& message) {
     throw_if_lost();
     check_message(message);
+    DeviceMessage on_device(*this, message);
+    if (on_device) return run_on_device(on_device);
     try {
         return transfer(message);
     } catch (...) {
@@ -102,8 +111,7 @@ Received CommunicatorState::run(PointToPoint const& message) {
 
 void CommunicatorState::await(MessageTickets& tickets, PointToPoint const& message,
                               Operation& self) {
-    ProgressPolicy policy(*transport_, detector_, *engine_, &self, deadlines_of(message.options),
-                          pace(), false, [&] { return message.text(); });
+    ProgressPolicy policy = message_policy(message, &self);
     try {
         for (int round = 0; !tickets.test(); ++round) {
             if (self.withdrawal() == Operation::Withdrawal::asked) {
@@ -129,6 +137,8 @@ Request CommunicatorState::start(PointToPoint const& message) {
     throw_if_lost();
     check_message(message);
     engine_->check_room();
+    if (auto on_device = std::make_shared<DeviceMessage>(*this, message); *on_device)
+        return start_on_device(std::move(on_device));
     // Started here, not in the fiber, so that messages have the order of the calls.
     auto tickets = std::make_shared<MessageTickets>(*transport_);
     tickets->start(message);
@@ -136,6 +146,48 @@ Request CommunicatorState::start(PointToPoint const& message) {
         engine_,
         [state = shared_from_this(), tickets, message](Operation& self) {
             state->await(*tickets, message, self);
+        },
+        tickets->can_be_withdrawn());
+    engine_->submit(operation, nullptr);
+    return Request(std::move(operation));
+}
+
+Received CommunicatorState::run_on_device(DeviceMessage& message) {
+    try {
+        if (auto const enqueued = message.enqueue()) return *enqueued;
+        message.load(nullptr);
+        Received const received = transfer(message.host());
+        message.store(received, nullptr);
+        return received;
+    } catch (UsageError const&) {
+        throw;
+    } catch (...) {
+        remember_loss(std::current_exception());
+        throw;
+    }
+}
+
+Request CommunicatorState::start_on_device(std::shared_ptr<DeviceMessage> message) {
+    message->refuse_stream();
+    auto tickets = std::make_shared<MessageTickets>(*transport_);
+    try {
+        message->load(nullptr);
+        tickets->start(message->host());
+    } catch (...) {
+        remember_loss(std::current_exception());
+        throw;
+    }
+    auto operation = std::make_shared<Operation>(
+        engine_,
+        [state = shared_from_this(), tickets, message](Operation& self) {
+            state->await(*tickets, message->host(), self);
+            if (self.withdrawal() == Operation::Withdrawal::done) return;
+            try {
+                message->store(self.received, &self);
+            } catch (...) {
+                state->remember_loss(std::current_exception());
+                throw;
+            }
         },
         tickets->can_be_withdrawn());
     engine_->submit(operation, nullptr);

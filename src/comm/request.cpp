@@ -6,65 +6,58 @@
 #include <utility>
 
 #include "src/base/log.hpp"
-#include "src/base/waiting/polling_pause.hpp"
-#include "src/comm/progress/engine.hpp"
+#include "src/comm/progress/request_state.hpp"
 
 namespace sinew {
 
 Request& Request::operator=(Request&& other) noexcept {
     if (this == &other) return *this;
     finish();
-    operation_ = std::move(other.operation_);
+    state_ = std::move(other.state_);
     return *this;
 }
 
-Request::~Request() { finish(); }
-
-Received Request::wait() {
-    if (!operation_) return {};
-    operation_->await();
-    operation_->engine().wait(*operation_, std::nullopt);
-    return std::exchange(operation_, nullptr)->take_result();
+Request::~Request() {
+    if (state_) finish();
 }
 
-bool Request::test() {
-    if (!operation_) return true;
-    operation_->engine().drive();
-    if (!operation_->done()) return false;
-    std::exchange(operation_, nullptr)->take_result();
+Received Request::wait() {
+    if (!state_) return {};
+    state_->await();
+    state_->wait(std::nullopt);
+    return std::exchange(state_, nullptr)->take_result();
+}
+
+bool Request::test(Received* received) {
+    if (!state_) return true;
+    if (!state_->poll()) return false;
+    Received const result = std::exchange(state_, nullptr)->take_result();
+    if (received != nullptr) *received = result;
     return true;
 }
 
 bool Request::ready() {
-    if (!operation_) return true;
-    operation_->await();
-    operation_->engine().drive();
-    return operation_->done();
+    if (!state_) return true;
+    state_->await();
+    return state_->poll();
 }
 
-bool Request::wait_for(std::chrono::nanoseconds limit) {
-    if (!operation_) return true;
-    if (!operation_->engine().wait(*operation_, detail::deadline_after(limit))) return false;
-    std::exchange(operation_, nullptr)->take_result();
+bool Request::wait_for(std::chrono::nanoseconds limit, Received* received) {
+    if (!state_) return true;
+    if (!state_->wait(detail::deadline_after(limit))) return false;
+    Received const result = std::exchange(state_, nullptr)->take_result();
+    if (received != nullptr) *received = result;
     return true;
 }
 
 bool Request::cancel() {
-    if (!operation_ || !operation_->withdrawable || operation_->done()) return false;
-    using Withdrawal = detail::Operation::Withdrawal;
-    operation_->ask_to_withdraw();
-    while (!operation_->done() && operation_->withdrawal() == Withdrawal::asked) {
-        operation_->engine().drive();
-        pause_between_polls();
-    }
-    if (operation_->withdrawal() != Withdrawal::done) return false;
-    operation_->engine().wait(*operation_, std::nullopt);
-    operation_ = nullptr;
+    if (!state_ || !state_->withdraw()) return false;
+    state_ = nullptr;
     return true;
 }
 
 void Request::finish() noexcept try {
-    if (operation_) operation_->disown();
+    if (state_) state_->disown();
     wait();
 } catch (std::exception const& error) {
     log_warning(std::string("a request that was never waited for failed: ") + error.what());

@@ -56,9 +56,19 @@ void Room::refresh_counters() {
     for (Counter& counter : own().stages) counter.value.store(mark(0), std::memory_order_release);
 }
 
-void Room::finish() {
-    own().finished.value.store(operation_, std::memory_order_release);
+void Room::publish_finished(std::uint64_t operation) {
+    own().finished.value.store(operation, std::memory_order_release);
     bell().ring();
+}
+
+bool Room::finished_by_others(std::uint64_t operation) {
+    if (not_before(known_finished_, operation)) return true;
+    for (int rank = 0; rank < size_; ++rank)
+        if (rank != rank_ &&
+            !not_before(of(rank).finished.value.load(std::memory_order_acquire), operation))
+            return false;
+    note_finished(operation);
+    return true;
 }
 
 void Room::look_for_finished(Waiter& waiter, std::uint64_t operation) {

@@ -43,6 +43,9 @@ public:
 /// before. A rank learns this from every operation in which all wait for all, and otherwise reads
 /// the others' counters of finished operations.
 ///
+/// A rank may enter operations before it has finished earlier ones (see Entry). Its lines say so, and
+/// then nobody concludes from them what it has finished.
+///
 /// Not thread-safe: the calls of one rank must not overlap.
 class Room {
 public:
@@ -76,17 +79,30 @@ public:
 
     /// Begins the next operation.
     void begin() {
+        some_behind_ = false;
         if (++operation_ % operations_per_refresh == 0) [[unlikely]]
             refresh_counters();
     }
     /// Says which call the next operation is: a number that is equal on all ranks that make the same
     /// call, and likely another one for others. It is compared where a line is read.
-    void sign(std::uint16_t signature) { signature_ = signature; }
+    void sign(std::uint16_t signature) {
+        signature_ = static_cast<std::uint16_t>(signature & ~behind_bit);
+    }
     std::uint64_t operation() const { return operation_; }
     /// Publishes that this rank reads nothing more of the current operation.
-    void finish();
-    /// Records that all ranks have entered the current operation, and so finished all before.
-    void note_all_entered() { note_finished(operation_ - 1); }
+    void finish() { publish_finished(operation_); }
+    /// Records that all ranks have entered the current operation, and so finished all before, unless
+    /// one of them said that it had not.
+    void note_all_entered() {
+        if (!some_behind_) [[likely]]
+            note_finished(operation_ - 1);
+    }
+    /// Ends an operation in which all wait for the lines of all. The next arrival says that this rank
+    /// has finished it; if a rank entered it while it was behind, all publish it.
+    void finish_together() {
+        if (some_behind_) [[unlikely]]
+            finish();
+    }
     /// Waits until all ranks have finished an operation.
     void await_finished(Waiter& waiter, std::uint64_t operation) {
         if (not_before(known_finished_, operation)) [[likely]]
@@ -98,16 +114,13 @@ public:
     /// The line of this rank for the current operation, free to be written.
     std::byte* line(Waiter& waiter) {
         await_finished(waiter, operation_ - lines);
-        return own().ring[operation_ % lines].payload.data();
+        return free_line();
     }
-    /// Publishes the line, and all that this rank wrote before.
-    void publish_line() {
-        own().ring[operation_ % lines].call.store(call_mark(), std::memory_order_release);
+    /// Publishes the line, and all that this rank wrote before. `behind`: see Entry.
+    void publish_line(bool behind = false) {
+        own().ring[operation_ % lines].call.store(call_mark() | (behind ? behind_bit : 0u),
+                                                  std::memory_order_release);
         bell().ring();
-    }
-    bool has_line(int rank) const {
-        return of(rank).ring[operation_ % lines].call.load(std::memory_order_acquire) ==
-               call_mark();
     }
     /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
@@ -124,7 +137,7 @@ public:
     static constexpr std::size_t cell_bytes = 8, cell_count = 64;
     std::byte* cell(Waiter& waiter) {
         await_finished(waiter, operation_ - cell_count);
-        return own().cells[operation_ % cell_count].payload.data();
+        return free_cell();
     }
     void publish_cell() {
         own().cells[operation_ % cell_count].call.store(call_mark(), std::memory_order_release);
@@ -140,9 +153,59 @@ public:
     // Short slots.
     std::byte* short_slot(Waiter& waiter) {
         await_finished(waiter, operation_ - short_slots);
-        return short_of(rank_);
+        return free_short_slot();
     }
-    std::byte const* short_slot_of(int rank) const { return short_of(rank); }
+    std::byte const* short_slot_of(int rank) const { return short_of(rank, operation_); }
+
+    // Operations that this rank has entered and finishes later.
+    /// An operation that this rank entered with `begin` and its line or cell, without waiting for the
+    /// others. It finishes such operations in their order, and all of them before it begins another
+    /// kind of operation. One that it enters before it has finished an earlier one is published as
+    /// `behind`, after the number of the last that it has finished.
+    struct Entry {
+        std::uint64_t operation = 0;
+        std::uint16_t signature = 0;
+    };
+    Entry entry() const { return {operation_, signature_}; }
+    /// Whether the lines (`uses` is `lines`), cells or short slots have one that is free for the next
+    /// operation. `finished` is the last operation that this rank has finished.
+    bool is_free(std::size_t uses, std::uint64_t finished) {
+        std::uint64_t const before = operation_ + 1 - uses;
+        return not_before(finished, before) && finished_by_others(before);
+    }
+    /// The line, cell or short slot of this rank for the current operation. Requires that it is free.
+    std::byte* free_line() { return own().ring[operation_ % lines].payload.data(); }
+    std::byte* free_cell() { return own().cells[operation_ % cell_count].payload.data(); }
+    std::byte* free_short_slot() { return short_of(rank_, operation_); }
+    enum class Arrival : std::uint8_t { missing, here, here_behind, of_another_call };
+    /// Looks for the line or cell of a rank. Any thread may call them.
+    Arrival line_arrival(Entry const& entry, int rank) const {
+        return arrival(entry, of(rank).ring[entry.operation % lines].call);
+    }
+    Arrival cell_arrival(Entry const& entry, int rank) const {
+        return arrival(entry, of(rank).cells[entry.operation % cell_count].call);
+    }
+    std::byte const* line_of(Entry const& entry, int rank) const {
+        return of(rank).ring[entry.operation % lines].payload.data();
+    }
+    std::byte const* cell_of(Entry const& entry, int rank) const {
+        return of(rank).cells[entry.operation % cell_count].payload.data();
+    }
+    std::byte const* short_slot_of(Entry const& entry, int rank) const {
+        return short_of(rank, entry.operation);
+    }
+    /// Publishes that this rank has finished all operations up to this one.
+    void publish_finished(std::uint64_t operation);
+    /// Records that all ranks have finished an operation, because all have entered the next one and
+    /// none of them was behind.
+    void note_finished(std::uint64_t operation) {
+        if (not_before(operation, known_finished_)) known_finished_ = operation;
+    }
+    /// Waits until `ready()` is true, which a word of `rank` makes so.
+    template <class Ready>
+    void await_word(Waiter& waiter, int rank, Ready const& ready) const {
+        await(waiter, bell(), rank, ready);
+    }
 
     // Slots of the ring.
     /// Takes slots for the current operation: `rounds` (at most `depth`) for contributions and for
@@ -170,6 +233,7 @@ public:
         contributed,  ///< rounds whose contribution is readable
         reduced,      ///< rounds whose result is readable, and whose contributions were read
         consumed,     ///< rounds of which this rank reads nothing more
+        delivered,    ///< rounds of results that are readable although others were reduced earlier
     };
     /// Rounds are counted within their operation: the largest vectors that memory holds, in the
     /// smallest blocks, have fewer.
@@ -187,6 +251,11 @@ public:
         await(waiter, bell(), rank, [&] { return reached(rank, stage, rounds); });
     }
     void await_stage_of_all(Waiter& waiter, Stage stage, std::size_t rounds);
+    /// Waits until `ready()`, which looks at what ranks publish, and at `peer` among them.
+    template <class Ready>
+    void await_any(Waiter& waiter, int peer, Ready const& ready) {
+        await(waiter, bell(), peer, ready);
+    }
 
     /// How this rank stores to its slots, by the pattern of the collective.
     std::array<StoreChoice, 16> stores;
@@ -210,7 +279,7 @@ private:
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
         alignas(128) std::array<Cell, cell_count> cells;
-        std::array<Counter, 3> stages;
+        std::array<Counter, 4> stages;
         Counter finished;
         alignas(128) std::array<std::atomic<std::uint64_t>, reservations> reserved;
     };
@@ -225,22 +294,30 @@ private:
     static bool not_before(std::uint64_t value, std::uint64_t wanted) {
         return static_cast<std::int64_t>(value - wanted) >= 0;
     }
-    void note_finished(std::uint64_t operation) {
-        if (not_before(operation, known_finished_)) known_finished_ = operation;
-    }
     static constexpr std::uint64_t operations_per_refresh = std::uint64_t{1} << (62 - round_bits);
     void refresh_counters();
     static constexpr int signature_bits = 16;
+    /// In a mark: the rank had not finished all earlier operations when it entered this one.
+    static constexpr std::uint16_t behind_bit = 1u << 15;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
         await(waiter, bell(), rank, [&] {
             std::uint64_t const seen = call.load(std::memory_order_acquire);
             if (seen == call_mark()) return true;
-            if ((seen ^ call_mark()) >> signature_bits == 0) [[unlikely]]
-                waiter.refuse(rank);
-            return false;
+            if ((seen ^ call_mark()) >> signature_bits != 0) return false;
+            if ((seen ^ call_mark()) != behind_bit) waiter.refuse(rank);
+            some_behind_ = true;
+            return true;
         });
     }
+    static Arrival arrival(Entry const& entry, std::atomic<std::uint64_t> const& call) {
+        std::uint64_t const seen = call.load(std::memory_order_acquire);
+        std::uint64_t const differs = seen ^ (entry.operation << signature_bits | entry.signature);
+        if (differs == 0) return Arrival::here;
+        if (differs >> signature_bits != 0) return Arrival::missing;
+        return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;
+    }
+    bool finished_by_others(std::uint64_t operation);
     void look_for_finished(Waiter& waiter, std::uint64_t operation);
 
     Header& header() const { return *reinterpret_cast<Header*>(base_); }
@@ -250,8 +327,8 @@ private:
     std::atomic<std::uint64_t>& counter(int rank, Stage stage) const {
         return of(rank).stages[static_cast<std::size_t>(stage)].value;
     }
-    std::byte* short_of(int rank) const {
-        return shorts_ + (static_cast<std::size_t>(rank) * short_slots + operation_ % short_slots) *
+    std::byte* short_of(int rank, std::uint64_t operation) const {
+        return shorts_ + (static_cast<std::size_t>(rank) * short_slots + operation % short_slots) *
                              short_bytes;
     }
     std::byte* ring_of(int rank) const {
@@ -281,6 +358,7 @@ private:
     std::uint64_t operation_;
     std::uint64_t known_finished_;
     std::uint16_t signature_ = 0;
+    bool some_behind_ = false;  // a line of the current operation says so
     Lendable const* lendable_;
     std::shared_ptr<void> memory_;
 };

@@ -73,7 +73,8 @@ int execute(MpiFunction function, MPI_Comm comm, Ours const& ours, Mpi const& mp
             outcome = ours(call);
             statistics.count(function, outcome);
             if (outcome == CallOutcome::taken)
-                statistics.count_time(function, Statistics::Clock::now() - begin);
+                statistics.count_time(function, call.args.bytes(), call.size(),
+                                      Statistics::Clock::now() - begin);
         }
     } catch (std::exception const& error) {
         return fail(function, comm, *route, error);

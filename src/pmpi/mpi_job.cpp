@@ -19,6 +19,7 @@
 #include "src/node_memory/share_arena.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
+#include "src/pmpi/repeated_calls.hpp"
 
 namespace sinew::pmpi {
 
@@ -160,21 +161,33 @@ std::string MpiJob::first_refusal(std::string const& own) const {
 }
 
 void MpiJob::end() {
+    // Calls are repeated through the job.
+    if (MpiJob* const still = current(); still != nullptr && still->settings_.statistics)
+        still->print_statistics();
     MpiJob* const ending = job.exchange(nullptr, std::memory_order_acq_rel);
     if (ending == nullptr) return;
     InsideGuard const guard;
-    if (ending->settings_.statistics) ending->print_statistics();
     if (ending->local_size_ > 1 && ending->ended().empty()) real().Barrier(ending->node_);
     if (ending->node_ != MPI_Comm{}) real().Comm_free(&ending->node_);
 }
 
-void MpiJob::print_statistics() const {
+void MpiJob::print_statistics() {
+    statistics_.switch_off();
+    if (auto const lost = ended(); !lost.empty()) {
+        log_warning(text("rank ", rank_, " prints no statistics, because rank ",
+                         world_rank(lost.front()), " has ended without MPI_Finalize"));
+        return;
+    }
     Statistics::Numbers const own = statistics_.numbers();
     Statistics::Numbers sums{};
-    real().Reduce(own.data(), sums.data(), bytes_as_int(own.size()), MPI_INT64_T, MPI_SUM, 0,
-                  MPI_COMM_WORLD);
+    {
+        InsideGuard const guard;
+        real().Reduce(own.data(), sums.data(), bytes_as_int(own.size()), MPI_INT64_T, MPI_SUM, 0,
+                      MPI_COMM_WORLD);
+    }
+    std::string const saved = time_saved(*this);
     if (rank_ != 0) return;
-    std::string const lines = Statistics::table(sums, size_);
+    std::string const lines = Statistics::table(sums, size_) + saved;
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lines.data(), lines.size());
 }
 

@@ -40,9 +40,11 @@ public:
 
     MpiSettings const& settings() const { return settings_; }
     Statistics& statistics() { return statistics_; }
+    Statistics const& statistics() const { return statistics_; }
     /// Null if this node's ranks share no memory.
     std::shared_ptr<node_memory::Arena> const& arena() const { return arena_; }
     int rank() const { return rank_; }              ///< in MPI_COMM_WORLD
+    int size() const { return size_; }              ///< of MPI_COMM_WORLD
     int local_size() const { return local_size_; }  ///< ranks of this node
     /// The rank in MPI_COMM_WORLD of a rank of this node.
     int world_rank(int local) const { return world_ranks_[static_cast<std::size_t>(local)]; }
@@ -69,7 +71,7 @@ private:
     void agree_on_settings();
     void meet_node();
     std::string share_from(node_memory::Source source);
-    void print_statistics() const;
+    void print_statistics();
 
     MpiSettings settings_;
     Statistics statistics_;

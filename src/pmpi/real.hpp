@@ -21,7 +21,7 @@
 // clang-format off
 #define SINEW_PMPI_OTHERS(F) \
     F(Barrier) F(Init) F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) \
-    F(Comm_rank) F(Comm_size) F(Comm_test_inter) F(Comm_split_type) F(Comm_free) \
+    F(Comm_rank) F(Comm_size) F(Comm_test_inter) F(Comm_split) F(Comm_split_type) F(Comm_free) \
     F(Comm_get_name) F(Comm_create_keyval) F(Comm_set_attr) F(Comm_get_attr) \
     F(Comm_call_errhandler) F(Comm_group) F(Group_translate_ranks) F(Group_free) \
     F(Type_create_keyval) F(Type_set_attr) F(Type_get_attr) F(Type_size_x) F(Type_get_extent) \

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pmpi/statistics.hpp"
 
+#include <algorithm>
+#include <bit>
 #include <iomanip>
 #include <sstream>
 
@@ -39,6 +41,45 @@ Statistics::Numbers Statistics::numbers() const {
     for (std::size_t i = 0; i < result.size(); ++i)
         result[i] = counters_[i].load(std::memory_order_relaxed);
     return result;
+}
+
+void Statistics::count_time(MpiFunction function, std::size_t bytes, int ranks,
+                            Clock::duration time) {
+    std::int64_t const nanoseconds =
+        std::chrono::duration_cast<std::chrono::nanoseconds>(time).count();
+    at(function, outcomes).fetch_add(nanoseconds, std::memory_order_relaxed);
+    CallClass const one{static_cast<std::int64_t>(function),
+                        static_cast<std::int64_t>(std::bit_width(bytes)),
+                        ranks,
+                        1,
+                        static_cast<std::int64_t>(bytes),
+                        nanoseconds};
+    std::lock_guard const lock(classes_mutex_);
+    add(classes_, one);
+}
+
+std::vector<Statistics::CallClass> Statistics::classes() const {
+    std::vector<CallClass> result;
+    std::lock_guard const lock(classes_mutex_);
+    for (auto const& [key, one] : classes_) result.push_back(one);
+    return result;
+}
+
+std::vector<Statistics::CallClass> Statistics::merged(std::vector<CallClass> const& parts) {
+    Classes sums;
+    for (CallClass const& one : parts) add(sums, one);
+    std::vector<CallClass> result;
+    for (auto const& [key, one] : sums) result.push_back(one);
+    std::ranges::stable_sort(result, std::greater{}, &CallClass::nanoseconds);
+    return result;
+}
+
+void Statistics::add(Classes& classes, CallClass const& part) {
+    auto const [place, first] = classes.try_emplace(part.key(), part);
+    if (first) return;
+    place->second.calls += part.calls;
+    place->second.bytes += part.bytes;
+    place->second.nanoseconds += part.nanoseconds;
 }
 
 std::string Statistics::table(Numbers const& sums, int ranks) {

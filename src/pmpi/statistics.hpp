@@ -6,7 +6,11 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <map>
+#include <mutex>
 #include <string>
+#include <tuple>
+#include <vector>
 
 namespace sinew::pmpi {
 
@@ -53,15 +57,13 @@ public:
     using Clock = std::chrono::steady_clock;
 
     void switch_on() { on_ = true; }
+    void switch_off() { on_ = false; }
     bool on() const { return on_; }
     void count(MpiFunction function, CallOutcome outcome) {
         if (on_) at(function, outcome).fetch_add(1, std::memory_order_relaxed);
     }
-    void count_time(MpiFunction function, Clock::duration time) {
-        at(function, outcomes)
-            .fetch_add(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count(),
-                       std::memory_order_relaxed);
-    }
+    /// Counts the time of a call that was taken, in which this rank's message had `bytes`.
+    void count_time(MpiFunction function, std::size_t bytes, int ranks, Clock::duration time);
 
     /// Per function the calls by outcome and, at last, the nanoseconds of those taken.
     static constexpr std::size_t columns = outcomes + 1;
@@ -70,7 +72,25 @@ public:
     /// The sums over all ranks as lines of text, each with its newline.
     static std::string table(Numbers const& sums, int ranks);
 
+    /// The calls of one function with messages of similar size on communicators of equal size.
+    /// Sent as it is.
+    struct CallClass {
+        std::int64_t function = 0;      ///< an MpiFunction
+        std::int64_t binary_order = 0;  ///< bits of the number of bytes; 0 of no bytes
+        std::int64_t ranks = 0;         ///< of the communicator
+        std::int64_t calls = 0;
+        std::int64_t bytes = 0;  ///< of this rank's messages, in all calls
+        std::int64_t nanoseconds = 0;
+
+        auto key() const { return std::tuple(function, binary_order, ranks); }
+    };
+    std::vector<CallClass> classes() const;
+    /// One class for those of equal keys, the one with the most time first.
+    static std::vector<CallClass> merged(std::vector<CallClass> const& parts);
+
 private:
+    using Classes = std::map<std::tuple<std::int64_t, std::int64_t, std::int64_t>, CallClass>;
+    static void add(Classes& classes, CallClass const& part);
     std::atomic<std::int64_t>& at(MpiFunction function, CallOutcome outcome) {
         return at(function, static_cast<std::size_t>(outcome));
     }
@@ -80,6 +100,8 @@ private:
 
     bool on_ = false;
     std::array<std::atomic<std::int64_t>, functions * columns> counters_{};
+    std::mutex mutable classes_mutex_;
+    Classes classes_;
 };
 
 }  // namespace sinew::pmpi

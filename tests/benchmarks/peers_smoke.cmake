@@ -7,7 +7,8 @@ file(REMOVE_RECURSE ${FOLDER})
 file(MAKE_DIRECTORY ${FOLDER})
 execute_process(
     COMMAND ${LAUNCH} ${PROGRAM} --op allreduce,broadcast --sizes 8 --rounds 3 --warmup 1 --budget 0.1
-        --peer openmpi,openmpi_forced,openmpi_components --own-session --tail --json ${FOLDER}/run.json
+        --nonblocking
+        --peer openmpi,mpi_nonblocking,openmpi_forced,openmpi_components --own-session --tail --json ${FOLDER}/run.json
     RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(NOT status EQUAL 0)
     message(FATAL_ERROR "peers smoke: the benchmark ended with ${status}\n${output}")
@@ -22,14 +23,14 @@ file(STRINGS ${FOLDER}/run.json lines)
 list(POP_FRONT lines run)
 string(JSON own GET "${run}" run own_sessions)
 list(LENGTH lines rows)
-if(NOT own OR NOT rows EQUAL 4)
-    message(FATAL_ERROR "peers smoke: ${rows} rows (4 expected), sessions of their own: ${own}\n${output}")
+if(NOT own OR NOT rows EQUAL 8)
+    message(FATAL_ERROR "peers smoke: ${rows} rows (8 expected), sessions of their own: ${own}\n${output}")
 endif()
 foreach(line IN LISTS lines)
     string(JSON collective GET "${line}" collective)
-    set(expected openmpi openmpi:chain openmpi:sm)   # an algorithm of broadcast, a component
+    set(expected openmpi mpi_nonblocking openmpi:chain openmpi:sm)   # an algorithm of broadcast, a component
     if(collective STREQUAL "allreduce")
-        set(expected openmpi openmpi:ring openmpi:rabenseifner openmpi:sm)
+        set(expected openmpi mpi_nonblocking openmpi:ring openmpi:rabenseifner openmpi:sm)
     endif()
     foreach(peer IN LISTS expected)
         string(JSON us ERROR_VARIABLE missing GET "${line}" peers "${peer}" us p50)

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The tuner relies on this: algorithms with the same order give the same bits for every root,
 // segment size and rank. The inputs are chosen such that almost any other order gives other bits.
+#include <bit>
 #include <cmath>
 #include <map>
 #include <mutex>
@@ -33,6 +34,12 @@ Floats sum_of(Floats a, Floats const& b) {
     return a;
 }
 
+std::vector<Floats> inputs_of_all(int ranks) {
+    std::vector<Floats> all;
+    for (int rank = 0; rank < ranks; ++rank) all.push_back(inputs(rank));
+    return all;
+}
+
 /// ((0+1)+2)+3...
 Floats linear_sum(int ranks) {
     Floats sum = inputs(0);
@@ -41,19 +48,30 @@ Floats linear_sum(int ranks) {
 }
 
 /// Combines pairs until a power of two is left, then in a balanced tree.
-Floats tree_sum(int ranks) {
-    int power = 1;
-    while (2 * power <= ranks) power *= 2;
+Floats tree_sum(std::vector<Floats> const& all) {
+    std::size_t const power = std::bit_floor(all.size());
     std::vector<Floats> parts;
-    for (int rank = 0; rank < ranks; ++rank) {
-        parts.push_back(inputs(rank));
-        if (rank / 2 < ranks - power && rank % 2 == 0)
-            parts.back() = sum_of(parts.back(), inputs(++rank));
+    for (std::size_t i = 0; i < all.size(); ++i) {
+        parts.push_back(all[i]);
+        if (i / 2 < all.size() - power && i % 2 == 0) parts.back() = sum_of(parts.back(), all[++i]);
     }
     for (; parts.size() > 1; parts.resize(parts.size() / 2))
         for (std::size_t i = 0; i < parts.size() / 2; ++i)
             parts[i] = sum_of(parts[2 * i], parts[2 * i + 1]);
     return parts[0];
+}
+Floats tree_sum(int ranks) { return tree_sum(inputs_of_all(ranks)); }
+
+/// The sums of the nodes of run_ranks, each in the order of its ranks.
+std::vector<Floats> node_sums(int ranks) {
+    std::vector<int> const node_of = sinew::testing::nodes_of_ranks(ranks);
+    std::vector<Floats> sums;
+    for (int rank = 0; rank < ranks; ++rank) {
+        auto const node = static_cast<std::size_t>(node_of[static_cast<std::size_t>(rank)]);
+        if (node == sums.size()) sums.push_back(inputs(rank));
+        else sums[node] = sum_of(sums[node], inputs(rank));
+    }
+    return sums;
 }
 
 /// Start of rank r's part of a scattered sum.
@@ -103,7 +121,7 @@ template <class Use>
 void for_all_runs(Collective collective, Use use) {
     for (int ranks = 1; ranks <= 9; ++ranks)
         for (Algorithm const& algorithm : algorithms(collective)) {
-            if (!algorithm.applies(Shape{.ranks = ranks, .shared = true})) continue;
+            if (!algorithm.applies(shape_of(ranks))) continue;
             for (Pace const pace : paces)
                 for (int root = 0; root < (collective == Collective::reduce ? ranks : 1); ++root) {
                     SCOPED_TRACE(text(algorithm.name, " of ", name(collective), " on ", ranks,
@@ -120,6 +138,7 @@ public:
         auto const [entry, fresh] = known_.try_emplace({order, ranks}, first);
         if (fresh && order == Order::linear) entry->second = linear_sum(ranks);
         if (fresh && order == Order::tree) entry->second = tree_sum(ranks);
+        if (fresh && order == Order::nodes_tree) entry->second = tree_sum(node_sums(ranks));
         return entry->second;
     }
 
@@ -177,6 +196,27 @@ TEST(Order, OfExscanIsThatOfScan) {
             run(find_algorithm(Collective::scan, algorithm.name), ranks, 0, paces[0]);
         for (std::size_t rank = 1; rank < results.size(); ++rank)
             EXPECT_TRUE(same_bits(results[rank], scanned[rank - 1]));
+    });
+}
+
+// Every element of the ring of nodes is the sum of the nodes' sums from some node on.
+TEST(Order, OfLanesBeginsAtSomeNodeForEachElement) {
+    for_all_runs(Collective::allreduce, [&](auto const& algorithm, int ranks, int, auto results) {
+        if (algorithm.order != Order::nodes_ring) return;
+        std::vector<Floats> const sums = node_sums(ranks);
+        std::vector<Floats> from;
+        for (std::size_t first = 0; first < sums.size(); ++first) {
+            from.push_back(sums[first]);
+            for (std::size_t step = 1; step < sums.size(); ++step)
+                from.back() = sum_of(from.back(), sums[(first + step) % sums.size()]);
+        }
+        std::size_t wrong = 0;
+        for (std::size_t i = 0; i < count; ++i)
+            wrong += std::ranges::none_of(
+                         from, [&](Floats const& one) { return one[i] == results[0][i]; })
+                         ? 1
+                         : 0;
+        EXPECT_EQ(wrong, 0u);
     });
 }
 

@@ -121,7 +121,7 @@ protected:
     void check() {
         auto const [algorithm, ranks] = GetParam();
         bool const commutative = Operation<T>::op().commutative();
-        if (!algorithm->applies(Shape{.ranks = ranks, .commutative = commutative})) return;
+        if (!algorithm->applies(shape_of(ranks, commutative))) return;
         for (std::size_t const count : counts_to_try(ranks)) {
             Layout const layout = layout_of(count);
             auto const prefixes = prefixes_of_inputs<T>(ranks, layout.extent);

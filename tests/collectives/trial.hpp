@@ -21,6 +21,11 @@ namespace sinew::collectives::testing {
 
 using sinew::testing::run_ranks;
 
+/// The shape of calls on the ranks of run_ranks.
+inline Shape shape_of(int ranks, bool commutative = true) {
+    return {.ranks = ranks, .commutative = commutative, .shared = true, .by_node = ranks > 2};
+}
+
 /// An algorithm and a number of ranks that it supports.
 struct Entry {
     Algorithm const* algorithm;
@@ -42,8 +47,7 @@ inline std::vector<Entry> entries(std::initializer_list<Collective> collectives)
     for (Collective const collective : collectives)
         for (Algorithm const& algorithm : algorithms(collective))
             for (int const ranks : rank_counts)
-                if (algorithm.applies(Shape{.ranks = ranks, .shared = true}))
-                    found.push_back({&algorithm, ranks});
+                if (algorithm.applies(shape_of(ranks))) found.push_back({&algorithm, ranks});
     return found;
 }
 

@@ -82,6 +82,12 @@ inline void on_ranks(int ranks, std::function<void(Communicator&)> const& body) 
 #endif
 }
 
+/// Makes the room of a communicator, in whose memory its short calls then pass without preparations.
+inline void make_room(Communicator& comm) {
+    comm.barrier();
+    ASSERT_EQ(comm.algorithm_for(Collective::allreduce, 8), "shared");
+}
+
 /// Counts the ranks that have finished, so that the failing rank can leave last.
 class Leaving {
 public:

@@ -37,6 +37,26 @@ TEST(Request, TellsWhatAReceiveBrought) {
     });
 }
 
+TEST(Request, TellsThatToWhoeverTestsOrWaitsForATime) {
+    on_ranks(2, [](Communicator& comm) {
+        int value = 3;
+        if (comm.rank() == 0) {
+            comm.send(span_of(value), 1, 7, request_options);
+            return comm.send(span_of(value), 1, 8, request_options);
+        }
+        Received tested, waited;
+        Request first = comm.irecv(span_of(value), 0, 7, request_options);
+        while (!first.test(&tested)) EXPECT_EQ(tested.source, -1);
+        EXPECT_EQ(tested.source, 0);
+        EXPECT_EQ(tested.tag, 7);
+        EXPECT_EQ(tested.count, 1U);
+        Request second = comm.irecv(span_of(value), any_source, 8, request_options);
+        EXPECT_TRUE(second.wait_for(long_time, &waited));
+        EXPECT_EQ(waited.source, 0);
+        EXPECT_EQ(waited.tag, 8);
+    });
+}
+
 TEST(Request, TakesBackAReceiveThatMetNoMessage) {
     on_ranks(2, [](Communicator& comm) {
         if (comm.size() < 2) return;

@@ -39,9 +39,11 @@ TEST(Options, HaveDefaults) {
 }
 
 TEST(Options, AreReadInBothForms) {
-    auto const options = parse_options({"--hidden=0", "--epochs", "3", "--batch", "7", "--rate",
-                                        "0.5", "--momentum", "0", "--seed", "9", "--data", "x",
-                                        "--json", "--algorithm", "ring", "--plot", "a.svg"});
+    auto const options =
+        parse_options({"--hidden=0", "--epochs",   "3",           "--batch", "7",      "--rate",
+                       "0.5",        "--momentum", "0",           "--seed",  "9",      "--data",
+                       "x",          "--json",     "--algorithm", "ring",    "--wire", "fp8",
+                       "--bucket",   "4096",       "--plot",      "a.svg"});
     EXPECT_EQ(options.hidden, 0u);
     EXPECT_EQ(options.epochs, 3u);
     EXPECT_EQ(options.batch, 7u);
@@ -51,12 +53,16 @@ TEST(Options, AreReadInBothForms) {
     EXPECT_EQ(options.data, "x");
     EXPECT_TRUE(options.json);
     EXPECT_EQ(options.algorithm, "ring");
+    EXPECT_EQ(options.wire, sinew::WireFormat::fp8);
+    EXPECT_EQ(options.bucket, 4096u);
     EXPECT_EQ(options.plot, "a.svg");
 }
 
 TEST(Options, MistakesAreNamed) {
     EXPECT_THAT(error_of({"--epoch", "3"}), HasSubstr("--epoch. Did you mean --epochs?"));
     EXPECT_THAT(error_of({"--hiden=3"}), HasSubstr("Did you mean --hidden?"));
+    EXPECT_THAT(error_of({"--wire", "fp4"}), HasSubstr("--wire: no wire format 'fp4'"));
+    EXPECT_THAT(error_of({"--bucket", "0"}), HasSubstr("--bucket 0"));
     EXPECT_THAT(error_of({"--epochs", "many"}), HasSubstr("'many'"));
     EXPECT_THAT(error_of({"--epochs", "0"}), HasSubstr("--epochs 0 (expected 1 to"));
     EXPECT_THAT(error_of({"--batch", "-1"}), HasSubstr("--batch -1"));

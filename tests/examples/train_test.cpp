@@ -38,6 +38,17 @@ float largest_difference(std::vector<float> const& a, std::vector<float> const& 
     return largest;
 }
 
+void same_bits_again(int ranks, Options const& options) {
+    auto const first = train_on(ranks, options);
+    auto const again = train_on(ranks, options);
+    for (std::size_t rank = 0; rank < first.size(); ++rank) {
+        EXPECT_EQ(first[rank].parameters, again[rank].parameters);
+        EXPECT_EQ(first[rank].weights_hash, first[0].weights_hash);
+        EXPECT_EQ(again[rank].weights_hash, first[0].weights_hash);
+        EXPECT_EQ(first[rank].epochs.back().loss, again[rank].epochs.back().loss);
+    }
+}
+
 class TrainRanks : public testing::TestWithParam<int> {};
 
 // Batches of 50 divide unevenly over 3 and 4 ranks; 3 examples of the last one are left, so rank 0
@@ -55,14 +66,22 @@ TEST_P(TrainRanks, LearnTheSameAsOneAlone) {
 }
 
 TEST_P(TrainRanks, GiveTheSameBitsAgain) {
-    Options const options{.hidden = 16, .epochs = 3, .batch = 64};
-    auto const first = train_on(GetParam(), options);
-    auto const again = train_on(GetParam(), options);
-    for (std::size_t rank = 0; rank < first.size(); ++rank) {
-        EXPECT_EQ(first[rank].parameters, again[rank].parameters);
-        EXPECT_EQ(first[rank].weights_hash, first[0].weights_hash);
-        EXPECT_EQ(again[rank].weights_hash, first[0].weights_hash);
-        EXPECT_EQ(first[rank].epochs.back().loss, again[rank].epochs.back().loss);
+    // Buckets of one tensor each; int8 keeps what it rounds away for the next step.
+    for (auto const wire : {sinew::WireFormat::native, sinew::WireFormat::int8})
+        same_bits_again(GetParam(),
+                        {.hidden = 16, .epochs = 3, .batch = 64, .wire = wire, .bucket = 64});
+}
+
+// What wire formats round away may cost half a point of accuracy, not more.
+TEST_P(TrainRanks, LearnAsWellInAllWireFormats) {
+    auto const data = synthetic_digits(1);
+    Options options{.epochs = 6};
+    double const exact = train_on(GetParam(), options, data).front().epochs.back().accuracy;
+    for (auto const wire : {sinew::WireFormat::bf16, sinew::WireFormat::f16, sinew::WireFormat::fp8,
+                            sinew::WireFormat::int8}) {
+        options.wire = wire;
+        EXPECT_GT(train_on(GetParam(), options, data).front().epochs.back().accuracy, exact - 0.005)
+            << sinew::name(wire);
     }
 }
 

@@ -76,6 +76,26 @@ run(${CXX} ${outside}/main.cpp -o ${temp}/by_pkgconfig ${flags})
 run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_path} ${temp}/by_pkgconfig)
 expect_output(pkg-config "${greeting}")
 
+# A program of C: by find_package in a project that has no other language, and by pkg-config. CC is what cmake finds.
+run(${CMAKE_COMMAND} -S ${outside}/c -B ${temp}/c -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${prefix})
+run(${CMAKE_COMMAND} --build ${temp}/c)
+run(${temp}/c/outside_c)
+expect_output("find_package(sinew_c)" "${greeting}")
+run(${CMAKE_COMMAND} -E env PKG_CONFIG_PATH=${prefix}/${PKGCONFIG_DIR}
+    ${PKG_CONFIG} --cflags --libs sinew_c)
+separate_arguments(flags UNIX_COMMAND "${output}")
+run(cc -std=c11 -Wall -Wextra -pedantic -Werror ${outside}/c/main.c -o ${temp}/c_by_pkgconfig ${flags})
+run(${CMAKE_COMMAND} -E env LD_LIBRARY_PATH=${library_path} ${temp}/c_by_pkgconfig)
+expect_output("pkg-config sinew_c" "${greeting}")
+
+# The module of Python finds the library beside it.
+find_program(python python3 PATHS /usr/bin NO_DEFAULT_PATH)
+if(python)
+    run(${CMAKE_COMMAND} -E env --unset=SINEW_LIBRARY PYTHONPATH=${prefix}/lib/python3/dist-packages PYTHONDONTWRITEBYTECODE=1
+        ${python} -m sinew --version)
+    expect_output("python3 -m sinew" "sinew [0-9.]+ .${prefix}/lib")
+endif()
+
 # A shared library, from the same sources with the same flags, in a folder as deep: a compiler cache
 # knows them.
 run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}_shared -G ${GENERATOR} -DCMAKE_CXX_COMPILER=${CXX}
@@ -84,5 +104,9 @@ run(${CMAKE_COMMAND} -S ${SOURCE} -B ${BUILD}_shared -G ${GENERATOR} -DCMAKE_CXX
 run(${CMAKE_COMMAND} --build ${BUILD}_shared -j 2)
 run(${CMAKE_COMMAND} --install ${BUILD}_shared --prefix ${temp}/shared_prefix)
 build_outside(shared ${temp}/shared_prefix)
+run(${CMAKE_COMMAND} -S ${outside}/c -B ${temp}/c_shared -G ${GENERATOR} -DCMAKE_PREFIX_PATH=${temp}/shared_prefix)
+run(${CMAKE_COMMAND} --build ${temp}/c_shared)
+run(${temp}/c_shared/outside_c)
+expect_output("find_package(sinew_c) (shared)" "${greeting}")
 
 file(REMOVE_RECURSE ${temp})

@@ -57,6 +57,36 @@ TEST(Room, LetsARankRunAheadByItsLines) {
     EXPECT_THROW(two.receive(), WouldWait) << "nothing was sent yet";
 }
 
+// Rank 1 enters operations before it has finished earlier ones, so its lines do not say that it has
+// read those of rank 0.
+TEST(Room, ConcludesNothingFromTheLineOfARankThatIsBehind) {
+    Two two;
+    auto const enter = [&](Room& room, bool behind) {
+        room.begin();
+        room.free_line();
+        room.publish_line(behind);
+        return room.entry();
+    };
+    std::vector<Room::Entry> entered;
+    for (std::uint64_t i = 0; i < Room::lines; ++i) {
+        ASSERT_TRUE(two.first.is_free(Room::lines, two.first.operation()));
+        enter(two.first, false);
+        entered.push_back(enter(two.second, i > 0));
+        EXPECT_EQ(two.first.line_arrival(two.first.entry(), 1),
+                  i > 0 ? Room::Arrival::here_behind : Room::Arrival::here);
+        two.first.await_lines(two.waiter);
+        two.first.finish_together();
+    }
+    EXPECT_FALSE(two.first.is_free(Room::lines, two.first.operation()))
+        << "rank 1 has not read the first line";
+    EXPECT_FALSE(two.second.is_free(Room::lines, 0)) << "its own first is not finished";
+    EXPECT_EQ(two.second.line_arrival(entered.front(), 0), Room::Arrival::here);
+    two.second.publish_finished(entered.front().operation);
+    EXPECT_TRUE(two.first.is_free(Room::lines, two.first.operation()));
+    EXPECT_TRUE(two.second.is_free(Room::lines, entered.front().operation));
+    EXPECT_FALSE(two.first.is_free(Room::short_slots, two.first.operation()));
+}
+
 TEST(Room, LetsARankRunAheadByItsShortSlots) {
     Two two;
     for (std::uint64_t i = 0; i < Room::short_slots; ++i) {
@@ -210,7 +240,7 @@ TEST(Room, KeepsTheRanksApart) {
         Room& reader = *rooms[0];
         for (int r = 0; r < ranks; ++r) {
             auto const value = static_cast<std::byte>(r);
-            EXPECT_TRUE(reader.has_line(r));
+            EXPECT_EQ(reader.line_arrival(reader.entry(), r), Room::Arrival::here);
             EXPECT_EQ(reader.line_of(r)[0], value);
             EXPECT_EQ(reader.line_of(r)[Room::line_bytes - 1], value);
             EXPECT_EQ(reader.short_slot_of(r)[0], value);

@@ -28,12 +28,13 @@
 
 namespace sinew::testing_support {
 
-/// The ranks of one node as processes, over sinew's sockets: forks of the test, each of which writes
+/// The ranks of one node, or of several synthetic ones, as processes, over sinew's sockets: forks of the test, each of which writes
 /// what came of it. The destructor kills those that still run.
 class ProcessRanks {
 public:
     struct Options {
         int ranks = 2;
+        std::vector<int> node_of = {};  ///< of each rank; empty: all are on one node
         /// Called in a rank's process before it joins. Returns false if something is not permitted
         /// here; the rank then ends with not_permitted.
         std::function<bool(int rank)> prepare = {};
@@ -44,7 +45,9 @@ public:
 
     ProcessRanks(Options options, std::function<std::string(Communicator&)> const& body)
         : options_(std::move(options)),
-          job_(std::vector<int>(static_cast<std::size_t>(options_.ranks), 0)) {
+          job_(options_.node_of.empty()
+                   ? std::vector<int>(static_cast<std::size_t>(options_.ranks), 0)
+                   : options_.node_of) {
         for (int rank = 0; rank < options_.ranks; ++rank)
             children_.emplace_back([&, rank] { return start(rank, body); });
         for (auto& listeners : job_.listeners) listeners.clear();
@@ -126,11 +129,13 @@ private:
             detail::CommonSettings settings = detail::CommonSettings::from_environment();
             settings.deadlines = {options_.timeout, options_.timeout};
             settings.calibrate = false;
-            auto state =
-                detail::join(std::make_unique<SocketTransport>(
-                                 std::make_unique<SocketMesh>(job_.world, rank, std::move(own))),
-                             detail::Engine::make(Threading::any),
-                             NodeIdentity::named("node", "node"), settings);
+            std::string node = "node";
+            if (!options_.node_of.empty())
+                node += std::to_string(options_.node_of[static_cast<std::size_t>(rank)]);
+            auto state = detail::join(
+                std::make_unique<SocketTransport>(
+                    std::make_unique<SocketMesh>(job_.world, rank, std::move(own))),
+                detail::Engine::make(Threading::any), NodeIdentity::named(node, node), settings);
             Communicator comm(state);
             result = body(comm);
             comm.barrier();

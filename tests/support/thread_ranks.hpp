@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
@@ -9,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -88,13 +90,40 @@ inline void run_ranks_over(
                           << " were left over at rank " << rank;
 }
 
-/// The same over one channel that has a room.
+/// Synthetic nodes of these ranks: from three ranks on several, not all with as many, some with their
+/// ranks apart, some with one rank.
+inline std::vector<int> nodes_of_ranks(int ranks) {
+    static std::vector<std::vector<int>> const layouts{{0, 0, 1},
+                                                       {0, 1, 0, 1},
+                                                       {0, 0, 1, 1, 1},
+                                                       {0, 0, 1, 1, 2, 2},
+                                                       {0, 0, 1, 1, 1, 2, 0},
+                                                       {0, 1, 2, 3, 0, 1, 2, 3},
+                                                       {0, 1, 1, 1, 2, 2, 2, 3, 4}};
+    if (ranks < 3) return std::vector<int>(static_cast<std::size_t>(ranks), 0);
+    return layouts.at(static_cast<std::size_t>(ranks) - 3);
+}
+
+/// The same over one channel that has a room, and groups on synthetic nodes with rooms of their own.
 inline void run_ranks(int ranks, std::function<void(collectives::Channel&)> const& body) {
     auto const memory = room_memory(ranks, room_ring);
+    std::vector<int> const node_of = nodes_of_ranks(ranks);
+    std::vector<std::shared_ptr<void>> memories;
+    for (int node = 0; node <= *std::max_element(node_of.begin(), node_of.end()); ++node)
+        memories.push_back(room_memory(
+            static_cast<int>(std::count(node_of.begin(), node_of.end(), node)), room_ring));
     run_ranks_over(ranks, [&](Transport& transport, collectives::WaitPolicy& policy, int tag) {
         collectives::Channel channel(transport, policy, tag);
         node_memory::Room room(memory, channel.rank(), ranks, room_ring, nullptr);
         channel.use_room(&room);
+        collectives::NodeGroups groups(node_of, channel.rank());
+        std::optional<node_memory::Room> room_of_node;
+        if (groups.local_size() > 1)
+            room_of_node.emplace(memories[static_cast<std::size_t>(groups.node())],
+                                 groups.local_rank(), groups.local_size(), room_ring, nullptr);
+        constexpr std::size_t least_block = 1024;
+        groups.use_room(room_of_node ? &*room_of_node : nullptr, least_block);
+        channel.use_groups(&groups);
         body(channel);
     });
 }

@@ -42,12 +42,28 @@ bool has_uneven_parts(Collective collective);
 /// The names of all algorithms of a collective, for CallOptions::algorithm.
 std::vector<std::string_view> algorithm_names(Collective collective);
 
-/// Options of one call. They must be equal on all ranks.
+/// Where the buffers of a call are.
+enum class Memory : std::uint8_t {
+    detect,  ///< the CUDA driver is asked, if the program has loaded it
+    host,
+    device,  ///< in the memory of a GPU
+};
+
+/// Options of one call. They must be equal on all ranks, apart from the stream.
 struct CallOptions {
-    /// The algorithm's name ("ring", "recursive_doubling", ...); empty: the tuner chooses.
+    /// The algorithm's name ("ring", "recursive_doubling", ...); empty: the tuner chooses. For buffers
+    /// in the memory of a GPU also "nccl" and "staged"; see docs/gpu.md.
     std::string_view algorithm = {};
     /// Time limit of this call; 0: that of the communicator (SINEW_TIMEOUT, by default 5 minutes).
     std::chrono::nanoseconds timeout{0};
+    /// The CUDA stream (a cudaStream_t or CUstream) in whose order a call on the memory of a GPU runs:
+    /// after the stream's earlier work and before its later work. A blocking call then returns as soon
+    /// as it is enqueued. Null: the buffers are ready at the call, and the call ends when the GPU has
+    /// completed it. Only for calls on the memory of a GPU.
+    void* stream = nullptr;
+    /// Where the buffers are. Needed only by a rank that passes null because its part is empty, in a
+    /// call whose other ranks pass memory of a GPU.
+    Memory memory = Memory::detect;
 };
 
 }  // namespace sinew

@@ -21,6 +21,9 @@ namespace sinew::detail {
 class OperationLog {
 public:
     static constexpr std::size_t most = 4096;
+    /// Of short calls one in so many records its time: to read the clock takes longer than a
+    /// hundredth of such a call.
+    static constexpr std::uint64_t calls_per_clock = 64;
 
     /// `name` is the same on all ranks: "world", or that of the communicator that was split with the
     /// number of the split and the color. `hosts` are those of the ranks.

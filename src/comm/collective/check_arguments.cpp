@@ -4,7 +4,6 @@
 
 #include "src/base/text.hpp"
 #include "src/comm/collective/invocation.hpp"
-#include "src/comm/device_memory.hpp"
 
 namespace sinew::detail {
 
@@ -53,20 +52,8 @@ private:
     }
 
     bool at_root() const { return rank_ == call_.root; }
-    /// Return whether this rank's `in` (`out`) is used.
-    bool reads() const {
-        return !(call_.collective == C::scatter || call_.collective == C::scatterv) || at_root();
-    }
-    bool writes() const {
-        switch (call_.collective) {
-            case C::reduce:
-            case C::gather:
-            case C::gatherv:
-                return at_root();
-            default:
-                return true;
-        }
-    }
+    bool reads() const { return uses_in(call_, rank_); }
+    bool writes() const { return uses_out(call_, rank_); }
 
     void root() const {
         if (call_.has_root() && (call_.root < 0 || call_.root >= size_))
@@ -80,8 +67,6 @@ private:
         if (b.type.size() == 0) refuse_of_both(what, " has elements of 0 bytes");
         if (b.count > PTRDIFF_MAX / b.type.size())
             refuse_of_both(what, " has ", b.count, " elements, more than can be addressed");
-        if (is_device_memory(b.data, b.bytes()))
-            refuse_here(what, " is in the memory of a GPU. Copy it to the host first");
     }
 
     void types() const {

@@ -223,6 +223,11 @@ bool fits_room(node_memory::Room const* room, Invocation const& call) {
     return room != nullptr && (!call.reduces() || call.in.type.size() <= room->block());
 }
 
+/// The same for the memories of several nodes.
+bool fits_nodes(collectives::NodeGroups const* groups, Invocation const& call) {
+    return groups != nullptr && (!call.reduces() || call.in.type.size() <= groups->block());
+}
+
 /// Runs a call by the algorithm that it names, or that the tuner chooses.
 void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
                 collectives::RingOrder const& ring, collectives::Scratch& scratch,
@@ -244,10 +249,11 @@ void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
             arguments.window = tuner.model().bound().window;
             arguments.ring = &ring;
             shape.shared = fits_room(channel.room(), call);
+            shape.by_node = fits_nodes(channel.groups(), call);
             collectives::Algorithm const& algorithm = choose(shape);
             channel.begin();
-            if (shape.shared)
-                channel.room()->sign(signature_of(call.collective, call.root, shape.bytes));
+            auto* const room = shape.by_node ? channel.groups()->room() : channel.room();
+            if (room != nullptr) room->sign(signature_of(call.collective, call.root, shape.bytes));
             algorithm.run(channel, arguments);
         });
 }
@@ -310,18 +316,18 @@ bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
     return true;
 }
 
-collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
-                                                 bool shared, Invocation const& call) {
+collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner,
+                                                 collectives::Shape const& like,
+                                                 Invocation const& call) {
     // If each rank knows only its own sizes, the choice does not depend on them.
     bool const own_sizes = call.collective == C::gatherv || call.collective == C::scatterv ||
                            call.collective == C::alltoallv || call.collective == C::barrier;
     DataType const type = needs_wider(call) ? DataType(DataType::Kind::f32) : call.in.type;
-    Shape const shape{.ranks = ranks,
-                      .bytes = own_sizes ? 0 : call.in.count * type.size(),
-                      .count = own_sizes ? 0 : call.in.count,
-                      .commutative = !call.reduces() || call.op.commutative(),
-                      .symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user,
-                      .shared = shared};
+    Shape shape = like;
+    shape.bytes = own_sizes ? 0 : call.in.count * type.size();
+    shape.count = own_sizes ? 0 : call.in.count;
+    shape.commutative = !call.reduces() || call.op.commutative();
+    shape.symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user;
     return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
 }
 

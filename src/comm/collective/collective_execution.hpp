@@ -21,8 +21,9 @@ bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
                          collectives::Scratch& scratch, Invocation const& call);
 
 /// Returns the algorithm for a call that does not name one; `call.in` must be the whole vector.
-/// `shared`: the ranks share memory.
-collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner, int ranks,
-                                                 bool shared, Invocation const& call);
+/// `like` has the ranks and the memory that they share.
+collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner,
+                                                 collectives::Shape const& like,
+                                                 Invocation const& call);
 
 }  // namespace sinew::detail

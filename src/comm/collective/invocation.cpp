@@ -67,6 +67,25 @@ DataType common_type(Invocation const& call) {
 
 }  // namespace
 
+bool uses_in(Invocation const& call, int rank) {
+    bool const scatters =
+        call.collective == Collective::scatter || call.collective == Collective::scatterv;
+    return call.collective != Collective::barrier && (!scatters || rank == call.root);
+}
+
+bool uses_out(Invocation const& call, int rank) {
+    switch (call.collective) {
+        case Collective::barrier:
+            return false;
+        case Collective::reduce:
+        case Collective::gather:
+        case Collective::gatherv:
+            return rank == call.root;
+        default:
+            return true;
+    }
+}
+
 OperationRecord record_of(Invocation const& call, int rank, int size) {
     OperationRecord record;
     record.collective = call.collective;
@@ -74,6 +93,7 @@ OperationRecord record_of(Invocation const& call, int rank, int size) {
     record.count = common_count(call, rank, size);
     if (call.has_root()) record.root = call.root;
     if (call.reduces()) record.op = static_cast<std::uint8_t>(call.op.kind());
+    record.device = call.device != nullptr;
     return record;
 }
 
@@ -103,6 +123,7 @@ Fingerprint Fingerprint::of(Invocation const& call, std::uint64_t sequence, int 
         print.op_name_hash = hash(op_name.data(), op_name.size());
         op_name.copy(print.op_name.data(), print.op_name.size() - 1);
     }
+    print.device = call.device ? 1 : 0;
     print.algorithm = hash(call.options.algorithm.data(), call.options.algorithm.size());
     return print;
 }
@@ -117,6 +138,7 @@ std::string Fingerprint::text() const {
         what += data_type.name();
         if (count > 0) what += sinew::text(" x ", count);
         if (parts != 0) what += sinew::text(", counts with hash ", std::hex, parts, std::dec);
+        if (device != 0) what += " on a GPU";
     }
     if (op_name[0] != '\0') what += sinew::text(", ", op_name.data());
     else if (op != 0xff) what += ", " + ReduceOp(static_cast<ReduceOp::Kind>(op)).name();

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <vector>
 
 #include <sinew/communicator.hpp>
@@ -11,6 +12,8 @@
 #include "src/comm/black_box/operation_record.hpp"
 
 namespace sinew::detail {
+
+struct DeviceSide;
 
 /// One call of a collective operation with the caller's arguments. In place both buffers are equal.
 struct Invocation {
@@ -24,6 +27,7 @@ struct Invocation {
         Parts(std::span<std::size_t const>{});  ///< parts of the long buffer; alltoallv: of `out`
     Parts sent = Parts(std::span<std::size_t const>{});  ///< alltoallv: parts of `in`
     CallOptions options = {};
+    std::shared_ptr<DeviceSide const> device = nullptr;  ///< null: the buffers are in host memory
 
     bool reduces() const { return is_reduction(collective); }
     bool has_root() const { return is_rooted(collective); }
@@ -56,6 +60,10 @@ private:
     bool only_here_;
 };
 
+/// Whether this rank's `in` (`out`) is used: scatter reads the root's alone, for example.
+bool uses_in(Invocation const& call, int rank);
+bool uses_out(Invocation const& call, int rank);
+
 /// Throws Refusal naming the invalid value.
 void check_arguments(Invocation const& call, int rank, int size, std::string const& host);
 
@@ -75,7 +83,8 @@ struct Fingerprint {
     std::uint8_t type = 0;
     std::uint8_t op = 0;
     std::uint8_t refused = 0;  ///< 1: the rank has refused its call
-    std::uint8_t reserved[4] = {};
+    std::uint8_t device = 0;   ///< 1: the buffers are in the memory of a GPU
+    std::uint8_t reserved[3] = {};
     std::array<char, 24> op_name = {};  ///< first characters of the name, for errors
 
     static Fingerprint of(Invocation const& call, std::uint64_t sequence, int rank, int size);

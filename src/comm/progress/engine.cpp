@@ -32,6 +32,24 @@ Operation::Operation(std::shared_ptr<Engine> engine, std::function<void(Operatio
                      bool can_be_withdrawn)
     : withdrawable(can_be_withdrawn), engine_(std::move(engine)), body_(std::move(body)) {}
 
+bool Operation::poll() {
+    engine_->drive();
+    return done();
+}
+
+bool Operation::wait(std::optional<Clock::time_point> until) { return engine_->wait(*this, until); }
+
+bool Operation::withdraw() {
+    if (!withdrawable || done()) return false;
+    withdrawal_.store(Withdrawal::asked, std::memory_order_release);
+    while (!done() && withdrawal() == Withdrawal::asked) {
+        engine_->drive();
+        pause_between_polls();
+    }
+    if (withdrawal() != Withdrawal::done) return false;
+    return engine_->wait(*this, std::nullopt);
+}
+
 Received Operation::take_result() {
     if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
     return received;

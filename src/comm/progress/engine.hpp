@@ -16,9 +16,8 @@
 #include <vector>
 
 #include <sinew/comm/transport.hpp>
-#include <sinew/request.hpp>
-
 #include "src/comm/progress/fiber.hpp"
+#include "src/comm/progress/request_state.hpp"
 
 namespace sinew::detail {
 
@@ -26,34 +25,34 @@ class Engine;
 class FailureDetector;
 
 /// A non-blocking operation: its body, its state and its result.
-class Operation {
+class Operation final : public RequestState {
 public:
-    using Clock = std::chrono::steady_clock;
-
     /// `body` runs in a fiber of the engine; an exception from it is kept for `take_result`.
     Operation(std::shared_ptr<Engine> engine, std::function<void(Operation&)> body,
               bool can_be_withdrawn = false);
 
     Engine& engine() const { return *engine_; }
     bool done() const { return done_.load(std::memory_order_acquire); }
+    bool poll() override;
+    bool wait(std::optional<Clock::time_point> until) override;
     /// Returns the result, or throws the body's exception. Requires: done().
-    Received take_result();
+    Received take_result() override;
 
     /// Marks the operation as awaited. The timeout of a message starts then, that of a collective
     /// when it runs.
-    void await() { awaited_.store(true, std::memory_order_relaxed); }
+    void await() override { awaited_.store(true, std::memory_order_relaxed); }
     bool awaited() const { return awaited_.load(std::memory_order_relaxed); }
 
     /// The state of a request to withdraw the operation.
     enum class Withdrawal : std::uint8_t { none, asked, refused, done };
-    void ask_to_withdraw() { withdrawal_.store(Withdrawal::asked, std::memory_order_release); }
+    bool withdraw() override;
     Withdrawal withdrawal() const { return withdrawal_.load(std::memory_order_acquire); }
     /// Called by the body to answer `asked`.
     void answer_withdrawal(bool done) {
         withdrawal_.store(done ? Withdrawal::done : Withdrawal::refused, std::memory_order_release);
     }
     /// Marks the operation as one whose result is no longer needed.
-    void disown() { disowned_.store(true, std::memory_order_relaxed); }
+    void disown() override { disowned_.store(true, std::memory_order_relaxed); }
     bool disowned() const { return disowned_.load(std::memory_order_relaxed); }
     /// Whether the operation can be withdrawn: a receive can, a collective cannot.
     bool const withdrawable;

@@ -9,6 +9,7 @@
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/base/waiting/interruption.hpp"
 #include "src/base/waiting/polling_pause.hpp"
 
 namespace sinew::detail {
@@ -56,11 +57,18 @@ std::chrono::nanoseconds ProgressPolicy::idle_on_memory(int round,
     return sleeps ? sleep_on_memory : std::chrono::nanoseconds{};
 }
 
+void ProgressPolicy::look_on_memory(int round, int peer) {
+    if (round % rounds_per_progress == rounds_per_progress - 1) transport_.progress();
+    engine_.drive();
+    keep_time(round, peer, 0, 0);
+}
+
 void ProgressPolicy::keep_time(int round, int peer, int step, int steps) {
     auto const now = Clock::now();
     if (start_ == Clock::time_point{}) {
         start_ = seen_ = now;
         next_look_ = now + look_interval;
+        next_interrupt_check_ = now + interrupt_check_interval;
     }
     count(now, round == 0);
     if (now < next_look_) return;
@@ -95,6 +103,13 @@ void ProgressPolicy::look_around(int peer, int step, int steps) {
     if (auto const trouble = detector_.trouble())
         throw PeerLost(text(waits(now, " stopped after ", peer, step, steps), " (", *trouble,
                             "). This communicator is lost"));
+    if (operation_ == nullptr && now >= next_interrupt_check_) {
+        next_interrupt_check_ = now + interrupt_check_interval;
+        if (interrupted())
+            throw Interrupted(
+                text(waits(now, " was interrupted by its program after ", peer, step, steps),
+                     ". This communicator is lost"));
+    }
     if (waited_ - forgiven_ > deadlines_.silent) decide(now, peer, step, steps);
 }
 

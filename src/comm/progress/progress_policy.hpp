@@ -35,6 +35,8 @@ public:
     void idle(int round, collectives::Channel const& channel) override;
     std::chrono::nanoseconds idle_on_memory(int round,
                                             collectives::Channel const& channel) override;
+    /// Does what `idle_on_memory` does, except to pause: for a program that tests.
+    void look_on_memory(int round, int peer);
     int spins_on_memory() const override { return operation_ != nullptr ? 1 : pace_.memory_spins; }
     std::string subject() const override;
     std::string name_of(int rank) const override { return detector_.rank_text(rank); }
@@ -62,6 +64,7 @@ private:
     Clock::time_point start_{};  // start of the first wait that reached the clock
     Clock::time_point seen_{};   // time of the last count()
     Clock::time_point next_look_{};
+    Clock::time_point next_interrupt_check_{};
     Clock::duration waited_{};    // since the last progress
     Clock::duration forgiven_{};  // waited_ when the peers were last found to be only late
     bool warned_ = false;

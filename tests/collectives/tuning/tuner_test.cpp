@@ -218,22 +218,24 @@ TEST(Tuner, ExplainsTheChoiceOfWhatDoesNotReduce) {
     Tuner const tuner(seen(Model(), 16, true), "");
     std::string_view const chosen = tuner.choice(C::broadcast, shape(16, 33554432), false).name;
     EXPECT_NE(chosen, "linear");
-    EXPECT_THAT(tuner.explain(C::broadcast, 16, false),
+    EXPECT_THAT(tuner.explain(C::broadcast, {.ranks = 16}),
                 ::testing::ContainsRegex("\n +33554432  " + std::string(chosen)));
 }
 
 TEST(Tuner, ExplainsItsChoices) {
     for (int i = 0; i < collectives_count; ++i) {
         auto const collective = static_cast<C>(i);
-        std::string const table = Tuner(seen(Model(), 4, false), "").explain(collective, 4, false);
+        std::string const table =
+            Tuner(seen(Model(), 4, false), "").explain(collective, {.ranks = 4});
         EXPECT_THAT(table, AllOf(HasSubstr(std::string(name(collective)) + " on 4 ranks"),
                                  HasSubstr("33554432")));
         for (Algorithm const& algorithm : algorithms(collective))
             EXPECT_THAT(table, HasSubstr(std::string(algorithm.name) + ": " +
                                          std::string(algorithm.suits)));
     }
-    EXPECT_THAT(Tuner(seen(Model(), 4, false), "allreduce:tree").explain(C::allreduce, 4, false),
-                ::testing::ContainsRegex("\n +33554432  tree"));
+    EXPECT_THAT(
+        Tuner(seen(Model(), 4, false), "allreduce:tree").explain(C::allreduce, {.ranks = 4}),
+        ::testing::ContainsRegex("\n +33554432  tree"));
 }
 
 }  // namespace

@@ -1,14 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which calls are refused, with which text, with SINEW_CHECK 0 and 1, and whether the communicator
 // stays usable.
-#include <dlfcn.h>
-#include <sys/mman.h>
-
 #include <complex>
 #include <cstdint>
 
 #include "src/base/text.hpp"
-#include "src/comm/device_memory.hpp"
 #include "tests/comm/ranks.hpp"
 
 namespace sinew::tests {
@@ -364,48 +360,6 @@ TEST(Algorithms, AreRefusedWhereTheyDoNotApply) {
                         [&] { comm.allreduce(data.of(3), first, {.algorithm = "ring"}); }),
                     HasSubstr("algorithm ring cannot do allreduce(f32 x 3, first) on 3 ranks"));
         EXPECT_EQ(comm.allreduce_value(1, sum), 3);
-    });
-}
-
-/// A fake CUDA driver (fake_cuda.cpp) that reports one page as GPU memory.
-class FakeDriver {
-public:
-    FakeDriver()
-        : library_(::dlopen(FAKE_CUDA, RTLD_NOW)),
-          page_(::mmap(nullptr, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)) {
-        if (library_ == nullptr || page_ == MAP_FAILED) throw std::runtime_error(FAKE_CUDA);
-        auto const set =
-            reinterpret_cast<void (*)(void const*)>(::dlsym(library_, "fake_cuda_device_page"));
-        set(page_);
-    }
-    FakeDriver(FakeDriver const&) = delete;
-    ~FakeDriver() { ::munmap(page_, 4096); }  // the library stays loaded, like a driver
-    float* device() const { return static_cast<float*>(page_); }
-
-private:
-    void* library_;
-    void* page_;
-};
-
-TEST(Buffers, AreNotInTheMemoryOfAGpuHoweverShort) {
-    FakeDriver const driver;
-    std::vector<float> host(2);
-    EXPECT_FALSE(detail::is_device_memory(host.data(), 8));  // the answer is cached
-    EXPECT_TRUE(detail::is_device_memory(driver.device(), 1));
-    EXPECT_TRUE(detail::is_device_memory(driver.device(), 1 << 20));
-    expect_refused_here("in is in the memory of a GPU", [&](Communicator& comm) {
-        comm.allreduce({driver.device(), 1, Kind::f32}, sum);
-    });
-    expect_refused_here("out is in the memory of a GPU", [&](Communicator& comm) {
-        std::vector<float> mine(1);
-        comm.iallreduce(mine, {driver.device(), 1, Kind::f32}, sum);
-    });
-    run_thread_ranks(2, [&](Communicator& comm) {
-        Buffer const there{driver.device(), 1, Kind::f32};
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.send(there, 1 - comm.rank()); }),
-                    HasSubstr("the buffer to send is in the memory of a GPU"));
-        EXPECT_THAT(thrown_by<UsageError>([&] { comm.irecv(there, 1 - comm.rank()); }),
-                    HasSubstr("the buffer to receive is in the memory of a GPU"));
     });
 }
 

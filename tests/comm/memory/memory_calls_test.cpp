@@ -11,12 +11,6 @@ namespace {
 using testing::AllOf;
 using testing::HasSubstr;
 
-/// Makes room and so shortens the calls that follow.
-void make_room(Communicator& comm) {
-    comm.barrier();
-    ASSERT_EQ(comm.algorithm_for(Collective::allreduce, 8), "shared");
-}
-
 // Each size passes through memory in another way.
 TEST(MemoryCalls, WhoseFunctionThrowsOnOneRankTellTheOthers) {
     Variable const unchecked("SINEW_CHECK", "0");

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ranks as processes that share memory: how they find it, and what the others see if one of them
 // dies or stops in a collective.
-#include <sched.h>
-#include <sys/mount.h>
 #include <sys/resource.h>
 
 #include <random>
@@ -10,6 +8,7 @@
 
 #include "src/base/text.hpp"
 #include "tests/comm/collective_calls.hpp"
+#include "tests/comm/memory/hide_memory.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/support/process_ranks.hpp"
 #include "tests/support/socket_ranks.hpp"
@@ -96,6 +95,30 @@ TEST_P(InACollective, ARankThatIsKilledIsNamedByAll) {
     EXPECT_EQ(ranks.result(1), "");
 }
 
+// The others wait for their requests, or test them.
+TEST(InMemory, ARankThatIsKilledEndsTheRequestsOfAll) {
+    for (bool const tests : {false, true}) {
+        ProcessRanks ranks({.ranks = 3}, [tests](Communicator& comm) {
+            for (int round = 0;; ++round) {
+                std::vector<int> first(10, 1), second(1000, 1);
+                Request requests[] = {comm.iallreduce(first, sum), comm.iallreduce(second, sum)};
+                if (comm.rank() == 1 && round == 20) ::kill(::getpid(), SIGKILL);
+                for (Request& request : requests) {
+                    if (!tests) request.wait();
+                    else
+                        while (!request.test()) std::this_thread::yield();
+                }
+            }
+            return std::string();
+        });
+        ASSERT_TRUE(ranks.all_have_ended());
+        for (int const rank : {0, 2})
+            EXPECT_THAT(ranks.result(rank),
+                        AllOf(StartsWith("PeerLost: rank "), HasSubstr("rank 1 on node has died")))
+                << ranks.said(rank);
+    }
+}
+
 TEST(InMemory, ARankThatIsStoppedIsNamedByAll) {
     for (std::size_t const bytes : {sizes[0], sizes[3]}) {
         ProcessRanks ranks({.ranks = 3, .timeout = 600ms}, [bytes](Communicator& comm) {
@@ -149,14 +172,6 @@ TEST(SharedMemory, IsFoundByPidNamespacesOverDevShm) {
         EXPECT_EQ(ranks.result(rank), "memory");
         EXPECT_EQ(ranks.said(rank), "");
     }
-}
-
-/// Hides what ranks could share memory by.
-bool hide_proc_and_shm(int) {
-    return ::unshare(CLONE_NEWNS) == 0 &&
-           ::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) == 0 &&
-           ::mount("tmpfs", "/dev/shm", "tmpfs", MS_RDONLY, "size=64k") == 0 &&
-           ::mount("tmpfs", "/proc", "tmpfs", MS_RDONLY, "size=64k") == 0;
 }
 
 TEST(SharedMemory, ThatCannotBeHadIsReplacedByMessagesWithOneWarning) {

@@ -1,0 +1,482 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A group of ranks that communicate."""
+from __future__ import annotations
+
+import ctypes
+import weakref
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from . import _buffers
+from ._buffers import Span, code_of_dtype, from_buffer, span
+from ._call import Call, check, check_same_type, options_of, text_of
+from ._errors import USAGE, UsageError
+from ._library import Process, ReceivedStruct, library
+from ._memory import allocate
+from ._operations import Op, code_of_op, operation
+from ._request import ANY_SOURCE, Received, Request
+
+_IN_PLACE = ctypes.c_void_p(1)
+_NOTHING = Span(None, 0, _buffers.U8, None)
+_allreduce = library.sinew_allreduce
+_IN_PLACE_SPAN = Span(_IN_PLACE, 0, _buffers.U8, None)
+_NOT_OF_BOOLEANS = ("sum", "average")
+
+
+Own = TypeVar("Own", bound="BasicCommunicator")
+
+
+class BasicCommunicator:
+    """A group of ranks, without the names of mpi4py: messages and MPI's collective operations, on arrays that are not
+    copied.
+
+    All ranks make the collective calls in the same order. Calls whose names start with `i` return a Request at once
+    and progress in the background. With one array a call works in place, and returns that array; with `out` it
+    reads `array`, writes `out` and returns that. Arrays are contiguous, in C order; their shape does not matter.
+    In place, the array is for allgather and gather's root the whole, with this rank's part in its position; for
+    reduce_scatter the whole, whose front gets this rank's part.
+
+    `op` is a name ("sum", "average", "max", ...) or a sinew.Op. `algorithm` and `timeout` (seconds) are options of one
+    call, equal on all ranks. A call releases the interpreter lock; one thread at a time may call a communicator. After
+    Timeout, PeerLost, BackendError or KeyboardInterrupt in a call (not in Request.wait) it is lost: later calls raise
+    the error again (Error, if a KeyboardInterrupt ended it).
+    """
+
+    def __init__(self, handle: int, parent: BasicCommunicator | None) -> None:
+        self._handle: int | None = handle
+        self._owned = parent is not None
+        #: Buffers of calls that have failed: other ranks and the medium may still write to them.
+        self._failed: list[Any] = []
+        #: What must end before the world does: communicators and requests of one world.
+        self._family: weakref.WeakSet[Any] = parent._family if parent is not None else weakref.WeakSet()
+        if parent is not None:
+            self._family.add(self)
+
+    # ---- what it is --------------------------------------------------------------------------
+
+    @property
+    def rank(self) -> int:
+        """This rank, from 0 to size - 1."""
+        return library.sinew_rank(self._checked())
+
+    @property
+    def size(self) -> int:
+        """The number of ranks."""
+        return library.sinew_size(self._checked())
+
+    @property
+    def nodes(self) -> int:
+        """The number of nodes. Ranks of one node share memory."""
+        return library.sinew_nodes(self._checked())
+
+    @property
+    def local_rank(self) -> int:
+        """The index of this rank among the ranks of its node."""
+        return library.sinew_local_rank(self._checked())
+
+    @property
+    def local_size(self) -> int:
+        """The number of ranks of this node."""
+        return library.sinew_local_size(self._checked())
+
+    @property
+    def max_tag(self) -> int:
+        """The largest tag of messages."""
+        return library.sinew_max_tag(self._checked())
+
+    def node_of(self, rank: int) -> int:
+        """The node of a rank."""
+        return library.sinew_node_of(self._checked(), self._known(rank))
+
+    def host_of(self, rank: int) -> str:
+        """The name of the host of a rank."""
+        return library.sinew_host_of(self._checked(), self._known(rank)).decode()
+
+    def explain(self, collective: str) -> str:
+        """Describes the algorithms chosen for a collective ("allreduce") by size, and the times expected."""
+        return text_of(library.sinew_explain, self._checked(), collective.encode())
+
+    def algorithm_for(self, collective: str, array: Any, op: str | Op = "sum") -> str:
+        """The name of the algorithm that a call on `array` (the whole vector) would use."""
+        data = span(array, False, "array")
+        bytes_ = data.count * library.sinew_type_size(data.code)
+        return text_of(library.sinew_algorithm_for, self._checked(), collective.encode(), bytes_, data.code,
+                     operation(op).code)
+
+    def allocate(self, shape: int | Sequence[int], dtype: Any = "f4") -> Any:
+        """A zeroed numpy array in memory that the ranks of this node share: collectives on it need no copies. Not
+        collective. It may outlive the communicator."""
+        return allocate(self._checked(), shape, dtype)
+
+    # ---- communicators from it ---------------------------------------------------------------
+
+    def split(self: Own, color: int | None, key: int = 0) -> Own | None:
+        """A communicator of the ranks with equal `color` (at least 0), ordered by `key`, then by rank. Collective. None
+        if `color` is None: the rank joins no part."""
+        if color is not None and color < 0:
+            raise UsageError(f"color is {color} (expected at least 0, or None to join no part)")
+        part = ctypes.c_void_p()
+        check(library.sinew_split(self._checked(), -1 if color is None else color, key, part))
+        return type(self)(part.value, self) if part.value else None
+
+    def split_node(self: Own) -> Own:
+        """A communicator of the ranks that share this rank's node. Collective."""
+        part = ctypes.c_void_p()
+        check(library.sinew_split_node(self._checked(), part))
+        return type(self)(part.value or 0, self)
+
+    def dup(self: Own) -> Own:
+        """A communicator of the same ranks with separate messages. Collective."""
+        part = ctypes.c_void_p()
+        check(library.sinew_dup(self._checked(), part))
+        return type(self)(part.value or 0, self)
+
+    def close(self) -> None:
+        """Destroys this rank's end. Not collective. The communicator of a world is closed with the world."""
+        if self._owned and self._handle is not None:
+            handle, self._handle = self._handle, None
+            check(library.sinew_communicator_destroy(handle))
+
+    def _close_all(self) -> None:
+        """Ends what was made of a world's communicator, and this."""
+        for each in sorted(self._family, key=lambda one: isinstance(one, BasicCommunicator)):  # requests first
+            if not (isinstance(each, Request) and each.cancel()):  # receives whose message never came
+                each.close()
+        self._handle = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_owned", False) and self._handle is not None and not Process.is_fork:
+            library.sinew_communicator_destroy(self._handle)
+
+    # ---- collective operations ---------------------------------------------------------------
+
+    def allreduce(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+                  timeout: float | None = None) -> Any:
+        """Every rank gets the reduction of all ranks' elements."""
+        status = -1
+        if algorithm is None and timeout is None:
+            # What most calls are: arrays of numpy whose types were seen before. Each name costs some 30 ns.
+            try:
+                if out is None:
+                    status = _allreduce(self._handle, _IN_PLACE, 0, from_buffer(array), array.size,
+                                        code_of_dtype[array.dtype], code_of_op[op], None)
+                elif out.dtype is array.dtype:
+                    status = _allreduce(self._handle, from_buffer(array), array.size, from_buffer(out), out.size,
+                                        code_of_dtype[array.dtype], code_of_op[op], None)
+            except (AttributeError, KeyError, TypeError, ValueError, BufferError):
+                pass  # Anything else, also what is wrong, takes the long way.
+        if status == 0:
+            return array if out is None else out
+        if status > 0:
+            self._checked()
+            self._fail(status, (array, out))
+        return self._block(self._call("allreduce", array, out, op=op), algorithm, timeout)
+
+    def iallreduce(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+                   timeout: float | None = None) -> Request:
+        """The non-blocking form of allreduce."""
+        return self._start(self._call("allreduce", array, out, op=op), algorithm, timeout)
+
+    def reduce_scatter(self, array: Any, counts: Sequence[int], op: str | Op = "sum", out: Any = None,
+                       offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                       timeout: float | None = None) -> Any:
+        """Rank r gets part r (of counts[r] elements) of the reduction. `offsets` says where the parts begin; by
+        default they are packed."""
+        return self._block(self._call("reduce_scatter", array, out, op=op, parts=(counts, offsets)), algorithm, timeout)
+
+    def ireduce_scatter(self, array: Any, counts: Sequence[int], op: str | Op = "sum", out: Any = None,
+                        offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                        timeout: float | None = None) -> Request:
+        """The non-blocking form of reduce_scatter."""
+        return self._start(self._call("reduce_scatter", array, out, op=op, parts=(counts, offsets)), algorithm, timeout)
+
+    def reduce_scatter_block(self, array: Any, op: str | Op = "sum", out: Any = None, *,
+                             algorithm: str | None = None, timeout: float | None = None) -> Any:
+        """As reduce_scatter, with parts of equal size."""
+        return self._block(self._call("reduce_scatter_block", array, out, op=op), algorithm, timeout)
+
+    def ireduce_scatter_block(self, array: Any, op: str | Op = "sum", out: Any = None, *,
+                              algorithm: str | None = None, timeout: float | None = None) -> Request:
+        """The non-blocking form of reduce_scatter_block."""
+        return self._start(self._call("reduce_scatter_block", array, out, op=op), algorithm, timeout)
+
+    def allgather(self, array: Any, out: Any = None, *, algorithm: str | None = None,
+                  timeout: float | None = None) -> Any:
+        """Every rank gets the parts of all ranks, in rank order."""
+        return self._block(self._call("allgather", array, out), algorithm, timeout)
+
+    def iallgather(self, array: Any, out: Any = None, *, algorithm: str | None = None,
+                   timeout: float | None = None) -> Request:
+        """The non-blocking form of allgather."""
+        return self._start(self._call("allgather", array, out), algorithm, timeout)
+
+    def allgatherv(self, array: Any, counts: Sequence[int], out: Any = None, offsets: Sequence[int] | None = None, *,
+                   algorithm: str | None = None, timeout: float | None = None) -> Any:
+        """As allgather, with parts of different sizes."""
+        return self._block(self._call("allgatherv", array, out, parts=(counts, offsets)), algorithm, timeout)
+
+    def iallgatherv(self, array: Any, counts: Sequence[int], out: Any = None, offsets: Sequence[int] | None = None,
+                    *, algorithm: str | None = None, timeout: float | None = None) -> Request:
+        """The non-blocking form of allgatherv."""
+        return self._start(self._call("allgatherv", array, out, parts=(counts, offsets)), algorithm, timeout)
+
+    def broadcast(self, array: Any, root: int = 0, *, algorithm: str | None = None,
+                  timeout: float | None = None) -> Any:
+        """Copies the root's elements to all ranks."""
+        return self._block(self._call("broadcast", None, array, root=root), algorithm, timeout)
+
+    def ibroadcast(self, array: Any, root: int = 0, *, algorithm: str | None = None,
+                   timeout: float | None = None) -> Request:
+        """The non-blocking form of broadcast."""
+        return self._start(self._call("broadcast", None, array, root=root), algorithm, timeout)
+
+    def reduce(self, array: Any, op: str | Op = "sum", out: Any = None, root: int = 0, *,
+               algorithm: str | None = None, timeout: float | None = None) -> Any:
+        """The root gets the reduction of all ranks' elements. On other ranks `out` is not used, `array` is only
+        read, and the result is None."""
+        return self._block(self._call("reduce", array, out, op=op, root=root), algorithm, timeout)
+
+    def ireduce(self, array: Any, op: str | Op = "sum", out: Any = None, root: int = 0, *,
+                algorithm: str | None = None, timeout: float | None = None) -> Request:
+        """The non-blocking form of reduce."""
+        return self._start(self._call("reduce", array, out, op=op, root=root), algorithm, timeout)
+
+    def gather(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
+               timeout: float | None = None) -> Any:
+        """The root gets the parts of all ranks, in rank order. On other ranks `out` is not used, `array` is their
+        part and only read, and the result is None."""
+        return self._block(self._call("gather", array, out, root=root), algorithm, timeout)
+
+    def igather(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
+                timeout: float | None = None) -> Request:
+        """The non-blocking form of gather."""
+        return self._start(self._call("gather", array, out, root=root), algorithm, timeout)
+
+    def gatherv(self, array: Any, counts: Sequence[int] | None = None, out: Any = None, root: int = 0,
+                offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                timeout: float | None = None) -> Any:
+        """As gather, with parts of different sizes; `counts` and `offsets` count on the root only."""
+        return self._block(self._call("gatherv", array, out, root=root, parts=(counts, offsets)), algorithm, timeout)
+
+    def igatherv(self, array: Any, counts: Sequence[int] | None = None, out: Any = None, root: int = 0,
+                 offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                 timeout: float | None = None) -> Request:
+        """The non-blocking form of gatherv."""
+        return self._start(self._call("gatherv", array, out, root=root, parts=(counts, offsets)), algorithm, timeout)
+
+    def scatter(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
+                timeout: float | None = None) -> Any:
+        """Each rank gets its part of the root's elements. On other ranks `array` is not used (None) if there is
+        an `out`, else it gets the part."""
+        return self._block(self._call("scatter", array, out, root=root), algorithm, timeout)
+
+    def iscatter(self, array: Any, out: Any = None, root: int = 0, *, algorithm: str | None = None,
+                 timeout: float | None = None) -> Request:
+        """The non-blocking form of scatter."""
+        return self._start(self._call("scatter", array, out, root=root), algorithm, timeout)
+
+    def scatterv(self, array: Any, counts: Sequence[int] | None = None, out: Any = None, root: int = 0,
+                 offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                 timeout: float | None = None) -> Any:
+        """As scatter, with parts of different sizes; `counts` and `offsets` count on the root only."""
+        return self._block(self._call("scatterv", array, out, root=root, parts=(counts, offsets)), algorithm, timeout)
+
+    def iscatterv(self, array: Any, counts: Sequence[int] | None = None, out: Any = None, root: int = 0,
+                  offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                  timeout: float | None = None) -> Request:
+        """The non-blocking form of scatterv."""
+        return self._start(self._call("scatterv", array, out, root=root, parts=(counts, offsets)), algorithm, timeout)
+
+    def alltoall(self, array: Any, out: Any = None, *, algorithm: str | None = None,
+                 timeout: float | None = None) -> Any:
+        """Rank r gets part r of every rank's elements, in rank order."""
+        return self._block(self._call("alltoall", array, out), algorithm, timeout)
+
+    def ialltoall(self, array: Any, out: Any = None, *, algorithm: str | None = None,
+                  timeout: float | None = None) -> Request:
+        """The non-blocking form of alltoall."""
+        return self._start(self._call("alltoall", array, out), algorithm, timeout)
+
+    def alltoallv(self, array: Any, counts: Sequence[int], out: Any = None, sent_counts: Sequence[int] | None = None,
+                  offsets: Sequence[int] | None = None, sent_offsets: Sequence[int] | None = None, *,
+                  algorithm: str | None = None, timeout: float | None = None) -> Any:
+        """As alltoall, with parts of different sizes: `counts` of what is received, `sent_counts` of what is sent (not
+        in place)."""
+        call = self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets))
+        return self._block(call, algorithm, timeout)
+
+    def ialltoallv(self, array: Any, counts: Sequence[int], out: Any = None,
+                   sent_counts: Sequence[int] | None = None, offsets: Sequence[int] | None = None,
+                   sent_offsets: Sequence[int] | None = None, *, algorithm: str | None = None,
+                   timeout: float | None = None) -> Request:
+        """The non-blocking form of alltoallv."""
+        call = self._call("alltoallv", array, out, parts=(counts, offsets), sent=(sent_counts, sent_offsets))
+        return self._start(call, algorithm, timeout)
+
+    def scan(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+             timeout: float | None = None) -> Any:
+        """Rank r gets the reduction of ranks 0 to r."""
+        return self._block(self._call("scan", array, out, op=op), algorithm, timeout)
+
+    def iscan(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+              timeout: float | None = None) -> Request:
+        """The non-blocking form of scan."""
+        return self._start(self._call("scan", array, out, op=op), algorithm, timeout)
+
+    def exscan(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+               timeout: float | None = None) -> Any:
+        """Rank r gets the reduction of ranks 0 to r - 1; rank 0's array is not changed."""
+        return self._block(self._call("exscan", array, out, op=op), algorithm, timeout)
+
+    def iexscan(self, array: Any, op: str | Op = "sum", out: Any = None, *, algorithm: str | None = None,
+                timeout: float | None = None) -> Request:
+        """The non-blocking form of exscan."""
+        return self._start(self._call("exscan", array, out, op=op), algorithm, timeout)
+
+    def barrier(self, *, timeout: float | None = None) -> None:
+        """Returns when all ranks have called it."""
+        self._block(self._call("barrier", None, None), None, timeout)
+
+    def ibarrier(self, *, timeout: float | None = None) -> Request:
+        """The non-blocking form of barrier."""
+        return self._start(self._call("barrier", None, None), None, timeout)
+
+    def allreduce_value(self, value: int | float, op: str | Op = "sum") -> int | float:
+        """One number reduced over all ranks: an int of 64 bits, or a float."""
+        cell: Any = ctypes.c_double(value) if isinstance(value, float) else ctypes.c_int64(value)
+        self._block(self._call("allreduce", cell, None, op=op), None, None)
+        return cell.value
+
+    # ---- messages: matched by rank and tag, in order -----------------------------------------
+
+    def send(self, array: Any, to: int, tag: int = 0, *, timeout: float | None = None) -> None:
+        """Returns when `array` may be reused."""
+        data = span(array, False, "array")
+        status = library.sinew_send(self._checked(), data.pointer, data.count, data.code, to, tag,
+                                    options_of(None, timeout))
+        if status:
+            self._fail(status, data)
+
+    def recv(self, array: Any, source: int = ANY_SOURCE, tag: int = 0, *, timeout: float | None = None) -> Received:
+        """Receives a message of at most as many elements as `array` has."""
+        data = span(array, True, "array")
+        result = ReceivedStruct()
+        status = library.sinew_recv(self._checked(), data.pointer, data.count, data.code, source, tag,
+                                    options_of(None, timeout), result)
+        if status:
+            self._fail(status, data)
+        return Received(result.source, result.tag, result.count)
+
+    def sendrecv(self, array: Any, to: int, out: Any, source: int = ANY_SOURCE, tag: int = 0, *,
+                 timeout: float | None = None) -> Received:
+        """Sends `array` and receives into `out` at the same time."""
+        sent, got = span(array, False, "array"), span(out, True, "out")
+        check_same_type(sent, got)
+        result = ReceivedStruct()
+        status = library.sinew_sendrecv(self._checked(), sent.pointer, sent.count, to, got.pointer, got.count, source,
+                                        sent.code, tag, options_of(None, timeout), result)
+        if status:
+            self._fail(status, (sent, got))
+        return Received(result.source, result.tag, result.count)
+
+    def isend(self, array: Any, to: int, tag: int = 0, *, timeout: float | None = None) -> Request:
+        """The non-blocking form of send."""
+        data = span(array, False, "array")
+        return self._message(library.sinew_isend, data, to, tag, timeout)
+
+    def irecv(self, array: Any, source: int = ANY_SOURCE, tag: int = 0, *, timeout: float | None = None) -> Request:
+        """The non-blocking form of recv."""
+        data = span(array, True, "array")
+        return self._message(library.sinew_irecv, data, source, tag, timeout)
+
+    # ---- the way to the library --------------------------------------------------------------
+
+    def _checked(self) -> int:
+        if self._handle is None:
+            raise UsageError("this communicator is closed")
+        return self._handle
+
+    def _known(self, rank: int) -> int:
+        if not 0 <= rank < self.size:
+            raise UsageError(f"rank {rank} is out of range (0 to {self.size - 1})")
+        return rank
+
+    def _call(self, name: str, array: Any, out: Any, *, op: str | Op | None = None, root: int | None = None,
+              parts: tuple[Any, Any] | None = None, sent: tuple[Any, Any] | None = None) -> Call:
+        """The arguments of a collective, in the order of sinew/sinew.h."""
+        handle = self._checked()
+        if name == "barrier":
+            return Call(name, [handle], (), None, None)
+        rooted_elsewhere = root is not None and root != self.rank
+        if name == "broadcast":
+            data = span(out, True, "array")
+            return Call(name, [handle, data.pointer, data.count, data.code, root], data, out, None)
+        if rooted_elsewhere and name.startswith("scatter"):
+            array, out = None, out if out is not None else array
+            first, second = _NOTHING, span(out, True, "out")
+        elif rooted_elsewhere:
+            out = None
+            first, second = span(array, False, "array"), _NOTHING
+        elif out is None:
+            first, second, out = _IN_PLACE_SPAN, span(array, True, "array"), array
+        else:
+            first, second = span(array, False, "array"), span(out, True, "out")
+            check_same_type(first, second)
+        typed = first if second is _NOTHING else second
+        arguments: list[Any] = [handle, first.pointer, first.count, second.pointer, second.count]
+        kept: list[Any] = [first, second]
+        for each in (sent, parts):
+            if each is not None:
+                arrays = [self._sizes(values, what) for values, what in zip(each, ("counts", "offsets"))]
+                arguments += arrays
+                kept += arrays
+        arguments.append(typed.code)
+        operation_ = None
+        if op is not None:
+            operation_ = operation(op)
+            if typed.boolean and operation_.name in _NOT_OF_BOOLEANS:
+                raise TypeError(f"{operation_.name} is not defined on bool. Convert the array, or use logical_or")
+            arguments.append(operation_.code)
+        if root is not None:
+            arguments.append(root)
+        return Call(name, arguments, kept, out, operation_)
+
+    def _sizes(self, values: Sequence[int] | None, what: str) -> Any:
+        if values is None:
+            return None
+        size = self.size
+        if len(values) != size:
+            raise UsageError(f"{len(values)} {what} for {size} ranks")
+        if min(values) < 0:
+            raise UsageError(f"{what} are {list(values)} (expected none below 0)")
+        return (ctypes.c_size_t * size)(*values)
+
+    def _block(self, call: Call, algorithm: str | None, timeout: float | None) -> Any:
+        status = getattr(library, "sinew_" + call.name)(*call.arguments, options_of(algorithm, timeout))
+        if status:
+            self._fail(status, call.kept, call.op)
+        return call.result
+
+    def _fail(self, status: int, kept: Any, op: Op | None = None) -> None:
+        """Raises the error of a blocking call, whose buffers are kept if it was the first that failed."""
+        if status != USAGE and not self._failed:
+            self._failed.append(kept)
+        check(status, op)
+
+    def _start(self, call: Call, algorithm: str | None, timeout: float | None) -> Request:
+        if call.op is not None and call.op.is_python:
+            raise UsageError(f"{call.op!r} is a function of Python, which only blocking calls can use")
+        request = self._request(call)
+        check(getattr(library, "sinew_i" + call.name)(*call.arguments, options_of(algorithm, timeout), request.handle))
+        return request
+
+    def _message(self, function: Any, data: Span, peer: int, tag: int, timeout: float | None) -> Request:
+        request = self._request(data)
+        check(function(self._checked(), data.pointer, data.count, data.code, peer, tag, options_of(None, timeout),
+                       request.handle))
+        return request
+
+    def _request(self, keeps: Any) -> Request:
+        request = Request(keeps, self._failed)
+        self._family.add(request)
+        return request

@@ -1,0 +1,290 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The names of mpi4py, for programs that were written for it: the upper-case calls, on buffers."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from . import _buffers
+from ._communicator import BasicCommunicator
+from ._errors import UsageError
+from ._operations import Op, predefined
+from ._request import ANY_SOURCE, Received, Request
+
+#: As the color of Split: the rank joins no part.
+UNDEFINED = -32766
+
+
+class _InPlace:
+    def __repr__(self) -> str:
+        return "sinew.IN_PLACE"
+
+
+#: As a buffer: the call works in place on the other buffer.
+IN_PLACE = _InPlace()
+
+SUM, PROD, MIN, MAX = (predefined[name] for name in ("sum", "prod", "min", "max"))
+LAND, LOR, LXOR = (predefined["logical_" + name] for name in ("and", "or", "xor"))
+BAND, BOR, BXOR = (predefined["bit_" + name] for name in ("and", "or", "xor"))
+
+
+class Datatype:
+    """The type of a buffer's elements, where a call of mpi4py names it. It must be the array's own."""
+
+    def __init__(self, name: str, code: int) -> None:
+        self.name = name
+        self.code = code
+
+    def __repr__(self) -> str:
+        return f"sinew.{self.name}"
+
+
+BYTE = Datatype("BYTE", _buffers.U8)
+FLOAT, DOUBLE = Datatype("FLOAT", _buffers.F32), Datatype("DOUBLE", _buffers.F64)
+COMPLEX, DOUBLE_COMPLEX = Datatype("COMPLEX", _buffers.C64), Datatype("DOUBLE_COMPLEX", _buffers.C128)
+INT, LONG = Datatype("INT", _buffers.I32), Datatype("LONG", _buffers.I64)
+INT8_T, INT16_T = Datatype("INT8_T", _buffers.I8), Datatype("INT16_T", _buffers.I16)
+INT32_T, INT64_T = Datatype("INT32_T", _buffers.I32), Datatype("INT64_T", _buffers.I64)
+UINT8_T, UINT16_T = Datatype("UINT8_T", _buffers.U8), Datatype("UINT16_T", _buffers.U16)
+UINT32_T, UINT64_T = Datatype("UINT32_T", _buffers.U32), Datatype("UINT64_T", _buffers.U64)
+
+
+class _Buffer:
+    """A buffer argument of mpi4py: x, [x, count], [x, type], [x, count, type], [x, counts], [x, (counts, offsets)],
+    [x, counts, offsets, type]."""
+
+    def __init__(self, argument: Any, what: str) -> None:
+        self.counts: Sequence[int] | None = None
+        self.offsets: Sequence[int] | None = None
+        if not isinstance(argument, (list, tuple)):
+            self.array = argument
+            return
+        self.array, *rest = argument
+        numbers: list[Any] = []
+        for each in rest:
+            if isinstance(each, Datatype):
+                self._check_type(each, what)
+            elif isinstance(each, str):
+                raise TypeError(f"{what}: types are given as sinew.FLOAT and the like, not as {each!r}")
+            elif each is not None:
+                numbers.append(each)
+        if len(numbers) == 1 and isinstance(numbers[0], tuple) and len(numbers[0]) == 2 and \
+                hasattr(numbers[0][0], "__len__"):
+            numbers = list(numbers[0])
+        if len(numbers) == 1 and not hasattr(numbers[0], "__len__"):
+            self._take(int(numbers[0]), what)
+        elif numbers:
+            self.counts = numbers[0]
+            self.offsets = numbers[1] if len(numbers) > 1 else None
+
+    def _check_type(self, type_: Datatype, what: str) -> None:
+        if self.array is None or self.array is IN_PLACE:
+            return
+        code = _buffers.span(self.array, False, what).code
+        if code == type_.code:
+            return
+        if type_ is not BYTE:
+            raise TypeError(f"{what}: the elements are not of type {type_!r}. A buffer is taken as what it is")
+        self.array = memoryview(self.array).cast("B")
+
+    def _take(self, count: int, what: str) -> None:
+        view = memoryview(self.array)
+        elements = view.nbytes // view.itemsize
+        if count > elements:
+            raise ValueError(f"{what} has {elements} elements, fewer than {count}")
+        if count != elements:
+            self.array = view.cast("B").cast(view.format)[:count] if view.ndim != 1 else view[:count]
+
+
+def _pair(sendbuf: Any, recvbuf: Any) -> tuple[_Buffer, Any, _Buffer]:
+    """The buffers of a call, and what is `array` and `out` there: the first is read and the second written. A call in
+    place has one array, and no `out`."""
+    if sendbuf is IN_PLACE:
+        received = _Buffer(recvbuf, "recvbuf")
+        return received, None, received
+    sent = _Buffer(sendbuf, "sendbuf")
+    if recvbuf is IN_PLACE or recvbuf is None:
+        return sent, None, sent
+    received = _Buffer(recvbuf, "recvbuf")
+    return sent, received.array, received
+
+
+def _with_parts(buffer: _Buffer, what: str) -> tuple[Any, Any]:
+    if buffer.counts is None:
+        raise UsageError(f"{what} names no counts (expected [array, counts] or [array, (counts, offsets)])")
+    return buffer.counts, buffer.offsets
+
+
+class Communicator(BasicCommunicator):
+    """A group of ranks: messages and MPI's collective operations, on arrays that are not copied.
+
+    Calls have names with small letters, and those of mpi4py's Comm, whose arguments are buffers (arrays, or lists such
+    as [array, count, type]); see BasicCommunicator for what both do.
+    """
+
+    def Get_rank(self) -> int:
+        return self.rank
+
+    def Get_size(self) -> int:
+        return self.size
+
+    def Split(self, color: int = 0, key: int = 0) -> Communicator | None:
+        return self.split(None if color == UNDEFINED else color, key)
+
+    def Dup(self) -> Communicator:
+        return self.dup()
+
+    def Free(self) -> None:
+        self.close()
+
+    def Barrier(self) -> None:
+        self.barrier()
+
+    def Ibarrier(self) -> Request:
+        return self.ibarrier()
+
+    def Bcast(self, buf: Any, root: int = 0) -> None:
+        self.broadcast(_Buffer(buf, "buf").array, root)
+
+    def Ibcast(self, buf: Any, root: int = 0) -> Request:
+        return self.ibroadcast(_Buffer(buf, "buf").array, root)
+
+    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.allreduce(sent.array, op, out)
+
+    def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.iallreduce(sent.array, op, out)
+
+    def Reduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.reduce(sent.array, op, out, root)
+
+    def Ireduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.ireduce(sent.array, op, out, root)
+
+    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.reduce_scatter_block(sent.array, op, out)
+
+    def Ireduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.ireduce_scatter_block(sent.array, op, out)
+
+    def Scan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.scan(sent.array, op, out)
+
+    def Iscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.iscan(sent.array, op, out)
+
+    def Exscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.exscan(sent.array, op, out)
+
+    def Iexscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.iexscan(sent.array, op, out)
+
+    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.allgather(sent.array, out)
+
+    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.iallgather(sent.array, out)
+
+    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.gather(sent.array, out, root)
+
+    def Igather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.igather(sent.array, out, root)
+
+    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.scatter(sent.array, out, root)
+
+    def Iscatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.iscatter(sent.array, out, root)
+
+    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.alltoall(sent.array, out)
+
+    def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.ialltoall(sent.array, out)
+
+    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: Op = SUM) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        self.reduce_scatter(sent.array, recvcounts, op, out)
+
+    def Ireduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
+                        op: Op = SUM) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        return self.ireduce_scatter(sent.array, recvcounts, op, out)
+
+    def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf")
+        self.allgatherv(sent.array, counts, out, offsets)
+
+    def Iallgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf")
+        return self.iallgatherv(sent.array, counts, out, offsets)
+
+    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
+        self.gatherv(sent.array, counts, out, root, offsets)
+
+    def Igatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
+        return self.igatherv(sent.array, counts, out, root, offsets)
+
+    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
+        self.scatterv(sent.array, counts, out, root, offsets)
+
+    def Iscatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
+        sent, out, _ = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
+        return self.iscatterv(sent.array, counts, out, root, offsets)
+
+    def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf")
+        self.alltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
+
+    def Ialltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
+        sent, out, received = _pair(sendbuf, recvbuf)
+        counts, offsets = _with_parts(received, "recvbuf")
+        return self.ialltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
+
+    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
+        self.send(_Buffer(buf, "buf").array, dest, tag)
+
+    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
+        return self.isend(_Buffer(buf, "buf").array, dest, tag)
+
+    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Received:
+        return self.recv(_Buffer(buf, "buf").array, source, tag)
+
+    def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
+        return self.irecv(_Buffer(buf, "buf").array, source, tag)
+
+    def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None,
+                 source: int = ANY_SOURCE, recvtag: int = 0) -> Received:
+        if sendtag != recvtag:
+            raise UsageError(f"sendtag is {sendtag}, but recvtag {recvtag} (expected the same). Use Isend and Recv")
+        sent, received = _Buffer(sendbuf, "sendbuf"), _Buffer(recvbuf, "recvbuf")
+        return self.sendrecv(sent.array, dest, received.array, source, sendtag)

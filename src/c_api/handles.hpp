@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+
+#include <sinew/sinew.h>
+#include <sinew/communicator.hpp>
+#include <sinew/world.hpp>
+
+namespace sinew::c_api {
+
+/// Counts the handles that must be destroyed before a world is. A copy counts as one more.
+class Dependant {
+public:
+    explicit Dependant(std::shared_ptr<std::atomic<int>> count) : count_(std::move(count)) {
+        count_->fetch_add(1);
+    }
+    Dependant(Dependant const& other) : Dependant(other.count_) {}
+    Dependant& operator=(Dependant const&) = delete;
+    ~Dependant() { count_->fetch_sub(1); }
+
+private:
+    std::shared_ptr<std::atomic<int>> count_;
+};
+
+}  // namespace sinew::c_api
+
+/// A communicator, and how many handles were made from its world. Either it owns its communicator
+/// or, if it belongs to a world, refers to the world's.
+struct sinew_communicator {
+    sinew_communicator(sinew::Communicator& of_world, std::shared_ptr<std::atomic<int>> count)
+        : dependants(std::move(count)), comm(&of_world) {}
+    sinew_communicator(sinew::Communicator part, sinew_communicator const& parent)
+        : dependants(parent.dependants),
+          own(std::make_unique<sinew::Communicator>(std::move(part))), comm(own.get()) {
+        dependants->fetch_add(1);
+    }
+    sinew_communicator(sinew_communicator const&) = delete;
+    sinew_communicator& operator=(sinew_communicator const&) = delete;
+    ~sinew_communicator() {
+        if (!own) return;
+        own.reset();
+        dependants->fetch_sub(1);
+    }
+
+    std::shared_ptr<std::atomic<int>> dependants;
+    std::unique_ptr<sinew::Communicator> own;
+    sinew::Communicator* comm;
+};
+
+struct sinew_world {
+    sinew_world(int argc, char** argv)
+        : world(argc, argv), communicator(world.communicator(), dependants),
+          bootstrap(world.bootstrap()) {}
+
+    std::shared_ptr<std::atomic<int>> dependants = std::make_shared<std::atomic<int>>(0);
+    sinew::World world;
+    sinew_communicator communicator;
+    std::string bootstrap;
+};
+
+struct sinew_request {
+    sinew_request(sinew::Request started, sinew_communicator const& comm)
+        : dependant(comm.dependants), request(std::move(started)) {}
+
+    sinew::c_api::Dependant dependant;  // ends after the request has
+    sinew::Request request;
+    sinew::Received received;  // once it has completed
+};
+
+struct sinew_memory {
+    sinew::NodeBuffer<unsigned char> buffer;
+};

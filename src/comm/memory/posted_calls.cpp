@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/comm/memory/posted_calls.hpp"
+
+#include <algorithm>
+#include <cstring>
+#include <thread>
+
+#include "src/base/text.hpp"
+#include "src/comm/collective/signature.hpp"
+#include "src/comm/memory/memory_waiter.hpp"
+
+namespace sinew::detail {
+
+using node_memory::Room;
+using Arrival = Room::Arrival;
+
+/// Held for less than a microsecond, except by a thread that was preempted.
+class CommunicatorState::PostedCalls::Lock {
+public:
+    explicit Lock(PostedCalls& calls) : calls_(calls) {
+        for (int i = 0; calls_.locked_.exchange(true, std::memory_order_acquire); ++i) {
+            constexpr int before_yield = 64;
+            if (i < before_yield) node_memory::relax();
+            else std::this_thread::yield();
+        }
+    }
+    ~Lock() { calls_.locked_.store(false, std::memory_order_release); }
+    Lock(Lock const&) = delete;
+    Lock& operator=(Lock const&) = delete;
+
+private:
+    PostedCalls& calls_;
+};
+
+/// One call and its request.
+class CommunicatorState::PostedCalls::Posted final : public RequestState {
+public:
+    bool poll() override;
+    bool wait(std::optional<Clock::time_point> until) override;
+    Received take_result() override;
+
+    bool ended() const { return ended_.load(std::memory_order_acquire); }
+
+private:
+    friend class PostedCalls;
+
+    /// Waits for this call.
+    class CallWaiter final : public MemoryWaiter {
+    public:
+        CallWaiter(Posted& call, std::optional<Clock::time_point> until)
+            : MemoryWaiter(call.calls_->state_), call_(call), until_(until) {}
+        std::chrono::nanoseconds idle(int round, int peer) override {
+            auto const longest = MemoryWaiter::idle(round, peer);
+            if (!until_) return longest;
+            auto const now = Clock::now();
+            expired_ = now >= *until_;
+            return expired_ ? std::chrono::nanoseconds{}
+                            : std::min<std::chrono::nanoseconds>(longest, *until_ - now);
+        }
+        bool expired() const { return expired_; }
+
+    protected:
+        std::string text_of_call() const override { return call_.calls_->text_of(call_.sequence_); }
+        void note_wait() override {
+            Lock const lock(*call_.calls_);
+            MemoryWaiter::note_wait();
+        }
+
+    private:
+        Posted& call_;
+        std::optional<Clock::time_point> until_;
+        bool expired_ = false;
+    };
+
+    Arrival arrival_from(int rank) const {
+        Room const& room = calls_->room_;
+        return in_cells_ ? room.cell_arrival(entry_, rank) : room.line_arrival(entry_, rank);
+    }
+    /// Whether this rank waits for the message of `rank`.
+    bool needs(int rank) const {
+        if (rank == calls_->room_.rank()) return false;
+        return call_.record.collective != Collective::broadcast || rank == call_.record.root;
+    }
+
+    PostedCalls* calls_ = nullptr;
+    ShortCall call_;
+    Room::Entry entry_;
+    std::uint64_t sequence_ = 0;
+    bool in_cells_ = false;
+    bool some_behind_ = false;  // a rank had not finished all before, when it entered this call
+    int next_ = 0;              // the messages of all ranks below are here
+    int polls_ = 0;
+    bool failed_ = false;
+    std::atomic<bool> ended_{true};
+    std::atomic<bool> taken_{true};  // the request no longer refers to it
+    std::unique_ptr<CallWaiter> polling_;
+};
+
+CommunicatorState::PostedCalls::PostedCalls(CommunicatorState& state)
+    : state_(state), room_(*state.room_), calls_(new Posted[capacity]) {
+    for (std::size_t i = 0; i < capacity; ++i) calls_[i].calls_ = this;
+}
+
+CommunicatorState::PostedCalls::~PostedCalls() = default;
+
+RequestState* CommunicatorState::PostedCalls::post(ShortCall const& call) {
+    if (!none()) progress();
+    Lock const lock(*this);
+    Posted& posted = calls_[end_ % capacity];
+    bool const behind = begin_ != end_;
+    std::uint64_t const finished =
+        behind ? calls_[begin_ % capacity].entry_.operation - 1 : room_.operation();
+    bool const broadcasts = call.record.collective == Collective::broadcast;
+    bool const in_cells = broadcasts && call.bytes <= Room::cell_bytes;
+    bool const in_slot = call.bytes > Room::line_bytes;
+    if (end_ - begin_ == capacity || !posted.taken_.load(std::memory_order_acquire) ||
+        !room_.is_free(in_cells  ? Room::cell_count
+                       : in_slot ? Room::short_slots
+                                 : Room::lines,
+                       finished))
+        return nullptr;
+
+    posted.call_ = call;
+    posted.sequence_ = state_.log_.enter(call.record);
+    if (posted.sequence_ % OperationLog::calls_per_clock == 0) state_.log_.note_wait();
+    posted.in_cells_ = in_cells;
+    posted.some_behind_ = false;
+    posted.next_ = posted.polls_ = 0;
+    posted.failed_ = false;
+    posted.ended_.store(false, std::memory_order_relaxed);
+    posted.taken_.store(false, std::memory_order_relaxed);
+    room_.sign(signature_of(call.record.collective, broadcasts ? call.record.root : 0, call.bytes));
+    room_.begin();
+    posted.entry_ = room_.entry();
+    if (behind && published_finished_ != finished) {
+        published_finished_ = finished;
+        room_.publish_finished(finished);
+    }
+    if (!broadcasts || room_.rank() == call.record.root) {
+        std::byte* const to = in_cells  ? room_.free_cell()
+                              : in_slot ? room_.free_short_slot()
+                                        : room_.free_line();
+        if (call.bytes > 0) std::memcpy(to, call.in, call.bytes);
+        if (in_cells) room_.publish_cell();
+        else room_.publish_line(behind);
+    }
+    ++end_;
+    posted_.store(static_cast<std::uint32_t>(end_ - begin_), std::memory_order_release);
+    return &posted;
+}
+
+Arrival CommunicatorState::PostedCalls::look(Posted& call) {
+    for (int const size = room_.size(); call.next_ < size; ++call.next_) {
+        if (!call.needs(call.next_)) continue;
+        Arrival const found = call.arrival_from(call.next_);
+        if (found == Arrival::missing || found == Arrival::of_another_call) return found;
+        if (found == Arrival::here_behind) call.some_behind_ = true;
+    }
+    return Arrival::here;
+}
+
+/// Takes the messages of all ranks.
+void CommunicatorState::PostedCalls::end(Posted& posted) {
+    ShortCall const& call = posted.call_;
+    Room::Entry const& entry = posted.entry_;
+    bool const in_slot = call.bytes > Room::line_bytes;
+    if (call.kernel != nullptr) {
+        std::array<void const*, collectives::max_fused_inputs> inputs;
+        for (int r = 0; r < room_.size(); ++r)
+            inputs[static_cast<std::size_t>(r)] =
+                in_slot ? room_.short_slot_of(entry, r) : room_.line_of(entry, r);
+        inputs[static_cast<std::size_t>(room_.rank())] = call.in;
+        call.kernel(call.out, inputs.data(), room_.size(), call.record.count);
+    } else if (call.record.collective == Collective::broadcast &&
+               call.record.root != room_.rank()) {
+        int const root = call.record.root;
+        std::memcpy(call.out,
+                    posted.in_cells_ ? room_.cell_of(entry, root)
+                    : in_slot        ? room_.short_slot_of(entry, root)
+                                     : room_.line_of(entry, root),
+                    call.bytes);
+    }
+    bool const all_wait = call.record.collective != Collective::broadcast;
+    if (all_wait && !posted.some_behind_) {
+        room_.note_finished(entry.operation - 1);
+    } else {
+        published_finished_ = entry.operation;
+        room_.publish_finished(entry.operation);
+    }
+}
+
+/// Removes the first call.
+void CommunicatorState::PostedCalls::pop(Posted& call, bool failed) noexcept {
+    ++begin_;
+    if (begin_ == end_) state_.log_.leave();
+    call.failed_ = failed;
+    posted_.store(static_cast<std::uint32_t>(end_ - begin_), std::memory_order_release);
+    call.ended_.store(true, std::memory_order_release);
+}
+
+void CommunicatorState::PostedCalls::progress() {
+    int peer = -1;
+    std::uint64_t sequence = 0;
+    {
+        Lock const lock(*this);
+        while (begin_ != end_) {
+            Posted& first = calls_[begin_ % capacity];
+            Arrival const found = look(first);
+            if (found == Arrival::of_another_call) {
+                peer = first.next_;
+                sequence = first.sequence_;
+            }
+            if (found != Arrival::here) break;
+            end(first);
+            pop(first, false);
+        }
+    }
+    if (peer >= 0) refuse(peer, sequence);
+    if (state_.lost()) fail();
+}
+
+/// A rank makes another call where this one posted #sequence.
+void CommunicatorState::PostedCalls::refuse(int peer, std::uint64_t sequence) noexcept {
+    struct Refusing final : MemoryWaiter {
+        Refusing(PostedCalls& calls_, std::uint64_t sequence_)
+            : MemoryWaiter(calls_.state_), calls(calls_), number(sequence_) {}
+        void note_wait() override {}
+        std::string text_of_call() const override { return calls.text_of(number); }
+        PostedCalls& calls;
+        std::uint64_t number;
+    };
+    try {
+        Refusing(*this, sequence).refuse(peer);
+    } catch (std::exception const&) {
+        // The communicator remembers it.
+    }
+}
+
+void CommunicatorState::PostedCalls::fail() noexcept {
+    Lock const lock(*this);
+    while (begin_ != end_) pop(calls_[begin_ % capacity], true);
+}
+
+int CommunicatorState::PostedCalls::awaited_rank() {
+    Lock const lock(*this);
+    if (begin_ == end_) return -1;
+    return std::min(calls_[begin_ % capacity].next_, room_.size() - 1);
+}
+
+void CommunicatorState::PostedCalls::await_all(node_memory::Waiter& waiter) {
+    for (;;) {
+        progress();
+        std::uint32_t const left = posted_.load(std::memory_order_acquire);
+        if (left == 0) return;
+        room_.await_word(waiter, awaited_rank(), [&] {
+            progress();
+            return posted_.load(std::memory_order_acquire) != left;
+        });
+    }
+}
+
+std::string CommunicatorState::PostedCalls::text_of(std::uint64_t sequence) const {
+    auto const record = state_.log_.at(sequence);
+    return sinew::text(record ? record->text() : "", " #", sequence);
+}
+
+std::string CommunicatorState::PostedCalls::text() {
+    std::uint64_t sequence = 0;
+    {
+        Lock const lock(*this);
+        sequence = begin_ == end_ ? state_.log_.entered() : calls_[begin_ % capacity].sequence_;
+    }
+    return text_of(sequence);
+}
+
+bool CommunicatorState::PostedCalls::Posted::poll() {
+    if (ended()) return true;
+    calls_->progress();
+    if (ended()) return true;
+    if (!polling_) polling_ = std::make_unique<CallWaiter>(*this, std::nullopt);
+    try {
+        polling_->look(polls_++, calls_->awaited_rank());
+    } catch (Error const&) {
+        calls_->fail();  // take_result throws it
+    }
+    return ended();
+}
+
+bool CommunicatorState::PostedCalls::Posted::wait(std::optional<Clock::time_point> until) {
+    CallWaiter waiter(*this, until);
+    try {
+        while (!ended()) {
+            for (int rank = 0; rank < calls_->room_.size(); ++rank)
+                if (needs(rank))
+                    calls_->room_.await_word(waiter, rank, [&] {
+                        return ended() || waiter.expired() ||
+                               arrival_from(rank) != Arrival::missing;
+                    });
+            calls_->progress();
+            if (!ended() && waiter.expired()) return false;
+        }
+    } catch (Error const&) {
+        calls_->fail();  // take_result throws it
+    }
+    return true;
+}
+
+Received CommunicatorState::PostedCalls::Posted::take_result() {
+    bool const failed = failed_;
+    PostedCalls& calls = *calls_;
+    polling_ = nullptr;
+    taken_.store(true, std::memory_order_release);
+    if (failed) calls.state_.throw_if_lost();
+    return {};
+}
+
+}  // namespace sinew::detail

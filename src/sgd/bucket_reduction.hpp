@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <vector>
+
+#include <sinew/communicator.hpp>
+#include <sinew/gradient_buckets.hpp>
+
+#include "src/sgd/bucket_plan.hpp"
+
+namespace sinew::sgd {
+
+/// The memory of one bucket, and its sum over all ranks in the chosen wire format.
+///
+/// 16-bit formats and blocks are exchanged by shards, one per rank: each rank gets all versions of
+/// its shard (alltoall), sums them in f32, rounds or quantises the sum, and all get it (allgather).
+/// So a rank sends 2 (P-1)/P of the bucket's encoded bytes. Ranks of one node sum 16-bit formats by
+/// an allreduce, which through memory rounds at the same places and gives the same bits.
+class BucketReduction {
+public:
+    /// Allocates. `comm` is borrowed.
+    BucketReduction(Communicator& comm, BucketPlan const& plan, GradientOptions const& options);
+
+    /// The bucket's elements, of the plan's type. `reduce` replaces them by their sums.
+    void* elements() const { return elements_.data(); }
+
+    /// Sums the elements over all ranks. Collective. A rank that does not contribute must have
+    /// zeros; its residual stays as it is.
+    void reduce(bool contributes);
+
+    /// What this rank has rounded away and not sent yet, element by element; empty without error
+    /// feedback. `sum_residual` is that of the sums of this rank's shard.
+    std::vector<float> const& residual() const { return residual_; }
+    std::vector<float> const& sum_residual() const { return sum_residual_; }
+    /// Sets both from the front of `values`, which has as many at least. Returns how many it took.
+    std::size_t restore(std::span<float const> values);
+    std::size_t shard() const { return shard_; }
+
+private:
+    void reduce_halves();
+    void reduce_blocks(bool contributes);
+    CallOptions call(bool native = false) const;
+
+    Communicator& comm_;
+    DataType type_;
+    std::size_t count_;
+    WireFormat wire_;
+    std::string algorithm_;
+    std::chrono::nanoseconds timeout_;
+    std::size_t ranks_;
+    bool by_shards_ = false;
+    std::size_t shard_ = 0;  ///< elements of one shard, of which there are ranks_
+    NodeBuffer<std::byte> elements_;
+    NodeBuffer<std::byte> sent_, received_;
+    struct Gap {
+        std::size_t begin, end;
+    };
+    std::vector<Gap> gaps_;  ///< between tensors, and after the last one
+    std::vector<float> sums_;
+    std::vector<float> residual_, sum_residual_;
+};
+
+}  // namespace sinew::sgd

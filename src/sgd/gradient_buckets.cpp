@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/gradient_buckets.hpp>
+
+#include <utility>
+
+#include "src/sgd/gradient_state.hpp"
+
+namespace sinew {
+
+GradientBuckets::GradientBuckets(Communicator& comm, std::vector<Gradient> gradients,
+                                 GradientOptions options)
+    : state_(std::make_unique<State>(comm, std::move(gradients), std::move(options))) {}
+GradientBuckets::GradientBuckets(GradientBuckets&&) noexcept = default;
+GradientBuckets& GradientBuckets::operator=(GradientBuckets&&) noexcept = default;
+GradientBuckets::~GradientBuckets() = default;
+
+std::size_t GradientBuckets::size() const noexcept { return state_->size(); }
+std::size_t GradientBuckets::buckets() const noexcept { return state_->buckets(); }
+void GradientBuckets::ready(std::size_t tensor) { state_->ready(tensor); }
+GradientStep GradientBuckets::finish() { return state_->finish(); }
+void GradientBuckets::broadcast_parameters(std::span<Buffer const> parameters, int root) {
+    state_->broadcast_parameters(parameters, root);
+}
+void GradientBuckets::average(std::span<double> metrics) { state_->average(metrics); }
+int GradientBuckets::join() { return state_->join(); }
+std::vector<float> GradientBuckets::residuals() const { return state_->residuals(); }
+void GradientBuckets::restore_residuals(std::span<float const> residuals) {
+    state_->restore_residuals(residuals);
+}
+Buffer GradientBuckets::allocated(std::size_t tensor, DataType type) {
+    return state_->allocated(tensor, type);
+}
+
+}  // namespace sinew

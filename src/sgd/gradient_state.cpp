@@ -1,0 +1,381 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "src/sgd/gradient_state.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <utility>
+
+#include "src/base/scope_exit.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
+#include "src/sgd/conversion.hpp"
+#include "src/sgd/parameters.hpp"
+#include "src/sgd/plan_comparison.hpp"
+
+namespace sinew {
+
+using sgd::BucketPlan;
+using sgd::Notice;
+
+GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradients,
+                              GradientOptions options)
+    : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)) {
+    std::exception_ptr refusal;
+    try {
+        prepare();
+    } catch (...) {
+        refusal = std::current_exception();
+    }
+    sgd::compare_plans(comm_, gradients_, options_, refusal);
+    bool const threaded = comm_.transport().threading() == Threading::any;
+    if (comm_.size() > 1 && plans_.size() > 1 && threaded)
+        thread_ = std::thread([this] { reduce_in_background(); });
+}
+
+GradientBuckets::State::~State() {
+    {
+        std::unique_lock const lock(mutex_);
+        stopping_ = true;
+    }
+    // Others may be in this step already, and the thread may be waiting for them.
+    if (comm_.size() > 1 && in_step())
+        comm_.state().abandon("its GradientBuckets was destroyed in the middle of a step");
+    wake_.notify_all();
+    if (thread_.joinable()) thread_.join();
+}
+
+void GradientBuckets::State::prepare() {
+    plans_ = sgd::plan_buckets(gradients_, options_);
+    for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
+    squares_.resize(plans_.size());
+    in_finish_only_ = plans_.size() <= 1;
+    for (BucketPlan const& plan : plans_) {
+        pending_.emplace_back(plan.parts.size());
+        auto* const elements =
+            static_cast<std::byte*>(reductions_.emplace_back(comm_, plan, options_).elements());
+        for (BucketPlan::Part const& part : plan.parts) {
+            places_[part.tensor].bucket = pending_.size() - 1;
+            places_[part.tensor].stored = elements + part.offset * plan.type.size();
+        }
+    }
+    allocate_tensors();
+}
+
+void GradientBuckets::State::allocate_tensors() {
+    in_bucket_only_.assign(plans_.size(), true);
+    for (std::size_t i = 0; i < gradients_.size(); ++i) {
+        Gradient& gradient = gradients_[i];
+        bool const fits = gradient.allocated && gradient.elements.type == stored_type(i);
+        if (!fits) in_bucket_only_[places_[i].bucket] = false;
+        if (!gradient.allocated) continue;
+        if (fits) {
+            gradient.elements.data = places_[i].stored;
+        } else {
+            own_memory_.emplace_back(gradient.elements.bytes() / sizeof(double) + 1);
+            gradient.elements.data = own_memory_.back().data();
+        }
+    }
+}
+
+Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
+    if (tensor >= gradients_.size())
+        throw UsageError(
+            text("GradientBuckets::view: tensor ", tensor, " (there are ", gradients_.size(), ")"));
+    Gradient const& gradient = gradients_[tensor];
+    if (!gradient.allocated)
+        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor),
+                              " has memory of its own. Register it by Gradient::allocate"));
+    if (gradient.elements.type != type)
+        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor), " as ", type.name()));
+    return gradient.elements;
+}
+
+std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
+    if (plans_.empty()) return "a step without gradients: ";
+    auto const& parts = plans_[bucket].parts;
+    return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
+                gradients_[parts.front().tensor].name, "' to '",
+                gradients_[parts.back().tensor].name, "'): ");
+}
+
+bool GradientBuckets::State::in_step() const {
+    std::unique_lock const lock(mutex_);
+    if (next_ > 0 || running_ || finishing_) return true;
+    return std::any_of(places_.begin(), places_.end(), [](Place const& place) {
+        return place.ready.load(std::memory_order_relaxed);
+    });
+}
+
+void GradientBuckets::State::require_between_steps(char const* call) const {
+    if (in_step())
+        throw UsageError(text("GradientBuckets: ", sgd::rank_text(comm_, comm_.rank()), " called ",
+                              call, " in the middle of a step. Call finish() first"));
+}
+
+void GradientBuckets::State::ready(std::size_t tensor) {
+    if (tensor >= gradients_.size())
+        throw UsageError(text("GradientBuckets::ready: tensor ", tensor, " (there are ",
+                              gradients_.size(), ")"));
+    Place& place = places_[tensor];
+    if (place.ready.exchange(true, std::memory_order_relaxed))
+        throw UsageError(text("GradientBuckets::ready: ", tensor_text(tensor),
+                              " is ready already. Each tensor is ready once before finish()"));
+    Buffer const& elements = gradients_[tensor].elements;
+    if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count)) {
+        std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
+        while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
+    }
+    DataType const stored = stored_type(tensor);
+    sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
+                 scale_before(stored));
+    // The thread reads the bucket after it has seen that nothing is pending.
+    bool const last = pending_[place.bucket].fetch_sub(1, std::memory_order_acq_rel) == 1;
+    // After the last bucket the caller has nothing left to compute, so it reduces that one itself.
+    if (!last || !thread_.joinable() || place.bucket + 1 == plans_.size()) return;
+    {
+        std::unique_lock const lock(mutex_);
+        if (place.bucket != next_ || running_) return;
+    }
+    wake_.notify_one();
+}
+
+void GradientBuckets::State::reduce_in_background() {
+    std::unique_lock lock(mutex_);
+    auto const may_run = [&] {
+        return !finishing_ && !error_ && next_ < plans_.size() &&
+               pending_[next_].load(std::memory_order_acquire) == 0;
+    };
+    for (;;) {
+        wake_.wait(lock, [&] { return stopping_ || may_run(); });
+        if (stopping_) return;
+        running_ = true;
+        lock.unlock();
+        std::exception_ptr error;
+        try {
+            reduce_next(true);
+        } catch (...) {
+            error = std::current_exception();
+        }
+        lock.lock();
+        error_ = error;
+        running_ = false;
+        idle_.notify_all();
+    }
+}
+
+template <class Call>
+auto GradientBuckets::State::naming_bucket(std::size_t bucket, Call const& call) {
+    try {
+        return call();
+    } catch (...) {
+        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
+    }
+}
+
+/// Called by the runner: agrees with the other ranks that a step begins. If that is in `finish` on
+/// all ranks, they learn here what is wrong with the step.
+void GradientBuckets::State::begin(std::optional<std::size_t> missing) {
+    if (std::exchange(begun_, true)) return;
+    Notice const own = in_finish_only_ ? notice_of_step(Notice::Kind::step, missing)
+                                       : Notice{.kind = Notice::Kind::step};
+    auto const notices = naming_bucket(0, [&] { return tell(own); });
+    callers_ = sgd::require_same_call(comm_, notices);
+    sgd::throw_problem(comm_, gradients_, notices);
+}
+
+/// Called by the runner: agrees that the step has been in order on all ranks.
+void GradientBuckets::State::end(std::optional<std::size_t> missing) {
+    if (in_finish_only_) return;
+    auto const notices = naming_bucket(
+        plans_.size() - 1, [&] { return tell(notice_of_step(Notice::Kind::end, missing)); });
+    sgd::throw_problem(comm_, gradients_, notices);
+}
+
+/// Called by the runner.
+void GradientBuckets::State::reduce_next(bool contributes) {
+    std::size_t bucket;
+    {
+        std::unique_lock const lock(mutex_);
+        bucket = next_;
+    }
+    if (contributes) begin(std::nullopt);
+    naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
+    BucketPlan const& plan = plans_[bucket];
+    if (options_.clip_norm > 0)
+        squares_[bucket] =
+            sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
+    else deliver(bucket, scale_after(plan.type));
+    std::unique_lock const lock(mutex_);
+    next_ = bucket + 1;
+}
+
+void GradientBuckets::State::reduce_rest(bool contributes) {
+    while (next_ < plans_.size()) reduce_next(contributes);
+}
+
+void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
+    BucketPlan const& plan = plans_[bucket];
+    if (in_bucket_only_[bucket]) {  // one pass, whatever the number of tensors
+        void* const all = reductions_[bucket].elements();
+        return sgd::convert(all, plan.type, all, plan.type, plan.count, scale);
+    }
+    for (BucketPlan::Part const& part : plan.parts) {
+        Buffer const& elements = gradients_[part.tensor].elements;
+        sgd::convert(elements.data, elements.type, places_[part.tensor].stored, plan.type,
+                     elements.count, scale);
+    }
+}
+
+/// The elements are equal on all ranks, and so are the norm and the scale that come of them.
+GradientStep GradientBuckets::State::deliver_clipped() {
+    GradientStep step{.active_ranks = callers_.count};
+    if (!(options_.clip_norm > 0)) return step;
+    double squares = 0;
+    for (std::size_t i = 0; i < plans_.size(); ++i) {
+        double const scale = scale_after(plans_[i].type);
+        squares += squares_[i] * scale * scale;
+    }
+    step.norm = std::sqrt(squares);
+    bool const clips = std::isfinite(step.norm) && step.norm > options_.clip_norm;
+    double const factor = clips ? options_.clip_norm / step.norm : 1.0;
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        deliver(i, scale_after(plans_[i].type) * factor);
+    return step;
+}
+
+/// Lets tensors that are not ready contribute zeros, so that the other ranks do not wait for them.
+/// Returns the first of them.
+std::optional<std::size_t> GradientBuckets::State::fill_missing() {
+    bool const complete = std::all_of(pending_.begin(), pending_.end(), [](auto const& pending) {
+        return pending.load(std::memory_order_acquire) == 0;
+    });
+    if (complete) return std::nullopt;
+    std::optional<std::size_t> first;
+    for (std::size_t i = 0; i < places_.size(); ++i) {
+        if (places_[i].ready.load(std::memory_order_acquire)) continue;
+        if (!first) first = i;
+        std::memset(places_[i].stored, 0, gradients_[i].elements.count * stored_type(i).size());
+    }
+    return first;
+}
+
+/// What is wrong with the step on this rank.
+Notice GradientBuckets::State::notice_of_step(Notice::Kind kind,
+                                              std::optional<std::size_t> missing) const {
+    using Problem = Notice::Problem;
+    std::uint64_t const not_finite = not_finite_.load(std::memory_order_relaxed);
+    if (missing) return {kind, Problem::not_ready, *missing};
+    if (not_finite != no_tensor) return {kind, Problem::not_finite, not_finite};
+    return {kind, Problem::none, 0};
+}
+
+void GradientBuckets::State::reset() {
+    std::unique_lock const lock(mutex_);
+    for (Place& place : places_) place.ready.store(false, std::memory_order_relaxed);
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        pending_[i].store(plans_[i].parts.size(), std::memory_order_relaxed);
+    not_finite_.store(no_tensor, std::memory_order_relaxed);
+    begun_ = finishing_ = false;
+    next_ = 0;
+    error_ = nullptr;
+}
+
+template <class Part>
+auto GradientBuckets::State::run_to_end(Part const& part) {
+    ScopeExit const next_step_may_begin([this] { reset(); });
+    try {
+        return part();
+    } catch (Error const&) {
+        throw;
+    } catch (std::exception const& error) {
+        comm_.state().abandon(error.what());
+        throw;
+    }
+}
+
+GradientStep GradientBuckets::State::finish() {
+    {
+        std::unique_lock lock(mutex_);
+        finishing_ = true;
+        idle_.wait(lock, [&] { return !running_; });
+    }
+    return run_to_end([&] {
+        if (error_) std::rethrow_exception(error_);
+        auto const missing = fill_missing();
+        begin(missing);
+        reduce_rest(true);
+        end(missing);
+        return deliver_clipped();
+    });
+}
+
+void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parameters, int root) {
+    require_between_steps("broadcast_parameters()");
+    callers_ = sgd::require_same_call(
+        comm_,
+        tell({.kind = Notice::Kind::broadcast, .value = sgd::hash_of_shapes(parameters, root)}));
+    sgd::copy_from_root(comm_, parameters, root, options_.timeout);
+}
+
+void GradientBuckets::State::sum_metrics(std::span<double> metrics) {
+    comm_.allreduce(metrics, sum, {.timeout = options_.timeout});
+}
+
+void GradientBuckets::State::average(std::span<double> metrics) {
+    require_between_steps("average()");
+    callers_ = sgd::require_same_call(
+        comm_, tell({.kind = Notice::Kind::average, .value = metrics.size()}));
+    sum_metrics(metrics);
+    for (double& metric : metrics) metric /= callers_.count;
+}
+
+/// A step of the others, in which this rank has zeros.
+void GradientBuckets::State::take_part_in_step() {
+    for (BucketPlan const& plan : plans_) {
+        auto const i = static_cast<std::size_t>(&plan - plans_.data());
+        std::memset(reductions_[i].elements(), 0, plan.count * plan.type.size());
+    }
+    run_to_end([&] {
+        reduce_rest(false);
+        end(std::nullopt);
+    });
+}
+
+int GradientBuckets::State::join() {
+    require_between_steps("join()");
+    for (;;) {
+        int const last = callers_.count > 0 ? callers_.highest : comm_.size() - 1;
+        auto const notices = tell({.kind = Notice::Kind::join});
+        callers_ = sgd::require_same_call(comm_, notices);
+        if (callers_.count == 0) return last;
+        if (callers_.call.kind == Notice::Kind::step) {
+            sgd::throw_problem(comm_, gradients_, notices);
+            take_part_in_step();
+        } else {
+            std::vector<double> zeros(callers_.call.value);
+            sum_metrics(zeros);
+        }
+    }
+}
+
+std::vector<float> GradientBuckets::State::residuals() const {
+    require_between_steps("residuals()");
+    std::vector<float> all;
+    for (sgd::BucketReduction const& reduction : reductions_)
+        for (auto const* part : {&reduction.residual(), &reduction.sum_residual()})
+            all.insert(all.end(), part->begin(), part->end());
+    return all;
+}
+
+void GradientBuckets::State::restore_residuals(std::span<float const> residuals) {
+    require_between_steps("restore_residuals()");
+    if (std::size_t const count = this->residuals().size(); residuals.size() != count)
+        throw UsageError(text("GradientBuckets::restore_residuals: ", residuals.size(),
+                              " residuals (this rank has ", count,
+                              "). Restore those of the same rank, number of ranks and tensors"));
+    for (sgd::BucketReduction& reduction : reductions_)
+        residuals = residuals.subspan(reduction.restore(residuals));
+}
+
+}  // namespace sinew

@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <cstddef>
+#include <deque>
+#include <exception>
+#include <limits>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <sinew/gradient_buckets.hpp>
+
+#include "src/sgd/agreement.hpp"
+#include "src/sgd/bucket_plan.hpp"
+#include "src/sgd/bucket_reduction.hpp"
+
+namespace sinew {
+
+/// One step passes through the buckets in the order of the plan. At a time one thread, the
+/// *runner*, makes the collective calls: the thread of this object while the caller computes, and
+/// the caller from `finish` on. It calls blocking collectives, which through the memory of a node
+/// cost less than requests do.
+class GradientBuckets::State {
+public:
+    State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options);
+    State(State const&) = delete;
+    State& operator=(State const&) = delete;
+    ~State();
+
+    std::size_t size() const { return gradients_.size(); }
+    std::size_t buckets() const { return plans_.size(); }
+    Buffer allocated(std::size_t tensor, DataType type) const;
+    void ready(std::size_t tensor);
+    GradientStep finish();
+    void broadcast_parameters(std::span<Buffer const> parameters, int root);
+    void average(std::span<double> metrics);
+    int join();
+    std::vector<float> residuals() const;
+    void restore_residuals(std::span<float const> residuals);
+
+private:
+    static constexpr std::uint64_t no_tensor = std::numeric_limits<std::uint64_t>::max();
+
+    /// A tensor: its bucket and its place there.
+    struct Place {
+        std::size_t bucket = 0;
+        void* stored = nullptr;
+        std::atomic<bool> ready{false};
+    };
+
+    // --- construction
+    void prepare();
+    void allocate_tensors();
+
+    // --- a step
+    DataType stored_type(std::size_t tensor) const { return plans_[places_[tensor].bucket].type; }
+    /// What elements are multiplied by before the sum, so that those of 16 bits do not overflow.
+    double scale_before(DataType stored) const {
+        return averages() && stored.is_16_bit_float() ? 1.0 / comm_.size() : 1.0;
+    }
+    double scale_after(DataType stored) const {
+        if (!averages()) return 1.0;
+        return (stored.is_16_bit_float() ? static_cast<double>(comm_.size()) : 1.0) /
+               callers_.count;
+    }
+    bool averages() const { return options_.op.kind() == ReduceOp::Kind::average; }
+    bool in_step() const;
+    void require_between_steps(char const* call) const;
+    void reduce_in_background();
+    void begin(std::optional<std::size_t> missing);
+    void reduce_next(bool contributes);
+    void reduce_rest(bool contributes);
+    void end(std::optional<std::size_t> missing);
+    sgd::Notice notice_of_step(sgd::Notice::Kind kind, std::optional<std::size_t> missing) const;
+    void deliver(std::size_t bucket, double scale);
+    GradientStep deliver_clipped();
+    std::optional<std::size_t> fill_missing();
+    void reset();
+    std::string bucket_text(std::size_t bucket) const;
+    std::string tensor_text(std::size_t tensor) const {
+        return sgd::tensor_text(gradients_, tensor);
+    }
+    std::vector<sgd::Notice> tell(sgd::Notice const& own) {
+        return sgd::exchange(comm_, own, options_.timeout);
+    }
+    void sum_metrics(std::span<double> metrics);
+    /// Runs a part of a step. Afterwards the next step may begin. An error that the other ranks
+    /// cannot know of (there was no memory) ends the communicator, so that they do not wait.
+    template <class Part>
+    auto run_to_end(Part const& part);
+    /// Makes a collective call. Its error names the bucket.
+    template <class Call>
+    auto naming_bucket(std::size_t bucket, Call const& call);
+    void take_part_in_step();
+
+    Communicator comm_;
+    std::vector<Gradient> gradients_;
+    GradientOptions options_;
+    std::vector<sgd::BucketPlan> plans_;
+    std::deque<sgd::BucketReduction> reductions_;
+    std::vector<std::vector<double>> own_memory_;  ///< of tensors that cannot lie in a bucket
+    std::deque<Place> places_;
+    std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
+    std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
+
+    /// With one bucket all of a step happens in `finish`, on all ranks.
+    bool in_finish_only_ = false;
+
+    // Used by the runner only.
+    bool begun_ = false;
+    sgd::Callers callers_;
+    std::vector<double> squares_;  ///< by bucket, after the sum
+
+    std::atomic<std::uint64_t> not_finite_{no_tensor};  ///< the first tensor with NaN or infinity
+    mutable std::mutex mutex_;
+    std::condition_variable wake_, idle_;
+    std::size_t next_ = 0;    // the next bucket to reduce; guarded by mutex_, as what follows
+    bool running_ = false;    // the thread is reducing a bucket
+    bool finishing_ = false;  // the caller reduces the rest
+    bool stopping_ = false;
+    std::exception_ptr error_;  // of the thread in this step
+    std::thread thread_;
+};
+
+}  // namespace sinew

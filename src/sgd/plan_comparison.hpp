@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <exception>
+#include <vector>
+
+#include <sinew/gradient_buckets.hpp>
+
+namespace sinew::sgd {
+
+/// Throws UsageError on all ranks if tensors or options differ between ranks: what differs first,
+/// and on which rank. Rethrows `refusal`, this rank's reason not to go on, after the other ranks
+/// were told, which throw UsageError too. Collective.
+void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
+                   GradientOptions const& options, std::exception_ptr const& refusal);
+
+}  // namespace sinew::sgd

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+
+// What tests and the fake NCCL call of the fake CUDA driver, besides the driver's own functions.
+//
+// Device memory is ordinary memory that is mapped twice: at its device address nobody may touch it, so
+// that a host access to GPU memory is a crash; the shadow is for the device's side. Each stream is a
+// thread. Captured streams record what they are given.
+extern "C" {
+
+/// Makes a device the current one of this thread, as cudaSetDevice does. There are 8.
+void fake_cuda_use_device(int ordinal);
+/// Where the device's side finds memory: the shadow of device memory, and host memory itself.
+void* fake_cuda_shadow(void const* pointer);
+/// Gives a stream a function to call, or the graph that captures it. `release(argument)` is called when it
+/// will not be called any more.
+int fake_cuda_enqueue(void* stream, void (*call)(void*), void* argument, void (*release)(void*));
+/// How long each copy takes, besides the copying itself.
+void fake_cuda_copy_delay(int microseconds);
+/// How many copies streams have made since the start.
+unsigned long fake_cuda_copies();
+
+// The driver's functions that only tests call.
+int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes);
+int cuMemFree_v2(unsigned long long memory);
+int cuStreamCreate(void** stream, unsigned flags);
+int cuStreamDestroy_v2(void* stream);
+int cuStreamSynchronize(void* stream);
+int cuStreamIsCapturing(void* stream, int* status);
+int cuStreamBeginCapture_v2(void* stream, int mode);
+int cuStreamEndCapture(void* stream, void** graph);
+int cuGraphInstantiateWithFlags(void** runnable, void* graph, unsigned long long flags);
+int cuGraphLaunch(void* runnable, void* stream);
+int cuGraphExecDestroy(void* runnable);
+int cuGraphDestroy(void* graph);
+}
