@@ -185,9 +185,8 @@ private:
     FailureDetector detector_;
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;  // of this node's ranks, made by the first collective
-    std::unique_ptr<collectives::NodeGroups>
-        groups_;  // if several nodes have rooms, made with them
-    std::unique_ptr<PostedCalls> posted_;  // made by the first call that is posted
+    std::unique_ptr<collectives::NodeGroups> groups_;  // if several nodes have rooms
+    std::unique_ptr<PostedCalls> posted_;              // made by the first call that is posted
     bool may_have_room_ = false;
     std::atomic<bool> shares_memory_{false};  // read while the engine makes the room
     bool calls_over_memory_ = false;          // they need no check and no choice of an algorithm

@@ -4,6 +4,7 @@
 # MPI_Finalize; without it, or if the library is off, nothing is.
 set -u
 mpiexec=$1 ranks=$2 library=$3 program=$4
+# shellcheck disable=SC2069  # what it writes to stderr is what is looked at
 run() { timeout 100 "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" "$@" "$program" 2>&1 > /dev/null; }
 fail() { echo "$1"; echo "$output"; exit 1; }
 
