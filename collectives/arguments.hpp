@@ -17,7 +17,7 @@ namespace sinew::collectives {
 ///   allreduce, scan, exscan   in[count] -> out[count], or in == out. exscan: rank 0 keeps out
 ///   reduce                    in[count] -> out[count] on root (null elsewhere); in == out in place
 ///   reduce_scatter(_block)    in[all blocks] -> out[own block alone]; never overlap
-///   allgather(v)              out[all blocks], own block already in place; in unused
+///   allgather(v)              out[all blocks], own block already in place; in[own block] or null
 ///   broadcast                 out[count]
 ///   gather(v)                 root: out[all blocks], own block in place; others: in[own part]
 ///   scatter(v)                root: in[all blocks], own part not needed; others: out[own part]

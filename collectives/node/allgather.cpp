@@ -25,15 +25,17 @@ void gather_at_once(NodeCall const& call, std::size_t largest) {
 /// Long blocks pass in rounds, or are read where they lie.
 class AllgatherRounds {
 public:
-    AllgatherRounds(NodeCall const& call, std::size_t largest, bool bypass)
-        : call_(call), room_(call.room), bypass_(bypass),
+    AllgatherRounds(NodeCall const& call, std::size_t largest, StoreChoice::Stores stores)
+        : call_(call), room_(call.room), stores_(stores),
           piece_(std::min(piece_of(room_), largest)), rounds_(rounds_of(largest, piece_)) {}
 
     void run() {
         auto const own = call_.args.out_block(call_.rank());
-        Lent const lent = Lent::of(room_, nullptr, own.data(), own.size());
-        lent.publish(call_);
-        bool const lends = lent.out != 0;
+        std::byte const* const data = call_.args.in != nullptr ? call_.args.in : own.data();
+        auto const lent = LentBuffer::of(room_, data, own.size(), stores_.lends);
+        lent.write(call_, room_.line(call_.waiter), own.size());
+        room_.publish_line();
+        bool const lends = lent.is_lent();
         if (!lends) {
             room_.reserve(call_.waiter, rounds_, piece_);
             contribute(0);
@@ -56,7 +58,7 @@ private:
     void contribute(std::size_t round) {
         if (round >= Room::depth)
             room_.await_stage_of_all(call_.waiter, Stage::consumed, round - Room::depth + 1);
-        store_bytes(bypass_, room_.contribution_of(call_.rank(), round, piece_),
+        store_bytes(stores_.slots_bypass, room_.contribution_of(call_.rank(), round, piece_),
                     call_.args.out_block(call_.rank()).data() + round * piece_,
                     bytes_of(call_.rank(), round));
         room_.publish(Stage::contributed, round + 1);
@@ -66,19 +68,20 @@ private:
         room_.await_line(call_.waiter, from);
         std::size_t const bytes = bytes_of(from, round);
         if (bytes == 0) return;
-        std::byte const* source;
-        if (Lent const lent = Lent::of(call_, from); lent.out != 0) {
-            source = room_.lendable()->at(lent.out) + round * piece_;
-        } else {
-            call_.await_contributed(from, round + 1);
-            source = room_.contribution_of(from, round, piece_);
+        auto const block = call_.args.out_block(from);
+        auto const lent = LentBuffer::from(call_, from, room_.line_of(from), block.size());
+        if (lent.is_lent()) {
+            if (round == 0) lent.read(call_, from, block.data(), block.size());
+            return;
         }
-        std::memcpy(call_.args.out_block(from).data() + round * piece_, source, bytes);
+        call_.await_contributed(from, round + 1);
+        std::memcpy(block.data() + round * piece_, room_.contribution_of(from, round, piece_),
+                    bytes);
     }
 
     NodeCall const& call_;
     Room& room_;
-    bool bypass_;
+    StoreChoice::Stores stores_;
     std::size_t piece_, rounds_;
 };
 
@@ -88,8 +91,12 @@ void allgather(NodeCall const& call) {
     call.room.begin();
     std::size_t const largest = call.args.blocks.largest(call.size());
     if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
-    auto trial = begin_trial(call, Pattern::allgather, largest);
-    AllgatherRounds(call, largest, trial.stores().slots_bypass).run();
+    // A block in a slot is copied once for all readers: with many of them, lending saves little.
+    constexpr int most_lending = 3;
+    auto const choice = call.size() <= most_lending ? LentBuffer::choice(call.room, largest)
+                                                    : StoreChoice::Choice::slots;
+    auto trial = begin_trial(call, Pattern::allgather, largest, choice);
+    AllgatherRounds(call, largest, trial.stores()).run();
     trial.done();
 }
 

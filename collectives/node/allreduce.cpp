@@ -13,8 +13,7 @@ namespace {
 void in_lines(NodeCall const& call) {
     Room& room = call.room;
     copy(room.line(call.waiter), call.args.input());
-    room.publish_line();
-    room.await_lines(call.waiter);
+    room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r) inputs[static_cast<std::size_t>(r)] = room.line_of(r);
     inputs[static_cast<std::size_t>(call.rank())] = call.args.in;
@@ -28,8 +27,7 @@ void one_shot(NodeCall const& call) {
     Room& room = call.room;
     std::memcpy(room.short_slot(call.waiter), call.args.in, call.args.bytes());
     room.line(call.waiter);
-    room.publish_line();
-    room.await_lines(call.waiter);
+    room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = room.short_slot_of(r);
@@ -93,8 +91,9 @@ void allreduce(NodeCall const& call) {
     if (bytes <= Room::short_bytes) return one_shot(call);
     bool const lent = bytes >= least_lent_bytes && lend_all(call);
     bool const large = 2 * call.ranks() * std::bit_floor(bytes) > last_level_cache();
-    auto trial = begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
-                             large && !lent);
+    auto trial =
+        begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
+                    large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
     else TwoShot(call, trial.stores()).run();
     trial.done();

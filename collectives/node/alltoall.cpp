@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <optional>
+
 #include "collectives/node/pairwise.hpp"
 
 namespace sinew::collectives::node {
@@ -8,25 +10,34 @@ void alltoall(NodeCall const& call) {
     Room& room = call.room;
     Arguments const& args = call.args;
     room.begin();
-    PairwiseSender sender(call, [&](int to) { return args.sent_block(to); });
+    std::size_t largest = 0;
+    for (int to = 0; to < call.size(); ++to)
+        if (to != call.rank()) largest = std::max(largest, args.sent_block(to).size());
+    std::optional<StoreChoice::Trial> trial;
+    if (pairwise_rounds(room, largest) > 0)
+        trial.emplace(
+            begin_trial(call, Pattern::alltoall, largest, LentBuffer::choice(room, largest)));
+    auto const stores = trial ? trial->stores() : StoreChoice::Stores{};
+    PairwiseSender sender(
+        call, [&](int to) { return args.sent_block(to); }, stores.lends);
     std::size_t rounds = std::max(sender.rounds(), std::size_t{1});
     for (int from = 0; from < call.size(); ++from)
         if (from != call.rank())
             rounds = std::max(rounds, PairwiseReceiver(call, from, args.out_block(from)).rounds());
-    auto trial = sender.begin_trial();
-    bool const bypass = trial && trial->stores().slots_bypass;
-    if (sender.rounds() > 0) sender.send(0, bypass);
+    if (sender.rounds() > 0) sender.send(0, stores.slots_bypass);
     copy(args.out_block(call.rank()).data(), args.sent_block(call.rank()));
     for (std::size_t round = 0; round < rounds; ++round) {
-        if (round + 1 < sender.rounds()) sender.send(round + 1, bypass);
+        if (round + 1 < sender.rounds()) sender.send(round + 1, stores.slots_bypass);
         for (int step = 1; step < call.size(); ++step) {
             int const from = call.peer(step);
             PairwiseReceiver(call, from, args.out_block(from)).receive(round);
         }
         room.publish(Stage::consumed, round + 1);
     }
+    room.note_all_entered();
     room.publish(Stage::consumed, Room::all_rounds);
     room.finish();
+    sender.await_readers();
     if (trial) trial->done();
 }
 

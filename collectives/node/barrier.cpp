@@ -7,8 +7,7 @@ namespace sinew::collectives::node {
 void barrier(NodeCall const& call) {
     call.room.begin();
     call.room.line(call.waiter);
-    call.room.publish_line();
-    call.room.await_lines(call.waiter);
+    call.room.arrive(call.waiter);
     call.room.finish_together();
 }
 

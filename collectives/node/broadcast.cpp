@@ -6,13 +6,17 @@ namespace sinew::collectives::node {
 
 namespace {
 
-void send_rounds(NodeCall const& call, bool bypass) {
+/// The root does not lend a private buffer: while it fills slots, the others already copy.
+void send_rounds(NodeCall const& call) {
     Room& room = call.room;
     std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
-    Lent const lent = Lent::of(room, nullptr, call.args.out, bytes);
-    lent.publish(call);
+    auto const lent = LentBuffer::of(room, call.args.out, bytes, false);
+    lent.write(call, room.line(call.waiter), bytes);
+    room.publish_line();
     std::size_t const rounds = rounds_of(bytes, piece);
-    if (lent.out != 0) return room.await_stage_of_all(call.waiter, Stage::consumed, rounds);
+    if (lent.is_lent()) return room.await_stage_of_all(call.waiter, Stage::consumed, rounds);
+    auto trial = begin_trial(call, Pattern::broadcast, bytes);
+    bool const bypass = trial.stores().slots_bypass;
     room.reserve(call.waiter, rounds, piece);
     for (std::size_t round = 0; round < rounds; ++round) {
         if (round >= Room::depth)
@@ -21,6 +25,7 @@ void send_rounds(NodeCall const& call, bool bypass) {
                     call.args.out + round * piece, bytes_in_round(bytes, piece, round));
         room.publish(Stage::contributed, round + 1);
     }
+    trial.done();
 }
 
 void receive_rounds(NodeCall const& call) {
@@ -28,16 +33,15 @@ void receive_rounds(NodeCall const& call) {
     int const root = call.args.root;
     std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
     room.await_line(call.waiter, root);
-    Lent const lent = Lent::of(call, root);
+    auto const lent = LentBuffer::from(call, root, room.line_of(root), bytes);
+    if (lent.is_lent()) {
+        lent.read(call, root, call.args.out, bytes);
+        return room.publish(Stage::consumed, rounds_of(bytes, piece));
+    }
     for (std::size_t round = 0; round < rounds_of(bytes, piece); ++round) {
-        std::byte const* source;
-        if (lent.out != 0) {
-            source = room.lendable()->at(lent.out) + round * piece;
-        } else {
-            call.await_contributed(root, round + 1);
-            source = room.contribution_of(root, round, piece);
-        }
-        std::memcpy(call.args.out + round * piece, source, bytes_in_round(bytes, piece, round));
+        call.await_contributed(root, round + 1);
+        std::memcpy(call.args.out + round * piece, room.contribution_of(root, round, piece),
+                    bytes_in_round(bytes, piece, round));
         room.publish(Stage::consumed, round + 1);
     }
 }
@@ -51,13 +55,8 @@ void broadcast(NodeCall const& call) {
     room.begin();
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
-        if (call.at_root()) {
-            auto trial = begin_trial(call, Pattern::broadcast, bytes);
-            send_rounds(call, trial.stores().slots_bypass);
-            trial.done();
-        } else {
-            receive_rounds(call);
-        }
+        if (call.at_root()) send_rounds(call);
+        else receive_rounds(call);
     } else if (call.at_root()) {
         publish_ahead(call, call.args.output());
     } else {

@@ -1,7 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <bit>
+#include <cerrno>
+#include <string>
+#include <system_error>
+
+#include <unistd.h>
+
+#include <sinew/error.hpp>
+
 #include "collectives/node/node_call.hpp"
+#include "src/node_memory/private_memory.hpp"
 
 namespace sinew::collectives::node {
 
@@ -29,6 +39,78 @@ struct Lent {
         std::memcpy(call.room.line(call.waiter), this, sizeof *this);
         call.room.publish_line();
     }
+};
+
+/// A buffer that a rank lends to others for one call: they read it where it lies, in shared memory or
+/// in the rank's private memory. The rank must not return before they have.
+class LentBuffer {
+public:
+    /// What a rank chooses from for private buffers of at most this size. All sizes of a class have
+    /// the same choice. It suits calls in which all wait for all: to lend lengthens the owner's own
+    /// call, so where it need not wait it could not measure what is better for all.
+    static StoreChoice::Choice choice(Room const& room, std::size_t bytes) {
+        bool const lending = std::bit_floor(bytes) >= least_private_bytes &&
+                             room.lendable() != nullptr && room.lendable()->reads_private();
+        return lending ? StoreChoice::Choice::lending : StoreChoice::Choice::slots;
+    }
+    /// Lends a buffer of this rank if it lies in shared memory, or if `private_too`.
+    static LentBuffer of(Room const& room, void const* data, std::size_t bytes, bool private_too) {
+        LentBuffer lent;
+        if (room.lendable() == nullptr || bytes < least_lent_bytes) return lent;
+        lent.place_ = room.lendable()->offset_of(data, bytes);
+        if (lent.place_ != 0 || !private_too || !node_memory::is_readable_privately(data, bytes))
+            return lent;
+        lent.place_ = reinterpret_cast<std::uint64_t>(data);
+        lent.process_ = ::getpid();
+        return lent;
+    }
+    bool is_lent() const { return place_ != 0; }
+
+    /// Writes it where other ranks read it, for the current operation.
+    void write(NodeCall const& call, std::byte* to, std::size_t bytes) const {
+        LentBuffer checked = *this;
+        checked.check_ = checksum(call, bytes);
+        std::memcpy(to, &checked, sizeof checked);
+    }
+    /// What `owner` has written. Calls `Waiter::refuse` if it means another size, or another thing.
+    static LentBuffer from(NodeCall const& call, int owner, std::byte const* at,
+                           std::size_t bytes) {
+        LentBuffer lent;
+        std::memcpy(&lent, at, sizeof lent);
+        if (lent.check_ != lent.checksum(call, bytes)) call.waiter.refuse(owner);
+        return lent;
+    }
+    /// Copies what `owner` has lent.
+    void read(NodeCall const& call, int owner, std::byte* to, std::size_t bytes) const {
+        if (process_ == 0) {
+            std::memcpy(to, call.room.lendable()->at(place_), bytes);
+            return;
+        }
+        int const error = node_memory::read_private(process_, place_, to, bytes);
+        if (error == 0) return;
+        // The wait finds out that the process has ended.
+        for (int round = 0; error == ESRCH; ++round) call.waiter.idle(round, owner);
+        throw BackendError("the memory of rank " + std::to_string(owner) + " (process " +
+                               std::to_string(process_) + ") cannot be read any more: " +
+                               std::generic_category().message(error) +
+                               ". SINEW_SINGLE_COPY=0 does without",
+                           error);
+    }
+
+private:
+    /// Below it, the system calls take longer than the copy that they save.
+    static constexpr std::size_t least_private_bytes = std::size_t{128} << 10;
+
+    std::uint32_t checksum(NodeCall const& call, std::size_t bytes) const {
+        std::uint64_t const mixed =
+            (place_ + 1) * 0x9E3779B97F4A7C15u ^ (bytes + 1) * 0xC2B2AE3D27D4EB4Fu ^
+            (call.room.operation() + static_cast<std::uint32_t>(process_)) * 0x165667B19E3779F9u;
+        return static_cast<std::uint32_t>(mixed >> 32);
+    }
+
+    std::uint64_t place_ = 0;   ///< offset in shared memory, or address in `process_`; 0: not lent
+    std::int32_t process_ = 0;  ///< whose private memory it is; 0: it is shared
+    std::uint32_t check_ = 0;
 };
 
 }  // namespace sinew::collectives::node

@@ -22,6 +22,7 @@
 namespace sinew::collectives::node {
 
 using node_memory::Room;
+using node_memory::StoreChoice;
 using node_memory::Waiter;
 using Stage = Room::Stage;
 
@@ -98,14 +99,15 @@ enum class Pattern : std::uint8_t {
     broadcast,
     gather,
     scan,
-    pairwise,
+    alltoall,
+    scatter,
 };
 
 /// Chooses how a call stores to the slots, and measures it.
 inline auto begin_trial(NodeCall const& call, Pattern pattern, std::size_t bytes,
-                        bool large = false) {
+                        StoreChoice::Choice choice = StoreChoice::Choice::slots) {
     return call.room.stores[static_cast<std::size_t>(pattern)].begin(
-        bytes, large, call.room.calls_per_turn(bytes));
+        bytes, choice, call.room.calls_per_turn(bytes));
 }
 
 /// How a message of `bytes` travels from one rank to others. Both sides know its size.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <optional>
+#include <bitset>
 
+#include "collectives/node/lent.hpp"
 #include "collectives/node/node_call.hpp"
 
 namespace sinew::collectives::node {
@@ -22,24 +23,35 @@ inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
     return bytes <= short_part(room) ? 0 : rounds_of(bytes, pairwise_piece(room));
 }
 
-/// Publishes another message for each rank: short ones at once, long ones in rounds. Only the
+/// Publishes another message for each rank: short ones at once, long ones in rounds or as a
+/// LentBuffer. Only the
 /// receiver of a message needs to know its size.
 template <class Message>
 class PairwiseSender {
 public:
     /// `message(rank)` is the message to a rank.
-    PairwiseSender(NodeCall const& call, Message message)
+    /// `lends`: it lends them from its private memory if it can.
+    PairwiseSender(NodeCall const& call, Message message, bool lends = false)
         : call_(call), room_(call.room), message_(message), piece_(pairwise_piece(room_)) {
         std::byte* const line = room_.line(call.waiter);
-        std::byte* const slot = room_.short_slot(call.waiter);
+        std::byte* slot = nullptr;  // there are fewer slots than lines
         for (int to = 0; to < call.size(); ++to) {
             std::span<std::byte const> const bytes = message_(to);
             if (to == call.rank()) continue;
-            rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
-            if (bytes.size() <= line_part(room_))
+            if (bytes.size() <= line_part(room_)) {
                 copy(line + static_cast<std::size_t>(to) * line_part(room_), bytes);
-            else if (bytes.size() <= short_part(room_))
-                copy(slot + static_cast<std::size_t>(to) * short_part(room_), bytes);
+                continue;
+            }
+            if (slot == nullptr) slot = room_.short_slot(call.waiter);
+            std::byte* const part = slot + static_cast<std::size_t>(to) * short_part(room_);
+            if (bytes.size() <= short_part(room_)) {
+                copy(part, bytes);
+                continue;
+            }
+            auto const lent = LentBuffer::of(room_, bytes.data(), bytes.size(), lends);
+            lent.write(call, part, bytes.size());
+            if (lent.is_lent()) lent_.set(static_cast<std::size_t>(to));
+            else rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
         }
         room_.publish_line();
         if (rounds_ == 0) return;
@@ -47,10 +59,11 @@ public:
     }
 
     std::size_t rounds() const { return rounds_; }
-    /// Chooses how to store, and measures it. Nothing if there are no rounds.
-    std::optional<node_memory::StoreChoice::Trial> begin_trial() const {
-        if (rounds_ == 0) return std::nullopt;
-        return node::begin_trial(call_, Pattern::pairwise, rounds_ * call_.ranks() * piece_);
+    /// Waits until all have read what was lent. A receiver says so by consuming all rounds.
+    void await_readers() const {
+        for (int rank = 0; rank < call_.size(); ++rank)
+            if (lent_.test(static_cast<std::size_t>(rank)))
+                room_.await_stage(call_.waiter, rank, Stage::consumed, Room::all_rounds);
     }
     /// `bypass`: with non-temporal stores.
     void send(std::size_t round, bool bypass) {
@@ -60,7 +73,8 @@ public:
         for (int step = 1; step < call_.size(); ++step) {
             int const to = call_.peer(step);
             std::span<std::byte const> const bytes = message_(to);
-            if (bytes.size() <= short_part(room_)) continue;
+            if (bytes.size() <= short_part(room_) || lent_.test(static_cast<std::size_t>(to)))
+                continue;
             store_bytes(bypass, slot + static_cast<std::size_t>(to) * piece_,
                         bytes.data() + round * piece_, bytes_in_round(bytes.size(), piece_, round));
         }
@@ -73,6 +87,7 @@ private:
     Message message_;
     std::size_t piece_;
     std::size_t rounds_ = 0;
+    std::bitset<Room::most_ranks> lent_;
 };
 
 /// Receives the message of one PairwiseSender to this rank.
@@ -87,14 +102,19 @@ public:
     }
     void receive(std::size_t round) const {
         auto const self = static_cast<std::size_t>(call_.rank());
+        if (round == 0) room_.await_line(call_.waiter, from_);
+        std::byte const* const part = room_.short_slot_of(from_) + self * short_part(room_);
         if (to_.size() <= short_part(room_)) {
             if (round > 0) return;
-            room_.await_line(call_.waiter, from_);
             bool const in_line = to_.size() <= line_part(room_);
-            return copy(to_.data(),
-                        {in_line ? room_.line_of(from_) + self * line_part(room_)
-                                 : room_.short_slot_of(from_) + self * short_part(room_),
-                         to_.size()});
+            return copy(
+                to_.data(),
+                {in_line ? room_.line_of(from_) + self * line_part(room_) : part, to_.size()});
+        }
+        auto const lent = LentBuffer::from(call_, from_, part, to_.size());
+        if (lent.is_lent()) {
+            if (round == 0) lent.read(call_, from_, to_.data(), to_.size());
+            return;
         }
         std::size_t const bytes = bytes_in_round(to_.size(), piece_, round);
         if (bytes == 0) return;

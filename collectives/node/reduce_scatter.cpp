@@ -24,8 +24,7 @@ void reduce_own_at_once(NodeCall const& call, std::size_t total) {
         else copy(slot + offset, block);
         offset += block.size();
     }
-    room.publish_line();
-    room.await_lines(call.waiter);
+    room.arrive(call.waiter);
     Inputs inputs;
     for (int r = 0; r < call.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = short_message_of(call, r, total) + own;

@@ -9,10 +9,13 @@ void scatter(NodeCall const& call) {
     room.begin();
     if (call.at_root()) {
         PairwiseSender sender(call, [&](int to) { return call.args.in_block(to); });
-        auto trial = sender.begin_trial();
-        for (std::size_t round = 0; round < sender.rounds(); ++round)
-            sender.send(round, trial->stores().slots_bypass);
-        if (trial) trial->done();
+        if (sender.rounds() > 0) {
+            auto trial = begin_trial(call, Pattern::scatter, call.args.blocks.largest(call.size()));
+            for (std::size_t round = 0; round < sender.rounds(); ++round)
+                sender.send(round, trial.stores().slots_bypass);
+            trial.done();
+        }
+        sender.await_readers();
     } else {
         PairwiseReceiver const receiver(call, call.args.root, call.args.output());
         for (std::size_t round = 0; round < receiver.rounds(); ++round) {

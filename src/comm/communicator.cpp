@@ -60,19 +60,27 @@ Communicator Communicator::dup() { return split(0); }
     Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); } \
     SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
 
-/// The same for a collective with short calls, which take `arguments`.
-#define SINEW_BOTH_WAYS_AT_ONCE(name, parameters, arguments, ...)                \
+/// The same for a collective with short blocking calls, which take `arguments`.
+#define SINEW_BLOCKING_AT_ONCE(name, parameters, arguments, ...)                 \
     void Communicator::name parameters {                                         \
         if (!state_->name##_at_once arguments) state_->run(Invocation{__VA_ARGS__}); \
-    }                                                                            \
+    }
+#define SINEW_AT_ONCE(name, parameters, arguments, ...)                          \
+    SINEW_BLOCKING_AT_ONCE(name, parameters, arguments, __VA_ARGS__)             \
+    Request Communicator::i##name parameters { return state_->start(Invocation{__VA_ARGS__}); } \
+    SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
+
+/// The same for a collective whose short non-blocking calls are posted, too.
+#define SINEW_AT_ONCE_OR_POSTED(name, parameters, arguments, ...)                \
+    SINEW_BLOCKING_AT_ONCE(name, parameters, arguments, __VA_ARGS__)             \
     Request Communicator::i##name parameters {                                   \
         if (auto posted = state_->post_##name arguments) return *std::move(posted); \
         return state_->start(Invocation{__VA_ARGS__});                           \
     }                                                                            \
     SINEW_PERSISTENT(name, parameters, __VA_ARGS__)
 
-SINEW_BOTH_WAYS_AT_ONCE(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_BOTH_WAYS_AT_ONCE(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
+SINEW_AT_ONCE_OR_POSTED(allreduce, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::allreduce, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_AT_ONCE_OR_POSTED(allreduce, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::allreduce, .in = in, .out = out, .op = op, .options = o)
 SINEW_BOTH_WAYS(reduce_scatter, (Buffer data, Parts parts, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter, .in = data, .out = data, .in_place = true, .op = op, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(reduce_scatter, (ConstBuffer in, Buffer out, Parts parts, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter, .in = in, .out = out, .op = op, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(reduce_scatter_block, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::reduce_scatter_block, .in = data, .out = data, .in_place = true, .op = op, .options = o)
@@ -81,28 +89,30 @@ SINEW_BOTH_WAYS(allgather, (Buffer data, CallOptions o), .collective = C::allgat
 SINEW_BOTH_WAYS(allgather, (ConstBuffer in, Buffer out, CallOptions o), .collective = C::allgather, .in = in, .out = out, .options = o)
 SINEW_BOTH_WAYS(allgatherv, (Buffer data, Parts parts, CallOptions o), .collective = C::allgatherv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(allgatherv, (ConstBuffer in, Buffer out, Parts parts, CallOptions o), .collective = C::allgatherv, .in = in, .out = out, .parts = parts, .options = o)
-SINEW_BOTH_WAYS_AT_ONCE(broadcast, (Buffer data, int root, CallOptions o), (data, root, o), .collective = C::broadcast, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_BOTH_WAYS(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), .collective = C::reduce, .in = data, .out = data, .in_place = true, .op = op, .root = root, .options = o)
-SINEW_BOTH_WAYS(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), .collective = C::reduce, .in = in, .out = out, .op = op, .root = root, .options = o)
-SINEW_BOTH_WAYS(gather, (Buffer data, int root, CallOptions o), .collective = C::gather, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_BOTH_WAYS(gather, (ConstBuffer in, Buffer out, int root, CallOptions o), .collective = C::gather, .in = in, .out = out, .root = root, .options = o)
+SINEW_AT_ONCE_OR_POSTED(broadcast, (Buffer data, int root, CallOptions o), (data, root, o), .collective = C::broadcast, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(reduce, (Buffer data, ReduceOp const& op, int root, CallOptions o), (data, data, op, root, o), .collective = C::reduce, .in = data, .out = data, .in_place = true, .op = op, .root = root, .options = o)
+SINEW_AT_ONCE(reduce, (ConstBuffer in, Buffer out, ReduceOp const& op, int root, CallOptions o), (in, out, op, root, o), .collective = C::reduce, .in = in, .out = out, .op = op, .root = root, .options = o)
+SINEW_AT_ONCE(gather, (Buffer data, int root, CallOptions o), (data, data, true, root, o), .collective = C::gather, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(gather, (ConstBuffer in, Buffer out, int root, CallOptions o), (in, out, false, root, o), .collective = C::gather, .in = in, .out = out, .root = root, .options = o)
 SINEW_BOTH_WAYS(gatherv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(gatherv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::gatherv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
-SINEW_BOTH_WAYS(scatter, (Buffer data, int root, CallOptions o), .collective = C::scatter, .in = data, .out = data, .in_place = true, .root = root, .options = o)
-SINEW_BOTH_WAYS(scatter, (ConstBuffer in, Buffer out, int root, CallOptions o), .collective = C::scatter, .in = in, .out = out, .root = root, .options = o)
+SINEW_AT_ONCE(scatter, (Buffer data, int root, CallOptions o), (data, data, true, root, o), .collective = C::scatter, .in = data, .out = data, .in_place = true, .root = root, .options = o)
+SINEW_AT_ONCE(scatter, (ConstBuffer in, Buffer out, int root, CallOptions o), (in, out, false, root, o), .collective = C::scatter, .in = in, .out = out, .root = root, .options = o)
 SINEW_BOTH_WAYS(scatterv, (Buffer data, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = data, .out = data, .in_place = true, .root = root, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(scatterv, (ConstBuffer in, Buffer out, Parts parts, int root, CallOptions o), .collective = C::scatterv, .in = in, .out = out, .root = root, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(alltoall, (Buffer data, CallOptions o), .collective = C::alltoall, .in = data, .out = data, .in_place = true, .options = o)
 SINEW_BOTH_WAYS(alltoall, (ConstBuffer in, Buffer out, CallOptions o), .collective = C::alltoall, .in = in, .out = out, .options = o)
 SINEW_BOTH_WAYS(alltoallv, (Buffer data, Parts parts, CallOptions o), .collective = C::alltoallv, .in = data, .out = data, .in_place = true, .parts = parts, .options = o)
 SINEW_BOTH_WAYS(alltoallv, (ConstBuffer in, Parts sent, Buffer out, Parts received, CallOptions o), .collective = C::alltoallv, .in = in, .out = out, .parts = received, .sent = sent, .options = o)
-SINEW_BOTH_WAYS(scan, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::scan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
-SINEW_BOTH_WAYS(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::scan, .in = in, .out = out, .op = op, .options = o)
+SINEW_AT_ONCE(scan, (Buffer data, ReduceOp const& op, CallOptions o), (data, data, op, o), .collective = C::scan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
+SINEW_AT_ONCE(scan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), (in, out, op, o), .collective = C::scan, .in = in, .out = out, .op = op, .options = o)
 SINEW_BOTH_WAYS(exscan, (Buffer data, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = data, .out = data, .in_place = true, .op = op, .options = o)
 SINEW_BOTH_WAYS(exscan, (ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions o), .collective = C::exscan, .in = in, .out = out, .op = op, .options = o)
-SINEW_BOTH_WAYS_AT_ONCE(barrier, (CallOptions o), (o), .collective = C::barrier, .options = o)
+SINEW_AT_ONCE_OR_POSTED(barrier, (CallOptions o), (o), .collective = C::barrier, .options = o)
 #undef SINEW_BOTH_WAYS
-#undef SINEW_BOTH_WAYS_AT_ONCE
+#undef SINEW_BLOCKING_AT_ONCE
+#undef SINEW_AT_ONCE
+#undef SINEW_AT_ONCE_OR_POSTED
 #undef SINEW_PERSISTENT
 // clang-format on
 

@@ -91,11 +91,18 @@ public:
     std::pair<std::shared_ptr<void>, bool> allocate(std::size_t bytes) const;
 
     /// Run a call over the node's memory at once, without the preparations that messages need; the
-    /// first three only if it is short. Return false, and do nothing, if the call cannot be run like
+    /// first ones only if it is short. Return false, and do nothing, if the call cannot be run like
     /// this or is wrong: `run` then performs or refuses it.
     bool allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
                            CallOptions const& options);
+    bool reduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, int root,
+                        CallOptions const& options);
+    bool scan_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, CallOptions const& options);
     bool broadcast_at_once(Buffer data, int root, CallOptions const& options);
+    bool gather_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                        CallOptions const& options);
+    bool scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                         CallOptions const& options);
     bool barrier_at_once(CallOptions const& options);
     bool run_at_once(Invocation const& call);
 

@@ -6,9 +6,13 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <limits>
 #include <new>
 #include <system_error>
+
+#include "src/base/env.hpp"
+#include "src/node_memory/private_memory.hpp"
 
 namespace sinew::node_memory {
 
@@ -32,6 +36,10 @@ std::uint64_t region_bytes(Source source, int ranks) {
         std::min(std::max(memory, least), most_of_all / static_cast<std::uint64_t>(ranks));
     return bytes / huge_page * huge_page;
 }
+
+/// What the ranks write to the mapping's first huge page, behind its first page.
+constexpr int most_introductions = 4096;
+constexpr std::uint64_t introductions_bytes = 24 * std::uint64_t{most_introductions};
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
@@ -65,12 +73,38 @@ void use_huge_pages(std::byte* memory, std::uint64_t bytes) {
 }  // namespace
 
 Arena::Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks)
-    : mapping_(std::move(mapping)), extents_(0, 0) {
-    // The first huge page holds the nonce; offset 0 means no memory.
+    : mapping_(std::move(mapping)), ranks_(ranks),
+      allows_private_(env_flag("SINEW_SINGLE_COPY", true)), extents_(0, 0) {
+    // The first huge page holds the nonce and the introductions; offset 0 means no memory.
     std::uint64_t const region =
         (mapping_->bytes() - huge_page) / static_cast<std::uint64_t>(ranks) / huge_page * huge_page;
     std::uint64_t const begin = huge_page + static_cast<std::uint64_t>(rank) * region;
     extents_ = Extents(begin, begin + region);
+    if (rank == 0) mapping_->reserve(page, introductions_bytes);
+    if (rank >= most_introductions) return;
+    auto const address = reinterpret_cast<std::uint64_t>(&probe_);
+    auto const now = std::chrono::steady_clock::now().time_since_epoch().count();
+    probe_ = (address ^ static_cast<std::uint64_t>(now)) * 0x9E3779B97F4A7C15u | 1;
+    introduction_of(rank) = {.process = ::getpid(), .address = address, .value = probe_};
+}
+
+Arena::Introduction& Arena::introduction_of(int rank) const {
+    static_assert(most_introductions * sizeof(Introduction) <= introductions_bytes);
+    return reinterpret_cast<Introduction*>(at(page))[rank];
+}
+
+std::string Arena::refusal_to_read_private() const {
+    if (!allows_private_) return "SINEW_SINGLE_COPY=0";
+    if (ranks_ > most_introductions) return "too many ranks";
+    for (int rank = 0; rank < ranks_; ++rank) {
+        Introduction const& other = introduction_of(rank);
+        std::uint64_t value = 0;
+        int const error =
+            read_private(static_cast<pid_t>(other.process), other.address, &value, sizeof value);
+        if (error != 0) return std::generic_category().message(error);
+        if (value != other.value) return "process numbers differ between the ranks";
+    }
+    return {};
 }
 
 std::shared_ptr<Arena> Arena::make(Source source, int ranks) {

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <vector>
 
 #include "src/node_memory/extents.hpp"
@@ -33,6 +34,13 @@ public:
     /// Called when all ranks have opened the memory.
     void all_have_opened() noexcept { mapping_->unlink(); }
 
+    /// Tries to read the private memory of each rank. Called when all have opened the memory. Returns
+    /// why it cannot be done, or nothing.
+    std::string refusal_to_read_private() const;
+    /// Called if all ranks can do so.
+    void read_private_from_now_on() noexcept { reads_private_ = true; }
+    bool reads_private() const override { return reads_private_; }
+
     /// Allocates zeroed memory, aligned to a page, that all ranks of the node can access. From 2 MiB
     /// on all of it is touched, to lie on huge pages. It is freed with the last copy of the pointer.
     /// Throws std::bad_alloc.
@@ -59,7 +67,14 @@ private:
         int ranks;
     };
 
+    /// Where a rank says how to read a word of its private memory. Lies in the mapping.
+    struct Introduction {
+        std::int64_t process;
+        std::uint64_t address, value;
+    };
+
     Arena(std::shared_ptr<Mapping> mapping, int rank, int ranks);
+    Introduction& introduction_of(int rank) const;
     std::uint64_t take(std::size_t bytes);
     void give_back(std::uint64_t offset, std::uint64_t bytes) noexcept;
     std::uint64_t take_room(int ranks, std::uint64_t ring, bool needed) noexcept;
@@ -67,6 +82,9 @@ private:
     void free_empty_rooms(std::size_t most) noexcept;
 
     std::shared_ptr<Mapping> mapping_;
+    int ranks_;
+    std::uint64_t probe_ = 0;  ///< read by the others, to find out whether they can
+    bool allows_private_, reads_private_ = false;
     std::atomic<bool> retains_{false};
     mutable std::mutex mutex_;
     Extents extents_;                // guarded by mutex_

@@ -21,7 +21,10 @@ class Doorbell {
 public:
     /// Wakes all sleepers, if there are any. Lock-free, never blocks.
     void ring() {
-        if (sleepers_.load(std::memory_order_relaxed) == 0) return;
+        if (asleep_.load(std::memory_order_relaxed) == 0) return;
+        // Of several ranks that ring at once, one makes the system call. A rank that says after this
+        // store that it falls asleep reads the new number of changes, or does not fall asleep.
+        asleep_.store(0, std::memory_order_relaxed);
         changes_.fetch_add(1, std::memory_order_release);
         ::syscall(SYS_futex, &changes_, FUTEX_WAKE, INT32_MAX, nullptr, nullptr, 0);
     }
@@ -30,19 +33,18 @@ public:
     template <class Ready>
     void sleep(Ready const& ready, std::chrono::nanoseconds longest) {
         std::uint32_t const seen = changes_.load(std::memory_order_acquire);
-        sleepers_.fetch_add(1, std::memory_order_seq_cst);
-        if (!ready()) {
-            std::timespec const limit{.tv_sec = longest.count() / 1'000'000'000,
-                                      .tv_nsec = longest.count() % 1'000'000'000};
-            ::syscall(SYS_futex, &changes_, FUTEX_WAIT, seen, &limit, nullptr, 0);
-        }
-        sleepers_.fetch_sub(1, std::memory_order_relaxed);
+        asleep_.store(1, std::memory_order_seq_cst);
+        if (ready()) return;
+        std::timespec const limit{.tv_sec = longest.count() / 1'000'000'000,
+                                  .tv_nsec = longest.count() % 1'000'000'000};
+        ::syscall(SYS_futex, &changes_, FUTEX_WAIT, seen, &limit, nullptr, 0);
     }
 
 private:
     alignas(128) std::atomic<std::uint32_t> changes_{0};
-    // Written by sleepers only, so that in the cache of a writer it stays valid.
-    alignas(128) std::atomic<std::uint32_t> sleepers_{0};
+    // 1 if a rank may have fallen asleep since the latest ring. It is written only where a rank
+    // sleeps, so that it otherwise stays valid in the caches of those who ring.
+    alignas(128) std::atomic<std::uint32_t> asleep_{0};
 };
 
 }  // namespace sinew::node_memory

@@ -71,14 +71,23 @@ bool Room::finished_by_others(std::uint64_t operation) {
     return true;
 }
 
-void Room::look_for_finished(Waiter& waiter, std::uint64_t operation) {
+void Room::look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more) {
+    // Without `more` it returns after some looks: a rank that posts its calls may have entered all that
+    // this rank needs and not look at the room again for long.
+    constexpr int looks_while_idle = 4;
+    int patience = waiter.spins() + looks_while_idle;
+    std::uint64_t by_all = operation_ - 1;
     for (int rank = 0; rank < size_; ++rank) {
         if (rank == rank_) continue;
+        std::uint64_t seen = 0;
         await(waiter, bell(), rank, [&] {
-            return not_before(of(rank).finished.value.load(std::memory_order_acquire), operation);
+            seen = of(rank).finished.value.load(std::memory_order_acquire);
+            return not_before(seen, operation + more) ||
+                   (not_before(seen, operation) && patience-- <= 0);
         });
+        if (not_before(by_all, seen)) by_all = seen;
     }
-    note_finished(operation);
+    note_finished(by_all);
 }
 
 void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,

@@ -24,6 +24,8 @@ public:
     virtual std::uint64_t offset_of(void const* data, std::size_t bytes) const = 0;
     /// The address of an offset in this process.
     virtual std::byte* at(std::uint64_t offset) const = 0;
+    /// Whether all ranks of the node can read each other's private memory by read_private.
+    virtual bool reads_private() const { return false; }
 };
 
 /// The memory through which the ranks of one communicator on one node run their collectives.
@@ -103,30 +105,39 @@ public:
         if (some_behind_) [[unlikely]]
             finish();
     }
-    /// Waits until all ranks have finished an operation.
-    void await_finished(Waiter& waiter, std::uint64_t operation) {
+    /// Waits until all ranks have finished an operation. A rank that must wait does so, for a while,
+    /// until they have finished `more` operations, too: each look takes the cache line from the rank
+    /// that writes it, so a rank that runs ahead looks rarely. All of them must be before the current
+    /// one.
+    void await_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more = 0) {
         if (not_before(known_finished_, operation)) [[likely]]
             return;
-        look_for_finished(waiter, operation);
+        look_for_finished(waiter, operation, more);
     }
 
     // Lines.
     /// The line of this rank for the current operation, free to be written.
     std::byte* line(Waiter& waiter) {
-        await_finished(waiter, operation_ - lines);
+        await_finished(waiter, operation_ - lines, lines / 2);
         return free_line();
     }
     /// Publishes the line, and all that this rank wrote before. `behind`: see Entry.
     void publish_line(bool behind = false) {
-        own().ring[operation_ % lines].call.store(call_mark() | (behind ? behind_bit : 0u),
-                                                  std::memory_order_release);
+        mark_line(behind);
+        bell().ring();
+    }
+    /// Publishes the line and waits for those of all ranks. A rank that sleeps in it is woken only when
+    /// all have arrived, so all must wait for all in this operation.
+    void arrive(Waiter& waiter) {
+        mark_line(false);
+        await_lines(waiter);
         bell().ring();
     }
     /// Waits for the line of a rank. Calls `waiter.refuse` if that rank makes another call.
     void await_line(Waiter& waiter, int rank) {
         await_call(waiter, rank, of(rank).ring[operation_ % lines].call);
     }
-    /// Waits for the lines of all ranks.
+    /// Waits for the lines of all ranks, which each publishes by itself.
     void await_lines(Waiter& waiter);
     std::byte const* line_of(int rank) const {
         return of(rank).ring[operation_ % lines].payload.data();
@@ -136,7 +147,7 @@ public:
     // fills a line before it is fetched, so that one transfer carries several messages.
     static constexpr std::size_t cell_bytes = 8, cell_count = 64;
     std::byte* cell(Waiter& waiter) {
-        await_finished(waiter, operation_ - cell_count);
+        await_finished(waiter, operation_ - cell_count, cell_count / 2);
         return free_cell();
     }
     void publish_cell() {
@@ -152,7 +163,7 @@ public:
 
     // Short slots.
     std::byte* short_slot(Waiter& waiter) {
-        await_finished(waiter, operation_ - short_slots);
+        await_finished(waiter, operation_ - short_slots, short_slots / 2);
         return free_short_slot();
     }
     std::byte const* short_slot_of(int rank) const { return short_of(rank, operation_); }
@@ -300,6 +311,10 @@ private:
     /// In a mark: the rank had not finished all earlier operations when it entered this one.
     static constexpr std::uint16_t behind_bit = 1u << 15;
     std::uint64_t call_mark() const { return operation_ << signature_bits | signature_; }
+    void mark_line(bool behind) {
+        own().ring[operation_ % lines].call.store(call_mark() | (behind ? behind_bit : 0u),
+                                                  std::memory_order_release);
+    }
     void await_call(Waiter& waiter, int rank, std::atomic<std::uint64_t> const& call) {
         await(waiter, bell(), rank, [&] {
             std::uint64_t const seen = call.load(std::memory_order_acquire);
@@ -318,7 +333,7 @@ private:
         return differs == behind_bit ? Arrival::here_behind : Arrival::of_another_call;
     }
     bool finished_by_others(std::uint64_t operation);
-    void look_for_finished(Waiter& waiter, std::uint64_t operation);
+    void look_for_finished(Waiter& waiter, std::uint64_t operation, std::uint64_t more);
 
     Header& header() const { return *reinterpret_cast<Header*>(base_); }
     Doorbell& bell() const { return header().bell; }

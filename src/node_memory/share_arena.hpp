@@ -34,7 +34,11 @@ std::shared_ptr<Arena> share_arena(Source source, int local_rank, int local_size
         attempt([&] { return Arena::open(name, local_rank, local_size); });
     reason = exchange.first_refusal(refusal);
     if (arena && local_rank == 0) arena->all_have_opened();
-    return reason.empty() ? arena : nullptr;
+    if (!reason.empty()) arena = nullptr;
+    std::string const forbidden =
+        exchange.first_refusal(arena ? arena->refusal_to_read_private() : reason);
+    if (arena && forbidden.empty()) arena->read_private_from_now_on();
+    return arena;
 }
 
 }  // namespace sinew::node_memory

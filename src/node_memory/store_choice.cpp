@@ -36,15 +36,24 @@ std::uint8_t StoreChoice::way_of(std::size_t size_class) const {
     return c.trial_calls > 0 ? c.tried : c.best;
 }
 
-StoreChoice::Trial StoreChoice::begin(std::size_t bytes, bool large, int settling) {
+StoreChoice::Trial StoreChoice::begin(std::size_t bytes, Choice choice, int settling) {
     std::size_t const number = class_of(bytes);
     if (!classes_) classes_ = std::make_unique<Classes>();
-    (*classes_)[number].ways = large ? most_ways : 2;
-    return {*this, number, settling};
+    Class& c = (*classes_)[number];
+    if (c.ways == 0) {
+        c.lending = choice == Choice::lending;
+        c.ways = choice == Choice::results ? 4 : c.lending ? 3 : 2;
+        if (c.lending) {
+            c.best = lending_way;  // half of the copies
+            c.until_trial = c.interval;
+        }
+    }
+    return {*this, number, choice, settling};
 }
 
-StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, int settling)
-    : owner_(owner), class_(size_class), way_(owner.way_of(size_class)), settling_(settling) {}
+StoreChoice::Trial::Trial(StoreChoice& owner, std::size_t size_class, Choice choice, int settling)
+    : owner_(owner), choice_(choice), class_(size_class), way_(owner.way_of(size_class)),
+      settling_(settling) {}
 
 void StoreChoice::Trial::done() {
     auto const took = std::chrono::steady_clock::now() - start_;
@@ -86,7 +95,7 @@ void StoreChoice::report(std::size_t size_class, std::uint8_t way, int settling,
         if (--c.until_trial <= 0) begin_trial(c);
         return;
     }
-    bool const plain = way % 2 == 0;
+    bool const plain = way % 2 == 0 && !(c.lending && way == lending_way);
     int const length = plain ? std::clamp(settling, 4, 64) + calls_before_verdict : 5;
     if (c.trial_calls > 1) follow(c.trial, std::min(seconds, 2 * c.average));
     if (c.trial_calls > calls_before_verdict && c.trial > hopeless * c.average)

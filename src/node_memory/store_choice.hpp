@@ -9,7 +9,8 @@
 
 namespace sinew::node_memory {
 
-/// Chooses how a rank stores what others will read: through its cache, or past it (non-temporal).
+/// Chooses how a rank hands to others what they will read: stored to slots through its cache, or past
+/// it (non-temporal), or lent: they read it where it lies.
 ///
 /// Which is faster depends on the size, on the machine and on where the cores of the ranks lie at
 /// the moment: a line that another core has read costs a plain store up to ten times as much. So
@@ -20,31 +21,40 @@ public:
     struct Stores {
         bool slots_bypass = false;    ///< non-temporal stores to slots
         bool results_bypass = false;  ///< non-temporal stores to the caller's result
+        bool lends = false;           ///< no slots: the others read the caller's private buffer
+    };
+    /// What there is to choose from, beside how to store to slots.
+    enum class Choice : std::uint8_t {
+        slots,    ///< nothing
+        results,  ///< whether results bypass the cache, too
+        lending,  ///< whether to use slots at all
     };
 
     /// One call, from its construction to `done`.
     class Trial {
     public:
         Stores stores() const {
-            return {.slots_bypass = way_ % 2 == 1, .results_bypass = way_ >= 2};
+            return {.slots_bypass = way_ % 2 == 1,
+                    .results_bypass = choice_ == Choice::results && way_ >= 2,
+                    .lends = choice_ == Choice::lending && way_ == lending_way};
         }
         /// Reports that the call has ended. A call that fails reports nothing.
         void done();
 
     private:
         friend class StoreChoice;
-        Trial(StoreChoice& owner, std::size_t size_class, int settling);
+        Trial(StoreChoice& owner, std::size_t size_class, Choice choice, int settling);
         StoreChoice& owner_;
+        Choice choice_;
         std::size_t class_;
         std::uint8_t way_;
         int settling_;
         std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
     };
 
-    /// Begins a call that moves `bytes`. Results bypass the cache only if `large`, which must follow
-    /// from the class of the size. `settling` is the number of calls until the slots have been
+    /// Begins a call that moves `bytes`. `choice` must follow from the class of the size. `settling` is the number of calls until the slots have been
     /// stored to in a new way, all of them.
-    Trial begin(std::size_t bytes, bool large, int settling);
+    Trial begin(std::size_t bytes, Choice choice, int settling);
 
     /// Reports the time of a call; for tests, which have no calls.
     void report(std::size_t size_class, std::uint8_t way, int settling, float seconds);
@@ -52,12 +62,13 @@ public:
     std::uint8_t way_of(std::size_t size_class) const;
 
 private:
-    static constexpr std::uint8_t most_ways = 4;
+    static constexpr std::uint8_t lending_way = 2;
     struct Class {
-        std::uint8_t ways = 2;
+        std::uint8_t ways = 0;        ///< 0: no call yet
         std::uint8_t best = 1;        ///< safe: its time hardly depends on where the cores lie
         std::uint8_t tried = 0;       ///< the way that is tried, if `trial_calls` is above 0
         std::uint8_t slow_calls = 0;  ///< consecutive calls much slower than the average
+        bool lending = false;         ///< one of the ways is to lend
         bool settled = false;         ///< the first calls are over
         int trial_calls = 0;
         int until_trial = 8;

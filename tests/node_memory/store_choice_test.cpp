@@ -11,6 +11,7 @@ namespace {
 constexpr std::size_t call_bytes = 100000;
 constexpr int settling = 8;
 
+using Choice = StoreChoice::Choice;
 using Costs = std::array<float, 4>;  // seconds of a call, by way
 using Counts = std::array<int, 4>;
 
@@ -21,12 +22,12 @@ Costs fastest(std::size_t way) {
 }
 
 /// Makes calls whose times depend on the way alone. Returns how often each was used.
-Counts use(StoreChoice& choice, bool large, Costs const& costs, int calls,
+Counts use(StoreChoice& choice, Choice what, Costs const& costs, int calls,
            std::size_t bytes = call_bytes) {
     Counts used{};
     std::size_t const size_class = StoreChoice::class_of(bytes);
     for (int i = 0; i < calls; ++i) {
-        choice.begin(bytes, large, settling);
+        choice.begin(bytes, what, settling);
         std::uint8_t const way = choice.way_of(size_class);
         ++used.at(way);
         choice.report(size_class, way, settling, costs.at(way));
@@ -36,88 +37,102 @@ Counts use(StoreChoice& choice, bool large, Costs const& costs, int calls,
 
 TEST(StoreChoice, ATrialStoresAsItsWaySays) {
     StoreChoice choice;
-    auto const trial = choice.begin(call_bytes, true, settling);
+    auto const trial = choice.begin(call_bytes, Choice::results, settling);
     auto const way = choice.way_of(StoreChoice::class_of(call_bytes));
     EXPECT_EQ(trial.stores().slots_bypass, way % 2 == 1);
     EXPECT_EQ(trial.stores().results_bypass, way >= 2);
 }
 
+TEST(StoreChoice, BeginsByLendingWhereThatIsAChoice) {
+    StoreChoice choice;
+    EXPECT_TRUE(choice.begin(call_bytes, Choice::lending, settling).stores().lends);
+    EXPECT_FALSE(choice.begin(2 * call_bytes, Choice::slots, settling).stores().lends);
+    EXPECT_FALSE(choice.begin(4 * call_bytes, Choice::results, settling).stores().lends);
+    Counts const used = use(choice, Choice::lending, fastest(0), 1000);
+    EXPECT_EQ(used[3], 0);
+    EXPECT_FALSE(choice.begin(call_bytes, Choice::lending, settling).stores().lends);
+}
+
 TEST(StoreChoice, NeverBypassesForResultsThatAreNotLarge) {
     for (std::size_t fast = 0; fast < 4; ++fast) {
         StoreChoice choice;
-        Counts const used = use(choice, false, fastest(fast), 5000);
+        Counts const used = use(choice, Choice::slots, fastest(fast), 5000);
         EXPECT_EQ(used[2] + used[3], 0);
     }
 }
 
 TEST(StoreChoice, FindsTheFastestWay) {
-    for (bool const large : {false, true})
-        for (std::size_t fast = 0; fast < (large ? 4u : 2u); ++fast) {
+    for (Choice const what : {Choice::slots, Choice::results, Choice::lending})
+        for (std::size_t fast = 0; fast < (what == Choice::slots     ? 2u
+                                           : what == Choice::lending ? 3u
+                                                                     : 4u);
+             ++fast) {
             StoreChoice choice;
-            use(choice, large, fastest(fast), 1000);
-            Counts const used = use(choice, large, fastest(fast), 1000);
-            EXPECT_GE(used.at(fast), 900) << "way " << fast << (large ? ", large" : "");
+            use(choice, what, fastest(fast), 1000);
+            Counts const used = use(choice, what, fastest(fast), 1000);
+            EXPECT_GE(used.at(fast), 900)
+                << "way " << fast << " of choice " << static_cast<int>(what);
         }
 }
 
 TEST(StoreChoice, FollowsAChangeAtOnce) {
     StoreChoice choice;
-    use(choice, false, fastest(1), 5000);
+    use(choice, Choice::slots, fastest(1), 5000);
     Costs slower = fastest(0);
     slower[1] = 20e-6F;  // four times as long as before
-    use(choice, false, slower, 60);
-    EXPECT_GE(use(choice, false, slower, 50)[0], 45);
+    use(choice, Choice::slots, slower, 60);
+    EXPECT_GE(use(choice, Choice::slots, slower, 50)[0], 45);
 }
 
 TEST(StoreChoice, FollowsASmallChangeInTime) {
     StoreChoice choice;
-    use(choice, false, fastest(1), 2000);
+    use(choice, Choice::slots, fastest(1), 2000);
     Costs better = fastest(1);
     better[0] = 4e-6F;
-    use(choice, false, better, 3000);
-    EXPECT_GE(use(choice, false, better, 1000)[0], 900);
+    use(choice, Choice::slots, better, 3000);
+    EXPECT_GE(use(choice, Choice::slots, better, 1000)[0], 900);
 }
 
 TEST(StoreChoice, GivesUpAHopelessTrialSoon) {
     StoreChoice choice;
     Costs const costs{100e-6F, 1e-6F, 100e-6F, 100e-6F};
-    Counts const used = use(choice, true, costs, 10000);
+    Counts const used = use(choice, Choice::results, costs, 10000);
     EXPECT_GE(used[1], 9800);
     EXPECT_GE(used[0] + used[2] + used[3], 9) << "each was tried";
 }
 
 TEST(StoreChoice, IsNotLedAstrayByOneSlowCall) {
     StoreChoice choice;
-    use(choice, false, fastest(1), 500);
+    use(choice, Choice::slots, fastest(1), 500);
     Costs costs = fastest(1);
     for (int i = 0; i < 200; ++i) {
         costs[1] = i % 20 == 0 ? 500e-6F : 5e-6F;
-        use(choice, false, costs, 1);
+        use(choice, Choice::slots, costs, 1);
     }
-    EXPECT_GE(use(choice, false, fastest(1), 200)[1], 150);
+    EXPECT_GE(use(choice, Choice::slots, fastest(1), 200)[1], 150);
 }
 
 TEST(StoreChoice, DistinguishesSizes) {
     StoreChoice choice;
-    use(choice, false, fastest(1), 1000, 100000);
-    use(choice, false, fastest(0), 1000, 1000000);
-    EXPECT_GE(use(choice, false, fastest(1), 100, 100000)[1], 80);
-    EXPECT_GE(use(choice, false, fastest(0), 100, 1000000)[0], 80);
+    use(choice, Choice::slots, fastest(1), 1000, 100000);
+    use(choice, Choice::slots, fastest(0), 1000, 1000000);
+    EXPECT_GE(use(choice, Choice::slots, fastest(1), 100, 100000)[1], 80);
+    EXPECT_GE(use(choice, Choice::slots, fastest(0), 100, 1000000)[0], 80);
 }
 
 TEST(StoreChoice, AcceptsEverySize) {
     for (std::size_t const bytes : {std::size_t{0}, std::size_t{1}, ~std::size_t{0}}) {
         StoreChoice choice;
-        auto trial = choice.begin(bytes, true, 0);
+        auto trial = choice.begin(bytes, Choice::results, 0);
         trial.done();
-        use(choice, true, fastest(3), 1000, bytes);
+        use(choice, Choice::results, fastest(3), 1000, bytes);
     }
 }
 
 TEST(StoreChoice, AcceptsCallsThatTakeNoTime) {
     StoreChoice choice;
     Costs const none{};
-    Counts const used = use(choice, true, none, 1000);
+    Counts const used = use(choice, Choice::results, none, 1000);
     EXPECT_EQ(used[0] + used[1] + used[2] + used[3], 1000);
 }
 

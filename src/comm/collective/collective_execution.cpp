@@ -100,6 +100,7 @@ private:
             case C::allgather:
                 equal_blocks(call_.in_place ? call_.out.count / size_ : call_.in.count);
                 place_own_block();
+                if (call_.in_place) args_.in = own_out();
                 break;
             case C::allgatherv:
                 prepare_allgatherv();
@@ -154,6 +155,7 @@ private:
         args_.blocks = cut(call_.parts);
         sum_counts();
         place_own_block();
+        if (call_.in_place) args_.in = own_out();
     }
     void prepare_alltoall() {
         equal_blocks(call_.in.count / size_);

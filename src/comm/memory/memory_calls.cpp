@@ -1,98 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 // Blocking calls over the node's memory, in the caller's thread. A short one takes less than a
 // microsecond, so they prepare nothing for messages: a policy and a channel are made only if a call
-// waits for long. The shortest calls of three collectives also do without arguments and algorithm,
-// and their non-blocking forms without the engine.
+// waits for long. Short calls of the common collectives also do without arguments and algorithm: they
+// take the same steps as the algorithms in collectives/node, since another rank's call may not be so
+// simple.
 #include <array>
 #include <cstring>
-#include <optional>
 
-#include "collectives/reducer.hpp"
+#include "collectives/node/pairwise.hpp"
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/collective_execution.hpp"
 #include "src/comm/collective/signature.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/comm/device/device_memory.hpp"
 #include "src/comm/device/device_side.hpp"
 #include "src/comm/memory/memory_waiter.hpp"
-#include "src/comm/memory/posted_calls.hpp"
+#include "src/comm/memory/short_operands.hpp"
 
 namespace sinew::detail {
 
 namespace {
 
 using collectives::Kernel;
+using collectives::node::await_ahead;
+using collectives::node::NodeCall;
+using collectives::node::publish_ahead;
 using node_memory::Room;
 
-/// The kernel of every predefined operation on every type; null if it is not defined there or needs
-/// more than a kernel.
-Kernel kernel_of(ReduceOp const& op, DataType type) {
-    constexpr std::size_t types = DataType::kinds;
-    using Table = std::array<std::array<Kernel, types>, ReduceOp::kinds>;
-    static Table const table = [] {
-        Table kernels{};
-        for (std::size_t k = 0; k < kernels.size(); ++k)
-            for (std::size_t t = 0; t < types; ++t)
-                kernels[k][t] = collectives::predefined_kernel(static_cast<ReduceOp::Kind>(k),
-                                                               static_cast<DataType::Kind>(t));
-        return kernels;
-    }();
-    return table[static_cast<std::size_t>(op.kind())][static_cast<std::size_t>(type.kind())];
-}
+/// The inputs of one kernel call, by rank.
+using FewInputs = std::array<void const*, collectives::max_fused_inputs>;
 
-/// Whether an allreduce is short and needs nothing but a kernel, which is returned; else null.
-Kernel kernel_for_short(Room const& room, ConstBuffer in, Buffer out, ReduceOp const& op) {
-    std::size_t const bytes = in.bytes();
-    if (in.type != out.type || in.count != out.count || in.count == 0 || in.data == nullptr ||
-        out.data == nullptr || room.size() > collectives::max_fused_inputs ||
-        is_device_memory(in.data, bytes) || is_device_memory(out.data, bytes))
-        return nullptr;
-    auto const* const from = static_cast<std::byte const*>(in.data);
-    auto const* const to = static_cast<std::byte const*>(out.data);
-    if (from != to && from < to + bytes && to < from + bytes) return nullptr;
-    return kernel_of(op, in.type);
-}
-
-bool is_short_broadcast(Room const& room, Buffer data, int root) {
-    return root >= 0 && root < room.size() && data.bytes() > 0 && data.data != nullptr &&
-           !is_device_memory(data.data, data.bytes());
-}
-
-OperationRecord allreduce_record(ConstBuffer in, ReduceOp const& op) {
-    return {.count = in.count,
-            .collective = Collective::allreduce,
-            .type = in.type.kind(),
-            .op = static_cast<std::uint8_t>(op.kind())};
-}
-
-OperationRecord broadcast_record(Buffer data, int root) {
-    return {.count = data.count,
-            .root = root,
-            .collective = Collective::broadcast,
-            .type = data.type.kind()};
-}
-
-std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffer out,
-                                         ReduceOp const& op) {
-    if (in.bytes() > Room::short_bytes) return std::nullopt;
-    Kernel const kernel = kernel_for_short(room, in, out, op);
-    if (kernel == nullptr) return std::nullopt;
-    return ShortCall{.record = allreduce_record(in, op),
-                     .in = static_cast<std::byte const*>(in.data),
-                     .out = static_cast<std::byte*>(out.data),
-                     .bytes = in.bytes(),
-                     .kernel = kernel};
-}
-
-std::optional<ShortCall> short_broadcast(Room const& room, Buffer data, int root) {
-    if (data.bytes() > Room::short_bytes || !is_short_broadcast(room, data, root))
-        return std::nullopt;
-    return ShortCall{.record = broadcast_record(data, root),
-                     .in = static_cast<std::byte const*>(data.data),
-                     .out = static_cast<std::byte*>(data.data),
-                     .bytes = data.bytes()};
-}
+bool has_rank(Room const& room, int root) { return root >= 0 && root < room.size(); }
 
 }  // namespace
 
@@ -110,6 +48,14 @@ public:
     ~MemoryCall() override {
         state().log_.leave();
         state().busy_.store(false, std::memory_order_release);
+    }
+
+    /// Begins an operation of the room. `bytes`: see signature_of.
+    NodeCall begin(Room& room, Collective collective, int root, std::size_t bytes) {
+        static collectives::Arguments const none;
+        room.sign(signature_of(collective, root, bytes));
+        room.begin();
+        return {room, *this, none};
     }
 
 protected:
@@ -144,19 +90,19 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
                                           CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
-    Kernel const kernel = kernel_for_short(room, in, out, op);
-    if (kernel == nullptr) return false;
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
+        !takes_result(in, out))
+        return false;
 
-    MemoryCall call(*this, allreduce_record(in, op));
-    room.sign(signature_of(Collective::allreduce, 0, bytes));
-    room.begin();
+    MemoryCall call(*this, reduction_record(Collective::allreduce, in, op));
+    call.begin(room, Collective::allreduce, 0, bytes);
     bool const inside = bytes <= Room::line_bytes;
     std::byte* const line = room.line(call);
     std::memcpy(inside ? line : room.short_slot(call), in.data, bytes);
-    room.publish_line();
-    room.await_lines(call);
-    std::array<void const*, collectives::max_fused_inputs> inputs;
+    room.arrive(call);
+    FewInputs inputs;
     for (int r = 0; r < room.size(); ++r)
         inputs[static_cast<std::size_t>(r)] = inside ? room.line_of(r) : room.short_slot_of(r);
     inputs[static_cast<std::size_t>(room.rank())] = in.data;
@@ -165,21 +111,123 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
     return true;
 }
 
+bool CommunicatorState::reduce_at_once(ConstBuffer in, Buffer out, ReduceOp const& op, int root,
+                                       CallOptions const& options) {
+    std::size_t const bytes = in.bytes();
+    if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !has_rank(room, root) ||
+        !is_usable(in) || (at_root && !takes_result(in, out)))
+        return false;
+
+    MemoryCall call(*this, reduction_record(Collective::reduce, in, op, root));
+    NodeCall const node = call.begin(room, Collective::reduce, root, bytes);
+    if (!at_root) {
+        publish_ahead(node, {bytes_of(in), bytes});
+    } else {
+        FewInputs inputs;
+        for (int step = 1; step < room.size(); ++step) {
+            int const from = node.peer(step);
+            inputs[static_cast<std::size_t>(from)] = await_ahead(node, from, bytes);
+        }
+        room.note_all_entered();
+        inputs[static_cast<std::size_t>(root)] = in.data;
+        kernel(out.data, inputs.data(), room.size(), in.count);
+    }
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const& op,
+                                     CallOptions const& options) {
+    std::size_t const bytes = in.bytes();
+    if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
+    Kernel const kernel = kernel_of(op, in.type);
+    Room& room = *room_;
+    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
+        !takes_result(in, out))
+        return false;
+
+    MemoryCall call(*this, reduction_record(Collective::scan, in, op));
+    NodeCall const node = call.begin(room, Collective::scan, 0, bytes);
+    int const rank = room.rank();
+    if (rank + 1 < room.size()) publish_ahead(node, {bytes_of(in), bytes});
+    FewInputs inputs;
+    for (int r = 0; r < rank; ++r)
+        inputs[static_cast<std::size_t>(r)] = await_ahead(node, r, bytes);
+    inputs[static_cast<std::size_t>(rank)] = in.data;
+    if (rank > 0) kernel(out.data, inputs.data(), rank + 1, in.count);
+    else if (in.data != out.data) std::memcpy(out.data, in.data, bytes);
+    room.finish();
+    return true;
+}
+
 bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions const& options) {
     std::size_t const bytes = data.bytes();
-    if (bytes > Room::line_bytes || !can_run_at_once(options)) return false;
+    if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
     Room& room = *room_;
-    if (!is_short_broadcast(room, data, root)) return false;
-    MemoryCall call(*this, broadcast_record(data, root));
-    room.sign(signature_of(Collective::broadcast, root, bytes));
-    room.begin();
-    bool const small = bytes <= Room::cell_bytes;
-    if (room.rank() == root) {
-        std::memcpy(small ? room.cell(call) : room.line(call), data.data, bytes);
-        small ? room.publish_cell() : room.publish_line();
+    if (!has_rank(room, root) || !is_usable(data)) return false;
+    MemoryCall call(*this, movement_record(Collective::broadcast, data.count, data.type, root));
+    NodeCall const node = call.begin(room, Collective::broadcast, root, bytes);
+    if (room.rank() == root) publish_ahead(node, {bytes_of(data), bytes});
+    else std::memcpy(data.data, await_ahead(node, root, bytes), bytes);
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::gather_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                                       CallOptions const& options) {
+    if (!can_run_at_once(options)) return false;
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = at_root ? out.bytes() / ranks : in.bytes();
+    if (bytes > Room::short_bytes || !has_rank(room, root) ||
+        !(at_root ? consists_of(out, in, ranks, in_place) : is_usable(in)))
+        return false;
+    MemoryCall call(*this,
+                    movement_record(Collective::gather, bytes / in.type.size(), in.type, root));
+    NodeCall const node = call.begin(room, Collective::gather, root, bytes * ranks);
+    if (!at_root) {
+        publish_ahead(node, {bytes_of(in), bytes});
     } else {
-        small ? room.await_cell(call, root) : room.await_line(call, root);
-        std::memcpy(data.data, small ? room.cell_of(root) : room.line_of(root), bytes);
+        auto const block = [&](int rank) {
+            return bytes_of(out) + static_cast<std::size_t>(rank) * bytes;
+        };
+        if (!in_place) std::memcpy(block(root), in.data, bytes);
+        for (int step = 1; step < room.size(); ++step) {
+            int const from = node.peer(step);
+            std::memcpy(block(from), await_ahead(node, from, bytes), bytes);
+        }
+        room.note_all_entered();
+    }
+    room.finish();
+    return true;
+}
+
+bool CommunicatorState::scatter_at_once(ConstBuffer in, Buffer out, bool in_place, int root,
+                                        CallOptions const& options) {
+    if (!can_run_at_once(options)) return false;
+    Room& room = *room_;
+    bool const at_root = room.rank() == root;
+    auto const ranks = static_cast<std::size_t>(room.size());
+    std::size_t const bytes = at_root ? in.bytes() / ranks : out.bytes();
+    if (bytes > collectives::node::short_part(room) || !has_rank(room, root) ||
+        !(at_root ? consists_of(in, out, ranks, in_place) : is_usable(out)))
+        return false;
+    MemoryCall call(*this,
+                    movement_record(Collective::scatter, bytes / out.type.size(), out.type, root));
+    NodeCall const node = call.begin(room, Collective::scatter, root, bytes * ranks);
+    if (at_root) {
+        collectives::node::PairwiseSender(node, [&](int to) {
+            return std::span(bytes_of(in) + static_cast<std::size_t>(to) * bytes, bytes);
+        });
+        if (!in_place)
+            std::memcpy(out.data, bytes_of(in) + static_cast<std::size_t>(root) * bytes, bytes);
+    } else {
+        collectives::node::PairwiseReceiver(node, root, {bytes_of(out), bytes}).receive(0);
     }
     room.finish();
     return true;
@@ -188,11 +236,9 @@ bool CommunicatorState::broadcast_at_once(Buffer data, int root, CallOptions con
 bool CommunicatorState::barrier_at_once(CallOptions const& options) {
     if (!can_run_at_once(options)) return false;
     MemoryCall call(*this, {.collective = Collective::barrier});
-    room_->sign(signature_of(Collective::barrier, 0, 0));
-    room_->begin();
+    call.begin(*room_, Collective::barrier, 0, 0);
     room_->line(call);
-    room_->publish_line();
-    room_->await_lines(call);
+    room_->arrive(call);
     room_->finish_together();
     return true;
 }
@@ -215,64 +261,6 @@ bool CommunicatorState::run_at_once(Invocation const& call) {
         throw;
     }
     return true;
-}
-
-std::optional<Request> CommunicatorState::post(ShortCall const& call) {
-    if (!posted_) posted_ = std::make_unique<PostedCalls>(*this);
-    RequestState* const posted = posted_->post(call);
-    if (posted == nullptr) return std::nullopt;
-    return Request(std::shared_ptr<RequestState>(shared_from_this(), posted));
-}
-
-std::optional<ShortCall> CommunicatorState::short_call_of(Invocation const& call) const {
-    switch (call.collective) {
-        case Collective::allreduce:
-            return short_allreduce(*room_, call.in, call.out, call.op);
-        case Collective::broadcast:
-            return short_broadcast(*room_, call.out, call.root);
-        case Collective::barrier:
-            return ShortCall{.record = {.collective = Collective::barrier}};
-        default:
-            return std::nullopt;
-    }
-}
-
-std::optional<Request> CommunicatorState::post_allreduce(ConstBuffer in, Buffer out,
-                                                         ReduceOp const& op,
-                                                         CallOptions const& options) {
-    if (in.bytes() > Room::short_bytes || !may_use_room(options)) return std::nullopt;
-    auto const call = short_allreduce(*room_, in, out, op);
-    return call ? post(*call) : std::nullopt;
-}
-
-std::optional<Request> CommunicatorState::post_broadcast(Buffer data, int root,
-                                                         CallOptions const& options) {
-    if (data.bytes() > Room::short_bytes || !may_use_room(options)) return std::nullopt;
-    auto const call = short_broadcast(*room_, data, root);
-    return call ? post(*call) : std::nullopt;
-}
-
-std::optional<Request> CommunicatorState::post_barrier(CallOptions const& options) {
-    if (!may_use_room(options)) return std::nullopt;
-    return post({.record = {.collective = Collective::barrier}});
-}
-
-void CommunicatorState::end_posted_calls(Operation* operation) {
-    if (!posted_ || posted_->none()) return;
-    posted_->progress();
-    if (!posted_->none()) {
-        ProgressPolicy policy(*transport_, detector_, *engine_, operation, settings_.deadlines,
-                              pace(), true, [this] { return posted_->text(); });
-        collectives::Channel channel(*transport_, policy, collective_tag);
-        try {
-            posted_->await_all(channel.waiter());
-        } catch (...) {
-            remember_loss(std::current_exception());
-            posted_->fail();
-            throw;
-        }
-    }
-    throw_if_lost();
 }
 
 }  // namespace sinew::detail

@@ -61,6 +61,7 @@ std::shared_ptr<Arena> share_from(collectives::Channel& channel, NodeLayout cons
                                         reason);
     exchange.of_first({});
     exchange.first_refusal({});
+    exchange.first_refusal({});
     return nullptr;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Calls that run over the node's memory without preparations: how they fail, and beside calls that
 // the engine runs.
+#include <algorithm>
+#include <chrono>
 #include <stdexcept>
+#include <vector>
 
 #include "tests/comm/ranks.hpp"
 
@@ -54,6 +57,125 @@ TEST(MemoryCalls, ThatWaitInVainNameTheirArguments) {
                           HasSubstr("not arrived: rank 1 on ")));
         leaving.one_is_through();
     });
+}
+
+/// Calls the collectives that have a short form, with `count` elements per rank.
+void call_all(Communicator& comm, int root, std::size_t count, CallOptions const& options) {
+    int const self = comm.rank(), ranks = comm.size();
+    auto const all = count * static_cast<std::size_t>(ranks);
+    auto const value = [](int rank, std::size_t i) { return 1000 * rank + static_cast<int>(i); };
+    auto const sum_of = [&](int of, std::size_t i) {
+        int total = 0;
+        for (int r = 0; r < of; ++r) total += value(r, i);
+        return total;
+    };
+    std::vector<int> own(count), whole(all);
+    for (std::size_t i = 0; i < count; ++i) own[i] = value(self, i);
+    for (std::size_t i = 0; i < all; ++i) whole[i] = value(static_cast<int>(i / count), i % count);
+    std::vector<int> const none;
+    for (bool const in_place : {false, true}) {
+        SCOPED_TRACE(in_place ? "in place" : "two buffers");
+        std::vector<int> out(count, -1), data = own;
+        auto const result = [&] { return in_place ? data : out; };
+        in_place ? comm.reduce(data, sum, root, options)
+                 : comm.reduce(own, out, sum, root, options);
+        for (std::size_t i = 0; self == root && i < count; ++i)
+            ASSERT_EQ(result()[i], sum_of(ranks, i)) << "reduce, element " << i;
+        data = own;
+        in_place ? comm.scan(data, sum, options) : comm.scan(own, out, sum, options);
+        for (std::size_t i = 0; i < count; ++i)
+            ASSERT_EQ(result()[i], sum_of(self + 1, i)) << "scan, element " << i;
+        data = own;
+        in_place ? comm.allreduce(data, sum, options) : comm.allreduce(own, out, sum, options);
+        for (std::size_t i = 0; i < count; ++i)
+            ASSERT_EQ(result()[i], sum_of(ranks, i)) << "allreduce, element " << i;
+
+        std::vector<int> gathered(self == root ? all : 0, -1);
+        if (in_place && self == root)
+            std::copy(own.begin(), own.end(),
+                      gathered.begin() + static_cast<std::ptrdiff_t>(root * count));
+        data = own;
+        in_place ? comm.gather(self == root ? gathered : data, root, options)
+                 : comm.gather(own, gathered, root, options);
+        ASSERT_EQ(gathered, self == root ? whole : none) << "gather";
+        data = self == root && in_place ? whole : std::vector<int>(count, -1);
+        in_place ? comm.scatter(data, root, options)
+                 : comm.scatter(self == root ? whole : none, data, root, options);
+        ASSERT_EQ(data, self == root && in_place ? whole : own) << "scatter";
+    }
+    std::vector<int> data = self == root ? own : std::vector<int>(count, -1);
+    comm.broadcast(data, root, options);
+    for (std::size_t i = 0; i < count; ++i)
+        ASSERT_EQ(data[i], value(root, i)) << "broadcast, element " << i;
+}
+
+// A call with a deadline of its own is prepared like a long one. Each count passes in another way.
+TEST(MemoryCalls, MayBePreparedOnSomeRanksOnly) {
+    Variable const unchecked("SINEW_CHECK", "0");
+    for (int const ranks : {2, 3, 5})
+        run_thread_ranks(ranks, [&](Communicator& comm) {
+            make_room(comm);
+            for (std::size_t const count : {0u, 1u, 2u, 3u, 14u, 15u, 500u, 2048u, 2049u})
+                for (int prepared = -1; prepared < ranks; ++prepared)
+                    for (int root = 0; root < ranks; ++root) {
+                        SCOPED_TRACE(::testing::Message()
+                                     << count << " elements, rank " << prepared << " of " << ranks
+                                     << " prepares, root " << root);
+                        CallOptions options;
+                        if (comm.rank() == prepared) options.timeout = std::chrono::seconds(60);
+                        call_all(comm, root, count, options);
+                        if (HasFatalFailure()) return;
+                    }
+        });
+}
+
+// The ways to hand over a block are tried in turn, and ranks may use different ones at a time.
+TEST(MemoryCalls, PassLongBlocksInEveryWay) {
+    for (char const* const single_copy : {"0", "1"}) {
+        Variable const unchecked("SINEW_CHECK", "0"), setting("SINEW_SINGLE_COPY", single_copy);
+        run_thread_ranks(3, [](Communicator& comm) {
+            make_room(comm);
+            int const self = comm.rank();
+            auto const me = static_cast<std::size_t>(self);
+            constexpr std::size_t count = 40000;  // 156 KiB
+            // The ranks' blocks have other sizes: one is short, one passes in other ways.
+            std::vector<std::size_t> const counts{count, 10, 2 * count + 1};
+            std::vector<int> own(3 * count), all(3 * count), uneven(3 * count + 11);
+            auto const blocks = [](std::vector<std::size_t> const& sizes, auto const& value_of) {
+                std::vector<int> expected;
+                for (int from = 0; std::size_t const size : sizes)
+                    expected.insert(expected.end(), size, value_of(from++));
+                return expected;
+            };
+            std::vector<std::size_t> const equal(3, count);
+            for (int i = 0; i < 100; ++i) {
+                bool const in_place = i % 3 == 0;
+                auto const value = [&](int from, int to) { return 100 * i + 10 * from + to; };
+                for (std::size_t to = 0; to < 3; ++to)
+                    std::fill_n(own.begin() + static_cast<std::ptrdiff_t>(to * count), count,
+                                value(self, static_cast<int>(to)));
+                if (in_place) {
+                    all = own;
+                    comm.alltoall(all);
+                } else {
+                    comm.alltoall(own, all);
+                }
+                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, self); }))
+                    << "alltoall " << i;
+                std::fill(all.begin(), all.end(), -1);
+                std::span<int> const block(all.data() + me * count, count);
+                std::fill(block.begin(), block.end(), value(self, self));
+                std::vector<int> const mine(block.begin(), block.end());
+                in_place ? comm.allgather(all) : comm.allgather(mine, all);
+                ASSERT_TRUE(all == blocks(equal, [&](int from) { return value(from, from); }))
+                    << "allgather " << i;
+                std::fill_n(own.begin(), counts[me], value(self, self));
+                comm.allgatherv(std::span<int const>(own.data(), counts[me]), uneven, counts);
+                ASSERT_TRUE(uneven == blocks(counts, [&](int from) { return value(from, from); }))
+                    << "allgatherv " << i;
+            }
+        });
+    }
 }
 
 TEST(MemoryCalls, MayFollowTheFirstCallWhileTheEngineMakesTheRoom) {
