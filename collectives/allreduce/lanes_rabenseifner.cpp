@@ -38,6 +38,7 @@ void lanes_rabenseifner_allreduce(Channel& channel, Arguments const& call) {
         part.count = own.bytes / call.element;
         rabenseifner_allreduce(lane, part);
     }
+    phase.in = nullptr;
     node::in_group(channel, node::allgather, phase);
 }
 

@@ -88,8 +88,8 @@ public:
         }
         int const error = node_memory::read_private(process_, place_, to, bytes);
         if (error == 0) return;
-        // The wait finds out that the process has ended.
-        for (int round = 0; error == ESRCH; ++round) call.waiter.idle(round, owner);
+        if (error == ESRCH)  // the wait finds out that the process has ended
+            for (int round = 0;; ++round) call.waiter.idle(round, owner);
         throw BackendError("the memory of rank " + std::to_string(owner) + " (process " +
                                std::to_string(process_) + ") cannot be read any more: " +
                                std::generic_category().message(error) +

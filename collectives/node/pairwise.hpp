@@ -24,8 +24,7 @@ inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
 }
 
 /// Publishes another message for each rank: short ones at once, long ones in rounds or as a
-/// LentBuffer. Only the
-/// receiver of a message needs to know its size.
+/// LentBuffer. Only the receiver of a message needs to know its size.
 template <class Message>
 class PairwiseSender {
 public:

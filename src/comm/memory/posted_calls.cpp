@@ -87,7 +87,7 @@ private:
     Room::Entry entry_;
     std::uint64_t sequence_ = 0;
     bool in_cells_ = false;
-    bool some_behind_ = false;  // a rank had not finished all before, when it entered this call
+    bool some_behind_ = false;  // a rank, or this one, entered it before it had finished all before
     int next_ = 0;              // the messages of all ranks below are here
     int polls_ = 0;
     bool failed_ = false;
@@ -124,7 +124,7 @@ RequestState* CommunicatorState::PostedCalls::post(ShortCall const& call) {
     posted.sequence_ = state_.log_.enter(call.record);
     if (posted.sequence_ % OperationLog::calls_per_clock == 0) state_.log_.note_wait();
     posted.in_cells_ = in_cells;
-    posted.some_behind_ = false;
+    posted.some_behind_ = behind;
     posted.next_ = posted.polls_ = 0;
     posted.failed_ = false;
     posted.ended_.store(false, std::memory_order_relaxed);

@@ -93,6 +93,48 @@ TEST(PostedCalls, OfRanksThatAreBehindKeepTheirMessages) {
     });
 }
 
+// A rank that was behind has finished its calls, and none of the others was. They must learn it, because
+// the next call needs the place of the first.
+TEST(PostedCalls, OfARankThatWasBehindAreFinishedForTheOthers) {
+    Variable const unchecked("SINEW_CHECK", "0");
+    for (auto const& [count, places] : {std::pair{1, 32}, {15, 8}}) {
+        std::atomic<bool> all_posted{false}, waits{false};
+        std::atomic<int> through{0};
+        run_thread_ranks(2, [&, count = count, places = places](Communicator& comm) {
+            make_room(comm);
+            int one = 0;
+            comm.broadcast(std::span(&one, 1), 0);
+            ++through;
+            wait_until([&] { return through == 2; });  // all places are free
+            auto const vector = [&] {
+                return std::vector<int>(static_cast<std::size_t>(count), 1 + comm.rank());
+            };
+            auto const is_done = [](Request& request) { return request.wait_for(20s); };
+            std::vector<std::vector<int>> data;
+            for (int i = 0; i <= places; ++i) data.push_back(vector());
+            std::vector<Request> requests;
+            auto const post = [&](int i) {
+                requests.push_back(comm.iallreduce(data[static_cast<std::size_t>(i)], sum));
+            };
+            if (comm.rank() == 0) {
+                for (int i = 0; i < places; ++i) post(i);
+                all_posted = true;
+                wait_until([&] { return waits.load(); });
+                for (Request& request : requests) EXPECT_TRUE(is_done(request));
+            } else {
+                wait_until([&] { return all_posted.load(); });
+                for (int i = 0; i < places; ++i) {
+                    post(i);
+                    EXPECT_TRUE(is_done(requests.back()));
+                }
+            }
+            post(places);
+            waits = true;
+            EXPECT_TRUE(is_done(requests.back())) << count;
+        });
+    }
+}
+
 TEST(PostedCalls, EndBeforeLongOnesAndThoseOfOtherAlgorithms) {
     run_thread_ranks(3, [](Communicator& comm) {
         make_room(comm);
