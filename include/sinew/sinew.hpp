@@ -22,6 +22,7 @@
 #include <sinew/this_manager.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
+#include <sinew/training_state.hpp>
 #include <sinew/version.hpp>
 #include <sinew/wait.hpp>
 #include <sinew/world.hpp>

@@ -103,14 +103,15 @@ void JobFollower::on_job(k8s::WatchEvent const& event) {
         if (!end_) {
             end_ = std::move(end);
             end_since_ = std::chrono::steady_clock::now();
-            ask_for_root();
+            ask_for_pods();
         }
     }
 }
 
-// The watch of the pods may be behind that of the Job, even so far that it has not told of any pod. What the list has is
-// not put into the table, since the watch would never remove a pod that it has not seen.
-void JobFollower::ask_for_root() {
+// The watch of the pods may be behind that of the Job, even so far that it has not told of any pod. Of what the list has
+// only containers that have ended go into the table, with the reason: the watch would never remove another pod that it
+// has not seen.
+void JobFollower::ask_for_pods() {
     asks_ = true;
     question_ =
         client_.start(k8s::list(k8s::pods, pods_of(job_, ns_)),
@@ -120,6 +121,10 @@ void JobFollower::ask_for_root() {
                           std::optional<k8s::PodView> newest;
                           for (auto const& item : answer.value("items", Json::array())) {
                               k8s::PodView pod(item);
+                              auto const* container = pod.container(container_name);
+                              if (container != nullptr &&
+                                  container->state == k8s::ContainerView::State::terminated)
+                                  table_.update(pod);
                               if (pod.index == 0 && (!newest || newest->created < pod.created))
                                   newest = pod;
                           }

@@ -66,7 +66,7 @@ private:
     void on_event(k8s::WatchEvent const& event);
     void look_at_root();
     void look_at(k8s::PodView const& pod);
-    void ask_for_root();
+    void ask_for_pods();
     void on_line(std::string_view line);
     void tick();
 

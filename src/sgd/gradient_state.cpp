@@ -315,7 +315,8 @@ void GradientBuckets::State::broadcast_parameters(std::span<Buffer const> parame
     callers_ = sgd::require_same_call(
         comm_,
         tell({.kind = Notice::Kind::broadcast, .value = sgd::hash_of_shapes(parameters, root)}));
-    sgd::copy_from_root(comm_, parameters, root, options_.timeout);
+    sgd::copy_from_root(comm_, parameters, root, options_.timeout,
+                        "GradientBuckets::broadcast_parameters");
 }
 
 void GradientBuckets::State::sum_metrics(std::span<double> metrics) {

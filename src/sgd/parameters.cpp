@@ -32,14 +32,14 @@ std::uint64_t hash_of_shapes(std::span<Buffer const> parameters, int root) {
 }
 
 void copy_from_root(Communicator& comm, std::span<Buffer const> parameters, int root,
-                    std::chrono::nanoseconds timeout) {
+                    std::chrono::nanoseconds timeout, std::string_view caller) {
     if (root < 0 || root >= comm.size())
-        throw UsageError(text("GradientBuckets::broadcast_parameters: root ", root,
-                              " (must be between 0 and ", comm.size() - 1, ")"));
+        throw UsageError(
+            text(caller, ": root ", root, " (must be between 0 and ", comm.size() - 1, ")"));
     for (std::size_t i = 0; i < parameters.size(); ++i)
         if (parameters[i].data == nullptr && parameters[i].count > 0)
-            throw UsageError(text("GradientBuckets::broadcast_parameters: buffer ", i, " has ",
-                                  parameters[i].count, " elements at address null"));
+            throw UsageError(text(caller, ": buffer ", i, " has ", parameters[i].count,
+                                  " elements at address null"));
     CallOptions const call{.timeout = timeout};
     std::vector<std::byte> small;
     for (Buffer const& buffer : parameters) {
@@ -61,8 +61,8 @@ void copy_from_root(Communicator& comm, std::span<Buffer const> parameters, int 
         exchange(comm, {.kind = Notice::Kind::content, .value = content.value()}, timeout);
     for (int rank = 0; rank < comm.size(); ++rank)
         if (notices[static_cast<std::size_t>(rank)] != notices[static_cast<std::size_t>(root)])
-            throw Error(text("GradientBuckets: after broadcast_parameters ", rank_text(comm, rank),
-                             " has other bits than ", rank_text(comm, root),
+            throw Error(text("after ", caller, ' ', rank_text(comm, rank), " has other bits than ",
+                             rank_text(comm, root),
                              ". Do buffers overlap, or does another thread write to them?"));
 }
 

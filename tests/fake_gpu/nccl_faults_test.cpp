@@ -8,7 +8,6 @@
 #include "src/base/text.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/fake_gpu/fake_gpu.hpp"
-#include "tests/support/process_ranks.hpp"
 
 namespace sinew::tests {
 namespace {
@@ -92,7 +91,7 @@ TEST(NcclMissingRank, IsNamed) {
     auto const errors = errors_of([](Communicator& comm) {
         allreduce(comm);
         if (comm.rank() != 2) return allreduce(comm);
-        comm.recv(std::span<float>(), 0);  // until the others give up
+        comm.recv(std::span<float>(), 0, 0, {.timeout = long_time});  // until the others give up
     });
     EXPECT_THAT(errors[0] + errors[1], HasSubstr("not arrived: rank 2 on "));
     EXPECT_NE(errors[2], "");
@@ -160,7 +159,8 @@ TEST(NcclStart, ThatFailsIsExplained) {
             EXPECT_THAT(error, AllOf(HasSubstr("allreduce(f32 x 100, sum) #1"),
                                      HasSubstr("rank 2 on "), HasSubstr("Likely cause: ")));
         if (fault.kind == Fault::init_fails) {
-            EXPECT_THAT(errors[0], HasSubstr("NCCL_SOCKET_IFNAME"));
+            // A rank that another has told that it gave up has not all of its text.
+            EXPECT_THAT(errors[0] + errors[1] + errors[2], HasSubstr("NCCL_SOCKET_IFNAME"));
         }
     }
 }
@@ -195,61 +195,6 @@ TEST(NcclEnd, ThatBlocksHasADeadlineToo) {
     Faults const one(1, {Fault::hangs, 1, 0, 3000});
     auto const errors = errors_of([](Communicator& comm) { allreduce(comm); });
     for (auto const& error : errors) EXPECT_NE(error, "");
-}
-
-TEST(NcclRank, ThatIsKilledIsNamed) {
-    testing_support::ProcessRanks ranks({.ranks = 3}, [](Communicator& comm) {
-        use_fake_nccl();
-        fake_cuda_use_device(comm.rank());
-        if (comm.rank() == 2) fake_nccl_fault(2, {Fault::kills, 3, 0, 0});
-        for (int i = 0; i < 5; ++i) allreduce(comm);
-        return std::string("no error");
-    });
-    ASSERT_TRUE(ranks.all_have_ended());
-    for (int rank : {0, 1})
-        EXPECT_THAT(ranks.result(rank), AllOf(HasSubstr("rank 2 on node has died"),
-                                              HasSubstr("allreduce(f32 x 100, sum) #")));
-}
-
-TEST(NcclProcesses, ReduceOnTheirGpus) {
-    testing_support::ProcessRanks ranks({.ranks = 4}, [](Communicator& comm) {
-        use_fake_nccl();
-        ::setenv("SINEW_NCCL", "1", 1);
-        fake_cuda_use_device(comm.rank());
-        DeviceArray<double> data(200000, double(comm.rank()));
-        comm.allreduce(data.span(), sum);
-        DeviceArray<double> all(comm.size() * 3U);
-        comm.allgather(data.part(0, 3), all.span());
-        return std::to_string(static_cast<int>(data.values()[199999] + all.values()[11]));
-    });
-    ASSERT_TRUE(ranks.all_have_ended());
-    for (int rank = 0; rank < 4; ++rank) EXPECT_EQ(ranks.result(rank), "12");
-}
-
-TEST(NcclProcesses, WithTheSameGpuAreNamed) {
-    testing_support::ProcessRanks ranks({.ranks = 2}, [](Communicator& comm) {
-        use_fake_nccl();
-        ::setenv("SINEW_NCCL", "1", 1);
-        fake_cuda_use_device(3);
-        allreduce(comm);
-        return std::string("no error");
-    });
-    ASSERT_TRUE(ranks.all_have_ended());
-    for (int rank : {0, 1})
-        EXPECT_THAT(ranks.result(rank),
-                    AllOf(HasSubstr("ranks 0 and 1 on "),
-                          HasSubstr("use the same GPU (device 3 of rank 0, device 3 of rank 1)")));
-}
-
-TEST(NcclProcesses, WithoutNcclUseTheHost) {
-    testing_support::ProcessRanks ranks({.ranks = 2}, [](Communicator& comm) {
-        ::setenv("SINEW_NCCL_LIBRARY", "/nowhere/libnccl.so.2", 1);
-        fake_cuda_use_device(comm.rank());
-        allreduce(comm);
-        return std::string("same");
-    });
-    ASSERT_TRUE(ranks.all_have_ended());
-    EXPECT_EQ(ranks.result(1), "same");
 }
 
 /// One job with a fault drawn at random: it ends, and no wrong number is taken for a result.

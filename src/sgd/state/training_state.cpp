@@ -1,0 +1,379 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <sinew/training_state.hpp>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <list>
+#include <map>
+#include <random>
+#include <set>
+#include <utility>
+
+#include <sinew/error.hpp>
+#include <sinew/request.hpp>
+
+#include "src/base/log.hpp"
+#include "src/base/state_folder.hpp"
+#include "src/base/text.hpp"
+#include "src/sgd/parameters.hpp"
+#include "src/sgd/state/copy_holders.hpp"
+#include "src/sgd/state/held_parts.hpp"
+#include "src/sgd/state/part_content.hpp"
+#include "src/sgd/state/part_id.hpp"
+#include "src/sgd/state/together.hpp"
+
+namespace sinew {
+
+using sgd::CommitId;
+using sgd::HeldParts;
+using sgd::PartId;
+using sgd::StoredItem;
+using Bytes = TrainingState::Bytes;
+
+namespace {
+
+enum Tag : int { size_tag = 1, content_tag };
+
+/// Something that a program adds: elements, or a pair of functions.
+struct Item {
+    std::string name;
+    Buffer elements{nullptr, 0, DataType::Kind::u8};
+    std::function<Bytes()> save = {};
+    std::function<void(std::span<std::byte const>)> load = {};
+
+    std::string description() const {
+        if (save) return text(name, ": bytes");
+        return text(name, ": ", elements.type.name(), " x ", elements.count);
+    }
+    std::span<std::byte> bytes() const {
+        return {static_cast<std::byte*>(elements.data), elements.bytes()};
+    }
+    void take(std::span<std::byte const> stored) const {
+        if (load) load(stored);
+        else if (!stored.empty()) std::memcpy(elements.data, stored.data(), stored.size());
+    }
+};
+
+std::vector<std::string> descriptions(std::span<Item const> items) {
+    std::vector<std::string> all;
+    for (Item const& item : items) all.push_back(item.description());
+    return all;
+}
+
+/// Returns the items of a content if they are those that the program adds. Throws UsageError.
+std::vector<StoredItem> matching(std::span<std::byte const> content, std::span<Item const> added) {
+    auto stored = sgd::items_of(content);
+    auto const differs = sgd::difference(stored, descriptions(added));
+    if (!differs.empty())
+        throw UsageError(text("the commit is of another program: ", differs,
+                              ". Name another folder, or add what the commit has"));
+    for (std::size_t i = 0; i < added.size(); ++i)
+        if (!added[i].load && stored[i].bytes.size() != added[i].elements.bytes())
+            throw DecodeError(text("\"", added[i].name, "\" has ", stored[i].bytes.size(),
+                                   " bytes instead of ", added[i].elements.bytes()));
+    return stored;
+}
+
+Buffer buffer_of(Bytes& bytes) { return {bytes.data(), bytes.size(), DataType::Kind::u8}; }
+
+}  // namespace
+
+class TrainingState::State {
+public:
+    State(Communicator& comm, std::filesystem::path folder, StateOptions options)
+        : comm_(comm.dup()), together_(comm_, options.timeout), folder_(std::move(folder)),
+          options_(options) {
+        together_.require_equal("TrainingState: options must be equal",
+                                text("keep ", options_.keep, ", copies ", options_.copies));
+        together_.all("TrainingState", [this] {
+            if (options_.keep < 1 || options_.copies < 1)
+                throw UsageError(text("keep is ", options_.keep, ", copies is ", options_.copies,
+                                      " (each must be at least 1)"));
+            std::error_code error;
+            std::filesystem::create_directories(folder_, error);
+            if (error)
+                throw SystemError(text(folder_.string(), " cannot be created: ", error.message()),
+                                  error.value());
+            store_ = std::make_unique<StateFolder>(folder_ / text("rank-", comm_.rank()));
+        });
+    }
+
+    void add(std::vector<Item>& items, Item item) {
+        if (!names_.insert(item.name).second)
+            throw UsageError(text("TrainingState: \"", item.name, "\" was added before"));
+        if (!item.save && item.elements.data == nullptr && item.elements.count > 0)
+            throw UsageError(text("TrainingState: \"", item.name, "\" has ", item.elements.count,
+                                  " elements at address null"));
+        items.push_back(std::move(item));
+    }
+    std::vector<Item>& shared() { return shared_; }
+    std::vector<Item>& own() { return own_; }
+
+    void commit(std::uint64_t step) {
+        require_same_items("TrainingState::commit", text("step ", step));
+        CommitId const id = next_commit(step);
+        std::string const what = text("TrainingState::commit of step ", step);
+        std::map<PartId, Bytes> parts;
+        PartId const mine{id, comm_.rank()};
+        together_.all(what, [&] {
+            if (!own_.empty()) parts[mine] = content_of(own_);
+            auto const holders = sgd::shared_holders(comm_.nodes(), options_.copies);
+            if (!shared_.empty() && std::ranges::find(holders, comm_.rank()) != holders.end())
+                parts[{id, PartId::shared}] = content_of(shared_);
+        });
+        if (!own_.empty()) exchange_copies(mine, parts);
+        try {
+            together_.all(what, [&] { write(parts); });
+        } catch (...) {
+            remove([&](PartId const& part) { return part.commit == id; });
+            throw;
+        }
+        // All parts of this one are on disk.
+        std::set<std::uint64_t> numbers;
+        for (PartId const& part : held()) numbers.insert(part.commit.number);
+        while (numbers.size() > static_cast<std::size_t>(options_.keep))
+            numbers.erase(numbers.begin());
+        remove([&](PartId const& part) { return part.commit.number < *numbers.begin(); });
+    }
+
+    std::optional<std::uint64_t> restore() {
+        require_same_items("TrainingState::restore", "");
+        HeldParts held = gather_held();
+        std::string problem;
+        for (CommitId const& id : held.commits()) {
+            if (!own_.empty() && id.ranks != comm_.size())
+                throw UsageError(text("TrainingState::restore: the commit of step ", id.step,
+                                      " in ", folder_.string(), " is of ", id.ranks,
+                                      " ranks, and the program adds parts of their own (here are ",
+                                      comm_.size(), " ranks). Start as many"));
+            auto const parts = HeldParts::needed(id, !shared_.empty(), !own_.empty());
+            std::map<PartId, Bytes> read;
+            while (!held.missing(parts)) {
+                if (!read_parts(parts, held, read)) continue;  // others may have them
+                distribute(id, held, read);
+                take(id, read);
+                return id.step;
+            }
+            if (problem.empty())
+                problem = text("of the newest, ", id.number, " of step ", id.step, ", ",
+                               held.missing(parts)->text(), " is missing or damaged");
+        }
+        if (problem.empty()) return std::nullopt;
+        throw Error(text("TrainingState::restore: there are commits in ", folder_.string(),
+                         ", but none is complete: ", problem,
+                         ". Bring it back, or remove the folder to start again"));
+    }
+
+    void sync(int root) {
+        std::vector<Buffer> elements;
+        for (Item const& item : shared_) elements.push_back(item.elements);
+        require_same_items("TrainingState::sync", text("root ", root));
+        sgd::copy_from_root(comm_, elements, root, options_.timeout, "TrainingState::sync");
+    }
+
+private:
+    /// Own elements may have other counts on other ranks.
+    void require_same_items(std::string const& call, std::string argument) {
+        for (Item const& item : shared_) argument += text(" \"", item.description(), '"');
+        for (Item const& item : own_) argument += text(" own \"", item.name, '"');
+        together_.require_equal(call, argument);
+        if (shared_.empty() && own_.empty())
+            throw UsageError(text(call, ": nothing was added to the state"));
+    }
+
+    CommitId next_commit(std::uint64_t step) {
+        std::uint64_t highest = 0;
+        for (PartId const& part : held()) highest = std::max(highest, part.commit.number);
+        auto const numbers = together_.gather(highest);
+        std::random_device random;
+        auto const nonces = together_.gather(std::uint64_t{random()} << 32 | random());
+        return {.number = *std::ranges::max_element(numbers) + 1,
+                .nonce = nonces[0],
+                .step = step,
+                .ranks = comm_.size()};
+    }
+
+    static Bytes content_of(std::span<Item const> items) {
+        std::list<Bytes> saved;
+        std::vector<StoredItem> stored;
+        for (Item const& item : items) {
+            std::span<std::byte const> bytes = item.bytes();
+            if (item.save) bytes = saved.emplace_back(item.save());
+            stored.push_back({item.description(), bytes});
+        }
+        Writer head;
+        Bytes content;
+        for (auto const piece : sgd::pieces_of(stored, head))
+            content.insert(content.end(), piece.begin(), piece.end());
+        return content;
+    }
+
+    /// Sends this rank's part to those that store copies of it, and receives those of others.
+    void exchange_copies(PartId const& mine, std::map<PartId, Bytes>& parts) {
+        auto const sizes = together_.gather(std::uint64_t{parts.at(mine).size()});
+        CallOptions const call{.timeout = options_.timeout};
+        std::vector<Request> requests;
+        for (int owner = 0; owner < comm_.size(); ++owner)
+            for (int const holder : sgd::copy_holders(comm_.nodes(), owner, options_.copies)) {
+                if (holder == comm_.rank()) {
+                    Bytes& copy = parts[{mine.commit, owner}];
+                    copy.resize(sizes[static_cast<std::size_t>(owner)]);
+                    requests.push_back(comm_.irecv(buffer_of(copy), owner, content_tag, call));
+                }
+                if (owner == comm_.rank())
+                    requests.push_back(
+                        comm_.isend(buffer_of(parts.at(mine)), holder, content_tag, call));
+            }
+        for (Request& request : requests) request.wait();
+    }
+
+    void write(std::map<PartId, Bytes> const& parts) const {
+        for (auto const& [part, content] : parts) {
+            std::array<std::span<std::byte const>, 1> const whole{content};
+            store_->write(part.text(), whole);
+        }
+    }
+
+    std::vector<PartId> held() const {
+        std::vector<PartId> parts;
+        for (std::string const& name : store_->names())
+            if (auto const part = PartId::parse(name)) parts.push_back(*part);
+        return parts;
+    }
+    template <class Which>
+    void remove(Which const& which) const noexcept {
+        try {
+            for (PartId const& part : held())
+                if (which(part)) store_->remove(part.text());
+        } catch (std::exception const& error) {
+            log_warning(text("an old part of a commit stays: ", error.what()));
+        }
+    }
+
+    HeldParts gather_held() {
+        std::string names;
+        together_.all("TrainingState::restore", [&] {
+            for (std::string const& name : store_->names()) names += name + '\n';
+        });
+        std::vector<std::vector<std::string>> by_rank;
+        for (Bytes const& one : together_.gather(std::as_bytes(std::span(names))))
+            by_rank.push_back(lines_of(one));
+        return HeldParts(by_rank);
+    }
+    static std::vector<std::string> lines_of(Bytes const& bytes) {
+        std::vector<std::string> lines(1);
+        for (std::byte const byte : bytes)
+            if (byte == std::byte{'\n'}) lines.emplace_back();
+            else lines.back() += static_cast<char>(byte);
+        return lines;
+    }
+
+    /// Reads the parts of which this rank is the reader. Returns whether all ranks could; those that
+    /// could not are no longer among the holders.
+    bool read_parts(std::vector<PartId> const& parts, HeldParts& held,
+                    std::map<PartId, Bytes>& read) {
+        std::string failed;
+        for (PartId const& part : parts) {
+            if (held.reader_of(part) != comm_.rank() || read.contains(part)) continue;
+            try {
+                auto content = store_->read(part.text());
+                if (!content) throw Error(text(part.text(), " has disappeared"));
+                sgd::items_of(*content);
+                read[part] = std::move(*content);
+            } catch (std::exception const& error) {
+                log_warning(text("TrainingState::restore: ", error.what()));
+                failed += part.text() + '\n';
+            }
+        }
+        bool all = true;
+        auto const by_rank = together_.gather(std::as_bytes(std::span(failed)));
+        for (int rank = 0; rank < comm_.size(); ++rank)
+            for (std::string const& name : lines_of(by_rank[static_cast<std::size_t>(rank)]))
+                if (auto const part = PartId::parse(name)) {
+                    held.strike(*part, rank);
+                    all = false;
+                }
+        return all;
+    }
+
+    /// Gives the parts that were read to the ranks that need them.
+    void distribute(CommitId const& id, HeldParts const& held, std::map<PartId, Bytes>& read) {
+        CallOptions const call{.timeout = options_.timeout};
+        if (!shared_.empty()) {
+            PartId const part{id, PartId::shared};
+            int const root = held.reader_of(part);
+            Bytes& content = read[part];
+            std::vector<std::uint64_t> size{content.size()};
+            comm_.broadcast(size, root, call);
+            content.resize(size[0]);
+            comm_.broadcast(buffer_of(content), root, call);
+        }
+        if (own_.empty()) return;
+        std::vector<Request> sends;
+        std::list<std::vector<std::uint64_t>> sizes;
+        for (auto& [part, content] : read) {
+            if (part.owner == PartId::shared || part.owner == comm_.rank()) continue;
+            auto& size = sizes.emplace_back(1, content.size());
+            sends.push_back(comm_.isend(size, part.owner, size_tag, call));
+            sends.push_back(comm_.isend(buffer_of(content), part.owner, content_tag, call));
+        }
+        PartId const mine{id, comm_.rank()};
+        int const reader = held.reader_of(mine);
+        if (reader != comm_.rank()) {
+            std::vector<std::uint64_t> size(1);
+            comm_.recv(size, reader, size_tag, call);
+            Bytes& content = read[mine];
+            content.resize(size[0]);
+            comm_.recv(buffer_of(content), reader, content_tag, call);
+        }
+        for (Request& send : sends) send.wait();
+    }
+
+    void take(CommitId const& id, std::map<PartId, Bytes> const& read) {
+        std::string const what = text("TrainingState::restore of step ", id.step);
+        std::vector<StoredItem> shared, own;
+        together_.all(what, [&] {
+            if (!shared_.empty()) shared = matching(read.at({id, PartId::shared}), shared_);
+            if (!own_.empty()) own = matching(read.at({id, comm_.rank()}), own_);
+        });
+        together_.all(what, [&] {
+            for (std::size_t i = 0; i < shared.size(); ++i) shared_[i].take(shared[i].bytes);
+            for (std::size_t i = 0; i < own.size(); ++i) own_[i].take(own[i].bytes);
+        });
+    }
+
+    Communicator comm_;
+    sgd::Together together_;
+    std::filesystem::path folder_;
+    StateOptions options_;
+    std::unique_ptr<StateFolder> store_;
+    std::set<std::string> names_;
+    std::vector<Item> shared_, own_;
+};
+
+TrainingState::TrainingState(Communicator& comm, std::filesystem::path folder, StateOptions options)
+    : state_(std::make_unique<State>(comm, std::move(folder), options)) {}
+TrainingState::TrainingState(TrainingState&&) noexcept = default;
+TrainingState& TrainingState::operator=(TrainingState&&) noexcept = default;
+TrainingState::~TrainingState() = default;
+
+void TrainingState::add_shared(std::string name, Buffer elements) {
+    state_->add(state_->shared(), {.name = std::move(name), .elements = elements});
+}
+void TrainingState::add_own(std::string name, Buffer elements) {
+    state_->add(state_->own(), {.name = std::move(name), .elements = elements});
+}
+void TrainingState::add_own(std::string name, std::function<Bytes()> save,
+                            std::function<void(std::span<std::byte const>)> load) {
+    if (!save || !load)
+        throw UsageError(text("TrainingState: \"", name, "\" lacks a function to ",
+                              save ? "load" : "save"));
+    state_->add(state_->own(),
+                {.name = std::move(name), .save = std::move(save), .load = std::move(load)});
+}
+void TrainingState::commit(std::uint64_t step) { state_->commit(step); }
+std::optional<std::uint64_t> TrainingState::restore() { return state_->restore(); }
+void TrainingState::sync(int root) { state_->sync(root); }
+
+}  // namespace sinew
