@@ -15,7 +15,7 @@ namespace po = boost::program_options;
 /// Numbers are read as signed or double and then checked: Boost would read -1 as 2^64 - 1.
 struct Raw {
     Options options;
-    long long hidden = 64, epochs = 30, batch = 64, seed = 1, bucket = 1 << 20;
+    long long hidden = 64, epochs = 30, batch = 64, seed = 1, bucket = 1 << 20, every = 100;
     double rate = 0.2, momentum = 0.9;
     std::string wire = "native";
 };
@@ -46,6 +46,10 @@ po::options_description describe(Raw& raw) {
         "how gradients travel: native (f32), bf16, f16, fp8, int8");
     add("bucket", po::value(&raw.bucket)->value_name("BYTES")->default_value(raw.bucket),
         "how many bytes of gradients are reduced at a time");
+    add("checkpoint", po::value(&raw.options.checkpoint)->value_name("FOLDER"),
+        "store the state of training here, and continue from it if it is there");
+    add("checkpoint-every", po::value(&raw.every)->value_name("STEPS")->default_value(raw.every),
+        "how often");
     add("plot", po::value(&raw.options.plot)->value_name("FILE.svg"),
         "draw loss and accuracy (needs gnuplot)");
     add("json", po::bool_switch(&raw.options.json), "end with one line of JSON");
@@ -90,6 +94,7 @@ Options checked(Raw const& raw) {
     check("--seed", raw.seed, 0LL, std::numeric_limits<long long>::max());
     check("--rate", raw.rate, 1e-9, 1e3);
     check("--bucket", raw.bucket, 1LL, 1000 * million);
+    check("--checkpoint-every", raw.every, 1LL, 1000 * million);
     check("--momentum", raw.momentum, 0.0, 0.9999);
     Options options = raw.options;
     options.hidden = static_cast<std::size_t>(raw.hidden);
@@ -97,6 +102,7 @@ Options checked(Raw const& raw) {
     options.batch = static_cast<std::size_t>(raw.batch);
     options.seed = static_cast<std::uint64_t>(raw.seed);
     options.rate = raw.rate;
+    options.checkpoint_every = static_cast<std::size_t>(raw.every);
     options.bucket = static_cast<std::size_t>(raw.bucket);
     try {
         options.wire = sinew::parse_wire_format(raw.wire);

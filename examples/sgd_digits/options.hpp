@@ -23,6 +23,8 @@ struct Options {
     std::string algorithm = {};  ///< of the allreduce; empty: chosen by the library
     sinew::WireFormat wire = sinew::WireFormat::native;  ///< how gradients travel
     std::size_t bucket = std::size_t{1} << 20;           ///< bytes of gradients reduced at a time
+    std::string checkpoint = {};                         ///< folder; empty: none
+    std::size_t checkpoint_every = 100;                  ///< steps
     std::string plot = {};                               ///< empty: none
     bool json = false;
     bool help = false;

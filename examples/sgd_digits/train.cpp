@@ -4,9 +4,12 @@
 #include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <numeric>
+#include <optional>
 #include <sinew/error.hpp>
 #include <sinew/gradient_buckets.hpp>
+#include <sinew/training_state.hpp>
 #include <sinew/world.hpp>
 #include <span>
 #include <string>
@@ -47,10 +50,11 @@ public:
         // Rank 0 sets the weights for all, so that all ranks begin equal whatever their seed.
         if (comm_.rank() == 0) model_.initialise(options_.seed);
         buckets_.broadcast_parameters(std::vector<sinew::Buffer>{model_.parameters()});
+        if (!options_.checkpoint.empty()) resume();
     }
 
     Result run() {
-        for (std::size_t epoch = 1; epoch <= options_.epochs; ++epoch) {
+        for (std::size_t epoch = next_.epoch; epoch <= options_.epochs; ++epoch) {
             Epoch const now{train_epoch(epoch), accuracy()};
             result_.epochs.push_back(now);
             if (observer_.epoch) observer_.epoch(epoch, now);
@@ -65,6 +69,47 @@ public:
     }
 
 private:
+    /// Where training continues: the first step that has not been done, and what the steps of its
+    /// epoch before that have added up.
+    struct Position {
+        std::size_t epoch = 1, step = 0;
+        double loss = 0;  // of this rank's examples
+    };
+
+    /// Continues from the newest checkpoint. The bits are those of a run without an interruption.
+    void resume() {
+        state_.emplace(comm_, options_.checkpoint);
+        state_->add_shared("parameters", model_.parameters());
+        state_->add_shared("velocity", velocity_);
+        state_->add_own(
+            "position", [this] { return bytes_of(std::span(&next_, 1)); },
+            [this](std::span<std::byte const> bytes) { next_ = values_of<Position>(bytes).at(0); });
+        state_->add_own(
+            "epochs", [this] { return bytes_of(std::span(result_.epochs)); },
+            [this](std::span<std::byte const> bytes) { result_.epochs = values_of<Epoch>(bytes); });
+        state_->add_own(
+            "residuals",
+            [this] {
+                auto const residuals = buckets_.residuals();
+                return bytes_of(std::span(residuals));
+            },
+            [this](std::span<std::byte const> bytes) {
+                buckets_.restore_residuals(values_of<float>(bytes));
+            });
+        state_->restore();
+    }
+    template <class T>
+    static sinew::TrainingState::Bytes bytes_of(std::span<T> values) {
+        auto const bytes = std::as_bytes(values);
+        return {bytes.begin(), bytes.end()};
+    }
+    template <class T>
+    static std::vector<T> values_of(std::span<std::byte const> bytes) {
+        std::vector<T> values(bytes.size() / sizeof(T));
+        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+        return values;
+    }
+
     std::vector<sinew::Gradient> gradients() {
         std::vector<sinew::Gradient> all;
         for (auto const& tensor : model_.tensors())
@@ -89,14 +134,18 @@ private:
         std::iota(order_.begin(), order_.end(), 0u);
         Random(options_.seed, epoch).shuffle(order_);
         std::size_t const steps = (order_.size() + options_.batch - 1) / options_.batch;
-        double loss = 0;
-        for (std::size_t step = 0; step < steps; ++step) {
+        double loss = next_.loss;
+        for (std::size_t step = next_.step; step < steps; ++step) {
             std::size_t const first = step * options_.batch;
             std::size_t const batch = std::min(options_.batch, order_.size() - first);
             loss += train_batch(std::span(order_).subspan(first, batch));
             if (observer_.step) observer_.step(epoch, step + 1, steps);
+            next_ = {epoch, step + 1, loss};
+            std::size_t const done = (epoch - 1) * steps + step + 1;
+            if (state_ && done % options_.checkpoint_every == 0) state_->commit(done);
         }
-        result_.steps += steps;
+        next_ = {epoch + 1, 0, 0};
+        result_.steps = epoch * steps;
         loss = comm_.allreduce_value(loss, sinew::sum) / static_cast<double>(order_.size());
         result_.seconds += seconds_since(start);
         if (!std::isfinite(loss))
@@ -162,6 +211,8 @@ private:
     std::vector<float> gradient_;
     std::vector<float> velocity_;
     sinew::GradientBuckets buckets_;
+    std::optional<sinew::TrainingState> state_;
+    Position next_;
     std::vector<std::uint32_t> order_;
     Result result_;
 };

@@ -25,10 +25,10 @@ TEST(PartId, IsNothingElse) {
     std::string const name = "12-00c0ffee00c0ffee-step-700-of-4-rank-3";
     ASSERT_TRUE(PartId::parse(name));
     for (char const* const other :
-         {"", "lock", "12-00c0ffee00c0ffee-step-700-of-4-rank-4", "012-00c0ffee00c0ffee-step-700-of-4-rank-3",
-          "12-00c0ffee00c0ffee-step-700-of-4-", "12-c0ffee-step-700-of-4-shared",
-          "12-00c0ffee00c0ffee-step-700-of-0-shared", "12-00c0ffee00c0ffee-step--7-of-4-shared",
-          "12-00c0ffee00c0ffee-step-700-of-4-sharedx",
+         {"", "lock", "12-00c0ffee00c0ffee-step-700-of-4-rank-4",
+          "012-00c0ffee00c0ffee-step-700-of-4-rank-3", "12-00c0ffee00c0ffee-step-700-of-4-",
+          "12-c0ffee-step-700-of-4-shared", "12-00c0ffee00c0ffee-step-700-of-0-shared",
+          "12-00c0ffee00c0ffee-step--7-of-4-shared", "12-00c0ffee00c0ffee-step-700-of-4-sharedx",
           "99999999999999999999999-00c0ffee00c0ffee-step-700-of-4-shared"})
         EXPECT_FALSE(PartId::parse(other)) << other;
     // No prefix, and no other character in its place.

@@ -36,8 +36,8 @@ void Together::all(std::string const& what, std::function<void()> const& local) 
     for (int rank = 0; rank < comm_.size(); ++rank) {
         auto const& one = problems[static_cast<std::size_t>(rank)];
         if (one.empty()) continue;
-        auto const message = text(what, ": ", rank_text(comm_, rank), ": ",
-                                  string_of(std::span(one).subspan(1)));
+        auto const message =
+            text(what, ": ", rank_text(comm_, rank), ": ", string_of(std::span(one).subspan(1)));
         if (one.front() == std::byte{'u'}) throw UsageError(message);
         throw Error(message);
     }

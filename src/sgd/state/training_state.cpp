@@ -367,8 +367,8 @@ void TrainingState::add_own(std::string name, Buffer elements) {
 void TrainingState::add_own(std::string name, std::function<Bytes()> save,
                             std::function<void(std::span<std::byte const>)> load) {
     if (!save || !load)
-        throw UsageError(text("TrainingState: \"", name, "\" lacks a function to ",
-                              save ? "load" : "save"));
+        throw UsageError(
+            text("TrainingState: \"", name, "\" lacks a function to ", save ? "load" : "save"));
     state_->add(state_->own(),
                 {.name = std::move(name), .save = std::move(save), .load = std::move(load)});
 }
