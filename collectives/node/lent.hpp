@@ -3,6 +3,7 @@
 
 #include <bit>
 #include <cerrno>
+#include <chrono>
 #include <string>
 #include <system_error>
 
@@ -88,8 +89,7 @@ public:
         }
         int const error = node_memory::read_private(process_, place_, to, bytes);
         if (error == 0) return;
-        if (error == ESRCH)  // the wait finds out that the process has ended
-            for (int round = 0;; ++round) call.waiter.idle(round, owner);
+        await_failure(call, owner, error == ESRCH);
         throw BackendError("the memory of rank " + std::to_string(owner) + " (process " +
                                std::to_string(process_) + ") cannot be read any more: " +
                                std::generic_category().message(error) +
@@ -100,6 +100,14 @@ public:
 private:
     /// Below it, the system calls take longer than the copy that they save.
     static constexpr std::size_t least_private_bytes = std::size_t{128} << 10;
+
+    /// The owner has ended, or its buffer is gone because the call has failed there, which the wait
+    /// finds out and throws. Returns after a while if not, unless that is `certain`.
+    static void await_failure(NodeCall const& call, int owner, bool certain) {
+        auto const until = std::chrono::steady_clock::now() + std::chrono::seconds(5);
+        for (int round = 0; certain || std::chrono::steady_clock::now() < until; ++round)
+            call.waiter.idle(round, owner);
+    }
 
     std::uint32_t checksum(NodeCall const& call, std::size_t bytes) const {
         std::uint64_t const mixed =

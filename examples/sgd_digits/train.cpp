@@ -106,7 +106,7 @@ private:
     template <class T>
     static std::vector<T> values_of(std::span<std::byte const> bytes) {
         std::vector<T> values(bytes.size() / sizeof(T));
-        std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
+        if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
         return values;
     }
 

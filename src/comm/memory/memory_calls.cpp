@@ -90,11 +90,9 @@ bool CommunicatorState::allreduce_at_once(ConstBuffer in, Buffer out, ReduceOp c
                                           CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
-    Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
-    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
-        !takes_result(in, out))
-        return false;
+    Kernel const kernel = kernel_for_result(in, out, op, room.size());
+    if (kernel == nullptr) return false;
 
     MemoryCall call(*this, reduction_record(Collective::allreduce, in, op));
     call.begin(room, Collective::allreduce, 0, bytes);
@@ -144,11 +142,9 @@ bool CommunicatorState::scan_at_once(ConstBuffer in, Buffer out, ReduceOp const&
                                      CallOptions const& options) {
     std::size_t const bytes = in.bytes();
     if (bytes > Room::short_bytes || !can_run_at_once(options)) return false;
-    Kernel const kernel = kernel_of(op, in.type);
     Room& room = *room_;
-    if (kernel == nullptr || room.size() > collectives::max_fused_inputs || !is_usable(in) ||
-        !takes_result(in, out))
-        return false;
+    Kernel const kernel = kernel_for_result(in, out, op, room.size());
+    if (kernel == nullptr) return false;
 
     MemoryCall call(*this, reduction_record(Collective::scan, in, op));
     NodeCall const node = call.begin(room, Collective::scan, 0, bytes);

@@ -13,10 +13,8 @@ using node_memory::Room;
 
 std::optional<ShortCall> short_allreduce(Room const& room, ConstBuffer in, Buffer out,
                                          ReduceOp const& op) {
-    if (in.bytes() > Room::short_bytes || room.size() > collectives::max_fused_inputs ||
-        !is_usable(in) || !takes_result(in, out))
-        return std::nullopt;
-    collectives::Kernel const kernel = kernel_of(op, in.type);
+    if (in.bytes() > Room::short_bytes) return std::nullopt;
+    collectives::Kernel const kernel = kernel_for_result(in, out, op, room.size());
     if (kernel == nullptr) return std::nullopt;
     return ShortCall{.record = reduction_record(Collective::allreduce, in, op),
                      .in = bytes_of(in),

@@ -41,6 +41,12 @@ bool takes_result(ConstBuffer const& in, Buffer const& out) {
            (in.data == out.data || !overlap(in, out));
 }
 
+Kernel kernel_for_result(ConstBuffer const& in, Buffer const& out, ReduceOp const& op, int ranks) {
+    if (ranks > collectives::max_fused_inputs || !is_usable(in) || !takes_result(in, out))
+        return nullptr;
+    return kernel_of(op, in.type);
+}
+
 bool consists_of(ConstBuffer const& whole, ConstBuffer const& own, std::size_t ranks,
                  bool in_place) {
     if (!is_usable(whole)) return false;

@@ -21,6 +21,10 @@ collectives::Kernel kernel_of(ReduceOp const& op, DataType type);
 bool is_usable(ConstBuffer const& buffer);
 /// Returns whether `out` can take the result of a reduction of `in`: another buffer, or the same.
 bool takes_result(ConstBuffer const& in, Buffer const& out);
+/// Returns the kernel of a reduction of which this rank gets the result in `out`, if so many ranks need
+/// nothing else; or null.
+collectives::Kernel kernel_for_result(ConstBuffer const& in, Buffer const& out, ReduceOp const& op,
+                                      int ranks);
 /// Returns whether the root's `whole` consists of a block like `own` for each rank. `own` is unused
 /// in place.
 bool consists_of(ConstBuffer const& whole, ConstBuffer const& own, std::size_t ranks,

@@ -154,7 +154,15 @@ std::string FailureDetector::lateness_of(int rank, RankProgress const& mine) con
 
 std::string FailureDetector::other_call_of(int rank, RankProgress const& mine) const {
     auto const& answer = answers_[static_cast<std::size_t>(rank)];
-    if (!answer || answer->at_sequence.sequence != mine.last.sequence ||
+    if (!answer) return {};
+    if (answer->inside && answer->last.sequence < mine.last.sequence) {
+        // This rank has left the call in which that one still is. Was it the same?
+        auto const own = log_.at(answer->last.sequence);
+        if (!own || own->same_call(answer->last)) return {};
+        return text(rank_text(rank), " called ", answer->last.text(), " #", own->sequence,
+                    " where this rank called ", own->text());
+    }
+    if (answer->at_sequence.sequence != mine.last.sequence ||
         answer->at_sequence.same_call(mine.last))
         return {};
     return text(rank_text(rank), " called ", answer->at_sequence.text());
@@ -205,6 +213,7 @@ FailureDetector::Findings FailureDetector::investigate(bool in_collective, int p
     add("not arrived: ", late);
     add("another call: ", other);
     add("no answer from ", silent);
+    findings.calls_differ = !other.empty();
     bool const all_answer = dead.empty() && silent.empty();
     findings.all_came = all_answer && in_collective && late.empty();
     findings.only_late = all_answer && !findings.all_came;

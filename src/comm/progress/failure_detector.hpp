@@ -44,10 +44,11 @@ public:
     std::optional<std::string> trouble();
     /// The result of `investigate`.
     struct Findings {
-        std::string text;        ///< description for an error
-        bool only_late = false;  ///< all ranks answer, so the missing messages may still come
-        bool all_came = false;   ///< no rank is behind, dead or silent
-        bool speaks = false;     ///< this rank is the lowest that waits, and should log the warning
+        std::string text;           ///< description for an error
+        bool only_late = false;     ///< all ranks answer, so the missing messages may still come
+        bool all_came = false;      ///< no rank is behind, dead or silent
+        bool calls_differ = false;  ///< a rank is or was in another call than this one
+        bool speaks = false;  ///< this rank is the lowest that waits, and should log the warning
     };
     /// Queries all ranks and describes which of them are dead, silent or, if `in_collective`, have
     /// not entered the current collective or made another call instead of it; otherwise only `peer` counts, or all ranks if it is

@@ -120,12 +120,13 @@ void ProgressPolicy::decide(Clock::time_point now, int peer, int step, int steps
     // they do not come either, no rank is late and something is wrong.
     bool const just_came = findings.all_came && !std::exchange(all_came_, true);
     if ((!findings.only_late && !just_came) || waited_ > deadlines_.late)
-        throw Timeout(text(
-            waits(now, " stopped after ", peer, step, steps), " (", findings.text,
-            findings.all_came ? "). Do they make the same call? SINEW_CHECK=1 compares the calls; "
-                              : "). Are they alive? ",
-            "SINEW_TIMEOUT sets the deadline",
-            findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
+        throw Timeout(
+            text(waits(now, " stopped after ", peer, step, steps), " (", findings.text,
+                 findings.all_came || findings.calls_differ
+                     ? "). Do they make the same call? SINEW_CHECK=1 compares the calls; "
+                     : "). Are they alive? ",
+                 "SINEW_TIMEOUT sets the deadline",
+                 findings.only_late ? ", SINEW_LATE_TIMEOUT that for ranks that answer" : ""));
     forgiven_ = waited_;
     if (findings.only_late && findings.speaks && !std::exchange(warned_, true))
         log_warning(
