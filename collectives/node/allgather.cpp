@@ -32,7 +32,7 @@ public:
     void run() {
         auto const own = call_.args.out_block(call_.rank());
         std::byte const* const data = call_.args.in != nullptr ? call_.args.in : own.data();
-        auto const lent = LentBuffer::of(room_, data, own.size(), stores_.lends);
+        auto const lent = BorrowableBlock::of(room_, data, own.size(), stores_.lends);
         lent.write(call_, room_.line(call_.waiter), own.size());
         room_.publish_line();
         bool const lends = lent.is_lent();
@@ -69,7 +69,7 @@ private:
         std::size_t const bytes = bytes_of(from, round);
         if (bytes == 0) return;
         auto const block = call_.args.out_block(from);
-        auto const lent = LentBuffer::from(call_, from, room_.line_of(from), block.size());
+        auto const lent = BorrowableBlock::from(call_, from, room_.line_of(from), block.size());
         if (lent.is_lent()) {
             if (round == 0) lent.read(call_, from, block.data(), block.size());
             return;
@@ -93,7 +93,7 @@ void allgather(NodeCall const& call) {
     if (way_of(largest) != Way::rounds) return gather_at_once(call, largest);
     // A block in a slot is copied once for all readers: with many of them, lending saves little.
     constexpr int most_lending = 3;
-    auto const choice = call.size() <= most_lending ? LentBuffer::choice(call.room, largest)
+    auto const choice = call.size() <= most_lending ? BorrowableBlock::choice(call.room, largest)
                                                     : StoreChoice::Choice::slots;
     auto trial = begin_trial(call, Pattern::allgather, largest, choice);
     AllgatherRounds(call, largest, trial.stores()).run();

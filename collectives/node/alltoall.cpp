@@ -16,7 +16,7 @@ void alltoall(NodeCall const& call) {
     std::optional<StoreChoice::Trial> trial;
     if (pairwise_rounds(room, largest) > 0)
         trial.emplace(
-            begin_trial(call, Pattern::alltoall, largest, LentBuffer::choice(room, largest)));
+            begin_trial(call, Pattern::alltoall, largest, BorrowableBlock::choice(room, largest)));
     auto const stores = trial ? trial->stores() : StoreChoice::Stores{};
     PairwiseSender sender(
         call, [&](int to) { return args.sent_block(to); }, stores.lends);

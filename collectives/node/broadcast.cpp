@@ -10,7 +10,7 @@ namespace {
 void send_rounds(NodeCall const& call) {
     Room& room = call.room;
     std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
-    auto const lent = LentBuffer::of(room, call.args.out, bytes, false);
+    auto const lent = BorrowableBlock::of(room, call.args.out, bytes, false);
     lent.write(call, room.line(call.waiter), bytes);
     room.publish_line();
     std::size_t const rounds = rounds_of(bytes, piece);
@@ -33,7 +33,7 @@ void receive_rounds(NodeCall const& call) {
     int const root = call.args.root;
     std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
     room.await_line(call.waiter, root);
-    auto const lent = LentBuffer::from(call, root, room.line_of(root), bytes);
+    auto const lent = BorrowableBlock::from(call, root, room.line_of(root), bytes);
     if (lent.is_lent()) {
         lent.read(call, root, call.args.out, bytes);
         return room.publish(Stage::consumed, rounds_of(bytes, piece));

@@ -44,7 +44,7 @@ struct Lent {
 
 /// A buffer that a rank lends to others for one call: they read it where it lies, in shared memory or
 /// in the rank's private memory. The rank must not return before they have.
-class LentBuffer {
+class BorrowableBlock {
 public:
     /// What a rank chooses from for private buffers of at most this size. All sizes of a class have
     /// the same choice. It suits calls in which all wait for all: to lend lengthens the owner's own
@@ -55,8 +55,9 @@ public:
         return lending ? StoreChoice::Choice::lending : StoreChoice::Choice::slots;
     }
     /// Lends a buffer of this rank if it lies in shared memory, or if `private_too`.
-    static LentBuffer of(Room const& room, void const* data, std::size_t bytes, bool private_too) {
-        LentBuffer lent;
+    static BorrowableBlock of(Room const& room, void const* data, std::size_t bytes,
+                              bool private_too) {
+        BorrowableBlock lent;
         if (room.lendable() == nullptr || bytes < least_lent_bytes) return lent;
         lent.place_ = room.lendable()->offset_of(data, bytes);
         if (lent.place_ != 0 || !private_too || !node_memory::is_readable_privately(data, bytes))
@@ -69,14 +70,14 @@ public:
 
     /// Writes it where other ranks read it, for the current operation.
     void write(NodeCall const& call, std::byte* to, std::size_t bytes) const {
-        LentBuffer checked = *this;
+        BorrowableBlock checked = *this;
         checked.check_ = checksum(call, bytes);
         std::memcpy(to, &checked, sizeof checked);
     }
     /// What `owner` has written. Calls `Waiter::refuse` if it means another size, or another thing.
-    static LentBuffer from(NodeCall const& call, int owner, std::byte const* at,
-                           std::size_t bytes) {
-        LentBuffer lent;
+    static BorrowableBlock from(NodeCall const& call, int owner, std::byte const* at,
+                                std::size_t bytes) {
+        BorrowableBlock lent;
         std::memcpy(&lent, at, sizeof lent);
         if (lent.check_ != lent.checksum(call, bytes)) call.waiter.refuse(owner);
         return lent;

@@ -24,7 +24,7 @@ inline std::size_t pairwise_rounds(Room const& room, std::size_t bytes) {
 }
 
 /// Publishes another message for each rank: short ones at once, long ones in rounds or as a
-/// LentBuffer. Only the receiver of a message needs to know its size.
+/// BorrowableBlock. Only the receiver of a message needs to know its size.
 template <class Message>
 class PairwiseSender {
 public:
@@ -47,7 +47,7 @@ public:
                 copy(part, bytes);
                 continue;
             }
-            auto const lent = LentBuffer::of(room_, bytes.data(), bytes.size(), lends);
+            auto const lent = BorrowableBlock::of(room_, bytes.data(), bytes.size(), lends);
             lent.write(call, part, bytes.size());
             if (lent.is_lent()) lent_.set(static_cast<std::size_t>(to));
             else rounds_ = std::max(rounds_, pairwise_rounds(room_, bytes.size()));
@@ -110,7 +110,7 @@ public:
                 to_.data(),
                 {in_line ? room_.line_of(from_) + self * line_part(room_) : part, to_.size()});
         }
-        auto const lent = LentBuffer::from(call_, from_, part, to_.size());
+        auto const lent = BorrowableBlock::from(call_, from_, part, to_.size());
         if (lent.is_lent()) {
             if (round == 0) lent.read(call_, from_, to_.data(), to_.size());
             return;

@@ -20,6 +20,7 @@
 #include "src/comm/collective/persistent_call.hpp"
 #include "src/comm/device/device_paths.hpp"
 #include "src/comm/memory/posted_calls.hpp"
+#include "src/comm/share.hpp"
 
 namespace sinew::detail {
 
@@ -294,8 +295,8 @@ void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
     auto const size = static_cast<std::size_t>(channel.size());
     auto const self = static_cast<std::size_t>(channel.rank());
     bool const alone = nodes_.local_size == 1;
-    collectives::LentBuffer<Offer> offers(channel, size);
-    Offer& own = (*offers)[self];
+    std::vector<Offer> offers(size);
+    Offer& own = offers[self];
     own.has_memory = alone || arena_ != nullptr ? 1 : 0;
     if (!alone && arena_ && nodes_.local_rank == 0) {
         own.place = arena_->make_room(nodes_.local_size);
@@ -304,26 +305,20 @@ void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
             own.block = room_->block();
         } else own.has_memory = 0;
     }
-    collectives::Arguments gather;
-    gather.out = reinterpret_cast<std::byte*>(offers->data());
-    gather.count = 1;
-    gather.element = sizeof(Offer);
-    gather.blocks = collectives::Blocks::equal(1, sizeof(Offer));
-    gather.scratch = &scratch_;
-    collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
+    share(channel, offers);
     may_have_room_ = false;
     auto groups = std::make_unique<collectives::NodeGroups>(nodes_.node_of, channel.rank());
-    Offer const& here = (*offers)[static_cast<std::size_t>(groups->rank_here(0))];
+    Offer const& here = offers[static_cast<std::size_t>(groups->rank_here(0))];
     // All open a room, so that it is freed when all have left it.
     if (arena_ && here.place.offset != 0 && !room_)
         room_ = arena_->open_room(here.place, nodes_.local_rank, nodes_.local_size);
-    if (std::ranges::any_of(*offers, [](Offer const& offer) { return offer.has_memory == 0; })) {
+    if (std::ranges::any_of(offers, [](Offer const& offer) { return offer.has_memory == 0; })) {
         room_.reset();
         shares_memory_ = false;
         return;
     }
     std::size_t block = std::numeric_limits<std::size_t>::max();
-    for (Offer const& offer : *offers)
+    for (Offer const& offer : offers)
         if (offer.place.offset != 0) block = std::min<std::size_t>(block, offer.block);
     groups->use_room(room_.get(), block);
     groups_ = std::move(groups);

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/sgd/state/part_id.hpp"
 
-#include <charconv>
+#include <endian.h>
 
+#include <charconv>
+#include <span>
+
+#include "src/base/hex.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::sgd {
@@ -10,9 +14,9 @@ namespace sinew::sgd {
 namespace {
 
 /// Reads a name from the left.
-class Scan {
+class NameReader {
 public:
-    explicit Scan(std::string_view rest) : rest_(rest) {}
+    explicit NameReader(std::string_view rest) : rest_(rest) {}
 
     template <class Number>
     void number(Number& value, int base = 10) {
@@ -37,32 +41,30 @@ private:
 }  // namespace
 
 std::string PartId::text() const {
-    std::string nonce(16, '0');
-    for (int digit = 0; digit < 16; ++digit)
-        nonce[static_cast<std::size_t>(digit)] =
-            "0123456789abcdef"[commit.nonce >> (60 - 4 * digit) & 15];
-    return sinew::text(commit.number, '-', nonce, "-step-", commit.step, "-of-", commit.ranks, '-',
+    std::uint64_t const nonce = ::htobe64(commit.nonce);
+    return sinew::text(commit.number, '-', to_hex(std::as_bytes(std::span(&nonce, 1))), "-step-",
+                       commit.step, "-of-", commit.ranks, '-',
                        owner == shared ? "shared" : sinew::text("rank-", owner));
 }
 
 std::optional<PartId> PartId::parse(std::string_view name) {
     PartId part;
-    Scan scan(name);
-    scan.number(part.commit.number);
-    scan.require("-");
-    scan.number(part.commit.nonce, 16);
-    scan.require("-step-");
-    scan.number(part.commit.step);
-    scan.require("-of-");
-    scan.number(part.commit.ranks);
-    scan.require("-");
-    if (!scan.word("shared")) {
-        scan.require("rank-");
-        scan.number(part.owner);
+    NameReader reader(name);
+    reader.number(part.commit.number);
+    reader.require("-");
+    reader.number(part.commit.nonce, 16);
+    reader.require("-step-");
+    reader.number(part.commit.step);
+    reader.require("-of-");
+    reader.number(part.commit.ranks);
+    reader.require("-");
+    if (!reader.word("shared")) {
+        reader.require("rank-");
+        reader.number(part.owner);
         if (part.owner >= part.commit.ranks) return std::nullopt;
     }
     // Another spelling of the same numbers is not ours.
-    if (!scan.good() || part.commit.ranks < 1 || part.text() != name) return std::nullopt;
+    if (!reader.good() || part.commit.ranks < 1 || part.text() != name) return std::nullopt;
     return part;
 }
 

@@ -213,18 +213,24 @@ private:
     void exchange_copies(PartId const& mine, std::map<PartId, Bytes>& parts) {
         auto const sizes = together_.gather(std::uint64_t{parts.at(mine).size()});
         CallOptions const call{.timeout = options_.timeout};
-        std::vector<Request> requests;
+        std::vector<std::pair<int, int>> copies;  // owner, holder
         for (int owner = 0; owner < comm_.size(); ++owner)
-            for (int const holder : sgd::copy_holders(comm_.nodes(), owner, options_.copies)) {
-                if (holder == comm_.rank()) {
-                    Bytes& copy = parts[{mine.commit, owner}];
-                    copy.resize(sizes[static_cast<std::size_t>(owner)]);
-                    requests.push_back(comm_.irecv(buffer_of(copy), owner, content_tag, call));
-                }
-                if (owner == comm_.rank())
-                    requests.push_back(
-                        comm_.isend(buffer_of(parts.at(mine)), holder, content_tag, call));
-            }
+            for (int const holder : sgd::copy_holders(comm_.nodes(), owner, options_.copies))
+                copies.emplace_back(owner, holder);
+        together_.all(text("TrainingState::commit of step ", mine.commit.step), [&] {
+            for (auto const& [owner, holder] : copies)
+                if (holder == comm_.rank())
+                    parts[{mine.commit, owner}].resize(sizes[static_cast<std::size_t>(owner)]);
+        });
+        std::vector<Request> requests;
+        for (auto const& [owner, holder] : copies) {
+            if (holder == comm_.rank())
+                requests.push_back(comm_.irecv(buffer_of(parts.at({mine.commit, owner})), owner,
+                                               content_tag, call));
+            if (owner == comm_.rank())
+                requests.push_back(
+                    comm_.isend(buffer_of(parts.at(mine)), holder, content_tag, call));
+        }
         for (Request& request : requests) request.wait();
     }
 
@@ -297,37 +303,46 @@ private:
         return all;
     }
 
-    /// Gives the parts that were read to the ranks that need them.
+    /// Gives the parts that were read to the ranks that need them. All ranks have memory for theirs, or
+    /// all throw.
     void distribute(CommitId const& id, HeldParts const& held, std::map<PartId, Bytes>& read) {
         CallOptions const call{.timeout = options_.timeout};
-        if (!shared_.empty()) {
-            PartId const part{id, PartId::shared};
-            int const root = held.reader_of(part);
-            Bytes& content = read[part];
-            std::vector<std::uint64_t> size{content.size()};
-            comm_.broadcast(size, root, call);
-            content.resize(size[0]);
+        PartId const shared{id, PartId::shared}, mine{id, comm_.rank()};
+        int const root = shared_.empty() ? -1 : held.reader_of(shared);
+        int const reader = own_.empty() ? comm_.rank() : held.reader_of(mine);
+        std::vector<std::uint64_t> shared_size(1), own_size(1);
+        std::list<std::vector<std::uint64_t>> sizes;
+        std::vector<Request> sends;
+        auto const others = [&](auto const& give) {
+            for (auto& [part, content] : read)
+                if (part.owner != PartId::shared && part.owner != comm_.rank())
+                    give(part.owner, content);
+        };
+        if (root >= 0) {
+            if (root == comm_.rank()) shared_size[0] = read.at(shared).size();
+            comm_.broadcast(shared_size, root, call);
+        }
+        others([&](int owner, Bytes const& content) {
+            auto& size = sizes.emplace_back(1, content.size());
+            sends.push_back(comm_.isend(size, owner, size_tag, call));
+        });
+        if (reader != comm_.rank()) comm_.recv(own_size, reader, size_tag, call);
+        Bytes shared_content, own_content;
+        together_.all(text("TrainingState::restore of step ", id.step), [&] {
+            if (root >= 0 && root != comm_.rank()) shared_content.resize(shared_size[0]);
+            own_content.resize(own_size[0]);
+        });
+        others([&](int owner, Bytes& content) {
+            sends.push_back(comm_.isend(buffer_of(content), owner, content_tag, call));
+        });
+        if (root >= 0) {
+            Bytes& content = root == comm_.rank() ? read.at(shared) : shared_content;
             comm_.broadcast(buffer_of(content), root, call);
         }
-        if (own_.empty()) return;
-        std::vector<Request> sends;
-        std::list<std::vector<std::uint64_t>> sizes;
-        for (auto& [part, content] : read) {
-            if (part.owner == PartId::shared || part.owner == comm_.rank()) continue;
-            auto& size = sizes.emplace_back(1, content.size());
-            sends.push_back(comm_.isend(size, part.owner, size_tag, call));
-            sends.push_back(comm_.isend(buffer_of(content), part.owner, content_tag, call));
-        }
-        PartId const mine{id, comm_.rank()};
-        int const reader = held.reader_of(mine);
-        if (reader != comm_.rank()) {
-            std::vector<std::uint64_t> size(1);
-            comm_.recv(size, reader, size_tag, call);
-            Bytes& content = read[mine];
-            content.resize(size[0]);
-            comm_.recv(buffer_of(content), reader, content_tag, call);
-        }
+        if (reader != comm_.rank()) comm_.recv(buffer_of(own_content), reader, content_tag, call);
         for (Request& send : sends) send.wait();
+        if (root >= 0 && root != comm_.rank()) read[shared] = std::move(shared_content);
+        if (reader != comm_.rank()) read[mine] = std::move(own_content);
     }
 
     void take(CommitId const& id, std::map<PartId, Bytes> const& read) {
