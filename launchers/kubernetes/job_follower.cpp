@@ -116,8 +116,10 @@ void JobFollower::ask_for_pods() {
     question_ =
         client_.start(k8s::list(k8s::pods, pods_of(job_, ns_)),
                       [this](std::exception_ptr failure, Json const& answer) {
-                          asks_ = false;
-                          if (failure) return;  // what the Job says has to do
+                          if (failure) {  // what the Job says has to do
+                              asks_ = false;
+                              return;
+                          }
                           std::optional<k8s::PodView> newest;
                           for (auto const& item : answer.value("items", Json::array())) {
                               k8s::PodView pod(item);
@@ -129,7 +131,8 @@ void JobFollower::ask_for_pods() {
                                   newest = pod;
                           }
                           if (newest) look_at(*newest);
-                          callbacks_.progress();
+                          callbacks_.progress();  // it is not over yet, so that reasons are told
+                          asks_ = false;
                       });
 }
 
@@ -167,8 +170,10 @@ void JobFollower::look_at(k8s::PodView const& pod) {
                                             : text(pod.name, " ended with code ", code, ": ",
                                                    container->reason, " ", container->message)};
     if (end_ && end_->exit_code == summary->exit_code && end_->cause == summary->cause) return;
+    bool const first = !end_;
     end_ = std::move(summary);
     end_since_ = std::chrono::steady_clock::now();
+    if (first && end_->exit_code != 0) ask_for_pods();  // one of them may be the cause
 }
 
 bool JobFollower::over() const {

@@ -169,7 +169,7 @@ void ClusterRun::show_progress() {
     };
     mark(follower_->has_root(), marked_root_, "first pod runs");
     mark(follower_->pods().all_joined(), marked_joined_, "all pods joined");
-    if (follower_->has_ended()) return;
+    if (follower_->over()) return;  // what comes then is their removal
     for (auto const& line : follower_->pods().new_troubles())
         console_.notice(text("sinew: ", line));
     if (!marked_joined_) console_.progress(text(name_, ": ", follower_->pods().status()));
