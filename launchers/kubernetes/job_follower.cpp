@@ -127,7 +127,8 @@ void JobFollower::ask_for_pods() {
                               if (container != nullptr &&
                                   container->state == k8s::ContainerView::State::terminated)
                                   table_.update(pod);
-                              if (pod.index == 0 && (!newest || newest->created < pod.created))
+                              if (pod.index == 0 && !log_.replaced(pod.name) &&
+                                  (!newest || newest->created < pod.created))
                                   newest = pod;
                           }
                           if (newest) look_at(*newest);
@@ -157,8 +158,8 @@ void JobFollower::look_at(k8s::PodView const& pod) {
     if (container == nullptr) return;
     bool const ended = container->state == k8s::ContainerView::State::terminated;
     if (!ended && container->state != k8s::ContainerView::State::running) return;
+    if (log_.replaced(pod.name)) return;
     has_root_ = true;
-    root_pod_ = pod.name;
     log_.follow(pod.name, ended);
     if (!ended) return;
     int const code = container->exit_code.value_or(exit_launcher_failed);
@@ -178,7 +179,7 @@ void JobFollower::look_at(k8s::PodView const& pod) {
 
 bool JobFollower::over() const {
     if (!end_ || asks_) return false;
-    return !has_root_ || log_.complete(root_pod_) ||
+    return !has_root_ || log_.complete() ||
            std::chrono::steady_clock::now() - end_since_ > log_patience;
 }
 

@@ -75,7 +75,6 @@ private:
     Callbacks const callbacks_;
     PodTable table_;
     RootLog log_;
-    std::string root_pod_;
     bool has_root_ = false, has_log_ = false, synced_ = false, deleted_ = false;
     std::optional<JobEnd> end_;
     std::chrono::steady_clock::time_point end_since_;  ///< when `end_` became known

@@ -55,10 +55,15 @@ class LogPump(threading.Thread):
         lines = (p.rest + d).split(b'\n')
         p.rest = lines.pop()
         head = stamp + b' ' + p.stream
-        out = [head + b' F ' + line + b'\n' for line in lines]
-        if len(p.rest) > _PART or (not d and p.rest):
-            out.append(head + b' P ' + p.rest + b'\n')
-            p.rest = b''
+        out = []
+        for line in lines:
+            while len(line) > _PART:
+                out.append(head + b' P ' + line[:_PART] + b'\n')
+                line = line[_PART:]
+            out.append(head + b' F ' + line + b'\n')
+        while len(p.rest) > _PART or (not d and p.rest):
+            out.append(head + b' P ' + p.rest[:_PART] + b'\n')
+            p.rest = p.rest[_PART:]
         if out:
             p.file.write(b''.join(out))
         if d:
@@ -75,12 +80,19 @@ class LogPump(threading.Thread):
             self._on_end(p.key)
 
 
-def plain(line, stamps=False, since=''):
-    """A log line as `kubectl logs` shows it; empty when it is older than `since`."""
-    stamp, _, tag, text = (line.split(b' ', 3) + [b''] * 3)[:4]
-    if stamp.decode() < since:
-        return b''
-    return (stamp + b' ' if stamps else b'') + text + (b'\n' if tag == b'F' else b'')
+class Plain:
+    """Log lines as `kubectl logs` shows them: those older than `since` are left out, and only the first part of a line
+    has a stamp, as by kubelets since 1.26. Like the API server, it takes whole seconds of `since`."""
+
+    def __init__(self, stamps=False, since=''):
+        self._stamps, self._since, self._starts = stamps, since[:19].encode(), True
+
+    def __call__(self, line):
+        stamp, _, tag, text = (line.split(b' ', 3) + [b''] * 3)[:4]
+        starts, self._starts = self._starts, tag == b'F'
+        if stamp < self._since:
+            return b''
+        return (stamp + b' ' if self._stamps and starts else b'') + text + (b'\n' if tag == b'F' else b'')
 
 
 def tail(path, limit):
@@ -90,4 +102,4 @@ def tail(path, limit):
             lines = f.read().split(b'\n')[:-1]
     except OSError:
         return b''
-    return b''.join(plain(line) for line in lines[-80:])[-limit:]
+    return b''.join(map(Plain(), lines[-80:]))[-limit:]

@@ -90,7 +90,7 @@ class PodStreams:
             if data:
                 h.wfile.write(b'%x\r\n%s\r\n' % (len(data), data))
         with open(c.log_file(n), 'rb') as f:
-            rest = b''
+            rest, plain = b'', logs.Plain(stamps, since)
             first = True
             while True:
                 alive = c.n == n and (c.running or not c.logs_over) and not c.pod.removed
@@ -99,7 +99,7 @@ class PodStreams:
                 if first and last is not None:
                     lines = lines[-last:] if last else []
                 first = False
-                put(b''.join(logs.plain(x, stamps, since) for x in lines))
+                put(b''.join(map(plain, lines)))
                 h.wfile.flush()
                 if not follow or not alive or limit == 0 or self.stopping.is_set():
                     break
