@@ -21,6 +21,7 @@ struct CollectiveCall {
     int size() const { return route.size; }
     bool at_root() const { return route.rank == args.root; }
     void run(void (*algorithm)(collectives::node::NodeCall const&)) {
+        route.end_posted();
         MpiWaiter waiter(route);
         algorithm({*route.room, waiter, args});
     }

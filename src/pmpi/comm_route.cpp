@@ -7,6 +7,7 @@
 
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
+#include "src/pmpi/requests/posting_queue.hpp"
 
 namespace sinew::pmpi {
 
@@ -68,7 +69,9 @@ void open_room(MPI_Comm comm, CommRoute& route) {
     if (route.rank == 0) place = job.arena()->make_room(route.size);
     real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
     route.why_not = CallOutcome::no_room;
-    if (place.offset != 0) route.room = job.arena()->open_room(place, route.rank, route.size);
+    if (place.offset == 0) return;
+    route.room = job.arena()->open_room(place, route.rank, route.size);
+    route.posted = std::make_unique<PostingQueue>(route);
 }
 
 std::unique_ptr<CommRoute> make_route(MPI_Comm comm, MpiJob& job) {
@@ -86,12 +89,21 @@ std::unique_ptr<CommRoute> make_route(MPI_Comm comm, MpiJob& job) {
 
 }  // namespace
 
+CommRoute::CommRoute() = default;
+CommRoute::~CommRoute() = default;
+
+void CommRoute::end_posted() const {
+    if (posted && posted->pending()) posted->await_all();
+}
+
 std::uint64_t handle_epoch() { return epoch.load(std::memory_order_acquire); }
 void handle_freed() { epoch.fetch_add(1, std::memory_order_acq_rel); }
 
 void prepare_routes() { real().Comm_create_keyval(do_not_copy, on_delete, &keyval, nullptr); }
 
-CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not) {
+namespace {
+
+CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not, bool may_make) {
     Known& place = place_of(comm);
     std::uint64_t const now = handle_epoch();
     CommRoute* route = nullptr;
@@ -109,6 +121,8 @@ CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not) {
         int found = 0;
         real().Comm_get_attr(comm, keyval, static_cast<void*>(&route), &found);
         if (found == 0) {
+            why_not = CallOutcome::early;
+            if (!may_make) return nullptr;
             route = make_route(comm, *job).release();
             real().Comm_set_attr(comm, keyval, route);
         }
@@ -118,6 +132,15 @@ CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not) {
         return route;
     why_not = route->room ? CallOutcome::off : route->why_not;
     return nullptr;
+}
+
+}  // namespace
+
+CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not) {
+    return find_route(comm, why_not, true);
+}
+CommRoute* find_made_route(MPI_Comm comm, CallOutcome& why_not) {
+    return find_route(comm, why_not, false);
 }
 
 }  // namespace sinew::pmpi

@@ -11,6 +11,8 @@
 
 namespace sinew::pmpi {
 
+class PostingQueue;
+
 /// How the collectives of one communicator are executed: decided by all its ranks together in its
 /// first collective, and kept as an attribute of the communicator, which MPI deletes with it.
 struct CommRoute {
@@ -18,9 +20,17 @@ struct CommRoute {
     std::unique_ptr<node_memory::Room> room;  ///< null: MPI executes them
     CallOutcome why_not = CallOutcome::off;   ///< the reason, if there is no room
     int rank = 0, size = 1;
-    std::vector<int> local_ranks;  ///< on the node, by rank; only with a room
-    bool lost = false;             ///< a call has failed
+    std::vector<int> local_ranks;          ///< on the node, by rank; only with a room
+    bool lost = false;                     ///< a call has failed
+    std::unique_ptr<PostingQueue> posted;  ///< with a room; begins with the first call
 
+    CommRoute();
+    CommRoute(CommRoute const&) = delete;
+    ~CommRoute();
+
+    /// Waits for the non-blocking calls that have not ended, which every other call in the room must
+    /// follow.
+    void end_posted() const;
     /// The rank in MPI_COMM_WORLD of a rank of the communicator.
     int world_rank(int of) const {
         return job->world_rank(local_ranks[static_cast<std::size_t>(of)]);
@@ -35,6 +45,8 @@ void handle_freed();
 /// its ranks, and calls MPI. Returns null, and the reason, if there is none for this call. The
 /// result is valid until the communicator is freed.
 CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not);
+/// The same for a non-blocking call, which cannot make a route.
+CommRoute* find_made_route(MPI_Comm comm, CallOutcome& why_not);
 
 /// Called once MPI is initialised, and before other threads call MPI.
 void prepare_routes();

@@ -73,6 +73,7 @@ Real load() {
 #define SINEW_FIND(name) \
     table.name = reinterpret_cast<decltype(table.name)>(required("PMPI_" #name));
     SINEW_PMPI_COLLECTIVES(SINEW_FIND)
+    SINEW_PMPI_NON_BLOCKING(SINEW_FIND)
     SINEW_PMPI_OTHERS(SINEW_FIND)
 #undef SINEW_FIND
 #if SINEW_MPI_LARGE_COUNTS
@@ -82,6 +83,7 @@ Real load() {
     table.name##_c =     \
         reinterpret_cast<decltype(table.name##_c)>(::dlsym(library(), "PMPI_" #name "_c"));
     SINEW_PMPI_COLLECTIVES(SINEW_FIND)
+    SINEW_PMPI_NON_BLOCKING(SINEW_FIND)
 #undef SINEW_FIND
 #endif
     return table;

@@ -18,8 +18,19 @@
     F(Alltoall) F(Alltoallv)
 // clang-format on
 
+// Their non-blocking forms.
+// clang-format off
+#define SINEW_PMPI_NON_BLOCKING(F) \
+    F(Iallreduce) F(Ireduce) F(Ireduce_scatter) F(Ireduce_scatter_block) F(Iscan) F(Iexscan) \
+    F(Ibcast) F(Iallgather) F(Iallgatherv) F(Igather) F(Igatherv) F(Iscatter) F(Iscatterv) \
+    F(Ialltoall) F(Ialltoallv)
+// clang-format on
+
 // clang-format off
 #define SINEW_PMPI_OTHERS(F) \
+    F(Ibarrier) F(Wait) F(Waitall) F(Waitany) F(Waitsome) F(Test) F(Testall) F(Testany) \
+    F(Testsome) F(Request_get_status) F(Grequest_start) F(Grequest_complete) \
+    F(Status_set_elements) F(Status_set_cancelled) F(Type_dup) \
     F(Barrier) F(Init) F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) \
     F(Comm_rank) F(Comm_size) F(Comm_test_inter) F(Comm_split) F(Comm_split_type) F(Comm_free) \
     F(Comm_get_name) F(Comm_create_keyval) F(Comm_set_attr) F(Comm_get_attr) \
@@ -36,11 +47,13 @@ namespace sinew::pmpi {
 struct Real {
 #define SINEW_MEMBER(name) decltype(&PMPI_##name) name = nullptr;
     SINEW_PMPI_COLLECTIVES(SINEW_MEMBER)
+    SINEW_PMPI_NON_BLOCKING(SINEW_MEMBER)
     SINEW_PMPI_OTHERS(SINEW_MEMBER)
 #undef SINEW_MEMBER
 #if SINEW_MPI_LARGE_COUNTS
 #define SINEW_MEMBER(name) decltype(&PMPI_##name##_c) name##_c = nullptr;
     SINEW_PMPI_COLLECTIVES(SINEW_MEMBER)
+    SINEW_PMPI_NON_BLOCKING(SINEW_MEMBER)
 #undef SINEW_MEMBER
 #endif
 };

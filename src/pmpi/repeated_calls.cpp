@@ -129,6 +129,8 @@ private:
                                     comm_);
             case MpiFunction::barrier:
                 return SINEW_REPEAT(Barrier, comm_);
+            default:
+                break;  // no time is counted of non-blocking calls
         }
         return MPI_ERR_ARG;
     }

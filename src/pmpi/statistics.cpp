@@ -11,10 +11,14 @@ namespace sinew::pmpi {
 namespace {
 
 constexpr std::array names{
-    "MPI_Allreduce",  "MPI_Reduce",   "MPI_Reduce_scatter", "MPI_Reduce_scatter_block",
-    "MPI_Scan",       "MPI_Exscan",   "MPI_Bcast",          "MPI_Allgather",
-    "MPI_Allgatherv", "MPI_Gather",   "MPI_Gatherv",        "MPI_Scatter",
-    "MPI_Scatterv",   "MPI_Alltoall", "MPI_Alltoallv",      "MPI_Barrier",
+    "MPI_Allreduce",   "MPI_Reduce",    "MPI_Reduce_scatter",  "MPI_Reduce_scatter_block",
+    "MPI_Scan",        "MPI_Exscan",    "MPI_Bcast",           "MPI_Allgather",
+    "MPI_Allgatherv",  "MPI_Gather",    "MPI_Gatherv",         "MPI_Scatter",
+    "MPI_Scatterv",    "MPI_Alltoall",  "MPI_Alltoallv",       "MPI_Barrier",
+    "MPI_Iallreduce",  "MPI_Ireduce",   "MPI_Ireduce_scatter", "MPI_Ireduce_scatter_block",
+    "MPI_Iscan",       "MPI_Iexscan",   "MPI_Ibcast",          "MPI_Iallgather",
+    "MPI_Iallgatherv", "MPI_Igather",   "MPI_Igatherv",        "MPI_Iscatter",
+    "MPI_Iscatterv",   "MPI_Ialltoall", "MPI_Ialltoallv",      "MPI_Ibarrier",
 };
 static_assert(names.size() == functions);
 
@@ -29,6 +33,9 @@ constexpr std::array reasons{
     "operation not implemented for this type",
     "arguments that MPI refuses",
     "called inside another call",
+    "non-blocking, before the first blocking call on the communicator",
+    "non-blocking, longer than 8 KiB or of a length that not all ranks know",
+    "non-blocking, with an operation of the program",
 };
 static_assert(reasons.size() == outcomes);
 
@@ -93,8 +100,11 @@ std::string Statistics::table(Numbers const& sums, int ranks) {
         if (all == 0) continue;
         any = true;
         out << "sinew: " << std::left << std::setw(24) << names[f] << ' ' << row[0] << " of " << all
-            << " calls through shared memory, " << std::fixed << std::setprecision(6)
-            << static_cast<double>(row[outcomes]) * 1e-9 << " s\n";
+            << " calls through shared memory";
+        if (row[outcomes] > 0)
+            out << ", " << std::fixed << std::setprecision(6)
+                << static_cast<double>(row[outcomes]) * 1e-9 << " s";
+        out << '\n';
         for (std::size_t o = 1; o < outcomes; ++o)
             if (row[o] > 0) out << "sinew:     " << row[o] << " by MPI: " << reasons[o] << '\n';
     }

@@ -31,8 +31,24 @@ enum class MpiFunction : std::uint8_t {
     alltoall,
     alltoallv,
     barrier,
+    iallreduce,
+    ireduce,
+    ireduce_scatter,
+    ireduce_scatter_block,
+    iscan,
+    iexscan,
+    ibcast,
+    iallgather,
+    iallgatherv,
+    igather,
+    igatherv,
+    iscatter,
+    iscatterv,
+    ialltoall,
+    ialltoallv,
+    ibarrier,
 };
-constexpr std::size_t functions = static_cast<std::size_t>(MpiFunction::barrier) + 1;
+constexpr std::size_t functions = static_cast<std::size_t>(MpiFunction::ibarrier) + 1;
 /// Its name in MPI: "MPI_Allreduce".
 char const* name_of(MpiFunction function);
 
@@ -48,8 +64,11 @@ enum class CallOutcome : std::uint8_t {
     operation,      ///< the operation is not implemented for this type
     arguments,      ///< MPI would refuse the arguments
     nested,         ///< called by MPI or by this library inside another call
+    early,          ///< non-blocking, before the first blocking call on the communicator
+    too_long,    ///< non-blocking, with a message that is not short, or whose length not all know
+    of_program,  ///< non-blocking, with an operation of the program
 };
-constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::nested) + 1;
+constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::of_program) + 1;
 
 /// Counts calls, for SINEW_MPI_STATS=1. Thread-safe; counts nothing unless switched on.
 class Statistics {

@@ -1,11 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# compare_test.sh MPIEXEC RANKS LIBRARY PROGRAM: the program prints the same with the library as without
+# compare_test.sh MPIEXEC RANKS LIBRARY PROGRAM [non-blocking]: the program prints the same with the library as without
 # it, its collectives did pass through shared memory, and nothing of it remains there.
 set -u
 # shellcheck source=tests/pmpi/remains.sh
 source "$(dirname "$0")/remains.sh"
-mpiexec=$1 ranks=$2 library=$3 program=$4
+mpiexec=$1 ranks=$2 library=$3 program=$4 kind=${5:-blocking}
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 fail() { echo "$1" >&2; cat "$work/stderr" >&2; exit 1; }
@@ -17,7 +17,12 @@ timeout 200 "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" SINEW_MPI_STATS=1 "
 nothing_remains || fail "files remain in /dev/shm"
 [ -s "$work/expected" ] || fail "$program prints nothing"
 diff "$work/expected" "$work/got" > "$work/difference" || { head -20 "$work/difference"; fail "results differ"; }
-for collective in Allreduce Reduce Reduce_scatter Reduce_scatter_block Scan Exscan Bcast Allgather Allgatherv Gather \
-        Gatherv Scatter Scatterv Alltoall Alltoallv Barrier; do
+taken=(Allreduce Reduce Reduce_scatter Reduce_scatter_block Scan Exscan Bcast Allgather Allgatherv Gather Gatherv Scatter
+    Scatterv Alltoall Alltoallv Barrier)
+if [ "$kind" = non-blocking ]; then
+    taken=(Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iexscan Ibcast Iallgather Iallgatherv Igather
+        Iscatter Ialltoall Ibarrier)
+fi
+for collective in "${taken[@]}"; do
     grep -Eq "MPI_$collective +[1-9][0-9]* of" "$work/stderr" || fail "MPI_$collective was never taken"
 done

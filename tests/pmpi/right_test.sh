@@ -9,6 +9,6 @@ code=$?
 echo "$output"
 [ $code -eq 0 ] || { echo "exit code $code"; exit 1; }
 grep -qx "right" <<< "$output" || { echo "the program does not say that all is right"; exit 1; }
-for collective in Allreduce Bcast Alltoall; do
+for collective in Allreduce Bcast Alltoall Iallreduce Ibcast Ibarrier; do
     grep -Eq "MPI_$collective +[1-9][0-9]* of" <<< "$output" || { echo "MPI_$collective was never taken"; exit 1; }
 done

@@ -2,17 +2,31 @@
 #include "src/comm/memory/posted_calls.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 #include <thread>
 
+#include "collectives/node/posted_message.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/signature.hpp"
 #include "src/comm/memory/memory_waiter.hpp"
 
 namespace sinew::detail {
 
+using collectives::node::PostedMessage;
 using node_memory::Room;
 using Arrival = Room::Arrival;
+
+namespace {
+
+PostedMessage::Plan plan_of(ShortCall const& call) {
+    if (call.record.collective != Collective::broadcast) return {.bytes = call.bytes};
+    return {.bytes = call.bytes,
+            .pattern = PostedMessage::Pattern::from_root,
+            .root = call.record.root};
+}
+
+}  // namespace
 
 /// Held for less than a microsecond, except by a thread that was preempted.
 class CommunicatorState::PostedCalls::Lock {
@@ -72,23 +86,10 @@ private:
         bool expired_ = false;
     };
 
-    Arrival arrival_from(int rank) const {
-        Room const& room = calls_->room_;
-        return in_cells_ ? room.cell_arrival(entry_, rank) : room.line_arrival(entry_, rank);
-    }
-    /// Whether this rank waits for the message of `rank`.
-    bool needs(int rank) const {
-        if (rank == calls_->room_.rank()) return false;
-        return call_.record.collective != Collective::broadcast || rank == call_.record.root;
-    }
-
     PostedCalls* calls_ = nullptr;
     ShortCall call_;
-    Room::Entry entry_;
+    PostedMessage message_;
     std::uint64_t sequence_ = 0;
-    bool in_cells_ = false;
-    bool some_behind_ = false;  // a rank, or this one, entered it before it had finished all before
-    int next_ = 0;              // the messages of all ranks below are here
     int polls_ = 0;
     bool failed_ = false;
     std::atomic<bool> ended_{true};
@@ -109,84 +110,46 @@ RequestState* CommunicatorState::PostedCalls::post(ShortCall const& call) {
     Posted& posted = calls_[end_ % capacity];
     bool const behind = begin_ != end_;
     std::uint64_t const finished =
-        behind ? calls_[begin_ % capacity].entry_.operation - 1 : room_.operation();
-    bool const broadcasts = call.record.collective == Collective::broadcast;
-    bool const in_cells = broadcasts && call.bytes <= Room::cell_bytes;
-    bool const in_slot = call.bytes > Room::line_bytes;
+        behind ? calls_[begin_ % capacity].message_.operation() - 1 : room_.operation();
+    auto const plan = plan_of(call);
     if (end_ - begin_ == capacity || !posted.taken_.load(std::memory_order_acquire) ||
-        !room_.is_free(in_cells  ? Room::cell_count
-                       : in_slot ? Room::short_slots
-                                 : Room::lines,
-                       finished))
+        !PostedMessage::can_enter(room_, plan, finished))
         return nullptr;
 
     posted.call_ = call;
     posted.sequence_ = state_.log_.enter(call.record);
     if (posted.sequence_ % OperationLog::calls_per_clock == 0) state_.log_.note_wait();
-    posted.in_cells_ = in_cells;
-    posted.some_behind_ = behind;
-    posted.next_ = posted.polls_ = 0;
+    posted.polls_ = 0;
     posted.failed_ = false;
     posted.ended_.store(false, std::memory_order_relaxed);
     posted.taken_.store(false, std::memory_order_relaxed);
-    room_.sign(signature_of(call.record.collective, broadcasts ? call.record.root : 0, call.bytes));
-    room_.begin();
-    posted.entry_ = room_.entry();
+    auto const signature = signature_of(call.record.collective, std::max(plan.root, 0), call.bytes);
+    posted.message_.enter(room_, plan, signature, behind);
     if (behind && published_finished_ != finished) {
         published_finished_ = finished;
         room_.publish_finished(finished);
     }
-    if (!broadcasts || room_.rank() == call.record.root) {
-        std::byte* const to = in_cells  ? room_.free_cell()
-                              : in_slot ? room_.free_short_slot()
-                                        : room_.free_line();
-        if (call.bytes > 0) std::memcpy(to, call.in, call.bytes);
-        if (in_cells) room_.publish_cell();
-        else room_.publish_line(behind);
-    }
+    posted.message_.publish(room_, {call.in, call.bytes});
     ++end_;
     posted_.store(static_cast<std::uint32_t>(end_ - begin_), std::memory_order_release);
     return &posted;
 }
 
-Arrival CommunicatorState::PostedCalls::look(Posted& call) {
-    for (int const size = room_.size(); call.next_ < size; ++call.next_) {
-        if (!call.needs(call.next_)) continue;
-        Arrival const found = call.arrival_from(call.next_);
-        if (found == Arrival::missing || found == Arrival::of_another_call) return found;
-        if (found == Arrival::here_behind) call.some_behind_ = true;
-    }
-    return Arrival::here;
-}
-
 /// Takes the messages of all ranks.
 void CommunicatorState::PostedCalls::end(Posted& posted) {
     ShortCall const& call = posted.call_;
-    Room::Entry const& entry = posted.entry_;
-    bool const in_slot = call.bytes > Room::line_bytes;
+    PostedMessage const& message = posted.message_;
     if (call.kernel != nullptr) {
         std::array<void const*, collectives::max_fused_inputs> inputs;
         for (int r = 0; r < room_.size(); ++r)
-            inputs[static_cast<std::size_t>(r)] =
-                in_slot ? room_.short_slot_of(entry, r) : room_.line_of(entry, r);
+            inputs[static_cast<std::size_t>(r)] = message.of(room_, r);
         inputs[static_cast<std::size_t>(room_.rank())] = call.in;
         call.kernel(call.out, inputs.data(), room_.size(), call.record.count);
     } else if (call.record.collective == Collective::broadcast &&
                call.record.root != room_.rank()) {
-        int const root = call.record.root;
-        std::memcpy(call.out,
-                    posted.in_cells_ ? room_.cell_of(entry, root)
-                    : in_slot        ? room_.short_slot_of(entry, root)
-                                     : room_.line_of(entry, root),
-                    call.bytes);
+        std::memcpy(call.out, message.of(room_, call.record.root), call.bytes);
     }
-    bool const all_wait = call.record.collective != Collective::broadcast;
-    if (all_wait && !posted.some_behind_) {
-        room_.note_finished(entry.operation - 1);
-    } else {
-        published_finished_ = entry.operation;
-        room_.publish_finished(entry.operation);
-    }
+    if (message.finish(room_)) published_finished_ = message.operation();
 }
 
 /// Removes the first call.
@@ -205,9 +168,9 @@ void CommunicatorState::PostedCalls::progress() {
         Lock const lock(*this);
         while (begin_ != end_) {
             Posted& first = calls_[begin_ % capacity];
-            Arrival const found = look(first);
+            Arrival const found = first.message_.look(room_);
             if (found == Arrival::of_another_call) {
-                peer = first.next_;
+                peer = first.message_.awaited(room_);
                 sequence = first.sequence_;
             }
             if (found != Arrival::here) break;
@@ -244,7 +207,7 @@ void CommunicatorState::PostedCalls::fail() noexcept {
 int CommunicatorState::PostedCalls::awaited_rank() {
     Lock const lock(*this);
     if (begin_ == end_) return -1;
-    return std::min(calls_[begin_ % capacity].next_, room_.size() - 1);
+    return calls_[begin_ % capacity].message_.awaited(room_);
 }
 
 void CommunicatorState::PostedCalls::await_all(node_memory::Waiter& waiter) {
@@ -290,11 +253,12 @@ bool CommunicatorState::PostedCalls::Posted::wait(std::optional<Clock::time_poin
     CallWaiter waiter(*this, until);
     try {
         while (!ended()) {
-            for (int rank = 0; rank < calls_->room_.size(); ++rank)
-                if (needs(rank))
-                    calls_->room_.await_word(waiter, rank, [&] {
+            Room const& room = calls_->room_;
+            for (int rank = 0; rank < room.size(); ++rank)
+                if (message_.needs(room, rank))
+                    room.await_word(waiter, rank, [&] {
                         return ended() || waiter.expired() ||
-                               arrival_from(rank) != Arrival::missing;
+                               message_.arrival_from(room, rank) != Arrival::missing;
                     });
             calls_->progress();
             if (!ended() && waiter.expired()) return false;

@@ -63,8 +63,6 @@ private:
 
     /// A rank whose message the first call lacks or, if there is no call, -1.
     int awaited_rank();
-    /// Whether the messages of all ranks are here; else what the first of the others is.
-    node_memory::Room::Arrival look(Posted& call);
     void end(Posted& call);
     void pop(Posted& call, bool failed) noexcept;
     void refuse(int peer, std::uint64_t sequence) noexcept;

@@ -15,8 +15,9 @@ program collectives
   type(MPI_Op) :: op
   type(MPI_Comm) :: half
   type(MPI_Datatype) :: pair_type
+  type(MPI_Request) :: requests(2)
 #else
-  integer :: op, half, pair_type
+  integer :: op, half, pair_type, requests(2)
 #endif
 #if defined(WITH_F08)
   procedure(MPI_User_function) :: first_of_both
@@ -28,7 +29,7 @@ program collectives
   integer, allocatable :: table(:), turned(:)
   double precision :: values(3000), results(3000), pair(2), best(2)
   complex :: z, z_sum
-  logical :: yes, all_yes, right
+  logical :: yes, all_yes, right, done
 
   call MPI_Init(ierr)
   call MPI_Comm_rank(MPI_COMM_WORLD, rank, ierr)
@@ -103,6 +104,19 @@ program collectives
   call MPI_Allreduce(1, part, 1, MPI_INTEGER, MPI_SUM, half, ierr)
   right = right .and. part == part_ranks
   call MPI_Comm_free(half, ierr)
+
+  numbers = rank + 1
+  sums = 0
+  if (rank == 0) values(1:2) = 7
+  call MPI_Iallreduce(numbers, sums, 40, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, requests(1), ierr)
+  call MPI_Ibcast(values, 2, MPI_DOUBLE_PRECISION, 0, MPI_COMM_WORLD, requests(2), ierr)
+  call MPI_Waitall(2, requests, MPI_STATUSES_IGNORE, ierr)
+  right = right .and. all(sums == ranks * (ranks + 1) / 2) .and. values(2) == 7
+  call MPI_Ibarrier(MPI_COMM_WORLD, requests(1), ierr)
+  done = .false.
+  do while (.not. done)
+    call MPI_Test(requests(1), done, MPI_STATUS_IGNORE, ierr)
+  end do
 
   call MPI_Reduce(right, all_yes, 1, MPI_LOGICAL, MPI_LAND, 0, MPI_COMM_WORLD, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)

@@ -21,6 +21,10 @@ right = right and comm.allreduce(rank, op=MPI.MAX) == ranks - 1
 half = comm.Split(rank % 2, rank)
 right = right and half.allreduce(1) == half.Get_size()
 half.Free()
+requests = [comm.Iallreduce([values[:4], MPI.DOUBLE], [sums[:4], MPI.DOUBLE]), comm.Ibcast([array, MPI.BYTE], root=0)]
+MPI.Request.Waitall(requests)
+right = right and list(sums[:4]) == [ranks * (ranks - 1) // 2 + ranks * i for i in range(4)]
+comm.Ibarrier().Wait()
 comm.Barrier()
 if comm.reduce(right, op=MPI.LAND, root=0) and rank == 0:
     print("right")

@@ -363,6 +363,63 @@ void mixed() {
     MPI_Comm_free(&half);
 }
 
+/// Non-blocking calls, more than any library can hold without help, while one rank after the other is
+/// in MPI_Recv: they must end for those that wait, whatever that rank does. A communicator may be freed
+/// before they have ended, and a datatype, too.
+void outstanding() {
+    constexpr int many = 150, longest = 1000;
+    for (int late = 0; late < size; ++late) {
+        MPI_Comm comm = MPI_COMM_NULL;
+        MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+        MPI_Barrier(comm);
+        std::vector<MPI_Request> requests(many, MPI_REQUEST_NULL);
+        std::vector<std::vector<int>> in, out;
+        std::vector<int> strided(2 * many, -1);
+        for (int i = 0; i < many; ++i) {
+            int const n = i % 3 == 2 ? longest : 1 + i % 3;
+            in.emplace_back(static_cast<std::size_t>(n), rank * 100 + i);
+            out.emplace_back(static_cast<std::size_t>(n), -1);
+            int* const from = in.back().data();
+            int* const to = out.back().data();
+            MPI_Request* const request = &requests[static_cast<std::size_t>(i)];
+            if (i % 10 == 9) {
+                MPI_Datatype type = MPI_DATATYPE_NULL;
+                MPI_Type_vector(1, 1, 2, MPI_INT, &type);
+                MPI_Type_create_resized(type, 0, 2 * sizeof(int), &type);
+                MPI_Type_commit(&type);
+                if (rank == i % size) strided[static_cast<std::size_t>(2 * i)] = i;
+                MPI_Ibcast(&strided[static_cast<std::size_t>(2 * i)], 1, type, i % size, comm,
+                           request);
+                MPI_Type_free(&type);
+            } else if (i % 10 == 8) {
+                MPI_Ireduce(from, to, n, MPI_INT, MPI_SUM, i % size, comm, request);
+            } else {
+                MPI_Iallreduce(from, to, n, MPI_INT, MPI_SUM, comm, request);
+            }
+        }
+        int const next = (late + 1) % size;
+        int message = late;
+        if (late % 2 == 1) MPI_Comm_free(&comm);
+        if (rank == late)
+            MPI_Recv(&message, 1, MPI_INT, next, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        // The last call first, so that it depends on all before.
+        for (int i = many - 1; i >= 0; --i)
+            MPI_Wait(&requests[static_cast<std::size_t>(i)], MPI_STATUS_IGNORE);
+        if (rank == next) MPI_Send(&message, 1, MPI_INT, late, 9, MPI_COMM_WORLD);
+        for (int i = 0; i < many; ++i) {
+            int const expected = 100 * size * (size - 1) / 2 + i * size;
+            auto const& result = out[static_cast<std::size_t>(i)];
+            if (i % 10 == 9)
+                require(strided[static_cast<std::size_t>(2 * i)] == i,
+                        "broadcast " + std::to_string(i));
+            else if (i % 10 != 8 || rank == i % size)
+                require(result.front() == expected && result.back() == expected,
+                        "sum " + std::to_string(i));
+        }
+        if (late % 2 == 0) MPI_Comm_free(&comm);
+    }
+}
+
 /// Rank 1 dies. With errors returned, the others get one.
 void killed() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -383,8 +440,9 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     std::string const name = argc > 1 ? argv[1] : "";
     std::vector<std::pair<char const*, void (*)()>> const cases{
-        {"pending", pending},     {"handles", handles}, {"threads", threads}, {"errors", errors},
-        {"random", random_calls}, {"early", early},     {"mixed", mixed},     {"killed", killed}};
+        {"pending", pending}, {"handles", handles},     {"threads", threads},
+        {"errors", errors},   {"random", random_calls}, {"early", early},
+        {"mixed", mixed},     {"killed", killed},       {"outstanding", outstanding}};
     bool found = false;
     for (auto const& [known, run] : cases)
         if (name == known) {
