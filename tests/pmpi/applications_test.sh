@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# applications_test.sh MPI MPIEXEC LIBRARY: Debian's LAMMPS and the tests of its ScaLAPACK give the results that they
-# give without the library. Skipped (77) without either.
+# applications_test.sh MPI MPIEXEC LIBRARY: Debian's LAMMPS, Quantum ESPRESSO and the tests of its ScaLAPACK give the
+# results that they give without the library. Skipped (77) without any of them.
 set -u
 mpi=$1 mpiexec=$2 library=$3
 work=$(mktemp -d)
@@ -48,4 +48,35 @@ if [ -x "$folder/xdlu" ]; then
     done
     tested=1
 fi
-[ $tested -eq 1 ] || { echo "neither LAMMPS nor ScaLAPACK's tests are here (Debian: lammps, scalapack-mpi-test)"; exit 77; }
+# Quantum ESPRESSO: silicon, with a pseudopotential of its examples. All that it prints but times is the same.
+silicon=/usr/share/doc/quantum-espresso/examples/EPW/sic/pp/Si.pz-vbc.UPF.gz
+if [ "$mpi" = openmpi ] && [ -x /usr/bin/pw.x ] && [ -r $silicon ]; then
+    gzip -dc $silicon > "$work/Si.UPF"
+    cat > "$work/silicon" <<INPUT
+&control
+ calculation='scf', prefix='si', pseudo_dir='$work', outdir='$work/si'
+/
+&system
+ ibrav=2, celldm(1)=10.20, nat=2, ntyp=1, ecutwfc=18.0
+/
+&electrons
+ conv_thr=1.0d-8
+/
+ATOMIC_SPECIES
+ Si 28.086 Si.UPF
+ATOMIC_POSITIONS alat
+ Si 0.00 0.00 0.00
+ Si 0.25 0.25 0.25
+K_POINTS automatic
+ 4 4 4 1 1 1
+INPUT
+    export OMP_NUM_THREADS=1
+    printed() { grep -vE 'CPU|WALL|cpu time|starts on|terminated on|^sinew: ' "$1"; }
+    started /usr/bin/pw.x -in "$work/silicon" > "$work/expected" 2>&1 || fail "pw.x fails without the library"
+    accelerated /usr/bin/pw.x -in "$work/silicon" || fail "pw.x fails"
+    taken || fail "nothing of pw.x was taken"
+    grep -q '^!    total energy  *= *-15.8445' "$work/got" || fail "pw.x prints no energy of silicon"
+    diff <(printed "$work/expected") <(printed "$work/got") || fail "pw.x prints something else"
+    tested=1
+fi
+[ $tested -eq 1 ] || { echo "neither LAMMPS nor Quantum ESPRESSO nor ScaLAPACK's tests are here (Debian: lammps, quantum-espresso, scalapack-mpi-test)"; exit 77; }
