@@ -75,10 +75,14 @@ public:
     bool needs(Room const& room, int rank) const {
         if (rank == room.rank()) return false;
         switch (plan_.pattern) {
-            case Pattern::from_root: return rank == plan_.root;
-            case Pattern::to_root: return room.rank() == plan_.root;
-            case Pattern::to_higher: return rank < room.rank();
-            case Pattern::all_to_all: break;
+            case Pattern::from_root:
+                return rank == plan_.root;
+            case Pattern::to_root:
+                return room.rank() == plan_.root;
+            case Pattern::to_higher:
+                return rank < room.rank();
+            case Pattern::all_to_all:
+                break;
         }
         return true;
     }

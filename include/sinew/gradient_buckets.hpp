@@ -106,7 +106,7 @@ private:
 /// runs give the same bits.
 ///
 /// A step is: `ready` once for each tensor, then `finish`. A gradient belongs to this object from
-/// its `ready` until `finish` has returned. All functions but `view`, `size`, `buckets` and `ready`
+/// its `ready` until `finish` has returned. All functions but `view`, `memory_of`, `elements`, `size`, `buckets` and `ready`
 /// must be called by one thread, between steps (except `finish`). If the
 /// transport admits only the thread that created it (Threading::caller), that thread must be the
 /// one, and there is no overlap.
@@ -139,6 +139,12 @@ public:
         Buffer const elements = allocated(tensor, data_type_of<T>());
         return {static_cast<T*>(elements.data), elements.count};
     }
+
+    /// What keeps the elements of such a tensor, for those that use them longer than this object
+    /// exists. Throws UsageError for another tensor.
+    std::shared_ptr<void> memory_of(std::size_t tensor) const;
+    /// The elements of any tensor. Throws UsageError if there is no such tensor.
+    Buffer elements(std::size_t tensor) const;
 
     /// Says that the gradient of a tensor has been computed in this step. Not collective; may be
     /// called by any thread, by several at a time, in any order. Copies the tensor into its bucket

@@ -47,7 +47,8 @@ typedef enum sinew_status {
     SINEW_ERROR_MEMORY = 7,      /* there is no memory */
     SINEW_ERROR_CALLBACK = 8,    /* a function of the program failed; the code is its result */
     SINEW_ERROR_INTERRUPTED = 9, /* the check of sinew_set_interrupt_check ended a wait */
-    SINEW_ERROR_OTHER = 10
+    SINEW_ERROR_OTHER = 10,
+    SINEW_ERROR_NOT_FINITE = 11 /* a gradient has NaN or infinity; the code is its tensor's index */
 } sinew_status;
 
 /* The text of the last error of this thread, "" if there was none; valid until its next error. */
@@ -142,6 +143,9 @@ typedef struct sinew_world sinew_world;
 typedef struct sinew_communicator sinew_communicator;
 typedef struct sinew_request sinew_request;
 typedef struct sinew_memory sinew_memory;
+typedef struct sinew_persistent sinew_persistent;
+typedef struct sinew_buckets sinew_buckets;
+typedef struct sinew_state sinew_state;
 
 /* Joins the job. Collective. The arguments are passed to MPI and not changed; 0 and NULL will do. */
 SINEW_API int sinew_world_create(int argc, char** argv, sinew_world** world);
@@ -258,11 +262,13 @@ SINEW_API int sinew_irecv(sinew_communicator* comm, void* data, size_t count, si
 #define SINEW_SENT_PARTS_ size_t const *sent_counts, size_t const *sent_offsets
 #define SINEW_LAST_ sinew_options const* options
 
-/* Declares sinew_NAME(...), which returns when it is done, and sinew_iNAME(..., request), which does not
- * wait: the request is destroyed by sinew_request_destroy. */
-#define SINEW_COLLECTIVE_(name, ...)         \
-    SINEW_API int sinew_##name(__VA_ARGS__); \
-    SINEW_API int sinew_i##name(__VA_ARGS__, sinew_request** request);
+/* Declares sinew_NAME(...), which returns when it is done; sinew_iNAME(..., request), which does not wait:
+ * the request is destroyed by sinew_request_destroy; and sinew_NAME_init(..., persistent), which begins
+ * nothing: sinew_persistent_start does, any number of times. */
+#define SINEW_COLLECTIVE_(name, ...)                                   \
+    SINEW_API int sinew_##name(__VA_ARGS__);                           \
+    SINEW_API int sinew_i##name(__VA_ARGS__, sinew_request** request); \
+    SINEW_API int sinew_##name##_init(__VA_ARGS__, sinew_persistent** persistent);
 
 SINEW_COLLECTIVE_(allreduce, SINEW_IN_AND_OUT_, sinew_type type, sinew_op op, SINEW_LAST_)
 SINEW_COLLECTIVE_(reduce_scatter, SINEW_IN_AND_OUT_, SINEW_PARTS_, sinew_type type, sinew_op op,
@@ -291,6 +297,130 @@ SINEW_COLLECTIVE_(barrier, sinew_communicator* comm, SINEW_LAST_)
 #undef SINEW_SENT_PARTS_
 #undef SINEW_LAST_
 #undef SINEW_COLLECTIVE_
+
+/* A persistent call: arguments that stay the same (sinew/comm/persistent_request.hpp). Its buffers must
+ * exist as long as it does, and belong to it from `start` until its end has been reported. */
+SINEW_API int sinew_persistent_start(sinew_persistent* persistent);
+SINEW_API int sinew_persistent_wait(sinew_persistent* persistent);
+/* *done: 1 if no operation is in progress any more. Makes progress. */
+SINEW_API int sinew_persistent_test(sinew_persistent* persistent, int* done);
+SINEW_API int sinew_persistent_wait_for(sinew_persistent* persistent, int64_t limit_ns, int* done);
+/* Waits first, at most until the operation's deadline, if one is in progress. */
+SINEW_API void sinew_persistent_destroy(sinew_persistent* persistent);
+
+/* ---- gradients of data-parallel training (sinew/gradient_buckets.hpp) --------------------------- */
+
+/* A tensor of type f16, bf16, f32 or f64, in memory of the program that outlives the buckets; `data`
+ * is NULL: in memory of its bucket, which sinew_buckets_view returns. */
+typedef struct sinew_gradient {
+    char const* name;
+    void* data;
+    size_t count;
+    sinew_type type;
+} sinew_gradient;
+
+/* How gradients travel between ranks. */
+#define SINEW_WIRE_NATIVE 0
+#define SINEW_WIRE_BF16 1
+#define SINEW_WIRE_F16 2
+#define SINEW_WIRE_FP8 3
+#define SINEW_WIRE_INT8 4
+
+/* Equal on all ranks; NULL for the defaults. Begin with SINEW_GRADIENT_OPTIONS_INIT. */
+typedef struct sinew_gradient_options {
+    size_t size; /* sizeof(sinew_gradient_options); later versions may append members */
+    size_t bucket_bytes;
+    size_t first_bucket_bytes;
+    sinew_op op;           /* SINEW_AVERAGE or SINEW_SUM */
+    double clip_norm;      /* 0: no clipping */
+    char const* algorithm; /* NULL: the library chooses */
+    int64_t timeout_ns;    /* 0: that of the communicator */
+    int32_t wire;
+    int32_t
+        registration_order; /* 1: gradients become ready in the order in which they are listed */
+    int32_t error_feedback;
+    int32_t check_finite;
+} sinew_gradient_options;
+#define SINEW_GRADIENT_OPTIONS_INIT                                                            \
+    {                                                                                          \
+        sizeof(sinew_gradient_options), (size_t)25 << 20, (size_t)1 << 20, SINEW_AVERAGE, 0.0, \
+            NULL, 0, SINEW_WIRE_NATIVE, 0, 1, 0                                                \
+    }
+
+/* The result of a step; the same on all ranks. */
+typedef struct sinew_gradient_step {
+    double norm;          /* of all gradients before clipping; 0 without clip_norm */
+    int32_t active_ranks; /* that had gradients */
+    int32_t unused;
+} sinew_gradient_step;
+
+/* Collective, as the other calls are but ready, view, residuals and destroy. */
+SINEW_API int sinew_buckets_create(sinew_communicator* comm, sinew_gradient const* gradients,
+                                   size_t count, sinew_gradient_options const* options,
+                                   sinew_buckets** buckets);
+/* The number of buckets; 0 for NULL. */
+SINEW_API size_t sinew_buckets_count(sinew_buckets const* buckets);
+/* The elements of a tensor that was created with NULL as its data. Destroy it by sinew_memory_destroy,
+ * also after the buckets. */
+SINEW_API int sinew_buckets_view(sinew_buckets* buckets, size_t tensor, sinew_memory** memory);
+/* Says that a gradient has been computed. Any thread may call it, several at a time. */
+SINEW_API int sinew_buckets_ready(sinew_buckets* buckets, size_t tensor);
+/* Returns when every gradient has its result. `step` may be NULL. */
+SINEW_API int sinew_buckets_finish(sinew_buckets* buckets, sinew_gradient_step* step);
+/* Copies the root's parameters (their names do not count) to all ranks, and compares a hash. */
+SINEW_API int sinew_buckets_broadcast_parameters(sinew_buckets* buckets,
+                                                 sinew_gradient const* parameters, size_t count,
+                                                 int root);
+/* Averages numbers over the ranks that have not joined. */
+SINEW_API int sinew_buckets_average(sinew_buckets* buckets, double* metrics, size_t count);
+/* Takes part in the steps of the others until all have called it. *last: a rank that saw all steps. */
+SINEW_API int sinew_buckets_join(sinew_buckets* buckets, int* last);
+/* What this rank has rounded away and not sent yet. Writes at most `room` numbers, and to *needed
+ * (which may be NULL) how many there are. */
+SINEW_API int sinew_buckets_residuals(sinew_buckets const* buckets, float* residuals, size_t room,
+                                      size_t* needed);
+SINEW_API int sinew_buckets_restore_residuals(sinew_buckets* buckets, float const* residuals,
+                                              size_t count);
+/* Not collective. In the middle of a step it ends that of the other ranks with PeerLost. */
+SINEW_API void sinew_buckets_destroy(sinew_buckets* buckets);
+
+/* ---- checkpoints (sinew/training_state.hpp) ------------------------------------------------------ */
+
+/* Equal on all ranks; NULL for the defaults. Begin with SINEW_STATE_OPTIONS_INIT. */
+typedef struct sinew_state_options {
+    size_t size; /* sizeof(sinew_state_options); later versions may append members */
+    int32_t keep;
+    int32_t copies;
+    int64_t timeout_ns; /* 0: that of the communicator */
+} sinew_state_options;
+#define SINEW_STATE_OPTIONS_INIT \
+    { sizeof(sinew_state_options), 2, 2, 0 }
+
+/* Collective, as the other calls are but those that add. */
+SINEW_API int sinew_state_create(sinew_communicator* comm, char const* folder,
+                                 sinew_state_options const* options, sinew_state** state);
+/* Elements that are equal on all ranks, in memory that outlives the state. */
+SINEW_API int sinew_state_add_shared(sinew_state* state, char const* name, void* data, size_t count,
+                                     sinew_type type);
+/* Elements of this rank alone. */
+SINEW_API int sinew_state_add_own(sinew_state* state, char const* name, void* data, size_t count,
+                                  sinew_type type);
+/* The bytes that `save` passes to `give`, in any number of calls, with `to`; `load` gets them back. A
+ * result other than 0 fails the commit or the restore with SINEW_ERROR_CALLBACK; so must `save` if
+ * `give` returns other than 0. */
+typedef int (*sinew_give)(void* to, void const* bytes, size_t count);
+typedef int (*sinew_save)(void* context, sinew_give give, void* to);
+typedef int (*sinew_load)(void* context, void const* bytes, size_t count);
+SINEW_API int sinew_state_add_function(sinew_state* state, char const* name, sinew_save save,
+                                       sinew_load load, void* context);
+/* Returns when all parts are on disk. */
+SINEW_API int sinew_state_commit(sinew_state* state, uint64_t step);
+/* *found: 1 if there was a commit, whose step is then in *step. */
+SINEW_API int sinew_state_restore(sinew_state* state, int* found, uint64_t* step);
+/* Copies the root's shared elements to all ranks. */
+SINEW_API int sinew_state_sync(sinew_state* state, int root);
+/* Not collective. */
+SINEW_API void sinew_state_destroy(sinew_state* state);
 
 #ifdef __cplusplus
 }

@@ -8,6 +8,8 @@
         gradient = numpy.full(1_000_000, comm.rank, dtype=numpy.float32)
         comm.allreduce(gradient, "average")
 
+`sinew.GradientBuckets` averages gradients while the backward pass computes, `sinew.TrainingState` stores checkpoints.
+
 Started by `sinew run -n 4 python3 train.py`, mpirun or srun; alone it is a world of one rank.
 
 Buffers are numpy arrays and any other object with the buffer protocol (array.array, bytearray,
@@ -15,22 +17,25 @@ memoryview) or with `__dlpack__` on the CPU (torch tensors). Errors are subclass
 The names of mpi4py (`Allreduce`, `Bcast`, ...) are aliases.
 """
 from . import _library
-from ._errors import (BackendError, CallbackError, Error, PeerLost, SystemError, Timeout, Unavailable,
+from ._errors import (BackendError, CallbackError, Error, NotFinite, PeerLost, SystemError, Timeout, Unavailable,
                       UsageError)
+from ._gradients import GradientBuckets, GradientStep
 from ._library import LibraryNotFound
 from ._mpi_names import (BAND, BOR, BXOR, BYTE, COMPLEX, Communicator, DOUBLE, DOUBLE_COMPLEX, FLOAT, IN_PLACE,
                          INT, INT8_T, INT16_T, INT32_T, INT64_T, LAND, LONG, LOR, LXOR, MAX, MIN, PROD, SUM,
                          UINT8_T, UINT16_T, UINT32_T, UINT64_T, UNDEFINED)
 from ._operations import Op
+from ._persistent import PersistentRequest
 from ._request import ANY_SOURCE, Received, Request
+from ._state import TrainingState
 from ._world import World
 
 __version__ = _library.version()
 
 __all__ = [
     "ANY_SOURCE", "BAND", "BOR", "BXOR", "BYTE", "BackendError", "COMPLEX", "CallbackError", "Communicator",
-    "DOUBLE", "DOUBLE_COMPLEX", "Error", "FLOAT", "INT", "INT16_T", "INT32_T", "INT64_T", "INT8_T", "IN_PLACE",
-    "LAND", "LONG", "LOR", "LXOR", "LibraryNotFound", "MAX", "MIN", "Op", "PROD", "PeerLost", "Received",
-    "Request", "SUM", "SystemError", "Timeout", "UINT16_T", "UINT32_T", "UINT64_T", "UINT8_T", "UNDEFINED",
+    "DOUBLE", "DOUBLE_COMPLEX", "Error", "FLOAT", "GradientBuckets", "GradientStep", "INT", "INT16_T", "INT32_T", "INT64_T", "INT8_T", "IN_PLACE",
+    "LAND", "LONG", "LOR", "LXOR", "LibraryNotFound", "MAX", "MIN", "NotFinite", "Op", "PROD", "PeerLost", "PersistentRequest", "Received",
+    "Request", "SUM", "SystemError", "Timeout", "TrainingState", "UINT16_T", "UINT32_T", "UINT64_T", "UINT8_T", "UNDEFINED",
     "Unavailable", "UsageError", "World",
 ]

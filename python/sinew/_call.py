@@ -11,6 +11,12 @@ from ._library import OptionsStruct
 from ._operations import Op
 
 
+# The collectives that have an operation, a root, and parts of different sizes.
+REDUCTIONS = ("allreduce", "reduce_scatter", "reduce_scatter_block", "reduce", "scan", "exscan")
+ROOTED = ("broadcast", "reduce", "gather", "gatherv", "scatter", "scatterv")
+OF_PARTS = ("reduce_scatter", "allgatherv", "gatherv", "scatterv", "alltoallv")
+
+
 class Call:
     """A collective call: its arguments but for the options, what must be kept meanwhile, what it returns."""
 
@@ -23,16 +29,27 @@ class Call:
         self.result = result
         self.op = op
 
+    def refuse_python(self) -> None:
+        """Raises UsageError if the operation is a function of Python, for calls that do not block."""
+        if self.op is not None and self.op.is_python:
+            raise UsageError(f"{self.op!r} is a function of Python, which only blocking calls can use")
+
+
+def nanoseconds_of(timeout: float | None) -> int:
+    """A time limit; 0 for None."""
+    if timeout is None:
+        return 0
+    if not timeout > 0:
+        raise UsageError(f"timeout is {timeout} (expected seconds, more than 0; None: that of the communicator)")
+    return max(1, int(min(timeout * 1e9, 2.0**62)))
+
 
 def options_of(algorithm: str | None, timeout: float | None) -> Any:
     """The options of a call; None for none."""
     if algorithm is None and timeout is None:
         return None
-    if timeout is not None and not timeout > 0:
-        raise UsageError(f"timeout is {timeout} (expected seconds, more than 0; None: that of the communicator)")
-    nanoseconds = 0 if timeout is None else max(1, int(min(timeout * 1e9, 2.0**62)))
     return ctypes.byref(OptionsStruct(ctypes.sizeof(OptionsStruct), algorithm.encode() if algorithm else None,
-                                      nanoseconds))
+                                      nanoseconds_of(timeout)))
 
 
 def check_same_type(first: Span, second: Span) -> None:

@@ -9,11 +9,12 @@ from typing import Any, TypeVar
 
 from . import _buffers
 from ._buffers import Span, code_of_dtype, from_buffer, span
-from ._call import Call, check, check_same_type, options_of, text_of
+from ._call import OF_PARTS, REDUCTIONS, ROOTED, Call, check, check_same_type, options_of, text_of
 from ._errors import USAGE, UsageError
-from ._library import Process, ReceivedStruct, library
+from ._library import COLLECTIVES, Process, ReceivedStruct, library
 from ._memory import allocate
 from ._operations import Op, code_of_op, operation
+from ._persistent import PersistentRequest
 from ._request import ANY_SOURCE, Received, Request
 
 _IN_PLACE = ctypes.c_void_p(1)
@@ -347,6 +348,26 @@ class BasicCommunicator:
         self._block(self._call("allreduce", cell, None, op=op), None, None)
         return cell.value
 
+    def persistent(self, collective: str, array: Any = None, op: str | Op = "sum", out: Any = None, *, root: int = 0,
+                   counts: Sequence[int] | None = None, offsets: Sequence[int] | None = None,
+                   sent_counts: Sequence[int] | None = None, sent_offsets: Sequence[int] | None = None,
+                   algorithm: str | None = None, timeout: float | None = None) -> PersistentRequest:
+        """A call of the collective of this name ("allreduce", "broadcast", ...) that can be started many times. What the
+        collective does not have (`op`, `root`, ...) does not count. Sends nothing and waits for no rank."""
+        if collective not in COLLECTIVES:
+            raise UsageError(f"there is no collective {collective!r} (there are: {', '.join(COLLECTIVES)})")
+        sends = (None, array) if collective == "broadcast" else (array, out)
+        call = self._call(collective, *sends, op=op if collective in REDUCTIONS else None,
+                          root=root if collective in ROOTED else None,
+                          parts=(counts, offsets) if collective in OF_PARTS else None,
+                          sent=(sent_counts, sent_offsets) if collective == "alltoallv" else None)
+        call.refuse_python()
+        request = PersistentRequest(call.kept, self._failed)
+        self._family.add(request)
+        function = getattr(library, f"sinew_{collective}_init")
+        check(function(*call.arguments, options_of(algorithm, timeout), request.handle))
+        return request
+
     # ---- messages: matched by rank and tag, in order -----------------------------------------
 
     def send(self, array: Any, to: int, tag: int = 0, *, timeout: float | None = None) -> None:
@@ -464,8 +485,7 @@ class BasicCommunicator:
         check(status, op)
 
     def _start(self, call: Call, algorithm: str | None, timeout: float | None) -> Request:
-        if call.op is not None and call.op.is_python:
-            raise UsageError(f"{call.op!r} is a function of Python, which only blocking calls can use")
+        call.refuse_python()
         request = self._request(call)
         check(getattr(library, "sinew_i" + call.name)(*call.arguments, options_of(algorithm, timeout), request.handle))
         return request

@@ -7,7 +7,8 @@ from ._library import library
 
 
 class Error(RuntimeError):
-    """Base of all errors of sinew. `code` is errno of a SystemError, MPI's code of a BackendError, else 0."""
+    """Base of all errors of sinew. `code` is errno of a SystemError, MPI's code of a BackendError, the tensor
+    of a NotFinite, else 0."""
 
     def __init__(self, text: str, code: int = 0) -> None:
         super().__init__(text)
@@ -42,6 +43,10 @@ class CallbackError(Error):
     """A function of the program failed; `__cause__` is its exception. The communicator is lost."""
 
 
+class NotFinite(Error):
+    """A gradient has NaN or infinity; `code` is the index of its tensor, and the text names the rank."""
+
+
 USAGE = 1
 MEMORY = 7
 INTERRUPTED = 9
@@ -53,6 +58,7 @@ _classes = {
     5: SystemError,
     6: BackendError,
     8: CallbackError,
+    11: NotFinite,
 }
 
 

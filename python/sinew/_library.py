@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import os
 from collections.abc import Iterator
-from ctypes import POINTER, c_char_p, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
+from ctypes import POINTER, c_char_p, c_double, c_int, c_int32, c_int64, c_size_t, c_uint32, c_uint64, c_void_p
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +29,36 @@ class OptionsStruct(ctypes.Structure):
     _fields_ = [("size", c_size_t), ("algorithm", c_char_p), ("timeout_ns", c_int64)]
 
 
+class GradientStruct(ctypes.Structure):
+    """sinew_gradient."""
+
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("count", c_size_t), ("type", c_uint32)]
+
+
+class GradientOptionsStruct(ctypes.Structure):
+    """sinew_gradient_options."""
+
+    _fields_ = [("size", c_size_t), ("bucket_bytes", c_size_t), ("first_bucket_bytes", c_size_t), ("op", c_size_t),
+                ("clip_norm", c_double), ("algorithm", c_char_p), ("timeout_ns", c_int64), ("wire", c_int32),
+                ("registration_order", c_int32), ("error_feedback", c_int32), ("check_finite", c_int32)]
+
+
+class GradientStepStruct(ctypes.Structure):
+    """sinew_gradient_step."""
+
+    _fields_ = [("norm", c_double), ("active_ranks", c_int32), ("unused", c_int32)]
+
+
+class StateOptionsStruct(ctypes.Structure):
+    """sinew_state_options."""
+
+    _fields_ = [("size", c_size_t), ("keep", c_int32), ("copies", c_int32), ("timeout_ns", c_int64)]
+
+
 CHECK = ctypes.CFUNCTYPE(c_int, c_void_p)
+GIVE = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+SAVE = ctypes.CFUNCTYPE(c_int, c_void_p, GIVE, c_void_p)
+LOAD = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 FUNCTION = ctypes.CFUNCTYPE(c_int, c_void_p, c_void_p, c_void_p, c_size_t, c_void_p)
 
 
@@ -89,6 +118,8 @@ _collectives: dict[str, list[Any]] = {
     "exscan": [*_buffers, _type, _op, _options],
     "barrier": [c_void_p, _options],
 }
+#: The names of the collectives.
+COLLECTIVES = tuple(_collectives)
 _message = [c_void_p, c_void_p, c_size_t, _type, c_int, c_int, _options]
 _received = POINTER(ReceivedStruct)
 _others: dict[str, tuple[Any, list[Any]]] = {
@@ -127,6 +158,31 @@ _others: dict[str, tuple[Any, list[Any]]] = {
     "request_wait_for": (c_int, [c_void_p, c_int64, POINTER(c_int), _received]),
     "request_cancel": (c_int, [c_void_p, POINTER(c_int)]),
     "request_destroy": (None, [c_void_p]),
+    "persistent_start": (c_int, [c_void_p]),
+    "persistent_wait": (c_int, [c_void_p]),
+    "persistent_test": (c_int, [c_void_p, POINTER(c_int)]),
+    "persistent_wait_for": (c_int, [c_void_p, c_int64, POINTER(c_int)]),
+    "persistent_destroy": (None, [c_void_p]),
+    "buckets_create": (c_int, [c_void_p, POINTER(GradientStruct), c_size_t, POINTER(GradientOptionsStruct),
+                               POINTER(c_void_p)]),
+    "buckets_count": (c_size_t, [c_void_p]),
+    "buckets_view": (c_int, [c_void_p, c_size_t, POINTER(c_void_p)]),
+    "buckets_ready": (c_int, [c_void_p, c_size_t]),
+    "buckets_finish": (c_int, [c_void_p, POINTER(GradientStepStruct)]),
+    "buckets_broadcast_parameters": (c_int, [c_void_p, POINTER(GradientStruct), c_size_t, c_int]),
+    "buckets_average": (c_int, [c_void_p, POINTER(c_double), c_size_t]),
+    "buckets_join": (c_int, [c_void_p, POINTER(c_int)]),
+    "buckets_residuals": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
+    "buckets_restore_residuals": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "buckets_destroy": (None, [c_void_p]),
+    "state_create": (c_int, [c_void_p, c_char_p, POINTER(StateOptionsStruct), POINTER(c_void_p)]),
+    "state_add_shared": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _type]),
+    "state_add_own": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _type]),
+    "state_add_function": (c_int, [c_void_p, c_char_p, SAVE, LOAD, c_void_p]),
+    "state_commit": (c_int, [c_void_p, c_uint64]),
+    "state_restore": (c_int, [c_void_p, POINTER(c_int), POINTER(c_uint64)]),
+    "state_sync": (c_int, [c_void_p, c_int]),
+    "state_destroy": (None, [c_void_p]),
     "send": (c_int, _message),
     "recv": (c_int, [*_message, _received]),
     "sendrecv": (c_int, [c_void_p, c_void_p, c_size_t, c_int, c_void_p, c_size_t, c_int, _type, c_int, _options,
@@ -142,6 +198,7 @@ try:
     for _name, _arguments in _collectives.items():
         getattr(library, "sinew_" + _name).argtypes = _arguments
         getattr(library, "sinew_i" + _name).argtypes = [*_arguments, POINTER(c_void_p)]
+        getattr(library, f"sinew_{_name}_init").argtypes = [*_arguments, POINTER(c_void_p)]
 except AttributeError as error:
     raise LibraryNotFound(f"sinew: {_path} is older than this package: {error}") from None
 

@@ -56,6 +56,13 @@ static_assert(sizeof(sinew_received) == 16 && offsetof(sinew_received, tag) == 4
               offsetof(sinew_received, count) == 8);
 static_assert(sizeof(sinew_options) == 24 && offsetof(sinew_options, algorithm) == 8 &&
               offsetof(sinew_options, timeout_ns) == 16);
+static_assert(sizeof(sinew_gradient) == 32 && offsetof(sinew_gradient, type) == 24);
+static_assert(sizeof(sinew_gradient_options) == 72 && offsetof(sinew_gradient_options, op) == 24 &&
+              offsetof(sinew_gradient_options, timeout_ns) == 48 &&
+              offsetof(sinew_gradient_options, check_finite) == 68);
+static_assert(sizeof(sinew_gradient_step) == 16 &&
+              offsetof(sinew_gradient_step, active_ranks) == 8);
+static_assert(sizeof(sinew_state_options) == 24 && offsetof(sinew_state_options, timeout_ns) == 16);
 
 }  // namespace
 
@@ -85,12 +92,15 @@ ReduceOp const& reduce_op(sinew_op op) {
     return *reinterpret_cast<ReduceOp const*>(op);
 }
 
+void require_size(size_t given, size_t expected, char const* initializer) {
+    if (given != expected)
+        throw UsageError(text("the options say that their size is ", given, " (expected ", expected,
+                              "). Begin with ", initializer));
+}
+
 CallOptions call_options(sinew_options const* options) {
     if (options == nullptr) return {};
-    // Once members are appended, the sizes of earlier versions are accepted, too.
-    if (options->size != sizeof(sinew_options))
-        throw UsageError(text("the options say that their size is ", options->size, " (expected ",
-                              sizeof(sinew_options), "). Begin with SINEW_OPTIONS_INIT"));
+    require_size(options->size, sizeof(sinew_options), "SINEW_OPTIONS_INIT");
     if (options->timeout_ns < 0)
         throw UsageError(text("timeout_ns is ", options->timeout_ns,
                               " (expected at least 0; 0: that of the communicator)"));

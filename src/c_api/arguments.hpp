@@ -21,6 +21,10 @@ Collective collective(char const* name);
 sinew_received received_of(Received const& received);
 Parts parts_of(Communicator const& comm, size_t const* counts, size_t const* offsets);
 
+/// Throws UsageError unless options say the size of their struct. Once members are appended, the sizes of
+/// earlier versions are accepted, too.
+void require_size(size_t given, size_t expected, char const* initializer);
+
 inline Communicator& communicator_of(sinew_communicator* comm) {
     return *required(comm, "the communicator").comm;
 }
@@ -37,6 +41,14 @@ void start_request(sinew_communicator* comm, sinew_request** request, Start&& st
     auto made = std::make_unique<sinew_request>(Request(), *comm);
     made->request = start(*comm->comm);
     *request = made.release();
+}
+
+/// Stores a new persistent call.
+template <class Make>
+void make_persistent(sinew_communicator* comm, sinew_persistent** persistent, Make&& make) {
+    required(persistent, "the pointer for the persistent call");
+    Communicator& of = communicator_of(comm);
+    *persistent = std::make_unique<sinew_persistent>(make(of), *comm).release();
 }
 
 }  // namespace sinew::c_api

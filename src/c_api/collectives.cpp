@@ -17,8 +17,8 @@ bool in_place(void const* in) { return in == SINEW_IN_PLACE; }
 #define SENT_PARTS size_t const *sent_counts, size_t const *sent_offsets
 #define PARAMETERS(...) __VA_ARGS__
 
-/// Defines sinew_NAME and sinew_iNAME, which call `call` of the communicator `of`, or its form in place
-/// with one buffer if `in` says so. The arguments of both forms follow their buffers.
+/// Defines sinew_NAME, sinew_iNAME and sinew_NAME_init, which call the communicator `of`, or its form in
+/// place with one buffer if `in` says so. The arguments of both forms follow their buffers.
 #define SINEW_C_COLLECTIVE(name, parameters, alone, both)                                          \
     int sinew_##name(PARAMETERS parameters, sinew_options const* options) {                        \
         return guarded([&] {                                                                       \
@@ -30,6 +30,14 @@ bool in_place(void const* in) { return in == SINEW_IN_PLACE; }
         return guarded([&] {                                                                       \
             start_request(comm, request, [&](Communicator& of) {                                   \
                 return in_place(in) ? of.i##name alone : of.i##name both;                          \
+            });                                                                                    \
+        });                                                                                        \
+    }                                                                                              \
+    int sinew_##name##_init(PARAMETERS parameters, sinew_options const* options,                   \
+                            sinew_persistent** persistent) {                                       \
+        return guarded([&] {                                                                       \
+            make_persistent(comm, persistent, [&](Communicator& of) {                              \
+                return in_place(in) ? of.name##_init alone : of.name##_init both;                  \
             });                                                                                    \
         });                                                                                        \
     }
@@ -87,6 +95,15 @@ int sinew_ibroadcast(sinew_communicator* comm, void* data, size_t count, sinew_t
     });
 }
 
+int sinew_broadcast_init(sinew_communicator* comm, void* data, size_t count, sinew_type type,
+                         int root, sinew_options const* options, sinew_persistent** persistent) {
+    return guarded([&] {
+        make_persistent(comm, persistent, [&](Communicator& of) {
+            return of.broadcast_init({data, count, data_type(type)}, root, call_options(options));
+        });
+    });
+}
+
 int sinew_barrier(sinew_communicator* comm, sinew_options const* options) {
     return guarded([&] { communicator_of(comm).barrier(call_options(options)); });
 }
@@ -96,5 +113,13 @@ int sinew_ibarrier(sinew_communicator* comm, sinew_options const* options,
     return guarded([&] {
         start_request(comm, request,
                       [&](Communicator& of) { return of.ibarrier(call_options(options)); });
+    });
+}
+
+int sinew_barrier_init(sinew_communicator* comm, sinew_options const* options,
+                       sinew_persistent** persistent) {
+    return guarded([&] {
+        make_persistent(comm, persistent,
+                        [&](Communicator& of) { return of.barrier_init(call_options(options)); });
     });
 }

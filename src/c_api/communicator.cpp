@@ -104,16 +104,17 @@ int sinew_allocate(sinew_communicator* comm, size_t bytes, sinew_memory** memory
     return guarded([&] {
         required(memory, "the pointer for the memory");
         Communicator& of = communicator_of(comm);
-        *memory = new sinew_memory{of.allocate<unsigned char>(bytes)};
+        auto const buffer = of.allocate<unsigned char>(bytes);
+        *memory = new sinew_memory{buffer.memory(), buffer.data(), buffer.shared()};
     });
 }
 
 void* sinew_memory_data(sinew_memory const* memory) {
-    return memory != nullptr ? memory->buffer.data() : nullptr;
+    return memory != nullptr ? memory->data : nullptr;
 }
 
 int sinew_memory_shared(sinew_memory const* memory) {
-    return memory != nullptr && memory->buffer.shared() ? 1 : 0;
+    return memory != nullptr && memory->shared ? 1 : 0;
 }
 
 void sinew_memory_destroy(sinew_memory* memory) { delete memory; }

@@ -5,6 +5,7 @@
 #include <new>
 #include <string>
 
+#include <sinew/gradient_buckets.hpp>
 #include <sinew/version.hpp>
 
 #include "src/base/waiting/interruption.hpp"
@@ -55,6 +56,8 @@ int status_of_exception() noexcept {
         return keep(SINEW_ERROR_CALLBACK, error.what(), error.code());
     } catch (Interrupted const& error) {
         return keep(SINEW_ERROR_INTERRUPTED, error.what());
+    } catch (NonFiniteGradient const& error) {
+        return keep(SINEW_ERROR_NOT_FINITE, error.what(), static_cast<int>(error.tensor()));
     } catch (std::bad_alloc const&) {
         return keep(SINEW_ERROR_MEMORY, "there is not enough memory");
     } catch (std::exception const& error) {
@@ -75,7 +78,7 @@ int sinew_last_error_code(void) { return last_error().code; }
 char const* sinew_status_name(int status) {
     constexpr char const* names[] = {"ok",        "usage",       "unavailable", "timeout",
                                      "peer lost", "system",      "backend",     "memory",
-                                     "callback",  "interrupted", "other"};
+                                     "callback",  "interrupted", "other",       "not finite"};
     constexpr int count = sizeof names / sizeof names[0];
     return status >= 0 && status < count ? names[status] : "unknown";
 }

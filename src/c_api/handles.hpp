@@ -2,11 +2,15 @@
 #pragma once
 
 #include <atomic>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include <sinew/sinew.h>
 #include <sinew/communicator.hpp>
+#include <sinew/gradient_buckets.hpp>
+#include <sinew/training_state.hpp>
 #include <sinew/world.hpp>
 
 namespace sinew::c_api {
@@ -71,5 +75,33 @@ struct sinew_request {
 };
 
 struct sinew_memory {
-    sinew::NodeBuffer<unsigned char> buffer;
+    std::shared_ptr<void> keeps;
+    void* data;
+    bool shared;
+};
+
+struct sinew_persistent {
+    sinew_persistent(sinew::PersistentRequest made, sinew_communicator const& comm)
+        : dependant(comm.dependants), request(std::move(made)) {}
+
+    sinew::c_api::Dependant dependant;  // ends after the request has
+    sinew::PersistentRequest request;
+};
+
+struct sinew_buckets {
+    sinew_buckets(sinew_communicator& comm, std::vector<sinew::Gradient> gradients,
+                  sinew::GradientOptions const& options)
+        : dependant(comm.dependants), buckets(*comm.comm, std::move(gradients), options) {}
+
+    sinew::c_api::Dependant dependant;
+    sinew::GradientBuckets buckets;
+};
+
+struct sinew_state {
+    sinew_state(sinew_communicator& comm, std::filesystem::path folder,
+                sinew::StateOptions const& options)
+        : dependant(comm.dependants), state(*comm.comm, std::move(folder), options) {}
+
+    sinew::c_api::Dependant dependant;
+    sinew::TrainingState state;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// sinew_request_*: waiting for non-blocking calls.
+// sinew_request_* and sinew_persistent_*: waiting for calls that were started.
 #include <algorithm>
 #include <chrono>
 
@@ -16,19 +16,30 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 /// Waits until `until` in pieces, between which the program may interrupt. Returns whether the
-/// operation has completed. Nothing is lost by an interruption: the request can be waited for again.
-bool wait_in_pieces(sinew_request& waited, Clock::time_point until) {
+/// operation has completed. Nothing is lost by an interruption: it can be waited for again. `wait_for`
+/// and `test` are those of a request.
+template <class WaitFor, class Test>
+bool wait_in_pieces(Clock::time_point until, WaitFor const& wait_for, Test const& test) {
     for (;;) {
         auto const now = Clock::now();
-        if (now >= until) return waited.request.test(&waited.received);
+        if (now >= until) return test();
         std::chrono::nanoseconds const piece = interrupt_check_interval;
-        if (waited.request.wait_for(std::min<std::chrono::nanoseconds>(piece, until - now),
-                                    &waited.received))
-            return true;
+        if (wait_for(std::min<std::chrono::nanoseconds>(piece, until - now))) return true;
         if (interrupted())
             throw Interrupted(
                 "the wait for a request was interrupted by its program. The operation continues");
     }
+}
+
+bool wait_in_pieces(sinew_request& waited, Clock::time_point until) {
+    return wait_in_pieces(
+        until, [&](auto limit) { return waited.request.wait_for(limit, &waited.received); },
+        [&] { return waited.request.test(&waited.received); });
+}
+
+bool wait_in_pieces(PersistentRequest& waited, Clock::time_point until) {
+    return wait_in_pieces(
+        until, [&](auto limit) { return waited.wait_for(limit); }, [&] { return waited.test(); });
 }
 
 /// Stores whether the operation has completed and, if so, its result.
@@ -73,3 +84,32 @@ int sinew_request_cancel(sinew_request* request, int* cancelled) {
 }
 
 void sinew_request_destroy(sinew_request* request) { delete request; }
+
+int sinew_persistent_start(sinew_persistent* persistent) {
+    return guarded([&] { required(persistent, "the persistent call").request.start(); });
+}
+
+int sinew_persistent_wait(sinew_persistent* persistent) {
+    return guarded([&] {
+        wait_in_pieces(required(persistent, "the persistent call").request,
+                       Clock::time_point::max());
+    });
+}
+
+int sinew_persistent_test(sinew_persistent* persistent, int* done) {
+    return guarded([&] {
+        required(done, "the pointer for whether it is done");
+        *done = required(persistent, "the persistent call").request.test() ? 1 : 0;
+    });
+}
+
+int sinew_persistent_wait_for(sinew_persistent* persistent, int64_t limit_ns, int* done) {
+    return guarded([&] {
+        required(done, "the pointer for whether it is done");
+        PersistentRequest& waited = required(persistent, "the persistent call").request;
+        auto const until = detail::deadline_after(std::chrono::nanoseconds(limit_ns));
+        *done = wait_in_pieces(waited, until) ? 1 : 0;
+    });
+}
+
+void sinew_persistent_destroy(sinew_persistent* persistent) { delete persistent; }

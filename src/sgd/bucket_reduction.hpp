@@ -38,6 +38,8 @@ public:
     /// Sets both from the front of `values`, which has as many at least. Returns how many it took.
     std::size_t restore(std::span<float const> values);
     std::size_t shard() const { return shard_; }
+    /// What keeps the elements.
+    std::shared_ptr<void> const& memory() const { return elements_.memory(); }
 
 private:
     void reduce_halves();

@@ -27,6 +27,12 @@ std::vector<float> GradientBuckets::residuals() const { return state_->residuals
 void GradientBuckets::restore_residuals(std::span<float const> residuals) {
     state_->restore_residuals(residuals);
 }
+std::shared_ptr<void> GradientBuckets::memory_of(std::size_t tensor) const {
+    return state_->memory_of(tensor);
+}
+
+Buffer GradientBuckets::elements(std::size_t tensor) const { return state_->elements(tensor); }
+
 Buffer GradientBuckets::allocated(std::size_t tensor, DataType type) {
     return state_->allocated(tensor, type);
 }

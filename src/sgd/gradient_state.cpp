@@ -72,20 +72,36 @@ void GradientBuckets::State::allocate_tensors() {
         if (fits) {
             gradient.elements.data = places_[i].stored;
         } else {
-            own_memory_.emplace_back(gradient.elements.bytes() / sizeof(double) + 1);
-            gradient.elements.data = own_memory_.back().data();
+            auto const numbers = gradient.elements.bytes() / sizeof(double) + 1;
+            auto const memory = std::make_shared<std::vector<double>>(numbers);
+            gradient.elements.data = memory->data();
+            own_memory_[i] = memory;
         }
     }
 }
 
-Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
-    if (tensor >= gradients_.size())
-        throw UsageError(
-            text("GradientBuckets::view: tensor ", tensor, " (there are ", gradients_.size(), ")"));
-    Gradient const& gradient = gradients_[tensor];
+Gradient const& GradientBuckets::State::known(char const* call, std::size_t tensor) const {
+    if (tensor < gradients_.size()) return gradients_[tensor];
+    throw UsageError(text("GradientBuckets::", call, ": tensor ", tensor, " (there are ",
+                          gradients_.size(), ")"));
+}
+
+Gradient const& GradientBuckets::State::require_allocated(std::size_t tensor) const {
+    Gradient const& gradient = known("view", tensor);
     if (!gradient.allocated)
         throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor),
                               " has memory of its own. Register it by Gradient::allocate"));
+    return gradient;
+}
+
+std::shared_ptr<void> GradientBuckets::State::memory_of(std::size_t tensor) const {
+    require_allocated(tensor);
+    auto const own = own_memory_.find(tensor);
+    return own != own_memory_.end() ? own->second : reductions_[places_[tensor].bucket].memory();
+}
+
+Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
+    Gradient const& gradient = require_allocated(tensor);
     if (gradient.elements.type != type)
         throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor), " as ", type.name()));
     return gradient.elements;
@@ -114,14 +130,11 @@ void GradientBuckets::State::require_between_steps(char const* call) const {
 }
 
 void GradientBuckets::State::ready(std::size_t tensor) {
-    if (tensor >= gradients_.size())
-        throw UsageError(text("GradientBuckets::ready: tensor ", tensor, " (there are ",
-                              gradients_.size(), ")"));
+    Buffer const& elements = known("ready", tensor).elements;
     Place& place = places_[tensor];
     if (place.ready.exchange(true, std::memory_order_relaxed))
         throw UsageError(text("GradientBuckets::ready: ", tensor_text(tensor),
                               " is ready already. Each tensor is ready once before finish()"));
-    Buffer const& elements = gradients_[tensor].elements;
     if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count)) {
         std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
         while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}

@@ -7,6 +7,7 @@
 #include <deque>
 #include <exception>
 #include <limits>
+#include <map>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -36,6 +37,8 @@ public:
     std::size_t size() const { return gradients_.size(); }
     std::size_t buckets() const { return plans_.size(); }
     Buffer allocated(std::size_t tensor, DataType type) const;
+    std::shared_ptr<void> memory_of(std::size_t tensor) const;
+    Buffer elements(std::size_t tensor) const { return known("elements", tensor).elements; }
     void ready(std::size_t tensor);
     GradientStep finish();
     void broadcast_parameters(std::span<Buffer const> parameters, int root);
@@ -82,6 +85,8 @@ private:
     GradientStep deliver_clipped();
     std::optional<std::size_t> fill_missing();
     void reset();
+    Gradient const& known(char const* call, std::size_t tensor) const;
+    Gradient const& require_allocated(std::size_t tensor) const;
     std::string bucket_text(std::size_t bucket) const;
     std::string tensor_text(std::size_t tensor) const {
         return sgd::tensor_text(gradients_, tensor);
@@ -104,7 +109,8 @@ private:
     GradientOptions options_;
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
-    std::vector<std::vector<double>> own_memory_;  ///< of tensors that cannot lie in a bucket
+    /// Of tensors that cannot lie in a bucket, by their index.
+    std::map<std::size_t, std::shared_ptr<std::vector<double>>> own_memory_;
     std::deque<Place> places_;
     std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready

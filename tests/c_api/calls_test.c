@@ -1,32 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * Every function of <sinew/sinew.h>, called from C11 by any number of ranks. Prints what is not as expected; exit
- * code 1 if anything was not. */
-#include <sinew/sinew.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+ * Every function of <sinew/sinew.h> but those for training (training_test.c), called from C11 by any number of ranks.
+ * Prints what is not as expected; exit code 1 if anything was not. */
+#include "check.h"
 
-static int failures = 0;
-static int rank = 0, size = 1;
-
-static void check(int holds, char const* what, int line) {
-    if (holds) return;
-    ++failures;
-    fprintf(stderr, "calls_test.c:%d: rank %d of %d: %s (last error: %s)\n", line, rank, size, what,
-            sinew_last_error());
-}
-#define CHECK(condition) check((condition) != 0, #condition, __LINE__)
-#define OK(call) check((call) == SINEW_OK, #call, __LINE__)
-#define FAILS(status, words, call)                                                         \
-    do {                                                                                   \
-        check((call) == (status), #call " gives " #status, __LINE__);                      \
-        check(strstr(sinew_last_error(), words) != NULL, "the text has " words, __LINE__); \
-    } while (0)
-
-enum { most_ranks = 8, each = 3 };
-
-static int sum_of_ranks(void) { return size * (size - 1) / 2; }
+enum { each = 3 };
 
 static int larger(void* out, void const* lower, void const* higher, size_t count, void* context) {
     double const *a = lower, *b = higher;
@@ -47,7 +25,8 @@ static void test_versions_and_names(void) {
     CHECK(strcmp(sinew_status_name(SINEW_ERROR_PEER_LOST), "peer lost") == 0);
     CHECK(strcmp(sinew_status_name(SINEW_ERROR_OTHER), "other") == 0);
     CHECK(strcmp(sinew_status_name(-1), "unknown") == 0);
-    CHECK(strcmp(sinew_status_name(11), "unknown") == 0);
+    CHECK(strcmp(sinew_status_name(SINEW_ERROR_NOT_FINITE), "not finite") == 0);
+    CHECK(strcmp(sinew_status_name(12), "unknown") == 0);
     CHECK(sinew_type_size(SINEW_F16) == 2 && sinew_type_size(SINEW_C128) == 16);
     CHECK(sinew_type_size(SINEW_I64_INDEX) == 16 && sinew_type_size(SINEW_OPAQUE(24)) == 24);
     CHECK(sinew_type_size(18) == 0 && sinew_type_size(SINEW_OPAQUE(0)) == 0);
@@ -66,6 +45,13 @@ static void test_null_handles(void) {
     FAILS(SINEW_ERROR_USAGE, "communicator is NULL", sinew_barrier(NULL, NULL));
     FAILS(SINEW_ERROR_USAGE, "request is NULL", sinew_request_wait(NULL, NULL));
     FAILS(SINEW_ERROR_USAGE, "request is NULL", sinew_request_test(NULL, &number, NULL));
+    FAILS(SINEW_ERROR_USAGE, "persistent call is NULL", sinew_persistent_start(NULL));
+    FAILS(SINEW_ERROR_USAGE, "buckets is NULL", sinew_buckets_finish(NULL, NULL));
+    FAILS(SINEW_ERROR_USAGE, "state is NULL", sinew_state_commit(NULL, 1));
+    CHECK(sinew_buckets_count(NULL) == 0);
+    sinew_persistent_destroy(NULL);
+    sinew_buckets_destroy(NULL);
+    sinew_state_destroy(NULL);
     OK(sinew_world_destroy(NULL));
     OK(sinew_communicator_destroy(NULL));
     sinew_request_destroy(NULL);
@@ -361,6 +347,32 @@ static int stop(void* context) {
 }
 
 /* The check of the program ends a wait: a request loses nothing, a message its communicator. */
+static void test_persistent(sinew_communicator* comm) {
+    sinew_persistent *sum = NULL, *all = NULL;
+    float part = 0, value[2] = {0, 0};
+    int32_t gathered[most_ranks];
+    int32_t const mine = rank * 3;
+    int done = 0;
+    OK(sinew_allreduce_init(comm, &part, 1, value, 1, SINEW_F32, SINEW_SUM, NULL, &sum));
+    OK(sinew_allgather_init(comm, &mine, 1, gathered, (size_t)size, SINEW_I32, NULL, &all));
+    for (int turn = 1; turn <= 3; ++turn) {
+        part = (float)(rank * turn);
+        memset(gathered, 0, sizeof gathered);
+        OK(sinew_persistent_start(sum));
+        FAILS(SINEW_ERROR_USAGE, "in progress", sinew_persistent_start(sum));
+        OK(sinew_persistent_start(all));
+        OK(sinew_persistent_wait(sum));
+        while (!done) OK(sinew_persistent_test(all, &done));
+        done = 0;
+        CHECK(value[0] == (float)(sum_of_ranks() * turn));
+        CHECK(gathered[size - 1] == (size - 1) * 3);
+    }
+    OK(sinew_persistent_wait_for(sum, 0, &done));
+    CHECK(done == 1);
+    sinew_persistent_destroy(sum);
+    sinew_persistent_destroy(all);
+}
+
 static void test_interruption(sinew_communicator* comm) {
     sinew_communicator* copy = NULL;
     OK(sinew_dup(comm, &copy));
@@ -411,6 +423,7 @@ int main(int argc, char** argv) {
     test_operations(comm);
     test_refusals(comm);
     test_memory(comm, &memory);
+    test_persistent(comm);
     test_failing_function(comm);
     test_interruption(comm);
 

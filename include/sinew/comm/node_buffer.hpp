@@ -43,6 +43,9 @@ public:
     /// this node has one rank of the job, or its ranks could share no memory.
     bool shared() const { return shared_; }
 
+    /// What keeps the memory, for those that use it longer than this object exists.
+    std::shared_ptr<void> const& memory() const { return memory_; }
+
 private:
     std::shared_ptr<void> memory_;
     std::size_t size_ = 0;

@@ -80,8 +80,7 @@ int igather(void const* send, MPI_Count sent, MPI_Datatype send_type, void* rece
         std::size_t const block = packing.bytes(elements);
         auto const outcome = call.plan(block, Pattern::to_root, root);
         if (outcome != CallOutcome::taken) return outcome;
-        if (!in_place)
-            call.send(TypePacking(send_type), send, static_cast<std::size_t>(sent));
+        if (!in_place) call.send(TypePacking(send_type), send, static_cast<std::size_t>(sent));
         if (!in_place && call.message.size() != block) return CallOutcome::arguments;
         for (int r = 0; at_root && r < call.size(); ++r)
             if (!in_place || r != root)
@@ -102,9 +101,9 @@ int iscatter(void const* send, MPI_Count sent, MPI_Datatype send_type, void* rec
         if ((in_place && !at_root) || (!in_place && refused(receive, count, type)) ||
             (at_root && refused(send, sent, send_type)))
             return CallOutcome::arguments;
-        std::size_t const block =
-            at_root ? TypePacking(send_type).bytes(static_cast<std::size_t>(sent))
-                    : TypePacking(type).bytes(static_cast<std::size_t>(count));
+        std::size_t const block = at_root
+                                      ? TypePacking(send_type).bytes(static_cast<std::size_t>(sent))
+                                      : TypePacking(type).bytes(static_cast<std::size_t>(count));
         auto const outcome = call.plan(block * call.ranks(), Pattern::from_root, root);
         if (outcome != CallOutcome::taken) return outcome;
         if (at_root)
@@ -164,93 +163,92 @@ extern "C" int MPI_Ibarrier(MPI_Comm comm, MPI_Request* request) {
 SINEW_ALSO_AS_PMPI(Ibarrier)
 
 // The functions of MPI; with SUFFIX _c those with large counts.
-#define SINEW_NONBLOCKING_MOVEMENTS(SUFFIX, COUNT, OFFSET)                                          \
-    extern "C" int MPI_Ibcast##SUFFIX(void* buffer, COUNT count, MPI_Datatype type, int root,       \
-                                      MPI_Comm comm, MPI_Request* request) {                        \
-        return ibcast(buffer, count, type, root, comm, request, [&] {                               \
-            return real().Ibcast##SUFFIX(buffer, count, type, root, comm, request);                 \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Iallgather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,     \
-                                          void* receive, COUNT count, MPI_Datatype type,            \
-                                          MPI_Comm comm, MPI_Request* request) {                    \
-        return iallgather(MpiFunction::iallgather, send, sent, send_type, receive,                  \
-                          RankParts<COUNT, OFFSET>{nullptr, nullptr, count}, type, comm, request,   \
-                          [&] {                                                                     \
-                              return real().Iallgather##SUFFIX(send, sent, send_type, receive,      \
-                                                               count, type, comm, request);         \
-                          });                                                                       \
-    }                                                                                               \
-    extern "C" int MPI_Iallgatherv##SUFFIX(                                                         \
-        void const* send, COUNT sent, MPI_Datatype send_type, void* receive, COUNT const* counts,   \
-        OFFSET const* offsets, MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {            \
-        auto const mpi = [&] {                                                                      \
-            return real().Iallgatherv##SUFFIX(send, sent, send_type, receive, counts, offsets,      \
-                                              type, comm, request);                                 \
-        };                                                                                          \
-        if (counts == nullptr) return mpi();                                                        \
-        return iallgather(MpiFunction::iallgatherv, send, sent, send_type, receive,                 \
-                          RankParts<COUNT, OFFSET>{counts, offsets}, type, comm, request, mpi);     \
-    }                                                                                               \
-    extern "C" int MPI_Igather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,        \
-                                       void* receive, COUNT count, MPI_Datatype type, int root,     \
-                                       MPI_Comm comm, MPI_Request* request) {                       \
-        return igather(send, sent, send_type, receive, count, type, root, comm, request, [&] {      \
-            return real().Igather##SUFFIX(send, sent, send_type, receive, count, type, root, comm,  \
-                                          request);                                                 \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Igatherv##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
-                                        void* receive, COUNT const* counts, OFFSET const* offsets,  \
-                                        MPI_Datatype type, int root, MPI_Comm comm,                 \
-                                        MPI_Request* request) {                                     \
-        return by_mpi(MpiFunction::igatherv, comm, request, [&] {                                   \
-            return real().Igatherv##SUFFIX(send, sent, send_type, receive, counts, offsets, type,   \
-                                           root, comm, request);                                    \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Iscatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
-                                        void* receive, COUNT count, MPI_Datatype type, int root,    \
-                                        MPI_Comm comm, MPI_Request* request) {                      \
-        return iscatter(send, sent, send_type, receive, count, type, root, comm, request, [&] {     \
-            return real().Iscatter##SUFFIX(send, sent, send_type, receive, count, type, root, comm, \
-                                           request);                                                \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Iscatterv##SUFFIX(void const* send, COUNT const* sent,                       \
-                                         OFFSET const* offsets, MPI_Datatype send_type,             \
-                                         void* receive, COUNT count, MPI_Datatype type, int root,   \
-                                         MPI_Comm comm, MPI_Request* request) {                     \
-        return by_mpi(MpiFunction::iscatterv, comm, request, [&] {                                  \
-            return real().Iscatterv##SUFFIX(send, sent, offsets, send_type, receive, count, type,   \
-                                            root, comm, request);                                   \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Ialltoall##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,      \
-                                         void* receive, COUNT count, MPI_Datatype type,             \
-                                         MPI_Comm comm, MPI_Request* request) {                     \
-        return ialltoall(send, sent, send_type, receive, count, type, comm, request, [&] {          \
-            return real().Ialltoall##SUFFIX(send, sent, send_type, receive, count, type, comm,      \
-                                            request);                                               \
-        });                                                                                         \
-    }                                                                                               \
-    extern "C" int MPI_Ialltoallv##SUFFIX(                                                          \
-        void const* send, COUNT const* sent, OFFSET const* sent_offsets, MPI_Datatype send_type,    \
-        void* receive, COUNT const* counts, OFFSET const* offsets, MPI_Datatype type,               \
-        MPI_Comm comm, MPI_Request* request) {                                                      \
-        return by_mpi(MpiFunction::ialltoallv, comm, request, [&] {                                 \
-            return real().Ialltoallv##SUFFIX(send, sent, sent_offsets, send_type, receive, counts,  \
-                                             offsets, type, comm, request);                         \
-        });                                                                                         \
-    }                                                                                               \
-    SINEW_ALSO_AS_PMPI(Ibcast##SUFFIX)                                                              \
-    SINEW_ALSO_AS_PMPI(Iallgather##SUFFIX)                                                          \
-    SINEW_ALSO_AS_PMPI(Iallgatherv##SUFFIX)                                                         \
-    SINEW_ALSO_AS_PMPI(Igather##SUFFIX)                                                             \
-    SINEW_ALSO_AS_PMPI(Igatherv##SUFFIX)                                                            \
-    SINEW_ALSO_AS_PMPI(Iscatter##SUFFIX)                                                            \
-    SINEW_ALSO_AS_PMPI(Iscatterv##SUFFIX)                                                           \
-    SINEW_ALSO_AS_PMPI(Ialltoall##SUFFIX)                                                           \
+#define SINEW_NONBLOCKING_MOVEMENTS(SUFFIX, COUNT, OFFSET)                                         \
+    extern "C" int MPI_Ibcast##SUFFIX(void* buffer, COUNT count, MPI_Datatype type, int root,      \
+                                      MPI_Comm comm, MPI_Request* request) {                       \
+        return ibcast(buffer, count, type, root, comm, request, [&] {                              \
+            return real().Ibcast##SUFFIX(buffer, count, type, root, comm, request);                \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Iallgather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,    \
+                                          void* receive, COUNT count, MPI_Datatype type,           \
+                                          MPI_Comm comm, MPI_Request* request) {                   \
+        return iallgather(MpiFunction::iallgather, send, sent, send_type, receive,                 \
+                          RankParts<COUNT, OFFSET>{nullptr, nullptr, count}, type, comm, request,  \
+                          [&] {                                                                    \
+                              return real().Iallgather##SUFFIX(send, sent, send_type, receive,     \
+                                                               count, type, comm, request);        \
+                          });                                                                      \
+    }                                                                                              \
+    extern "C" int MPI_Iallgatherv##SUFFIX(                                                        \
+        void const* send, COUNT sent, MPI_Datatype send_type, void* receive, COUNT const* counts,  \
+        OFFSET const* offsets, MPI_Datatype type, MPI_Comm comm, MPI_Request* request) {           \
+        auto const mpi = [&] {                                                                     \
+            return real().Iallgatherv##SUFFIX(send, sent, send_type, receive, counts, offsets,     \
+                                              type, comm, request);                                \
+        };                                                                                         \
+        if (counts == nullptr) return mpi();                                                       \
+        return iallgather(MpiFunction::iallgatherv, send, sent, send_type, receive,                \
+                          RankParts<COUNT, OFFSET>{counts, offsets}, type, comm, request, mpi);    \
+    }                                                                                              \
+    extern "C" int MPI_Igather##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,       \
+                                       void* receive, COUNT count, MPI_Datatype type, int root,    \
+                                       MPI_Comm comm, MPI_Request* request) {                      \
+        return igather(send, sent, send_type, receive, count, type, root, comm, request, [&] {     \
+            return real().Igather##SUFFIX(send, sent, send_type, receive, count, type, root, comm, \
+                                          request);                                                \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Igatherv##SUFFIX(                                                           \
+        void const* send, COUNT sent, MPI_Datatype send_type, void* receive, COUNT const* counts,  \
+        OFFSET const* offsets, MPI_Datatype type, int root, MPI_Comm comm, MPI_Request* request) { \
+        return by_mpi(MpiFunction::igatherv, comm, request, [&] {                                  \
+            return real().Igatherv##SUFFIX(send, sent, send_type, receive, counts, offsets, type,  \
+                                           root, comm, request);                                   \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Iscatter##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,      \
+                                        void* receive, COUNT count, MPI_Datatype type, int root,   \
+                                        MPI_Comm comm, MPI_Request* request) {                     \
+        return iscatter(send, sent, send_type, receive, count, type, root, comm, request, [&] {    \
+            return real().Iscatter##SUFFIX(send, sent, send_type, receive, count, type, root,      \
+                                           comm, request);                                         \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Iscatterv##SUFFIX(void const* send, COUNT const* sent,                      \
+                                         OFFSET const* offsets, MPI_Datatype send_type,            \
+                                         void* receive, COUNT count, MPI_Datatype type, int root,  \
+                                         MPI_Comm comm, MPI_Request* request) {                    \
+        return by_mpi(MpiFunction::iscatterv, comm, request, [&] {                                 \
+            return real().Iscatterv##SUFFIX(send, sent, offsets, send_type, receive, count, type,  \
+                                            root, comm, request);                                  \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Ialltoall##SUFFIX(void const* send, COUNT sent, MPI_Datatype send_type,     \
+                                         void* receive, COUNT count, MPI_Datatype type,            \
+                                         MPI_Comm comm, MPI_Request* request) {                    \
+        return ialltoall(send, sent, send_type, receive, count, type, comm, request, [&] {         \
+            return real().Ialltoall##SUFFIX(send, sent, send_type, receive, count, type, comm,     \
+                                            request);                                              \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Ialltoallv##SUFFIX(                                                         \
+        void const* send, COUNT const* sent, OFFSET const* sent_offsets, MPI_Datatype send_type,   \
+        void* receive, COUNT const* counts, OFFSET const* offsets, MPI_Datatype type,              \
+        MPI_Comm comm, MPI_Request* request) {                                                     \
+        return by_mpi(MpiFunction::ialltoallv, comm, request, [&] {                                \
+            return real().Ialltoallv##SUFFIX(send, sent, sent_offsets, send_type, receive, counts, \
+                                             offsets, type, comm, request);                        \
+        });                                                                                        \
+    }                                                                                              \
+    SINEW_ALSO_AS_PMPI(Ibcast##SUFFIX)                                                             \
+    SINEW_ALSO_AS_PMPI(Iallgather##SUFFIX)                                                         \
+    SINEW_ALSO_AS_PMPI(Iallgatherv##SUFFIX)                                                        \
+    SINEW_ALSO_AS_PMPI(Igather##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Igatherv##SUFFIX)                                                           \
+    SINEW_ALSO_AS_PMPI(Iscatter##SUFFIX)                                                           \
+    SINEW_ALSO_AS_PMPI(Iscatterv##SUFFIX)                                                          \
+    SINEW_ALSO_AS_PMPI(Ialltoall##SUFFIX)                                                          \
     SINEW_ALSO_AS_PMPI(Ialltoallv##SUFFIX)
 
 SINEW_NONBLOCKING_MOVEMENTS(, int, int)

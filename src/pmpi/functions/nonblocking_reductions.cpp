@@ -51,7 +51,7 @@ int vector_to_all(MpiFunction function, void const* vector, void* result, MPI_Co
         auto outcome =
             plan(call, reduction, count, to_all ? Pattern::all_to_all : Pattern::to_higher);
         if (outcome == CallOutcome::taken) outcome = send(call, vector, result);
-        int const last = to_all                            ? call.size() - 1
+        int const last = to_all                             ? call.size() - 1
                          : function == MpiFunction::iexscan ? call.rank() - 1
                                                             : call.rank();
         if (outcome != CallOutcome::taken || last < 0) return outcome;
@@ -106,64 +106,65 @@ int scatter_result(MpiFunction function, void const* vector, void* result, Count
 using namespace sinew::pmpi;
 
 // The functions of MPI; with SUFFIX _c those with large counts.
-#define SINEW_NONBLOCKING_REDUCTIONS(SUFFIX, COUNT)                                               \
-    extern "C" int MPI_Iallreduce##SUFFIX(void const* send, void* receive, COUNT count,           \
-                                          MPI_Datatype type, MPI_Op op, MPI_Comm comm,            \
-                                          MPI_Request* request) {                                 \
-        return vector_to_all(                                                                     \
-            MpiFunction::iallreduce, send, receive, count, type, op, comm, request, [&] {         \
-                return real().Iallreduce##SUFFIX(send, receive, count, type, op, comm, request);  \
-            });                                                                                   \
-    }                                                                                             \
-    extern "C" int MPI_Iscan##SUFFIX(void const* send, void* receive, COUNT count,                \
-                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,                 \
-                                     MPI_Request* request) {                                      \
-        return vector_to_all(                                                                     \
-            MpiFunction::iscan, send, receive, count, type, op, comm, request, [&] {              \
-                return real().Iscan##SUFFIX(send, receive, count, type, op, comm, request);       \
-            });                                                                                   \
-    }                                                                                             \
-    extern "C" int MPI_Iexscan##SUFFIX(void const* send, void* receive, COUNT count,              \
-                                       MPI_Datatype type, MPI_Op op, MPI_Comm comm,               \
-                                       MPI_Request* request) {                                    \
-        return vector_to_all(                                                                     \
-            MpiFunction::iexscan, send, receive, count, type, op, comm, request, [&] {            \
-                return real().Iexscan##SUFFIX(send, receive, count, type, op, comm, request);     \
-            });                                                                                   \
-    }                                                                                             \
-    extern "C" int MPI_Ireduce##SUFFIX(void const* send, void* receive, COUNT count,              \
-                                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,     \
-                                       MPI_Request* request) {                                    \
-        return ireduce(send, receive, count, type, op, root, comm, request, [&] {                 \
-            return real().Ireduce##SUFFIX(send, receive, count, type, op, root, comm, request);   \
-        });                                                                                       \
-    }                                                                                             \
-    extern "C" int MPI_Ireduce_scatter_block##SUFFIX(void const* send, void* receive,             \
-                                                     COUNT count, MPI_Datatype type, MPI_Op op,   \
-                                                     MPI_Comm comm, MPI_Request* request) {       \
-        return scatter_result(                                                                    \
-            MpiFunction::ireduce_scatter_block, send, receive,                                    \
-            [&](int) -> MPI_Count { return count; }, type, op, comm, request, [&] {               \
-                return real().Ireduce_scatter_block##SUFFIX(send, receive, count, type, op, comm, \
-                                                            request);                             \
-            });                                                                                   \
-    }                                                                                             \
-    extern "C" int MPI_Ireduce_scatter##SUFFIX(void const* send, void* receive,                   \
-                                               COUNT const* counts, MPI_Datatype type, MPI_Op op, \
-                                               MPI_Comm comm, MPI_Request* request) {             \
-        return scatter_result(                                                                    \
-            MpiFunction::ireduce_scatter, send, receive,                                          \
-            [&](int rank) -> MPI_Count { return counts == nullptr ? -1 : counts[rank]; }, type,   \
-            op, comm, request, [&] {                                                              \
-                return real().Ireduce_scatter##SUFFIX(send, receive, counts, type, op, comm,      \
-                                                      request);                                   \
-            });                                                                                   \
-    }                                                                                             \
-    SINEW_ALSO_AS_PMPI(Iallreduce##SUFFIX)                                                        \
-    SINEW_ALSO_AS_PMPI(Iscan##SUFFIX)                                                             \
-    SINEW_ALSO_AS_PMPI(Iexscan##SUFFIX)                                                           \
-    SINEW_ALSO_AS_PMPI(Ireduce##SUFFIX)                                                           \
-    SINEW_ALSO_AS_PMPI(Ireduce_scatter_block##SUFFIX)                                             \
+#define SINEW_NONBLOCKING_REDUCTIONS(SUFFIX, COUNT)                                                \
+    extern "C" int MPI_Iallreduce##SUFFIX(void const* send, void* receive, COUNT count,            \
+                                          MPI_Datatype type, MPI_Op op, MPI_Comm comm,             \
+                                          MPI_Request* request) {                                  \
+        return vector_to_all(                                                                      \
+            MpiFunction::iallreduce, send, receive, count, type, op, comm, request, [&] {          \
+                return real().Iallreduce##SUFFIX(send, receive, count, type, op, comm, request);   \
+            });                                                                                    \
+    }                                                                                              \
+    extern "C" int MPI_Iscan##SUFFIX(void const* send, void* receive, COUNT count,                 \
+                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,                  \
+                                     MPI_Request* request) {                                       \
+        return vector_to_all(                                                                      \
+            MpiFunction::iscan, send, receive, count, type, op, comm, request,                     \
+            [&] { return real().Iscan##SUFFIX(send, receive, count, type, op, comm, request); });  \
+    }                                                                                              \
+    extern "C" int MPI_Iexscan##SUFFIX(void const* send, void* receive, COUNT count,               \
+                                       MPI_Datatype type, MPI_Op op, MPI_Comm comm,                \
+                                       MPI_Request* request) {                                     \
+        return vector_to_all(                                                                      \
+            MpiFunction::iexscan, send, receive, count, type, op, comm, request, [&] {             \
+                return real().Iexscan##SUFFIX(send, receive, count, type, op, comm, request);      \
+            });                                                                                    \
+    }                                                                                              \
+    extern "C" int MPI_Ireduce##SUFFIX(void const* send, void* receive, COUNT count,               \
+                                       MPI_Datatype type, MPI_Op op, int root, MPI_Comm comm,      \
+                                       MPI_Request* request) {                                     \
+        return ireduce(send, receive, count, type, op, root, comm, request, [&] {                  \
+            return real().Ireduce##SUFFIX(send, receive, count, type, op, root, comm, request);    \
+        });                                                                                        \
+    }                                                                                              \
+    extern "C" int MPI_Ireduce_scatter_block##SUFFIX(void const* send, void* receive, COUNT count, \
+                                                     MPI_Datatype type, MPI_Op op, MPI_Comm comm,  \
+                                                     MPI_Request* request) {                       \
+        return scatter_result(                                                                     \
+            MpiFunction::ireduce_scatter_block, send, receive,                                     \
+            [&](int) -> MPI_Count { return count; }, type, op, comm, request,                      \
+            [&] {                                                                                  \
+                return real().Ireduce_scatter_block##SUFFIX(send, receive, count, type, op, comm,  \
+                                                            request);                              \
+            });                                                                                    \
+    }                                                                                              \
+    extern "C" int MPI_Ireduce_scatter##SUFFIX(void const* send, void* receive,                    \
+                                               COUNT const* counts, MPI_Datatype type, MPI_Op op,  \
+                                               MPI_Comm comm, MPI_Request* request) {              \
+        return scatter_result(                                                                     \
+            MpiFunction::ireduce_scatter, send, receive,                                           \
+            [&](int rank) -> MPI_Count { return counts == nullptr ? -1 : counts[rank]; }, type,    \
+            op, comm, request,                                                                     \
+            [&] {                                                                                  \
+                return real().Ireduce_scatter##SUFFIX(send, receive, counts, type, op, comm,       \
+                                                      request);                                    \
+            });                                                                                    \
+    }                                                                                              \
+    SINEW_ALSO_AS_PMPI(Iallreduce##SUFFIX)                                                         \
+    SINEW_ALSO_AS_PMPI(Iscan##SUFFIX)                                                              \
+    SINEW_ALSO_AS_PMPI(Iexscan##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Ireduce##SUFFIX)                                                            \
+    SINEW_ALSO_AS_PMPI(Ireduce_scatter_block##SUFFIX)                                              \
     SINEW_ALSO_AS_PMPI(Ireduce_scatter##SUFFIX)
 
 SINEW_NONBLOCKING_REDUCTIONS(, int)

@@ -26,7 +26,8 @@ public:
     std::size_t ranks() const { return static_cast<std::size_t>(route_.size); }
 
     /// Sets how the messages pass; `bytes`: of the longest.
-    CallOutcome plan(std::size_t bytes, Pattern pattern = Pattern::all_to_all, int root = -1) const {
+    CallOutcome plan(std::size_t bytes, Pattern pattern = Pattern::all_to_all,
+                     int root = -1) const {
         if (bytes > node_memory::Room::short_bytes) return CallOutcome::too_long;
         posted->plan = {.bytes = bytes, .pattern = pattern, .root = root};
         return CallOutcome::taken;

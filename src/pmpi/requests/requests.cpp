@@ -35,8 +35,7 @@ OwnRequest* OwnRequest::find(MPI_Request request) {
 int OwnRequest::post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
                      std::span<std::byte const> message, MPI_Request* request) {
     std::unique_ptr<OwnRequest> own(new OwnRequest(queue, call));
-    int const code =
-        real().Grequest_start(on_query, on_free, on_cancel, own.get(), &own->handle_);
+    int const code = real().Grequest_start(on_query, on_free, on_cancel, own.get(), &own->handle_);
     if (code != MPI_SUCCESS) return code;
     OwnRequest* const kept = own.release();  // until MPI calls on_free
     {
@@ -104,7 +103,8 @@ void OwnRequest::finish() {
             log_warning(text(name_of(call_->function), ": ", error.what()));
         }
     }
-    call_->unpacking = nullptr;  // frees a type: not in on_free(), which MPICH calls inside MPI_Wait
+    call_->unpacking =
+        nullptr;  // frees a type: not in on_free(), which MPICH calls inside MPI_Wait
     real().Grequest_complete(handle_);
 }
 

@@ -34,10 +34,14 @@ int complete(MPI_Comm comm, Start const& start) {
     int flag = 0, index = 0, done = 0, left = 1, indices[3];
     MPI_Status status, statuses[3];
     switch (calls++ % 7) {
-        case 0: return MPI_Wait(&requests[1], &status);
-        case 1: return MPI_Waitall(3, requests, statuses);
-        case 2: return MPI_Waitany(3, requests, &index, &status);
-        case 3: return MPI_Waitsome(3, requests, &done, indices, statuses);
+        case 0:
+            return MPI_Wait(&requests[1], &status);
+        case 1:
+            return MPI_Waitall(3, requests, statuses);
+        case 2:
+            return MPI_Waitany(3, requests, &index, &status);
+        case 3:
+            return MPI_Waitsome(3, requests, &done, indices, statuses);
         case 4:
             while (flag == 0)
                 if (int const failed = MPI_Test(&requests[1], &flag, &status)) return failed;

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Gradients of data-parallel training, averaged in buckets while the backward pass computes."""
+from __future__ import annotations
+
+import ctypes
+import math
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from . import _buffers
+from ._buffers import span
+from ._call import check, nanoseconds_of
+from ._communicator import BasicCommunicator
+from ._errors import UsageError
+from ._library import GradientOptionsStruct, GradientStepStruct, GradientStruct, Process, library
+from ._operations import Op, operation
+
+_WIRES = ("native", "bf16", "f16", "fp8", "int8")
+
+
+class GradientStep(NamedTuple):
+    """The result of a step: the ranks that had gradients, and the norm of all before clipping (0 without)."""
+
+    active_ranks: int
+    norm: float
+
+
+class GradientBuckets:
+    """Averages gradients over all ranks during the backward pass of data-parallel training.
+
+        buckets = sinew.GradientBuckets(comm, {"weights": weights_gradient, "bias": bias_gradient})
+        buckets.broadcast_parameters([weights, bias])
+        for batch in batches:
+            ...                      # compute the bias's gradient
+            buckets.ready("bias")
+            ...                      # compute the weights' gradient, while the bias's is averaged
+            buckets.ready("weights")
+            buckets.finish()         # all gradients are averages now, in place
+
+    `gradients` is a mapping of names to arrays, a sequence of pairs of them, or of arrays alone (torch's gradients are
+    taken by `__dlpack__`). For an array a pair (shape, dtype) may stand: its memory is that of the bucket, so that
+    nothing is copied, and `buckets["name"]` is the numpy array. Types: float16, bfloat16, float32, float64.
+
+    `wire`: how gradients travel ("native", "bf16", "f16", "fp8", "int8"; see docs/sgd.md). `order` is
+    "reverse_registration" (the backward pass of most networks) or "registration". `clip_norm` scales all gradients down
+    to that global norm. `check_finite` raises NotFinite, on all ranks, if a gradient has NaN or infinity. Options are
+    equal on all ranks. All methods but `ready` are collective, and for the thread that made this object.
+
+    Raises UsageError on all ranks, naming the rank and the tensor, if the ranks differ in what they do.
+    """
+
+    def __init__(self, comm: BasicCommunicator, gradients: Mapping[str, Any] | Iterable[Any], *,
+                 bucket_bytes: int = 25 << 20, first_bucket_bytes: int = 1 << 20, wire: str = "native",
+                 op: str | Op = "average", order: str = "reverse_registration", error_feedback: bool = True,
+                 check_finite: bool = False, clip_norm: float = 0.0, algorithm: str | None = None,
+                 timeout: float | None = None) -> None:
+        self._handle = ctypes.c_void_p()
+        self._index: dict[str, int] = {}
+        self._shapes: dict[int, tuple[tuple[int, ...], Any]] = {}
+        self._views: dict[int, Any] = {}
+        self._keeps: list[Any] = []
+        if wire not in _WIRES:
+            raise UsageError(f"there is no wire format {wire!r} (there are: {', '.join(_WIRES)})")
+        if order not in ("reverse_registration", "registration"):
+            raise UsageError(f"order is {order!r} (expected reverse_registration or registration)")
+        pairs = _named(gradients)
+        structs = (GradientStruct * max(len(pairs), 1))()
+        for i, (name, gradient) in enumerate(pairs):
+            if name in self._index:
+                raise UsageError(f"two gradients have the name {name!r}")
+            self._index[name] = i
+            structs[i] = self._struct(i, name, gradient)
+        options = GradientOptionsStruct(
+            ctypes.sizeof(GradientOptionsStruct), bucket_bytes, first_bucket_bytes, operation(op).code, clip_norm,
+            algorithm.encode() if algorithm else None, nanoseconds_of(timeout), _WIRES.index(wire),
+            int(order == "registration"), int(error_feedback), int(check_finite))
+        check(library.sinew_buckets_create(comm._checked(), structs, len(pairs), options, self._handle))
+        comm._family.add(self)
+
+    def _struct(self, index: int, name: str, gradient: Any) -> GradientStruct:
+        if isinstance(gradient, tuple):
+            import numpy
+
+            shape, dtype = gradient
+            extents = (shape,) if isinstance(shape, int) else tuple(shape)
+            element = numpy.dtype(dtype)
+            self._shapes[index] = (extents, element)
+            code = span(numpy.empty(1, element), True, name).code
+            return GradientStruct(name.encode(), None, math.prod(extents), code)
+        elements = span(gradient, True, name)
+        self._keeps.append(elements)
+        return GradientStruct(name.encode(), _address(elements), elements.count, elements.code)
+
+    # ---- what there is ---------------------------------------------------------------------------
+
+    def __len__(self) -> int:
+        """The number of tensors."""
+        return len(self._index)
+
+    @property
+    def buckets(self) -> int:
+        """The number of buckets."""
+        return library.sinew_buckets_count(self._checked())
+
+    def __getitem__(self, tensor: str | int) -> Any:
+        """The array of a tensor that was given as (shape, dtype); it may outlive this object."""
+        import numpy
+
+        index = self._known(tensor)
+        if index not in self._views:
+            handle = ctypes.c_void_p()
+            check(library.sinew_buckets_view(self._checked(), index, handle))
+            extents, element = self._shapes[index]
+            size = math.prod(extents) * element.itemsize
+            memory: Any = (ctypes.c_char * size).from_address(library.sinew_memory_data(handle) or 0)
+            weakref.finalize(memory, library.sinew_memory_destroy, handle).atexit = False
+            self._views[index] = numpy.ndarray(extents, element, memory)
+        return self._views[index]
+
+    # ---- a step ----------------------------------------------------------------------------------
+
+    def ready(self, tensor: str | int) -> None:
+        """Says that the gradient of a tensor has been computed in this step. Any thread may call it."""
+        check(library.sinew_buckets_ready(self._checked(), self._known(tensor)))
+
+    def finish(self) -> GradientStep:
+        """Returns when every gradient has its result, in place. The next step may then begin."""
+        step = GradientStepStruct()
+        check(library.sinew_buckets_finish(self._checked(), step))
+        return GradientStep(step.active_ranks, step.norm)
+
+    def join(self) -> int:
+        """For a rank that has no more data: takes part in the steps of the others until all have called it. Returns a
+        rank that has seen all steps."""
+        last = ctypes.c_int()
+        check(library.sinew_buckets_join(self._checked(), last))
+        return last.value
+
+    # ---- between steps ---------------------------------------------------------------------------
+
+    def broadcast_parameters(self, parameters: Iterable[Any], root: int = 0) -> None:
+        """Copies the root's arrays to all ranks, and verifies by a hash that all have the same bits."""
+        spans = [span(each, True, f"parameter {i}") for i, each in enumerate(parameters)]
+        structs = (GradientStruct * max(len(spans), 1))()
+        for i, each in enumerate(spans):
+            structs[i] = GradientStruct(None, _address(each), each.count, each.code)
+        check(library.sinew_buckets_broadcast_parameters(self._checked(), structs, len(spans), root))
+
+    def average(self, metrics: Sequence[float]) -> list[float]:
+        """Numbers averaged over the ranks that have not joined."""
+        numbers = (ctypes.c_double * max(len(metrics), 1))(*metrics)
+        check(library.sinew_buckets_average(self._checked(), numbers, len(metrics)))
+        return list(numbers)[:len(metrics)]
+
+    def residuals(self) -> bytes:
+        """What this rank has rounded away and not sent yet (fp8, int8), for a checkpoint: float32 as bytes."""
+        needed = ctypes.c_size_t()
+        check(library.sinew_buckets_residuals(self._checked(), None, 0, needed))
+        numbers = (ctypes.c_float * max(needed.value, 1))()
+        check(library.sinew_buckets_residuals(self._checked(), numbers, needed.value, None))
+        return bytes(memoryview(numbers).cast("B")[:4 * needed.value])
+
+    def restore_residuals(self, residuals: Any) -> None:
+        """Continues from what `residuals` has returned on the same rank of as many."""
+        numbers = bytes(residuals)
+        check(library.sinew_buckets_restore_residuals(self._checked(), numbers, len(numbers) // 4))
+
+    def close(self) -> None:
+        """Ends this rank's part. Not collective. In the middle of a step it ends that of the other ranks with PeerLost.
+        Arrays of the buckets stay valid."""
+        handle, self._handle = self._handle, ctypes.c_void_p()
+        if not Process.is_fork:
+            library.sinew_buckets_destroy(handle)
+        self._keeps.clear()
+        self._views.clear()
+
+    def __del__(self) -> None:
+        if getattr(self, "_handle", None):
+            self.close()
+
+    def _checked(self) -> ctypes.c_void_p:
+        if not self._handle:
+            raise UsageError("these gradient buckets are closed")
+        return self._handle
+
+    def _known(self, tensor: str | int) -> int:
+        if isinstance(tensor, str):
+            if tensor not in self._index:
+                raise UsageError(f"there is no gradient {tensor!r}")
+            return self._index[tensor]
+        if not 0 <= tensor < len(self._index):
+            raise UsageError(f"tensor {tensor} is out of range (there are {len(self._index)})")
+        return tensor
+
+
+def _named(gradients: Mapping[str, Any] | Iterable[Any]) -> list[tuple[str, Any]]:
+    if isinstance(gradients, Mapping):
+        return list(gradients.items())
+    pairs = []
+    for i, each in enumerate(gradients):
+        if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str):
+            pairs.append(each)
+        else:
+            pairs.append((f"tensor {i}", each))
+    return pairs
+
+
+def _address(elements: _buffers.Span) -> int | None:
+    """The address of elements, for structs."""
+    return ctypes.cast(elements.pointer, ctypes.c_void_p).value if elements.count else None
