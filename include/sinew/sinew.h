@@ -2,7 +2,8 @@
 #ifndef SINEW_SINEW_H
 #define SINEW_SINEW_H
 
-/* The communicator of sinew for C and for languages that can call C (libsinew_c).
+/* The communicator, gradient buckets, checkpoints and pools of sinew for C and for languages that can
+ * call C (libsinew_c).
  *
  * Every function that can fail returns a sinew_status, 0 for success. sinew_last_error() is then
  * the text of the error, which contains the value, the rank, the host and a remedy. Handles are
@@ -48,7 +49,9 @@ typedef enum sinew_status {
     SINEW_ERROR_CALLBACK = 8,    /* a function of the program failed; the code is its result */
     SINEW_ERROR_INTERRUPTED = 9, /* the check of sinew_set_interrupt_check ended a wait */
     SINEW_ERROR_OTHER = 10,
-    SINEW_ERROR_NOT_FINITE = 11 /* a gradient has NaN or infinity; the code is its tensor's index */
+    SINEW_ERROR_NOT_FINITE =
+        11,               /* a gradient has NaN or infinity; the code is its tensor's index */
+    SINEW_ERROR_TASK = 12 /* a task has no result; the code is a sinew_task_failure */
 } sinew_status;
 
 /* The text of the last error of this thread, "" if there was none; valid until its next error. */
@@ -96,6 +99,9 @@ typedef uint32_t sinew_type;
 
 /* Bytes of one element; 0 if there is no such type. */
 SINEW_API size_t sinew_type_size(sinew_type type);
+
+/* Takes bytes from a function of the program, in any number of calls. Other than 0: no memory. */
+typedef int (*sinew_give)(void* to, void const* bytes, size_t count);
 
 /* How elements of several ranks are combined: one of these, or what sinew_op_create made. */
 typedef uintptr_t sinew_op;
@@ -146,6 +152,8 @@ typedef struct sinew_memory sinew_memory;
 typedef struct sinew_persistent sinew_persistent;
 typedef struct sinew_buckets sinew_buckets;
 typedef struct sinew_state sinew_state;
+typedef struct sinew_pool sinew_pool;
+typedef struct sinew_result sinew_result;
 
 /* Joins the job. Collective. The arguments are passed to MPI and not changed; 0 and NULL will do. */
 SINEW_API int sinew_world_create(int argc, char** argv, sinew_world** world);
@@ -408,7 +416,6 @@ SINEW_API int sinew_state_add_own(sinew_state* state, char const* name, void* da
 /* The bytes that `save` passes to `give`, in any number of calls, with `to`; `load` gets them back. A
  * result other than 0 fails the commit or the restore with SINEW_ERROR_CALLBACK; so must `save` if
  * `give` returns other than 0. */
-typedef int (*sinew_give)(void* to, void const* bytes, size_t count);
 typedef int (*sinew_save)(void* context, sinew_give give, void* to);
 typedef int (*sinew_load)(void* context, void const* bytes, size_t count);
 SINEW_API int sinew_state_add_function(sinew_state* state, char const* name, sinew_save save,
@@ -421,6 +428,54 @@ SINEW_API int sinew_state_restore(sinew_state* state, int* found, uint64_t* step
 SINEW_API int sinew_state_sync(sinew_state* state, int root);
 /* Not collective. */
 SINEW_API void sinew_state_destroy(sinew_state* state);
+
+/* ---- tasks in other processes (sinew/pool.hpp) ---------------------------------------------------- */
+
+/* A task is a function of bytes: it passes its result to `give`, with `to`. If it returns other than 0
+ * it has failed, and what it gave is the text of the error. It is executed at least once, and again by
+ * another worker if its own died; its result counts once. */
+typedef int (*sinew_task)(void const* argument, size_t size, sinew_give give, void* to);
+/* Why a task has no result. */
+typedef enum sinew_task_failure {
+    SINEW_TASK_RETURNED = 1, /* its function returned other than 0 */
+    SINEW_TASK_DIED = 2,     /* it cost its workers their lives, or took too long */
+    SINEW_TASK_CANCELLED = 3 /* its pool was terminated */
+} sinew_task_failure;
+
+/* Names a task. All are registered before sinew_start, by the master and by its workers alike. */
+SINEW_API int sinew_task_register(char const* name, sinew_task function);
+/* Called once at the beginning of main(), after the tasks were registered, by programs that use pools:
+ * workers run this same program, and do not return from it. */
+SINEW_API int sinew_start(int argc, char** argv);
+
+/* NULL for the defaults. Begin with SINEW_POOL_OPTIONS_INIT. */
+typedef struct sinew_pool_options {
+    size_t size;           /* sizeof(sinew_pool_options); later versions may append members */
+    int32_t workers;       /* 0: one for each usable core */
+    int32_t most_workers;  /* above `workers`: so many if there is work for them; else 0 */
+    int32_t retries;       /* of a task whose worker died */
+    int32_t progress;      /* 1: is displayed on standard error */
+    int64_t time_limit_ns; /* of one task, whose worker is then killed; 0: none */
+} sinew_pool_options;
+#define SINEW_POOL_OPTIONS_INIT \
+    { sizeof(sinew_pool_options), 0, 0, 3, 0, 0 }
+
+/* Pools and results may be used by any thread, several at a time. */
+SINEW_API int sinew_pool_create(sinew_pool_options const* options, sinew_pool** pool);
+/* Submits one task, with a copy of its argument. Destroy the result by sinew_result_destroy, which does
+ * not cancel the task. */
+SINEW_API int sinew_pool_submit(sinew_pool* pool, char const* task, void const* argument,
+                                size_t size, sinew_result** result);
+/* Drops all tasks and kills the workers. */
+SINEW_API int sinew_pool_terminate(sinew_pool* pool);
+/* Waits for the tasks under way; no worker remains. */
+SINEW_API void sinew_pool_destroy(sinew_pool* pool);
+/* *done: 1 if the task has ended within `limit_ns`. */
+SINEW_API int sinew_result_wait_for(sinew_result* result, int64_t limit_ns, int* done);
+/* Waits for the end of the task. *bytes is valid until the result is destroyed. Fails with
+ * SINEW_ERROR_TASK if there is no result; the text has the task, the attempts and the worker's host. */
+SINEW_API int sinew_result_get(sinew_result* result, void const** bytes, size_t* size);
+SINEW_API void sinew_result_destroy(sinew_result* result);
 
 #ifdef __cplusplus
 }

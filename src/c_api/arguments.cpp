@@ -62,6 +62,8 @@ static_assert(sizeof(sinew_gradient_options) == 72 && offsetof(sinew_gradient_op
               offsetof(sinew_gradient_options, check_finite) == 68);
 static_assert(sizeof(sinew_gradient_step) == 16 &&
               offsetof(sinew_gradient_step, active_ranks) == 8);
+static_assert(sizeof(sinew_pool_options) == 32 &&
+              offsetof(sinew_pool_options, time_limit_ns) == 24);
 static_assert(sizeof(sinew_state_options) == 24 && offsetof(sinew_state_options, timeout_ns) == 16);
 
 }  // namespace

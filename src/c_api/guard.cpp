@@ -56,6 +56,8 @@ int status_of_exception() noexcept {
         return keep(SINEW_ERROR_CALLBACK, error.what(), error.code());
     } catch (Interrupted const& error) {
         return keep(SINEW_ERROR_INTERRUPTED, error.what());
+    } catch (TaskFailed const& error) {
+        return keep(SINEW_ERROR_TASK, error.what(), error.why());
     } catch (NonFiniteGradient const& error) {
         return keep(SINEW_ERROR_NOT_FINITE, error.what(), static_cast<int>(error.tensor()));
     } catch (std::bad_alloc const&) {
@@ -76,9 +78,9 @@ char const* sinew_last_error(void) { return last_error().words.c_str(); }
 int sinew_last_error_code(void) { return last_error().code; }
 
 char const* sinew_status_name(int status) {
-    constexpr char const* names[] = {"ok",        "usage",       "unavailable", "timeout",
-                                     "peer lost", "system",      "backend",     "memory",
-                                     "callback",  "interrupted", "other",       "not finite"};
+    constexpr char const* names[] = {
+        "ok",     "usage",    "unavailable", "timeout", "peer lost",  "system", "backend",
+        "memory", "callback", "interrupted", "other",   "not finite", "task"};
     constexpr int count = sizeof names / sizeof names[0];
     return status >= 0 && status < count ? names[status] : "unknown";
 }

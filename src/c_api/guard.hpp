@@ -18,6 +18,16 @@ private:
     int code_;
 };
 
+/// A task has no result; the code is a sinew_task_failure.
+class TaskFailed : public Error {
+public:
+    TaskFailed(std::string const& what, sinew_task_failure why) : Error(what), why_(why) {}
+    sinew_task_failure why() const noexcept { return why_; }
+
+private:
+    sinew_task_failure why_;
+};
+
 /// Keeps the exception that is being handled as the last error of this thread; returns its status.
 int status_of_exception() noexcept;
 

@@ -4,12 +4,15 @@
 #include <atomic>
 #include <filesystem>
 #include <memory>
+#include <mutex>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include <sinew/sinew.h>
 #include <sinew/communicator.hpp>
 #include <sinew/gradient_buckets.hpp>
+#include <sinew/pool.hpp>
 #include <sinew/training_state.hpp>
 #include <sinew/world.hpp>
 
@@ -95,6 +98,20 @@ struct sinew_buckets {
 
     sinew::c_api::Dependant dependant;
     sinew::GradientBuckets buckets;
+};
+
+struct sinew_pool {
+    explicit sinew_pool(sinew::PoolOptions options, sinew::TaskOptions tasks)
+        : pool(std::move(options)), calls(pool.with(tasks)) {}
+
+    sinew::Pool pool;
+    sinew::PoolCalls calls;
+};
+
+struct sinew_result {
+    sinew::AsyncResult<std::string> result;
+    std::mutex mutex{};
+    std::optional<std::string> bytes{};  // guarded by mutex
 };
 
 struct sinew_state {

@@ -20,10 +20,11 @@ static void check(int holds, char const* what, char const* file, int line) {
 }
 #define CHECK(condition) check((condition) != 0, #condition, __FILE__, __LINE__)
 #define OK(call) check((call) == SINEW_OK, #call, __FILE__, __LINE__)
-#define FAILS(status, words, call)                                                         \
-    do {                                                                                   \
-        check((call) == (status), #call " gives " #status, __FILE__, __LINE__);                      \
-        check(strstr(sinew_last_error(), words) != NULL, "the text has " words, __FILE__, __LINE__); \
+#define FAILS(status, words, call)                                                        \
+    do {                                                                                  \
+        check((call) == (status), #call " gives " #status, __FILE__, __LINE__);           \
+        check(strstr(sinew_last_error(), words) != NULL, "the text has " words, __FILE__, \
+              __LINE__);                                                                  \
     } while (0)
 
 enum { most_ranks = 8 };
