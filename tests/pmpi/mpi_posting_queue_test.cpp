@@ -72,8 +72,12 @@ struct Call {
             for (int from = 0; from <= last; ++from) expected += value_of(from, i);
         };
         switch (pattern) {
-            case Pattern::all_to_all: sum_to(ranks - 1); break;
-            case Pattern::to_higher: sum_to(r); break;
+            case Pattern::all_to_all:
+                sum_to(ranks - 1);
+                break;
+            case Pattern::to_higher:
+                sum_to(r);
+                break;
             case Pattern::to_root:
                 if (r == root) sum_to(ranks - 1);
                 break;
@@ -101,8 +105,9 @@ TEST(PostingQueue, NobodyWaitsForARankThatDoesSomethingElse) {
     run_ranks(ranks, [&](PostingQueue& queue, int r) {
         std::vector<Call> all(calls);
         for (int i = 0; i < calls; ++i)
-            all[static_cast<std::size_t>(i)].post(queue, ranks, r, i, Pattern::all_to_all, 0,
-                                                  i % 4 == 3 ? 1500 : 1 + static_cast<std::size_t>(i) % 3);
+            all[static_cast<std::size_t>(i)].post(
+                queue, ranks, r, i, Pattern::all_to_all, 0,
+                i % 4 == 3 ? 1500 : 1 + static_cast<std::size_t>(i) % 3);
         while (r == ranks - 1 && through.load() < ranks - 1) std::this_thread::yield();
         for (int i = calls - 1; i >= 0; --i) {
             auto const& call = all[static_cast<std::size_t>(i)];
