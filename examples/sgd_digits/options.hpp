@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>

@@ -8,8 +8,8 @@
 #include <numeric>
 #include <optional>
 #include <sinew/error.hpp>
-#include <sinew/gradient_buckets.hpp>
-#include <sinew/training_state.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/training_state.hpp>
 #include <sinew/world.hpp>
 #include <span>
 #include <string>

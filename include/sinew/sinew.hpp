@@ -6,7 +6,6 @@
 #include <sinew/comm/black_box.hpp>
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
-#include <sinew/gradient_buckets.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/meta.hpp>
@@ -18,11 +17,12 @@
 #include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
 #include <sinew/ring.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/training_state.hpp>
 #include <sinew/shared.hpp>
 #include <sinew/this_manager.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
-#include <sinew/training_state.hpp>
 #include <sinew/version.hpp>
 #include <sinew/wait.hpp>
 #include <sinew/world.hpp>

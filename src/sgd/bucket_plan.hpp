@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include <utility>
 

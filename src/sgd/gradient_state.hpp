@@ -15,7 +15,7 @@
 #include <thread>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"

@@ -4,7 +4,7 @@
 #include <exception>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 
