@@ -19,15 +19,16 @@ using sgd::BucketPlan;
 using sgd::Notice;
 
 GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradients,
-                              GradientOptions options)
-    : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)) {
+                              GradientOptions options, Extension const& extension)
+    : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)),
+      shard_update_(extension.shard_update) {
     std::exception_ptr refusal;
     try {
-        prepare();
+        prepare(extension);
     } catch (...) {
         refusal = std::current_exception();
     }
-    sgd::compare_plans(comm_, gradients_, options_, refusal);
+    sgd::compare_plans(comm_, gradients_, options_, extension.options_hash, refusal);
     bool const threaded = comm_.transport().threading() == Threading::any;
     if (comm_.size() > 1 && plans_.size() > 1 && threaded)
         thread_ = std::thread([this] { reduce_in_background(); });
@@ -45,15 +46,16 @@ GradientBuckets::State::~State() {
     if (thread_.joinable()) thread_.join();
 }
 
-void GradientBuckets::State::prepare() {
+void GradientBuckets::State::prepare(Extension const& extension) {
+    if (extension.check) extension.check();
     plans_ = sgd::plan_buckets(gradients_, options_);
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
-        auto* const elements =
-            static_cast<std::byte*>(reductions_.emplace_back(comm_, plan, options_).elements());
+        auto* const elements = static_cast<std::byte*>(
+            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = pending_.size() - 1;
             places_[part.tensor].stored = elements + part.offset * plan.type.size();
@@ -215,10 +217,15 @@ void GradientBuckets::State::reduce_next(bool contributes) {
     if (contributes) begin(std::nullopt);
     naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
-    if (options_.clip_norm > 0)
+    if (options_.clip_norm > 0) {
+        auto const sums = reductions_[bucket].sums();
         squares_[bucket] =
-            sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
-    else deliver(bucket, scale_after(plan.type));
+            shard_update_ != nullptr
+                ? sgd::sum_of_squares(sums.data(), DataType::Kind::f32, sums.size())
+                : sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
+    } else if (shard_update_ == nullptr) {
+        deliver(bucket, scale_after(plan.type));
+    }
     std::unique_lock const lock(mutex_);
     next_ = bucket + 1;
 }
@@ -240,19 +247,42 @@ void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
     }
 }
 
-/// The elements are equal on all ranks, and so are the norm and the scale that come of them.
+/// Each rank updates its part of the parameters. A rank that cannot ends the communicator, so that the
+/// others do not wait.
+void GradientBuckets::State::update_parameters(double factor) {
+    try {
+        shard_update_->begin_step();
+        for (std::size_t i = 0; i < plans_.size(); ++i) {
+            shard_update_->update(i, scale_after(plans_[i].type) * factor);
+            naming_bucket(i, [&] { reductions_[i].gather(); });
+            shard_update_->store(i);
+        }
+    } catch (std::exception const& error) {
+        comm_.state().abandon(text("the update of its parameters failed: ", error.what()));
+        throw;
+    }
+}
+
+/// The elements are equal on all ranks, and so are the norm and the scale that come of them; or their
+/// parts are added up, in an order that is the same in every run.
 GradientStep GradientBuckets::State::deliver_clipped() {
     GradientStep step{.active_ranks = callers_.count};
-    if (!(options_.clip_norm > 0)) return step;
+    if (!(options_.clip_norm > 0)) {
+        if (shard_update_ != nullptr) update_parameters(1);
+        return step;
+    }
     double squares = 0;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
         double const scale = scale_after(plans_[i].type);
         squares += squares_[i] * scale * scale;
     }
+    if (shard_update_ != nullptr)
+        squares = comm_.allreduce_value(squares, sum, {.timeout = options_.timeout});
     step.norm = std::sqrt(squares);
     bool const clips = std::isfinite(step.norm) && step.norm > options_.clip_norm;
     double const factor = clips ? options_.clip_norm / step.norm : 1.0;
-    for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (shard_update_ != nullptr) update_parameters(factor);
+    for (std::size_t i = 0; i < plans_.size() && shard_update_ == nullptr; ++i)
         deliver(i, scale_after(plans_[i].type) * factor);
     return step;
 }
@@ -353,6 +383,7 @@ void GradientBuckets::State::take_part_in_step() {
     run_to_end([&] {
         reduce_rest(false);
         end(std::nullopt);
+        if (shard_update_ != nullptr) deliver_clipped();
     });
 }
 

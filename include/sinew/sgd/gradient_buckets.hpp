@@ -69,7 +69,8 @@ struct GradientOptions {
     bool check_finite = false;
     /// Scales all gradients down so that their global L2 norm is at most this; 0: no clipping.
     double clip_norm = 0;
-    /// The algorithm of native allreduces (see CallOptions); empty: the library chooses.
+    /// The algorithm of native allreduces (see CallOptions), or of reduce-scatters in a
+    /// ShardedOptimizer; empty: the library chooses.
     std::string algorithm = {};
     /// Time limit of each collective call; 0: that of the communicator (SINEW_TIMEOUT).
     std::chrono::nanoseconds timeout{0};
@@ -182,6 +183,8 @@ private:
     Buffer allocated(std::size_t tensor, DataType type);
 
     class State;
+    friend class LocalSgd;  // built on State
+    friend class ShardedOptimizer;
     std::unique_ptr<State> state_;
 };
 
