@@ -18,6 +18,7 @@
 #include <sinew/remote_error.hpp>
 #include <sinew/ring.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/local_sgd.hpp>
 #include <sinew/sgd/optimizer_rule.hpp>
 #include <sinew/sgd/sharded_optimizer.hpp>
 #include <sinew/sgd/training_state.hpp>
