@@ -46,6 +46,9 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
         if (gathered_type_ != type_)
             gathered_ = comm_.allocate<std::byte>(stored * gathered_type_.size());
     }
+    if (options.powersgd_rank > 0 && type_ == DataType::Kind::f32)
+        low_rank_ = LowRank(comm_, plan, static_cast<std::size_t>(options.powersgd_rank),
+                            options.error_feedback);
     std::size_t end = 0;
     for (BucketPlan::Part const& part : plan.parts) {
         if (part.offset > end) gaps_.push_back({end, part.offset});
@@ -59,10 +62,14 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
 }
 
 std::size_t BucketReduction::restore(std::span<float const> values) {
-    std::copy_n(values.begin(), residual_.size(), residual_.begin());
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(residual_.size()),
-                sum_residual_.size(), sum_residual_.begin());
-    return residual_.size() + sum_residual_.size();
+    std::size_t taken = 0;
+    for (auto* const kept :
+         {&residual_, &sum_residual_, &low_rank_.residual(), &low_rank_.factors()}) {
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(taken), kept->size(),
+                    kept->begin());
+        taken += kept->size();
+    }
+    return taken;
 }
 
 CallOptions BucketReduction::call(bool native) const {
@@ -72,6 +79,8 @@ CallOptions BucketReduction::call(bool native) const {
 
 void BucketReduction::reduce(bool contributes) {
     if (count_ == 0) return;
+    if (low_rank_.compresses())
+        return low_rank_.reduce(comm_, static_cast<float*>(elements()), contributes, call(true));
     if (is_quantised(wire_)) reduce_blocks(contributes);
     else if (sharded_ && wire_ == WireFormat::native) reduce_scatter();
     else if (by_shards_) reduce_halves();

@@ -10,6 +10,7 @@
 #include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/bucket_plan.hpp"
+#include "src/sgd/low_rank.hpp"
 
 namespace sinew::sgd {
 
@@ -47,7 +48,8 @@ public:
     /// feedback. `sum_residual` is that of the sums of this rank's shard.
     std::vector<float> const& residual() const { return residual_; }
     std::vector<float> const& sum_residual() const { return sum_residual_; }
-    /// Sets both from the front of `values`, which has as many at least. Returns how many it took.
+    LowRank const& low_rank() const { return low_rank_; }
+    /// Sets these and what `low_rank` keeps from the front of `values`, which has as many at least. Returns how many it took.
     std::size_t restore(std::span<float const> values);
     std::size_t shard() const { return shard_; }
     /// What keeps the elements.
@@ -78,6 +80,7 @@ private:
     std::vector<Gap> gaps_;  ///< between tensors, and after the last one
     std::vector<float> sums_;
     std::vector<float> residual_, sum_residual_;
+    LowRank low_rank_;
 };
 
 }  // namespace sinew::sgd

@@ -48,6 +48,9 @@ GradientBuckets::State::~State() {
 
 void GradientBuckets::State::prepare(Extension const& extension) {
     if (extension.check) extension.check();
+    if (shard_update_ != nullptr && options_.powersgd_rank > 0)
+        throw UsageError(text("GradientOptions: powersgd_rank ", options_.powersgd_rank,
+                              " with a ShardedOptimizer (must be 0)"));
     plans_ = sgd::plan_buckets(gradients_, options_);
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
     squares_.resize(plans_.size());
@@ -408,7 +411,8 @@ std::vector<float> GradientBuckets::State::residuals() const {
     require_between_steps("residuals()");
     std::vector<float> all;
     for (sgd::BucketReduction const& reduction : reductions_)
-        for (auto const* part : {&reduction.residual(), &reduction.sum_residual()})
+        for (auto const* part : {&reduction.residual(), &reduction.sum_residual(),
+                                 &reduction.low_rank().residual(), &reduction.low_rank().factors()})
             all.insert(all.end(), part->begin(), part->end());
     return all;
 }

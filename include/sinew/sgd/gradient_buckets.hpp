@@ -25,6 +25,9 @@ struct Gradient {
     /// The elements are memory of the bucket itself, so that nothing is copied before and after the
     /// reduction. GradientBuckets::view returns them.
     bool allocated = false;
+    /// Of a matrix, whose elements are stored row by row: the number of its rows, which
+    /// GradientOptions::powersgd_rank needs. 0: not a matrix.
+    std::size_t rows = 0;
 
     Gradient(std::string name_, Buffer elements_) : name(std::move(name_)), elements(elements_) {}
     /// A tensor of `count` zeros that GradientBuckets allocates and owns.
@@ -63,7 +66,11 @@ struct GradientOptions {
     WireFormat wire = WireFormat::native;
     /// `average` (over the ranks that take part in the step) or `sum`.
     ReduceOp op = average;
-    /// For fp8 and int8: costs 4 bytes of memory per element.
+    /// If positive: matrices of f32 (Gradient::rows) travel as products of two matrices of this rank
+    /// where that is less, (rows + columns) x rank elements (PowerSGD: Vogels et al. 2019). The wire
+    /// format must be native, in which all other tensors travel. 1 to 4 are usual.
+    int powersgd_rank = 0;
+    /// For fp8, int8 and PowerSGD: costs 4 bytes of memory per element.
     bool error_feedback = true;
     /// Looks for NaN and infinity in the gradients of each rank before they are reduced.
     bool check_finite = false;
@@ -170,9 +177,9 @@ public:
     /// highest of the ranks that were the last to join: one that has seen all steps.
     int join();
 
-    /// What this rank has rounded away and not sent yet (error feedback), for a checkpoint: a run
-    /// that continues from parameters alone gives other bits. Empty without error feedback. Not
-    /// collective.
+    /// What this rank has rounded away and not sent yet (error feedback), and the factors from which
+    /// PowerSGD begins its next step, for a checkpoint: a run that continues from parameters alone
+    /// gives other bits. Empty if there is neither. Not collective.
     std::vector<float> residuals() const;
     /// Continues from the residuals of the same rank, in a job of the same number of ranks and
     /// nodes, with equal tensors and options. Not collective. Throws UsageError if there are not as

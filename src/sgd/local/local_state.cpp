@@ -46,11 +46,14 @@ void LocalSgd::State::check() const {
     if (options_.buckets.op.kind() != ReduceOp::Kind::average)
         throw UsageError(
             text("LocalSgdOptions: op ", options_.buckets.op.name(), " (must be average)"));
+    if (options_.buckets.powersgd_rank > 0)
+        throw UsageError(text("LocalSgdOptions: powersgd_rank ", options_.buckets.powersgd_rank,
+                              " (must be 0: the tensors have no rows)"));
     for (LocalParameter const& parameter : parameters_) {
         Buffer const& elements = parameter.elements;
         if (!elements.type.is_floating() || elements.type.is_complex())
-            throw UsageError(text("parameter '", parameter.name, "' has type ", elements.type.name(),
-                                  " (must be f16, bf16, f32 or f64)"));
+            throw UsageError(text("parameter '", parameter.name, "' has type ",
+                                  elements.type.name(), " (must be f16, bf16, f32 or f64)"));
         if (elements.data == nullptr && elements.count > 0)
             throw UsageError(text("parameter '", parameter.name, "' has ", elements.count,
                                   " elements at address null"));
@@ -121,15 +124,15 @@ void LocalSgd::State::compute_change(std::size_t tensor, Kept<Float> const& kept
 template <class Float>
 void LocalSgd::State::move_anchor(std::size_t tensor, Kept<Float>& kept) {
     constexpr DataType type = type_of_kept<Float>;
-    auto const* const mean =
-        static_cast<Float const*>(buckets_.allocated(tensor, type).data);
+    auto const* const mean = static_cast<Float const*>(buckets_.allocated(tensor, type).data);
     auto const rate = static_cast<Float>(options_.outer_learning_rate);
     auto const momentum = static_cast<Float>(options_.outer_momentum);
     for (std::size_t i = 0; i < kept.anchor.size(); ++i) {
         Float direction = mean[i];
         if (!kept.momentum.empty()) {
             kept.momentum[i] = momentum * kept.momentum[i] + mean[i];
-            direction = options_.nesterov ? mean[i] + momentum * kept.momentum[i] : kept.momentum[i];
+            direction =
+                options_.nesterov ? mean[i] + momentum * kept.momentum[i] : kept.momentum[i];
         }
         kept.anchor[i] -= rate * direction;
     }

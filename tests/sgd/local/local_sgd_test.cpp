@@ -40,9 +40,9 @@ std::vector<double> expected_of(std::vector<float> const& start, int ranks, int 
             double mean = 0;
             for (auto const& of_rank : values) mean += (anchor[k] - of_rank[k]) / ranks;
             momentum[k] = options.outer_momentum * momentum[k] + mean;
-            anchor[k] -= options.outer_learning_rate *
-                         (options.nesterov ? mean + options.outer_momentum * momentum[k]
-                                           : momentum[k]);
+            anchor[k] -=
+                options.outer_learning_rate *
+                (options.nesterov ? mean + options.outer_momentum * momentum[k] : momentum[k]);
             for (auto& of_rank : values) of_rank[k] = anchor[k];
         }
     }
@@ -110,12 +110,10 @@ TEST_P(LocalSgdOn, MovesAnchorsOf16BitParametersInF32) {
         LocalSgd local(comm, {LocalParameter("values", values)},
                        {.period = 1, .outer_learning_rate = 1.0 / 16});
         for (int step = 0; step < 16; ++step) {
-            for (bfloat16& value : values)
-                value = bfloat16(static_cast<float>(value) + 1.0f / 128);
+            for (bfloat16& value : values) value = bfloat16(static_cast<float>(value) + 1.0f / 128);
             local.step();
         }
-        for (bfloat16 const value : values)
-            EXPECT_EQ(static_cast<float>(value), 1.0f + 1.0f / 128);
+        for (bfloat16 const value : values) EXPECT_EQ(static_cast<float>(value), 1.0f + 1.0f / 128);
     });
 }
 
@@ -155,8 +153,7 @@ TEST_P(LocalSgdOn, NamesTheTensorWithNaNAndLeavesParameters) {
         LocalSgd local(comm, {LocalParameter("values", values)},
                        {.period = 2, .buckets = {.check_finite = true}});
         values.assign(values.size(), 2.0f);
-        if (comm.rank() == comm.size() - 1)
-            values[3] = std::numeric_limits<float>::infinity();
+        if (comm.rank() == comm.size() - 1) values[3] = std::numeric_limits<float>::infinity();
         EXPECT_THAT(thrown_by<NonFiniteGradient>([&] { local.synchronise(); }),
                     HasSubstr("'values'"));
         EXPECT_EQ(values[0], 2.0f);
@@ -178,7 +175,8 @@ TEST(LocalSgd, RefusesWrongOptionsOnAllRanks) {
         };
         EXPECT_THAT(refused(values, {.period = 0}), HasSubstr("period 0"));
         EXPECT_THAT(refused(values, {.outer_momentum = 1}), HasSubstr("outer_momentum 1"));
-        EXPECT_THAT(refused(values, {.outer_learning_rate = 0}), HasSubstr("outer_learning_rate 0"));
+        EXPECT_THAT(refused(values, {.outer_learning_rate = 0}),
+                    HasSubstr("outer_learning_rate 0"));
         EXPECT_THAT(refused(values, {.nesterov = true}), HasSubstr("nesterov"));
         EXPECT_THAT(refused(values, {.buckets = {.op = sum}}), HasSubstr("op sum"));
         EXPECT_THAT(refused(integers, {}), HasSubstr("type i32"));
