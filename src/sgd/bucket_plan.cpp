@@ -24,6 +24,13 @@ void check(GradientOptions const& options) {
     if (options.op.kind() != ReduceOp::Kind::average && options.op.kind() != ReduceOp::Kind::sum)
         throw UsageError(
             text("GradientOptions: op ", options.op.name(), " (must be average or sum)"));
+    bool const keeps = options.wire == WireFormat::fp8 || options.wire == WireFormat::int8 ||
+                       options.powersgd_rank > 0;
+    if (options.tune_bucket_bytes && keeps)
+        throw UsageError(
+            text("GradientOptions: tune_bucket_bytes with wire format ", name(options.wire),
+                 " and powersgd_rank ", options.powersgd_rank,
+                 " (must be native, bf16 or f16, and 0: residuals belong to buckets)"));
     if (options.powersgd_rank < 0)
         throw UsageError(text("GradientOptions: powersgd_rank ", options.powersgd_rank,
                               " (must be positive, or 0 for no compression)"));
@@ -133,6 +140,7 @@ std::uint64_t hash_of(GradientOptions const& options) {
         .add(static_cast<std::uint64_t>(options.wire))
         .add(static_cast<std::uint64_t>(options.op.kind()))
         .add(static_cast<std::uint64_t>(options.powersgd_rank))
+        .add(std::uint64_t{options.tune_bucket_bytes})
         .add(std::uint64_t{options.error_feedback})
         .add(std::uint64_t{options.check_finite})
         .add(std::bit_cast<std::uint64_t>(options.clip_norm))

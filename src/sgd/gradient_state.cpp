@@ -21,7 +21,7 @@ using sgd::Notice;
 GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradients,
                               GradientOptions options, Extension const& extension)
     : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)),
-      shard_update_(extension.shard_update) {
+      shard_update_(extension.shard_update), first_bucket_bytes_(options_.first_bucket_bytes) {
     std::exception_ptr refusal;
     try {
         prepare(extension);
@@ -30,7 +30,7 @@ GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradient
     }
     sgd::compare_plans(comm_, gradients_, options_, extension.options_hash, refusal);
     bool const threaded = comm_.transport().threading() == Threading::any;
-    if (comm_.size() > 1 && plans_.size() > 1 && threaded)
+    if (comm_.size() > 1 && (plans_.size() > 1 || !search_.done()) && threaded)
         thread_ = std::thread([this] { reduce_in_background(); });
 }
 
@@ -51,8 +51,17 @@ void GradientBuckets::State::prepare(Extension const& extension) {
     if (shard_update_ != nullptr && options_.powersgd_rank > 0)
         throw UsageError(text("GradientOptions: powersgd_rank ", options_.powersgd_rank,
                               " with a ShardedOptimizer (must be 0)"));
-    plans_ = sgd::plan_buckets(gradients_, options_);
+    if (options_.tune_bucket_bytes) prepare_search();
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
+    make_buckets();
+}
+
+/// Plans the buckets and allocates them. Called between steps.
+void GradientBuckets::State::make_buckets() {
+    std::unique_lock const lock(mutex_);  // the thread looks at the plans
+    plans_ = sgd::plan_buckets(gradients_, options_);
+    reductions_.clear();
+    pending_.clear();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
     for (BucketPlan const& plan : plans_) {
@@ -65,6 +74,44 @@ void GradientBuckets::State::prepare(Extension const& extension) {
         }
     }
     allocate_tensors();
+}
+
+void GradientBuckets::State::prepare_search() {
+    std::size_t total = 0;
+    for (Gradient const& gradient : gradients_) {
+        if (gradient.allocated || shard_update_ != nullptr)
+            throw UsageError(text("GradientOptions: tune_bucket_bytes with ",
+                                  gradient.allocated ? "Gradient::allocate" : "a ShardedOptimizer",
+                                  " (tensor '", gradient.name,
+                                  "'), whose memory must stay in its bucket"));
+        total += gradient.elements.count *
+                 sgd::stored_type(gradient.elements.type, options_.wire).size();
+    }
+    search_ = sgd::BucketSearch(options_.bucket_bytes, total);
+}
+
+BucketTuning GradientBuckets::State::tuning() const {
+    return {search_.done(), options_.bucket_bytes, search_.timings()};
+}
+
+/// Called by the caller after each step, on all ranks: takes its time, and may change the buckets.
+void GradientBuckets::State::tune_buckets() {
+    if (search_.done()) return;
+    auto const now = std::chrono::steady_clock::now();
+    double const seconds = last_end_ ? std::chrono::duration<double>(now - *last_end_).count() : 0;
+    auto const next = search_.add(seconds);
+    if (next == sgd::BucketSearch::Next::decision) {
+        std::vector<double> times;
+        for (BucketTiming const& timing : search_.timings()) times.push_back(timing.seconds);
+        comm_.allreduce(times, max, {.timeout = options_.timeout});
+        search_.decide(times);
+    }
+    if (next != sgd::BucketSearch::Next::same) {
+        options_.bucket_bytes = search_.current();
+        options_.first_bucket_bytes = std::min(first_bucket_bytes_, options_.bucket_bytes);
+        make_buckets();
+    }
+    last_end_ = std::chrono::steady_clock::now();
 }
 
 void GradientBuckets::State::allocate_tensors() {
@@ -352,7 +399,9 @@ GradientStep GradientBuckets::State::finish() {
         begin(missing);
         reduce_rest(true);
         end(missing);
-        return deliver_clipped();
+        GradientStep const step = deliver_clipped();
+        tune_buckets();
+        return step;
     });
 }
 
@@ -387,6 +436,7 @@ void GradientBuckets::State::take_part_in_step() {
         reduce_rest(false);
         end(std::nullopt);
         if (shard_update_ != nullptr) deliver_clipped();
+        tune_buckets();
     });
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
@@ -21,6 +22,7 @@
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
+#include "src/sgd/bucket_search.hpp"
 #include "src/sgd/shard_update.hpp"
 
 namespace sinew {
@@ -56,6 +58,7 @@ public:
     sgd::BucketPlan const& plan(std::size_t bucket) const { return plans_[bucket]; }
     sgd::BucketReduction& reduction(std::size_t bucket) { return reductions_[bucket]; }
     sgd::BucketReduction const& reduction(std::size_t bucket) const { return reductions_[bucket]; }
+    BucketTuning tuning() const;
     Buffer allocated(std::size_t tensor, DataType type) const;
     std::shared_ptr<void> memory_of(std::size_t tensor) const;
     Buffer elements(std::size_t tensor) const { return known("elements", tensor).elements; }
@@ -79,6 +82,8 @@ private:
 
     // --- construction
     void prepare(Extension const& extension);
+    void prepare_search();
+    void make_buckets();
     void allocate_tensors();
 
     // --- a step
@@ -104,6 +109,7 @@ private:
     void deliver(std::size_t bucket, double scale);
     GradientStep deliver_clipped();
     void update_parameters(double factor);
+    void tune_buckets();
     std::optional<std::size_t> fill_missing();
     void reset();
     Gradient const& known(char const* call, std::size_t tensor) const;
@@ -129,6 +135,9 @@ private:
     std::vector<Gradient> gradients_;
     GradientOptions options_;
     sgd::ShardUpdate* shard_update_;
+    std::size_t first_bucket_bytes_;  ///< as the program wants it
+    sgd::BucketSearch search_;
+    std::optional<std::chrono::steady_clock::time_point> last_end_;  ///< of a step, while tuning
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
     /// Of tensors that cannot lie in a bucket, by their index.

@@ -44,8 +44,7 @@ void add_multiple(float* to, float factor, float const* from, std::size_t count)
 }
 
 void scale(float* values, double factor, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-        values[i] = static_cast<float>(values[i] * factor);
+    for (std::size_t i = 0; i < count; ++i) values[i] = static_cast<float>(values[i] * factor);
 }
 
 /// Makes columns orthonormal (Gram-Schmidt, twice for each column). A column that depends on those
@@ -86,8 +85,8 @@ LowRank::LowRank(Communicator& comm, BucketPlan const& plan, std::size_t rank,
         std::size_t const columns = part.count / part.rows;
         std::size_t const used = std::min({rank, part.rows, columns});
         if (used * (part.rows + columns) >= part.count) continue;
-        matrices_.push_back({part.tensor, part.rows, columns, used, part.offset, elements, left,
-                             right, false});
+        matrices_.push_back(
+            {part.tensor, part.rows, columns, used, part.offset, elements, left, right, false});
         elements += part.count;
         left += used * part.rows;
         right += used * columns;

@@ -60,6 +60,12 @@ struct GradientOptions {
     std::size_t bucket_bytes = std::size_t{25} << 20;
     /// The size of the first bucket, which is small so that communication begins early.
     std::size_t first_bucket_bytes = std::size_t{1} << 20;
+    /// Measures `bucket_bytes`, 1, 4, 16, 64 and 256 MiB (as far as the tensors fill them) in the first
+    /// steps, six with each, and goes on with the size whose steps were shortest on the slowest rank;
+    /// all ranks agree on it. GradientBuckets::tuning says what was measured. Sums may have other bits
+    /// than in a run that chose another size. Not with Gradient::allocate, fp8, int8, powersgd_rank and
+    /// ShardedOptimizer, whose memory depends on the buckets.
+    bool tune_bucket_bytes = false;
     /// The order in which gradients are expected to become ready. Others are correct, but overlap
     /// less.
     Order order = Order::reverse_registration;
@@ -81,6 +87,23 @@ struct GradientOptions {
     std::string algorithm = {};
     /// Time limit of each collective call; 0: that of the communicator (SINEW_TIMEOUT).
     std::chrono::nanoseconds timeout{0};
+};
+
+/// A bucket size, and how long a step took with it on the slowest rank (the median of five).
+struct BucketTiming {
+    std::size_t bucket_bytes = 0;
+    double seconds = 0;  ///< 0: not measured
+};
+
+/// What GradientOptions::tune_bucket_bytes has found.
+struct BucketTuning {
+    bool done = true;              ///< also without tuning
+    std::size_t bucket_bytes = 0;  ///< of the next step
+    /// While tuning those of this rank, then the same on all ranks. Empty without tuning.
+    std::vector<BucketTiming> measured = {};
+
+    /// One line: "buckets of 4194304 bytes (steps: 26214400: 5.1 ms, 1048576: 4.8 ms, ...)".
+    std::string text() const;
 };
 
 /// The result of a step; the same on all ranks.
@@ -138,6 +161,8 @@ public:
 
     /// Number of tensors.
     std::size_t size() const noexcept;
+    /// The size of the buckets, and how it was found. Not collective.
+    BucketTuning tuning() const;
     /// Number of buckets.
     std::size_t buckets() const noexcept;
     /// The elements of a tensor that was registered by Gradient::allocate. They live as long as
