@@ -57,6 +57,10 @@ po::options_description describe(Raw& raw) {
     add("local-steps", po::value(&raw.local_steps)->value_name("N")->default_value(raw.local_steps),
         "ranks train alone, and average weights every N steps and after each epoch; 0: average "
         "gradients in each step");
+    add("tune-buckets", po::bool_switch(&raw.options.tune_buckets),
+        "measure other bucket sizes in the first steps, and go on with the fastest");
+    add("timeline", po::value(&raw.options.timeline)->value_name("FILE.json"),
+        "write when each rank was in which call, for chrome://tracing or Perfetto");
     add("checkpoint", po::value(&raw.options.checkpoint)->value_name("FOLDER"),
         "store the state of training here, and continue from it if it is there");
     add("checkpoint-every", po::value(&raw.every)->value_name("STEPS")->default_value(raw.every),
@@ -135,6 +139,12 @@ Options checked(Raw const& raw) {
     }
     if (options.powersgd_rank > 0 && options.wire != sinew::WireFormat::native)
         throw OptionError("--powersgd-rank with --wire " + raw.wire + " (expected native).");
+    if (options.tune_buckets &&
+        (options.local_steps > 0 || options.optimizer_sharding || options.powersgd_rank > 0 ||
+         options.wire == sinew::WireFormat::fp8 || options.wire == sinew::WireFormat::int8))
+        throw OptionError(
+            "--tune-buckets is possible with gradients in native, bf16 or f16 alone, not with "
+            "--local-steps, --optimizer-sharding and --powersgd-rank.");
     options.momentum = raw.momentum;
     return options;
 }

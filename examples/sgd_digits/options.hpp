@@ -27,6 +27,8 @@ struct Options {
     int powersgd_rank = 0;                               ///< of compressed weights; 0: none
     bool optimizer_sharding = false;                     ///< each rank keeps a part of the momentum
     std::size_t local_steps = 0;         ///< average weights this seldom; 0: average gradients
+    bool tune_buckets = false;           ///< measure other bucket sizes, too
+    std::string timeline = {};           ///< file; empty: none
     std::string checkpoint = {};         ///< folder; empty: none
     std::size_t checkpoint_every = 100;  ///< steps
     std::string plot = {};               ///< empty: none

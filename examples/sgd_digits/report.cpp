@@ -68,7 +68,8 @@ void Report::summary(Result const& result) {
          << " us per step (" << result.steps << " steps, " << std::setprecision(2) << result.seconds
          << " s), " << std::setprecision(1) << 100 * share(result.allreduce_seconds, result.seconds)
          << " % of it in allreduce\n"
-         << std::defaultfloat << "weights " << hash_text(result.weights_hash) << " on every rank\n"
+         << std::defaultfloat << (result.tuning.empty() ? "" : result.tuning + "\n") << "weights "
+         << hash_text(result.weights_hash) << " on every rank\n"
          << std::flush;
 }
 

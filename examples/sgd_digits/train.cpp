@@ -77,6 +77,7 @@ public:
             comm_.allreduce_value(result_.allreduce_seconds, sinew::average);
         result_.parameters.assign(model_.parameters().begin(), model_.parameters().end());
         result_.weights_hash = hash_bytes(std::as_bytes(model_.parameters()));
+        if (options_.tune_buckets) result_.tuning = buckets_->tuning().text();
         check_equal_weights();
         return std::move(result_);
     }
@@ -162,6 +163,7 @@ private:
     sinew::GradientOptions bucket_options() const {
         return {.bucket_bytes = options_.bucket,
                 .first_bucket_bytes = options_.bucket,
+                .tune_bucket_bytes = options_.tune_buckets,
                 .wire = options_.wire,
                 .op = sinew::sum,
                 .powersgd_rank = options_.powersgd_rank,

@@ -4,6 +4,7 @@
 // Includes everything but MPI interoperability (<sinew/mpi.hpp>). A program that uses one part
 // compiles faster if it includes only that part's header.
 #include <sinew/comm/black_box.hpp>
+#include <sinew/comm/timeline.hpp>
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
 #include <sinew/init.hpp>

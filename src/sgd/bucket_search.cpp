@@ -11,9 +11,10 @@ BucketSearch::BucketSearch(std::size_t first, std::size_t total) : done_(false) 
     for (std::size_t bytes = mebibyte; bytes <= 256 * mebibyte; bytes *= 4) {
         // Every size from `total` on gives one bucket.
         std::size_t const size = std::min(bytes, std::max<std::size_t>(total, 1));
-        bool const known = std::any_of(sizes_.begin(), sizes_.end(), [&](BucketTiming const& other) {
-            return other.bucket_bytes == size || (other.bucket_bytes >= total && size >= total);
-        });
+        bool const known =
+            std::any_of(sizes_.begin(), sizes_.end(), [&](BucketTiming const& other) {
+                return other.bucket_bytes == size || (other.bucket_bytes >= total && size >= total);
+            });
         if (!known) sizes_.push_back({size, 0});
     }
 }

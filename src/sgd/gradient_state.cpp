@@ -159,12 +159,12 @@ Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) cons
     return gradient.elements;
 }
 
-std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
-    if (plans_.empty()) return "a step without gradients: ";
+std::string GradientBuckets::State::bucket_title(std::size_t bucket) const {
+    if (plans_.empty()) return "a step without gradients";
     auto const& parts = plans_[bucket].parts;
     return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
                 gradients_[parts.front().tensor].name, "' to '",
-                gradients_[parts.back().tensor].name, "'): ");
+                gradients_[parts.back().tensor].name, "')");
 }
 
 bool GradientBuckets::State::in_step() const {
@@ -234,7 +234,7 @@ auto GradientBuckets::State::naming_bucket(std::size_t bucket, Call const& call)
     try {
         return call();
     } catch (...) {
-        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
+        sgd::rethrow_with(std::current_exception(), bucket_title(bucket) + ": ");
     }
 }
 
@@ -265,6 +265,7 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         bucket = next_;
     }
     if (contributes) begin(std::nullopt);
+    std::uint64_t const start = detail::OperationLog::now();
     naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
     if (options_.clip_norm > 0) {
@@ -276,8 +277,17 @@ void GradientBuckets::State::reduce_next(bool contributes) {
     } else if (shard_update_ == nullptr) {
         deliver(bucket, scale_after(plan.type));
     }
+    if (comm_.state().timeline() != nullptr)
+        record("gradient buckets", bucket_title(bucket), start);
     std::unique_lock const lock(mutex_);
     next_ = bucket + 1;
+}
+
+void GradientBuckets::State::record(char const* track, std::string const& what,
+                                    std::uint64_t begin) const {
+    if (auto* const timeline = comm_.state().timeline())
+        timeline->add(track, what, static_cast<std::int64_t>(begin),
+                      static_cast<std::int64_t>(detail::OperationLog::now()));
 }
 
 void GradientBuckets::State::reduce_rest(bool contributes) {
@@ -388,6 +398,7 @@ auto GradientBuckets::State::run_to_end(Part const& part) {
 }
 
 GradientStep GradientBuckets::State::finish() {
+    std::uint64_t const start = detail::OperationLog::now();
     {
         std::unique_lock lock(mutex_);
         finishing_ = true;
@@ -401,6 +412,7 @@ GradientStep GradientBuckets::State::finish() {
         end(missing);
         GradientStep const step = deliver_clipped();
         tune_buckets();
+        record("GradientBuckets::finish", "finish", start);
         return step;
     });
 }

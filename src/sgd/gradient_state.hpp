@@ -110,11 +110,13 @@ private:
     GradientStep deliver_clipped();
     void update_parameters(double factor);
     void tune_buckets();
+    /// Records what ends now in the timeline, if there is one.
+    void record(char const* track, std::string const& what, std::uint64_t begin) const;
     std::optional<std::size_t> fill_missing();
     void reset();
     Gradient const& known(char const* call, std::size_t tensor) const;
     Gradient const& require_allocated(std::size_t tensor) const;
-    std::string bucket_text(std::size_t bucket) const;
+    std::string bucket_title(std::size_t bucket) const;
     std::string tensor_text(std::size_t tensor) const {
         return sgd::tensor_text(gradients_, tensor);
     }

@@ -71,6 +71,7 @@ TEST(Options, MistakesAreNamed) {
     EXPECT_THAT(error_of({"--local-steps=4", "--optimizer-sharding"}), HasSubstr("Leave them out"));
     EXPECT_THAT(error_of({"--powersgd-rank=2", "--optimizer-sharding"}), HasSubstr("one of them"));
     EXPECT_THAT(error_of({"--powersgd-rank=2", "--wire=int8"}), HasSubstr("--wire int8"));
+    EXPECT_THAT(error_of({"--tune-buckets", "--wire=fp8"}), HasSubstr("--tune-buckets"));
     EXPECT_THAT(error_of({"--bucket", "0"}), HasSubstr("--bucket 0"));
     EXPECT_THAT(error_of({"--epochs", "many"}), HasSubstr("'many'"));
     EXPECT_THAT(error_of({"--epochs", "0"}), HasSubstr("--epochs 0 (expected 1 to"));

@@ -41,8 +41,8 @@ TEST(BucketSearch, MeasuresEachSizeAndKeepsTheShortest) {
         EXPECT_EQ(search.add(1000), BucketSearch::Next::same);  // not counted
         for (std::size_t step = 1; step < BucketSearch::counted; ++step)
             EXPECT_EQ(search.add(step == 2 ? 50 : times[i]), BucketSearch::Next::same);
-        EXPECT_EQ(search.add(times[i]), i + 1 < times.size() ? BucketSearch::Next::size
-                                                             : BucketSearch::Next::decision);
+        EXPECT_EQ(search.add(times[i]),
+                  i + 1 < times.size() ? BucketSearch::Next::size : BucketSearch::Next::decision);
         EXPECT_EQ(search.timings()[i].seconds, times[i]);
     }
     EXPECT_FALSE(search.done());
@@ -63,9 +63,8 @@ TEST(BucketTuning, AllRanksAgreeAndResultsStayRight) {
     std::vector<BucketTuning> found;
     on_ranks(3, [&](Communicator& comm) {
         Tensors mine(21, comm.rank(), 0, 6, 20000);
-        GradientOptions options{.bucket_bytes = 4 << 10,
-                                .first_bucket_bytes = 2 << 10,
-                                .tune_bucket_bytes = true};
+        GradientOptions options{
+            .bucket_bytes = 4 << 10, .first_bucket_bytes = 2 << 10, .tune_bucket_bytes = true};
         GradientBuckets buckets(comm, mine.registered(), options);
         EXPECT_FALSE(buckets.tuning().done);
         std::size_t const first = buckets.buckets();
@@ -122,12 +121,12 @@ TEST(BucketTuning, RefusesWhatBelongsToBuckets) {
         auto const refused = [&](Gradient const& tensor, GradientOptions const& options) {
             return thrown_by<UsageError>([&] { GradientBuckets(comm, {tensor}, options); });
         };
-        EXPECT_THAT(refused(Gradient::allocate("t", 10, DataType::Kind::f32),
-                            {.tune_bucket_bytes = true}),
-                    HasSubstr("Gradient::allocate"));
-        EXPECT_THAT(refused(Gradient("t", gradient),
-                            {.tune_bucket_bytes = true, .wire = WireFormat::int8}),
-                    HasSubstr("wire format int8"));
+        EXPECT_THAT(
+            refused(Gradient::allocate("t", 10, DataType::Kind::f32), {.tune_bucket_bytes = true}),
+            HasSubstr("Gradient::allocate"));
+        EXPECT_THAT(
+            refused(Gradient("t", gradient), {.tune_bucket_bytes = true, .wire = WireFormat::int8}),
+            HasSubstr("wire format int8"));
     });
 }
 
