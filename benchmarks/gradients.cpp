@@ -7,7 +7,7 @@
 #include <iostream>
 #include <memory>
 #include <optional>
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/world.hpp>
 #include <thread>
 

@@ -11,6 +11,8 @@
 
 #include <exception>
 #include <iostream>
+#include <optional>
+#include <sinew/comm/timeline.hpp>
 #include <sinew/error.hpp>
 #include <sinew/world.hpp>
 #include <string>
@@ -58,7 +60,10 @@ void run(sinew::World& world, Options const& options) {
         observer.step = [&](auto epoch, auto step, auto steps) { report.step(epoch, step, steps); };
         observer.epoch = [&](auto epoch, auto const& now) { report.epoch(epoch, now); };
     }
+    std::optional<sinew::Timeline> timeline;
+    if (!options.timeline.empty()) timeline.emplace(comm, options.timeline);
     Result const result = train(comm, data, options, observer);
+    if (timeline) timeline->write();
     if (comm.rank() != 0) return;
     report.summary(result);
     if (!options.plot.empty())

@@ -44,8 +44,8 @@ std::vector<Model::Tensor> Model::tensors() const {
     for (std::size_t l = 0; l < layers_.size(); ++l) {
         auto const& layer = layers_[l];
         auto const name = "layer" + std::to_string(l + 1);
-        all.push_back({name + ".weights", layer.offset, layer.weights()});
-        all.push_back({name + ".biases", layer.offset + layer.weights(), layer.outputs});
+        all.push_back({name + ".weights", layer.offset, layer.weights(), layer.inputs});
+        all.push_back({name + ".biases", layer.offset + layer.weights(), layer.outputs, 0});
     }
     return all;
 }

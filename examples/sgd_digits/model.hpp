@@ -26,6 +26,7 @@ public:
     struct Tensor {
         std::string name;
         std::size_t offset, size;
+        std::size_t rows;  ///< of a matrix; 0 for biases
     };
     /// Weights and biases, layer by layer.
     std::vector<Tensor> tensors() const;

@@ -16,7 +16,8 @@ namespace po = boost::program_options;
 struct Raw {
     Options options;
     long long hidden = 64, epochs = 30, batch = 64, seed = 1, bucket = 1 << 20, every = 100;
-    double rate = 0.2, momentum = 0.9;
+    long long powersgd_rank = 0, local_steps = 0;
+    double rate = 0.2, momentum = 0.9, clip = 0;
     std::string wire = "native";
 };
 
@@ -46,6 +47,20 @@ po::options_description describe(Raw& raw) {
         "how gradients travel: native (f32), bf16, f16, fp8, int8");
     add("bucket", po::value(&raw.bucket)->value_name("BYTES")->default_value(raw.bucket),
         "how many bytes of gradients are reduced at a time");
+    add("clip-norm", po::value(&raw.clip)->value_name("X")->default_value(raw.clip, "0"),
+        "scale gradients down to this norm; 0: never");
+    add("powersgd-rank",
+        po::value(&raw.powersgd_rank)->value_name("N")->default_value(raw.powersgd_rank),
+        "send gradients of weights as products of matrices of this rank; 0: as they are");
+    add("optimizer-sharding", po::bool_switch(&raw.options.optimizer_sharding),
+        "each rank keeps and updates its part of the momentum alone");
+    add("local-steps", po::value(&raw.local_steps)->value_name("N")->default_value(raw.local_steps),
+        "ranks train alone, and average weights every N steps and after each epoch; 0: average "
+        "gradients in each step");
+    add("tune-buckets", po::bool_switch(&raw.options.tune_buckets),
+        "measure other bucket sizes in the first steps, and go on with the fastest");
+    add("timeline", po::value(&raw.options.timeline)->value_name("FILE.json"),
+        "write when each rank was in which call, for chrome://tracing or Perfetto");
     add("checkpoint", po::value(&raw.options.checkpoint)->value_name("FOLDER"),
         "store the state of training here, and continue from it if it is there");
     add("checkpoint-every", po::value(&raw.every)->value_name("STEPS")->default_value(raw.every),
@@ -96,7 +111,20 @@ Options checked(Raw const& raw) {
     check("--bucket", raw.bucket, 1LL, 1000 * million);
     check("--checkpoint-every", raw.every, 1LL, 1000 * million);
     check("--momentum", raw.momentum, 0.0, 0.9999);
+    check("--clip-norm", raw.clip, 0.0, 1e9);
+    check("--powersgd-rank", raw.powersgd_rank, 0LL, million);
+    check("--local-steps", raw.local_steps, 0LL, 1000 * million);
     Options options = raw.options;
+    options.clip = raw.clip;
+    options.powersgd_rank = static_cast<int>(raw.powersgd_rank);
+    options.local_steps = static_cast<std::size_t>(raw.local_steps);
+    if (options.local_steps > 0 &&
+        (options.optimizer_sharding || options.clip > 0 || options.powersgd_rank > 0))
+        throw OptionError(
+            "--local-steps averages weights, so there is nothing for --optimizer-sharding, "
+            "--clip-norm and --powersgd-rank to do. Leave them out.");
+    if (options.optimizer_sharding && options.powersgd_rank > 0)
+        throw OptionError("--optimizer-sharding with --powersgd-rank: use one of them.");
     options.hidden = static_cast<std::size_t>(raw.hidden);
     options.epochs = static_cast<std::size_t>(raw.epochs);
     options.batch = static_cast<std::size_t>(raw.batch);
@@ -109,6 +137,14 @@ Options checked(Raw const& raw) {
     } catch (sinew::UsageError const& error) {
         throw OptionError(std::string("--wire: ") + error.what() + ".");
     }
+    if (options.powersgd_rank > 0 && options.wire != sinew::WireFormat::native)
+        throw OptionError("--powersgd-rank with --wire " + raw.wire + " (expected native).");
+    if (options.tune_buckets &&
+        (options.local_steps > 0 || options.optimizer_sharding || options.powersgd_rank > 0 ||
+         options.wire == sinew::WireFormat::fp8 || options.wire == sinew::WireFormat::int8))
+        throw OptionError(
+            "--tune-buckets is possible with gradients in native, bf16 or f16 alone, not with "
+            "--local-steps, --optimizer-sharding and --powersgd-rank.");
     options.momentum = raw.momentum;
     return options;
 }

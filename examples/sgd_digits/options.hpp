@@ -3,7 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -23,9 +23,15 @@ struct Options {
     std::string algorithm = {};  ///< of the allreduce; empty: chosen by the library
     sinew::WireFormat wire = sinew::WireFormat::native;  ///< how gradients travel
     std::size_t bucket = std::size_t{1} << 20;           ///< bytes of gradients reduced at a time
-    std::string checkpoint = {};                         ///< folder; empty: none
-    std::size_t checkpoint_every = 100;                  ///< steps
-    std::string plot = {};                               ///< empty: none
+    double clip = 0;                                     ///< largest norm of gradients; 0: any
+    int powersgd_rank = 0;                               ///< of compressed weights; 0: none
+    bool optimizer_sharding = false;                     ///< each rank keeps a part of the momentum
+    std::size_t local_steps = 0;         ///< average weights this seldom; 0: average gradients
+    bool tune_buckets = false;           ///< measure other bucket sizes, too
+    std::string timeline = {};           ///< file; empty: none
+    std::string checkpoint = {};         ///< folder; empty: none
+    std::size_t checkpoint_every = 100;  ///< steps
+    std::string plot = {};               ///< empty: none
     bool json = false;
     bool help = false;
 };

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <ostream>
 #include <sinew/version.hpp>
+#include <sstream>
 #include <string>
 
 #include "examples/sgd_digits/hash.hpp"
@@ -18,6 +19,17 @@ std::string algorithm(Options const& options) {
 }
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
+
+/// The options that few runs use, on a line of their own.
+std::string extras(Options const& options) {
+    std::ostringstream text;
+    if (options.clip > 0) text << ", gradients clipped to norm " << options.clip;
+    if (options.powersgd_rank > 0) text << ", PowerSGD of rank " << options.powersgd_rank;
+    if (options.optimizer_sharding) text << ", optimiser divided among the ranks";
+    if (options.local_steps > 0)
+        text << ", weights averaged every " << options.local_steps << " steps";
+    return text.str().empty() ? "" : "with   " + text.str().substr(2) + "\n";
+}
 
 }  // namespace
 
@@ -33,7 +45,7 @@ void Report::header(RingJob const& crew, Dataset const& data) {
          << "steps  batches of " << options_.batch << " over all ranks, rate " << options_.rate
          << ", momentum " << options_.momentum << ", allreduce " << algorithm(options_) << ", wire "
          << sinew::name(options_.wire) << "\n"
-         << std::flush;
+         << extras(options_) << std::flush;
 }
 
 void Report::step(std::size_t epoch, std::size_t step, std::size_t steps) {
@@ -56,7 +68,8 @@ void Report::summary(Result const& result) {
          << " us per step (" << result.steps << " steps, " << std::setprecision(2) << result.seconds
          << " s), " << std::setprecision(1) << 100 * share(result.allreduce_seconds, result.seconds)
          << " % of it in allreduce\n"
-         << std::defaultfloat << "weights " << hash_text(result.weights_hash) << " on every rank\n"
+         << std::defaultfloat << (result.tuning.empty() ? "" : result.tuning + "\n") << "weights "
+         << hash_text(result.weights_hash) << " on every rank\n"
          << std::flush;
 }
 
@@ -75,6 +88,10 @@ void Report::json(RingJob const& crew, Dataset const& data, Result const& result
         {"algorithm", algorithm(options_)},
         {"wire", sinew::name(options_.wire)},
         {"bucket", options_.bucket},
+        {"clip_norm", options_.clip},
+        {"powersgd_rank", options_.powersgd_rank},
+        {"optimizer_sharding", options_.optimizer_sharding},
+        {"local_steps", options_.local_steps},
         {"data", data.origin},
         {"train_examples", data.train.size()},
         {"test_examples", data.test.size()},

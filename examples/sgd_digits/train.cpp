@@ -8,8 +8,10 @@
 #include <numeric>
 #include <optional>
 #include <sinew/error.hpp>
-#include <sinew/gradient_buckets.hpp>
-#include <sinew/training_state.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/local_sgd.hpp>
+#include <sinew/sgd/sharded_optimizer.hpp>
+#include <sinew/sgd/training_state.hpp>
 #include <sinew/world.hpp>
 #include <span>
 #include <string>
@@ -45,11 +47,22 @@ public:
             Observer const& observer)
         : comm_(comm), data_(data), options_(options), observer_(observer),
           model_(data.train.features, options.hidden), gradient_(model_.parameters().size()),
-          velocity_(gradient_.size()), buckets_(comm, gradients(), bucket_options()),
           order_(data.train.size()) {
         // Rank 0 sets the weights for all, so that all ranks begin equal whatever their seed.
         if (comm_.rank() == 0) model_.initialise(options_.seed);
-        buckets_.broadcast_parameters(std::vector<sinew::Buffer>{model_.parameters()});
+        if (options_.local_steps > 0) {
+            local_.emplace(comm, local_parameters(), local_options());
+        } else if (options_.optimizer_sharding) {
+            sharded_.emplace(
+                comm, parameters(),
+                sinew::Sgd{.learning_rate = options_.rate, .momentum = options_.momentum},
+                bucket_options());
+            sharded_->broadcast_parameters();
+        } else {
+            buckets_.emplace(comm, gradients(), bucket_options());
+            buckets_->broadcast_parameters(std::vector<sinew::Buffer>{model_.parameters()});
+        }
+        if (!sharded_) velocity_.resize(gradient_.size());
         if (!options_.checkpoint.empty()) resume();
     }
 
@@ -64,6 +77,7 @@ public:
             comm_.allreduce_value(result_.allreduce_seconds, sinew::average);
         result_.parameters.assign(model_.parameters().begin(), model_.parameters().end());
         result_.weights_hash = hash_bytes(std::as_bytes(model_.parameters()));
+        if (options_.tune_buckets) result_.tuning = buckets_->tuning().text();
         check_equal_weights();
         return std::move(result_);
     }
@@ -79,23 +93,31 @@ private:
     /// Continues from the newest checkpoint. The bits are those of a run without an interruption.
     void resume() {
         state_.emplace(comm_, options_.checkpoint);
-        state_->add_shared("parameters", model_.parameters());
-        state_->add_shared("velocity", velocity_);
+        if (local_) {  // between two averages each rank has its own
+            state_->add_own("parameters", model_.parameters());
+            state_->add_own("velocity", velocity_);
+            local_->add_to(*state_);
+        } else {
+            state_->add_shared("parameters", model_.parameters());
+            if (!sharded_) state_->add_shared("velocity", velocity_);
+        }
+        if (sharded_) sharded_->add_to(*state_);
         state_->add_own(
             "position", [this] { return bytes_of(std::span(&next_, 1)); },
             [this](std::span<std::byte const> bytes) { next_ = values_of<Position>(bytes).at(0); });
         state_->add_own(
             "epochs", [this] { return bytes_of(std::span(result_.epochs)); },
             [this](std::span<std::byte const> bytes) { result_.epochs = values_of<Epoch>(bytes); });
-        state_->add_own(
-            "residuals",
-            [this] {
-                auto const residuals = buckets_.residuals();
-                return bytes_of(std::span(residuals));
-            },
-            [this](std::span<std::byte const> bytes) {
-                buckets_.restore_residuals(values_of<float>(bytes));
-            });
+        if (buckets_)
+            state_->add_own(
+                "residuals",
+                [this] {
+                    auto const residuals = buckets_->residuals();
+                    return bytes_of(std::span(residuals));
+                },
+                [this](std::span<std::byte const> bytes) {
+                    buckets_->restore_residuals(values_of<float>(bytes));
+                });
         state_->restore();
     }
     template <class T>
@@ -113,8 +135,26 @@ private:
     std::vector<sinew::Gradient> gradients() {
         std::vector<sinew::Gradient> all;
         for (auto const& tensor : model_.tensors())
-            all.emplace_back(tensor.name, std::span(gradient_).subspan(tensor.offset, tensor.size));
+            all.emplace_back(tensor.name, gradient_of(tensor)).rows = tensor.rows;
         return all;
+    }
+    std::vector<sinew::Parameter> parameters() {
+        std::vector<sinew::Parameter> all;
+        for (auto const& tensor : model_.tensors())
+            all.emplace_back(tensor.name, elements_of(tensor), gradient_of(tensor));
+        return all;
+    }
+    std::vector<sinew::LocalParameter> local_parameters() {
+        std::vector<sinew::LocalParameter> all;
+        for (auto const& tensor : model_.tensors())
+            all.emplace_back(tensor.name, elements_of(tensor));
+        return all;
+    }
+    std::span<float> gradient_of(Model::Tensor const& tensor) {
+        return std::span(gradient_).subspan(tensor.offset, tensor.size);
+    }
+    std::span<float> elements_of(Model::Tensor const& tensor) {
+        return model_.parameters().subspan(tensor.offset, tensor.size);
     }
 
     /// Gradients are summed, and divided by the true size of the batch in `descend`.
@@ -123,9 +163,19 @@ private:
     sinew::GradientOptions bucket_options() const {
         return {.bucket_bytes = options_.bucket,
                 .first_bucket_bytes = options_.bucket,
+                .tune_bucket_bytes = options_.tune_buckets,
                 .wire = options_.wire,
                 .op = sinew::sum,
+                .powersgd_rank = options_.powersgd_rank,
+                .clip_norm = options_.clip,
                 .algorithm = options_.algorithm};
+    }
+    sinew::LocalSgdOptions local_options() const {
+        return {.period = options_.local_steps,
+                .buckets = {.bucket_bytes = options_.bucket,
+                            .first_bucket_bytes = options_.bucket,
+                            .wire = options_.wire,
+                            .algorithm = options_.algorithm}};
     }
 
     double train_epoch(std::size_t epoch) {
@@ -144,6 +194,7 @@ private:
             std::size_t const done = (epoch - 1) * steps + step + 1;
             if (state_ && done % options_.checkpoint_every == 0) state_->commit(done);
         }
+        if (local_) local_->synchronise();  // so that the test is of one model
         next_ = {epoch + 1, 0, 0};
         result_.steps = epoch * steps;
         loss = comm_.allreduce_value(loss, sinew::sum) / static_cast<double>(order_.size());
@@ -162,11 +213,29 @@ private:
         double const loss =
             model_.add_gradient(data_.train, batch.subspan(mine.begin, mine.size()), gradient_);
 
+        if (local_) {
+            if (mine.size() > 0) descend(1.0f / static_cast<float>(mine.size()));
+            auto const start = Clock::now();
+            local_->step();
+            result_.allreduce_seconds += seconds_since(start);
+            return loss;
+        }
+        float scale = 1.0f / static_cast<float>(batch.size());
+        // What is clipped or given to the optimiser is the gradient of the mean.
+        if (sharded_ || options_.clip > 0) {
+            for (float& value : gradient_) value *= scale;
+            scale = 1;
+        }
         auto const start = Clock::now();
-        for (std::size_t tensor = buckets_.size(); tensor-- > 0;) buckets_.ready(tensor);
-        buckets_.finish();
+        if (sharded_) {
+            for (std::size_t tensor = sharded_->size(); tensor-- > 0;) sharded_->ready(tensor);
+            sharded_->step();
+        } else {
+            for (std::size_t tensor = buckets_->size(); tensor-- > 0;) buckets_->ready(tensor);
+            buckets_->finish();
+        }
         result_.allreduce_seconds += seconds_since(start);
-        descend(1.0f / static_cast<float>(batch.size()));
+        if (!sharded_) descend(scale);
         return loss;
     }
 
@@ -210,7 +279,10 @@ private:
     Model model_;
     std::vector<float> gradient_;
     std::vector<float> velocity_;
-    sinew::GradientBuckets buckets_;
+    // One of these three.
+    std::optional<sinew::GradientBuckets> buckets_;
+    std::optional<sinew::ShardedOptimizer> sharded_;
+    std::optional<sinew::LocalSgd> local_;
     std::optional<sinew::TrainingState> state_;
     Position next_;
     std::vector<std::uint32_t> order_;

@@ -6,6 +6,7 @@
 #include <functional>
 #include <sinew/communicator.hpp>
 #include <stdexcept>
+#include <string>
 #include <vector>
 
 #include "examples/sgd_digits/data.hpp"
@@ -24,6 +25,7 @@ struct Result {
     std::vector<float> parameters;
     std::uint64_t weights_hash = 0;  ///< of the parameters' bits; verified to be equal on all ranks
     std::size_t steps = 0;
+    std::string tuning = {};       ///< what --tune-buckets has found; empty without
     double seconds = 0;            ///< of training without tests; mean over the ranks
     double allreduce_seconds = 0;  ///< the part spent in the allreduce of gradients
 };

@@ -316,7 +316,7 @@ SINEW_API int sinew_persistent_wait_for(sinew_persistent* persistent, int64_t li
 /* Waits first, at most until the operation's deadline, if one is in progress. */
 SINEW_API void sinew_persistent_destroy(sinew_persistent* persistent);
 
-/* ---- gradients of data-parallel training (sinew/gradient_buckets.hpp) --------------------------- */
+/* ---- gradients of data-parallel training (sinew/sgd/gradient_buckets.hpp) --------------------------- */
 
 /* A tensor of type f16, bf16, f32 or f64, in memory of the program that outlives the buckets; `data`
  * is NULL: in memory of its bucket, which sinew_buckets_view returns. */
@@ -392,7 +392,7 @@ SINEW_API int sinew_buckets_restore_residuals(sinew_buckets* buckets, float cons
 /* Not collective. In the middle of a step it ends that of the other ranks with PeerLost. */
 SINEW_API void sinew_buckets_destroy(sinew_buckets* buckets);
 
-/* ---- checkpoints (sinew/training_state.hpp) ------------------------------------------------------ */
+/* ---- checkpoints (sinew/sgd/training_state.hpp) ------------------------------------------------------ */
 
 /* Equal on all ranks; NULL for the defaults. Begin with SINEW_STATE_OPTIONS_INIT. */
 typedef struct sinew_state_options {

@@ -4,9 +4,9 @@
 // Includes everything but MPI interoperability (<sinew/mpi.hpp>). A program that uses one part
 // compiles faster if it includes only that part's header.
 #include <sinew/comm/black_box.hpp>
+#include <sinew/comm/timeline.hpp>
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
-#include <sinew/gradient_buckets.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/meta.hpp>
@@ -18,11 +18,15 @@
 #include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
 #include <sinew/ring.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/local_sgd.hpp>
+#include <sinew/sgd/optimizer_rule.hpp>
+#include <sinew/sgd/sharded_optimizer.hpp>
+#include <sinew/sgd/training_state.hpp>
 #include <sinew/shared.hpp>
 #include <sinew/this_manager.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
-#include <sinew/training_state.hpp>
 #include <sinew/version.hpp>
 #include <sinew/wait.hpp>
 #include <sinew/world.hpp>

@@ -5,7 +5,7 @@
 #include <new>
 #include <string>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/version.hpp>
 
 #include "src/base/waiting/interruption.hpp"

@@ -11,9 +11,9 @@
 
 #include <sinew/sinew.h>
 #include <sinew/communicator.hpp>
-#include <sinew/gradient_buckets.hpp>
 #include <sinew/pool.hpp>
-#include <sinew/training_state.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/training_state.hpp>
 #include <sinew/world.hpp>
 
 namespace sinew::c_api {

@@ -76,7 +76,8 @@ SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
             .algorithms_bytes = static_cast<std::uint32_t>(settings.forced_algorithms.size()),
             .check = settings.check,
             .calibrate = settings.calibrate,
-            .node_memory = settings.node_memory};
+            .node_memory = settings.node_memory,
+            .timeline = settings.timeline};
 }
 
 void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
@@ -88,6 +89,7 @@ void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest cons
     agreed.check = first.check != 0;
     agreed.calibrate = first.calibrate != 0;
     agreed.node_memory = first.node_memory != 0;
+    agreed.timeline = first.timeline != 0;  // the others need not know of it
     bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {
         return other.algorithms_hash == first.algorithms_hash &&
                other.algorithms_bytes == first.algorithms_bytes;

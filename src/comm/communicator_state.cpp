@@ -29,7 +29,8 @@ CommonSettings CommonSettings::from_environment() {
             .check = env_flag("SINEW_CHECK", false),
             .calibrate = env_flag("SINEW_CALIBRATE", true),
             .node_memory = env_flag("SINEW_NODE_MEMORY", true),
-            .forced_algorithms = env("SINEW_ALGORITHM").value_or("")};
+            .forced_algorithms = env("SINEW_ALGORITHM").value_or(""),
+            .timeline = env("SINEW_TIMELINE").has_value()};
 }
 
 std::string PointToPoint::text() const {

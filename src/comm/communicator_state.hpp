@@ -35,6 +35,7 @@ struct CommonSettings {
     bool calibrate = true;          ///< SINEW_CALIBRATE
     bool node_memory = true;        ///< SINEW_NODE_MEMORY
     std::string forced_algorithms;  ///< SINEW_ALGORITHM
+    bool timeline = false;          ///< SINEW_TIMELINE is set
     bool oversubscribed = false;    ///< more ranks on this node than CPUs that they may use
 
     static CommonSettings from_environment();
@@ -125,6 +126,17 @@ public:
 
     /// Collective. Returns null without a color: the rank joins no part.
     std::shared_ptr<CommunicatorState> split(std::optional<int> color, int key);
+
+    CommonSettings const& settings() const { return settings_; }
+    /// Records this communicator's operations, and those of communicators that are made from it from
+    /// now on; null: no longer. Not during a call. Returns false if another recorder is in use.
+    bool set_timeline(std::shared_ptr<TimelineRecorder> recorder) {
+        if (recorder != nullptr && log_.recorder() != nullptr) return false;
+        log_.set_recorder(std::move(recorder));
+        return true;
+    }
+    /// Null: nothing is recorded.
+    TimelineRecorder* timeline() const { return log_.recorder().get(); }
 
     /// Returns whether a failure has ended this communicator.
     bool lost() const { return lost_.load(std::memory_order_acquire); }

@@ -53,8 +53,10 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
     // The allgather was the last collective of all members.
     std::string name = text(log_.name(), '/', log_.entered(), '.', *color);
-    return std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_, tuners_,
-                                               settings_, arena_, std::move(name));
+    auto state = std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
+                                                     tuners_, settings_, arena_, std::move(name));
+    state->log_.set_recorder(log_.recorder());
+    return state;
 }
 
 }  // namespace sinew::detail

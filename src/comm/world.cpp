@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sinew/comm/timeline.hpp>
 #include <sinew/world.hpp>
 
 #include <chrono>
 #include <exception>
+#include <optional>
 #include <thread>
 
 #include <sinew/error.hpp>
 
+#include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/join.hpp"
@@ -14,15 +17,32 @@
 
 namespace sinew {
 
+namespace {
+
+/// A destructor cannot throw. A lost rank is found out by the others in the barrier that follows.
+void write_timeline(Timeline& timeline, int rank) {
+    try {
+        timeline.write();
+    } catch (std::exception const& error) {
+        if (rank == 0) log_warning(text("SINEW_TIMELINE: ", error.what()));
+    }
+}
+
+}  // namespace
+
 struct World::State {
     explicit State(Bootstrap found)
         : bootstrap(std::move(found)),
           communicator(detail::join(
               std::move(bootstrap.transport), detail::Engine::of_process(bootstrap.threading),
-              NodeIdentity::mine(), detail::CommonSettings::from_environment())) {}
+              NodeIdentity::mine(), detail::CommonSettings::from_environment())) {
+        if (communicator.state().settings().timeline)
+            timeline.emplace(communicator, env("SINEW_TIMELINE").value_or(""));
+    }
 
     Bootstrap bootstrap;
     Communicator communicator;
+    std::optional<Timeline> timeline;  ///< with SINEW_TIMELINE
     int exceptions = std::uncaught_exceptions();
 };
 
@@ -38,6 +58,7 @@ World::~World() {
             text("rank ", rank(), " of ", size(), " left the world because of an exception"));
     if (!last.lost()) {
         try {
+            if (state_->timeline) write_timeline(*state_->timeline, rank());
             state_->communicator.barrier();
         } catch (std::exception const& error) {
             log_warning(text("leaving without the other ranks: ", error.what()));

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include <sinew/communicator.hpp>
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 

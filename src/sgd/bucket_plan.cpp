@@ -24,6 +24,19 @@ void check(GradientOptions const& options) {
     if (options.op.kind() != ReduceOp::Kind::average && options.op.kind() != ReduceOp::Kind::sum)
         throw UsageError(
             text("GradientOptions: op ", options.op.name(), " (must be average or sum)"));
+    bool const keeps = options.wire == WireFormat::fp8 || options.wire == WireFormat::int8 ||
+                       options.powersgd_rank > 0;
+    if (options.tune_bucket_bytes && keeps)
+        throw UsageError(
+            text("GradientOptions: tune_bucket_bytes with wire format ", name(options.wire),
+                 " and powersgd_rank ", options.powersgd_rank,
+                 " (must be native, bf16 or f16, and 0: residuals belong to buckets)"));
+    if (options.powersgd_rank < 0)
+        throw UsageError(text("GradientOptions: powersgd_rank ", options.powersgd_rank,
+                              " (must be positive, or 0 for no compression)"));
+    if (options.powersgd_rank > 0 && options.wire != WireFormat::native)
+        throw UsageError(text("GradientOptions: powersgd_rank ", options.powersgd_rank,
+                              " with wire format ", name(options.wire), " (must be native)"));
     if (!(options.clip_norm >= 0))  // also if it is NaN
         throw UsageError(text("GradientOptions: clip_norm ", options.clip_norm,
                               " (must be positive, or 0 for no clipping)"));
@@ -39,6 +52,10 @@ void check(Gradient const& gradient, std::size_t index) {
                               gradient.elements.count,
                               " elements at address null. Gradient::allocate makes one whose "
                               "memory GradientBuckets provides"));
+    if (gradient.rows > 0 && gradient.elements.count % gradient.rows != 0)
+        throw UsageError(text("gradient ", index, " '", gradient.name, "' has ",
+                              gradient.elements.count, " elements in ", gradient.rows,
+                              " rows (must be a multiple)"));
 }
 
 /// A bucket in the making: `last` is the position of its last tensor in the expected order.
@@ -88,7 +105,8 @@ std::vector<BucketPlan> plan_buckets(std::vector<Gradient> const& gradients,
             all.emplace_back().plan.type = type;
         }
         Open& bucket = all[*current];
-        bucket.plan.parts.push_back({tensor, bucket.plan.count, gradient.elements.count});
+        bucket.plan.parts.push_back(
+            {tensor, bucket.plan.count, gradient.elements.count, gradient.rows});
         bucket.plan.count += (gradient.elements.count + unit - 1) / unit * unit;
         bucket.last = position;
     }
@@ -110,6 +128,7 @@ std::uint64_t hash_of(Gradient const& gradient) {
         .add(gradient.name)
         .add(gradient.elements.count)
         .add(static_cast<std::uint64_t>(gradient.elements.type.kind()))
+        .add(std::uint64_t{gradient.rows})
         .value();
 }
 
@@ -120,6 +139,8 @@ std::uint64_t hash_of(GradientOptions const& options) {
         .add(static_cast<std::uint64_t>(options.order))
         .add(static_cast<std::uint64_t>(options.wire))
         .add(static_cast<std::uint64_t>(options.op.kind()))
+        .add(static_cast<std::uint64_t>(options.powersgd_rank))
+        .add(std::uint64_t{options.tune_bucket_bytes})
         .add(std::uint64_t{options.error_feedback})
         .add(std::uint64_t{options.check_finite})
         .add(std::bit_cast<std::uint64_t>(options.clip_norm))

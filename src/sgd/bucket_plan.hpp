@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 
@@ -16,6 +16,7 @@ struct BucketPlan {
         std::size_t tensor;
         std::size_t offset;
         std::size_t count;
+        std::size_t rows = 0;  ///< of a matrix; 0: it is none
     };
     DataType type = DataType::Kind::f32;  ///< the type in which tensors are stored in the bucket
     std::size_t count = 0;

@@ -7,6 +7,7 @@
 
 #include "collectives/reducer.hpp"
 #include "src/sgd/block_coding.hpp"
+#include "src/sgd/conversion.hpp"
 
 namespace sinew::sgd {
 
@@ -21,12 +22,12 @@ BlockCoding const& coding_of(WireFormat wire) {
 }  // namespace
 
 BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
-                                 GradientOptions const& options)
+                                 GradientOptions const& options, bool sharded)
     : comm_(comm), type_(plan.type), count_(plan.count), wire_(options.wire),
       algorithm_(options.algorithm), timeout_(options.timeout),
-      ranks_(static_cast<std::size_t>(comm.size())) {
+      ranks_(static_cast<std::size_t>(comm.size())), sharded_(sharded) {
     bool const quantised = is_quantised(wire_);
-    by_shards_ = quantised || (wire_ != WireFormat::native && comm.nodes().nodes() > 1);
+    by_shards_ = quantised || sharded_ || (wire_ != WireFormat::native && comm.nodes().nodes() > 1);
     std::size_t stored = count_;
     if (by_shards_) {
         std::size_t const blocks = (count_ + block_elements - 1) / block_elements;
@@ -35,10 +36,19 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
         std::size_t const row =
             quantised ? BlockCoding::row_bytes(shard_ / block_elements) : shard_ * type_.size();
         if (quantised) sent_ = comm_.allocate<std::byte>(row * ranks_);
-        received_ = comm_.allocate<std::byte>(row * ranks_);
+        bool const exchanges = wire_ != WireFormat::native;
+        received_ = comm_.allocate<std::byte>(exchanges ? row * ranks_ : row);
         sums_.resize(shard_);
     }
     elements_ = comm_.allocate<std::byte>(stored * type_.size());
+    if (sharded_) {
+        if (wire_ == WireFormat::native) gathered_type_ = type_;
+        if (gathered_type_ != type_)
+            gathered_ = comm_.allocate<std::byte>(stored * gathered_type_.size());
+    }
+    if (options.powersgd_rank > 0 && type_ == DataType::Kind::f32)
+        low_rank_ = LowRank(comm_, plan, static_cast<std::size_t>(options.powersgd_rank),
+                            options.error_feedback);
     std::size_t end = 0;
     for (BucketPlan::Part const& part : plan.parts) {
         if (part.offset > end) gaps_.push_back({end, part.offset});
@@ -47,15 +57,19 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
     if (stored > end) gaps_.push_back({end, stored});
     if (quantised && options.error_feedback) {
         residual_.resize(stored);
-        sum_residual_.resize(shard_);
+        if (!sharded_) sum_residual_.resize(shard_);  // otherwise the sums are not rounded
     }
 }
 
 std::size_t BucketReduction::restore(std::span<float const> values) {
-    std::copy_n(values.begin(), residual_.size(), residual_.begin());
-    std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(residual_.size()),
-                sum_residual_.size(), sum_residual_.begin());
-    return residual_.size() + sum_residual_.size();
+    std::size_t taken = 0;
+    for (auto* const kept :
+         {&residual_, &sum_residual_, &low_rank_.residual(), &low_rank_.factors()}) {
+        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(taken), kept->size(),
+                    kept->begin());
+        taken += kept->size();
+    }
+    return taken;
 }
 
 CallOptions BucketReduction::call(bool native) const {
@@ -65,9 +79,23 @@ CallOptions BucketReduction::call(bool native) const {
 
 void BucketReduction::reduce(bool contributes) {
     if (count_ == 0) return;
+    if (low_rank_.compresses())
+        return low_rank_.reduce(comm_, static_cast<float*>(elements()), contributes, call(true));
     if (is_quantised(wire_)) reduce_blocks(contributes);
+    else if (sharded_ && wire_ == WireFormat::native) reduce_scatter();
     else if (by_shards_) reduce_halves();
     else comm_.allreduce(Buffer(elements(), count_, type_), sum, call(wire_ == WireFormat::native));
+}
+
+void BucketReduction::gather() {
+    if (count_ == 0) return;
+    comm_.allgather(Buffer(gathered(), shard_ * ranks_, gathered_type_), call());
+}
+
+void BucketReduction::reduce_scatter() {
+    ConstBuffer const all(elements(), shard_ * ranks_, type_);
+    comm_.reduce_scatter_block(all, Buffer(received_.data(), shard_, type_), sum, call(true));
+    convert(sums_.data(), DataType::Kind::f32, received_.data(), type_, shard_, 1);
 }
 
 void BucketReduction::reduce_halves() {
@@ -80,15 +108,16 @@ void BucketReduction::reduce_halves() {
     std::array<float, tile> values;
     for (std::size_t first = 0; first < shard_; first += tile) {
         std::size_t const n = std::min(tile, shard_ - first);
-        std::span<float> const sums(sums_.data(), n);
+        std::span<float> const sums(sums_.data() + first, n);
         for (std::size_t rank = 0; rank < ranks_; ++rank) {
             std::byte const* const from = received_.data() + rank * bytes + first * type_.size();
             collectives::widen(rank == 0 ? sums.data() : values.data(), from, n, type_);
             for (std::size_t i = 0; rank > 0 && i < n; ++i) sums[i] += values[i];
         }
+        if (sharded_) continue;
         collectives::narrow(own + first * type_.size(), sums.data(), n, type_);
     }
-    comm_.allgather(all, call());
+    if (!sharded_) comm_.allgather(all, call());
 }
 
 void BucketReduction::reduce_blocks(bool contributes) {
@@ -106,6 +135,7 @@ void BucketReduction::reduce_blocks(bool contributes) {
     std::fill(sums_.begin(), sums_.end(), 0.0f);
     for (std::size_t rank = 0; rank < ranks_; ++rank)
         coding.add(sums_.data(), received_.data() + rank * row, blocks);
+    if (sharded_) return;
     float* const residual = sum_residual_.empty() ? nullptr : sum_residual_.data();
     std::byte* const own = sent_.data() + static_cast<std::size_t>(comm_.rank()) * row;
     coding.encode(own, sums_.data(), residual, blocks);

@@ -1,11 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include <utility>
 
+#include "src/base/text.hpp"
 #include "src/sgd/gradient_state.hpp"
 
 namespace sinew {
+
+std::string BucketTuning::text() const {
+    std::string all = sinew::text("buckets of ", bucket_bytes, " bytes");
+    std::string between = " (steps: ";
+    for (BucketTiming const& timing : measured) {
+        if (timing.seconds == 0) continue;
+        all += sinew::text(between, timing.bucket_bytes, ": ", timing.seconds * 1e3, " ms");
+        between = ", ";
+    }
+    return between == ", " ? all + ")" : all;
+}
 
 GradientBuckets::GradientBuckets(Communicator& comm, std::vector<Gradient> gradients,
                                  GradientOptions options)
@@ -16,6 +28,7 @@ GradientBuckets::~GradientBuckets() = default;
 
 std::size_t GradientBuckets::size() const noexcept { return state_->size(); }
 std::size_t GradientBuckets::buckets() const noexcept { return state_->buckets(); }
+BucketTuning GradientBuckets::tuning() const { return state_->tuning(); }
 void GradientBuckets::ready(std::size_t tensor) { state_->ready(tensor); }
 GradientStep GradientBuckets::finish() { return state_->finish(); }
 void GradientBuckets::broadcast_parameters(std::span<Buffer const> parameters, int root) {

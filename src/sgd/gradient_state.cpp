@@ -19,17 +19,18 @@ using sgd::BucketPlan;
 using sgd::Notice;
 
 GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradients,
-                              GradientOptions options)
-    : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)) {
+                              GradientOptions options, Extension const& extension)
+    : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)),
+      shard_update_(extension.shard_update), first_bucket_bytes_(options_.first_bucket_bytes) {
     std::exception_ptr refusal;
     try {
-        prepare();
+        prepare(extension);
     } catch (...) {
         refusal = std::current_exception();
     }
-    sgd::compare_plans(comm_, gradients_, options_, refusal);
+    sgd::compare_plans(comm_, gradients_, options_, extension.options_hash, refusal);
     bool const threaded = comm_.transport().threading() == Threading::any;
-    if (comm_.size() > 1 && plans_.size() > 1 && threaded)
+    if (comm_.size() > 1 && (plans_.size() > 1 || !search_.done()) && threaded)
         thread_ = std::thread([this] { reduce_in_background(); });
 }
 
@@ -45,21 +46,72 @@ GradientBuckets::State::~State() {
     if (thread_.joinable()) thread_.join();
 }
 
-void GradientBuckets::State::prepare() {
-    plans_ = sgd::plan_buckets(gradients_, options_);
+void GradientBuckets::State::prepare(Extension const& extension) {
+    if (extension.check) extension.check();
+    if (shard_update_ != nullptr && options_.powersgd_rank > 0)
+        throw UsageError(text("GradientOptions: powersgd_rank ", options_.powersgd_rank,
+                              " with a ShardedOptimizer (must be 0)"));
+    if (options_.tune_bucket_bytes) prepare_search();
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
+    make_buckets();
+}
+
+/// Plans the buckets and allocates them. Called between steps.
+void GradientBuckets::State::make_buckets() {
+    std::unique_lock const lock(mutex_);  // the thread looks at the plans
+    plans_ = sgd::plan_buckets(gradients_, options_);
+    reductions_.clear();
+    pending_.clear();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
-        auto* const elements =
-            static_cast<std::byte*>(reductions_.emplace_back(comm_, plan, options_).elements());
+        auto* const elements = static_cast<std::byte*>(
+            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = pending_.size() - 1;
             places_[part.tensor].stored = elements + part.offset * plan.type.size();
         }
     }
     allocate_tensors();
+}
+
+void GradientBuckets::State::prepare_search() {
+    std::size_t total = 0;
+    for (Gradient const& gradient : gradients_) {
+        if (gradient.allocated || shard_update_ != nullptr)
+            throw UsageError(text("GradientOptions: tune_bucket_bytes with ",
+                                  gradient.allocated ? "Gradient::allocate" : "a ShardedOptimizer",
+                                  " (tensor '", gradient.name,
+                                  "'), whose memory must stay in its bucket"));
+        total += gradient.elements.count *
+                 sgd::stored_type(gradient.elements.type, options_.wire).size();
+    }
+    search_ = sgd::BucketSearch(options_.bucket_bytes, total);
+}
+
+BucketTuning GradientBuckets::State::tuning() const {
+    return {search_.done(), options_.bucket_bytes, search_.timings()};
+}
+
+/// Called by the caller after each step, on all ranks: takes its time, and may change the buckets.
+void GradientBuckets::State::tune_buckets() {
+    if (search_.done()) return;
+    auto const now = std::chrono::steady_clock::now();
+    double const seconds = last_end_ ? std::chrono::duration<double>(now - *last_end_).count() : 0;
+    auto const next = search_.add(seconds);
+    if (next == sgd::BucketSearch::Next::decision) {
+        std::vector<double> times;
+        for (BucketTiming const& timing : search_.timings()) times.push_back(timing.seconds);
+        comm_.allreduce(times, max, {.timeout = options_.timeout});
+        search_.decide(times);
+    }
+    if (next != sgd::BucketSearch::Next::same) {
+        options_.bucket_bytes = search_.current();
+        options_.first_bucket_bytes = std::min(first_bucket_bytes_, options_.bucket_bytes);
+        make_buckets();
+    }
+    last_end_ = std::chrono::steady_clock::now();
 }
 
 void GradientBuckets::State::allocate_tensors() {
@@ -107,12 +159,12 @@ Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) cons
     return gradient.elements;
 }
 
-std::string GradientBuckets::State::bucket_text(std::size_t bucket) const {
-    if (plans_.empty()) return "a step without gradients: ";
+std::string GradientBuckets::State::bucket_title(std::size_t bucket) const {
+    if (plans_.empty()) return "a step without gradients";
     auto const& parts = plans_[bucket].parts;
     return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
                 gradients_[parts.front().tensor].name, "' to '",
-                gradients_[parts.back().tensor].name, "'): ");
+                gradients_[parts.back().tensor].name, "')");
 }
 
 bool GradientBuckets::State::in_step() const {
@@ -182,7 +234,7 @@ auto GradientBuckets::State::naming_bucket(std::size_t bucket, Call const& call)
     try {
         return call();
     } catch (...) {
-        sgd::rethrow_with(std::current_exception(), bucket_text(bucket));
+        sgd::rethrow_with(std::current_exception(), bucket_title(bucket) + ": ");
     }
 }
 
@@ -213,14 +265,29 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         bucket = next_;
     }
     if (contributes) begin(std::nullopt);
+    std::uint64_t const start = detail::OperationLog::now();
     naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
-    if (options_.clip_norm > 0)
+    if (options_.clip_norm > 0) {
+        auto const sums = reductions_[bucket].sums();
         squares_[bucket] =
-            sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
-    else deliver(bucket, scale_after(plan.type));
+            shard_update_ != nullptr
+                ? sgd::sum_of_squares(sums.data(), DataType::Kind::f32, sums.size())
+                : sgd::sum_of_squares(reductions_[bucket].elements(), plan.type, plan.count);
+    } else if (shard_update_ == nullptr) {
+        deliver(bucket, scale_after(plan.type));
+    }
+    if (comm_.state().timeline() != nullptr)
+        record("gradient buckets", bucket_title(bucket), start);
     std::unique_lock const lock(mutex_);
     next_ = bucket + 1;
+}
+
+void GradientBuckets::State::record(char const* track, std::string const& what,
+                                    std::uint64_t begin) const {
+    if (auto* const timeline = comm_.state().timeline())
+        timeline->add(track, what, static_cast<std::int64_t>(begin),
+                      static_cast<std::int64_t>(detail::OperationLog::now()));
 }
 
 void GradientBuckets::State::reduce_rest(bool contributes) {
@@ -240,19 +307,42 @@ void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
     }
 }
 
-/// The elements are equal on all ranks, and so are the norm and the scale that come of them.
+/// Each rank updates its part of the parameters. A rank that cannot ends the communicator, so that the
+/// others do not wait.
+void GradientBuckets::State::update_parameters(double factor) {
+    try {
+        shard_update_->begin_step();
+        for (std::size_t i = 0; i < plans_.size(); ++i) {
+            shard_update_->update(i, scale_after(plans_[i].type) * factor);
+            naming_bucket(i, [&] { reductions_[i].gather(); });
+            shard_update_->store(i);
+        }
+    } catch (std::exception const& error) {
+        comm_.state().abandon(text("the update of its parameters failed: ", error.what()));
+        throw;
+    }
+}
+
+/// The elements are equal on all ranks, and so are the norm and the scale that come of them; or their
+/// parts are added up, in an order that is the same in every run.
 GradientStep GradientBuckets::State::deliver_clipped() {
     GradientStep step{.active_ranks = callers_.count};
-    if (!(options_.clip_norm > 0)) return step;
+    if (!(options_.clip_norm > 0)) {
+        if (shard_update_ != nullptr) update_parameters(1);
+        return step;
+    }
     double squares = 0;
     for (std::size_t i = 0; i < plans_.size(); ++i) {
         double const scale = scale_after(plans_[i].type);
         squares += squares_[i] * scale * scale;
     }
+    if (shard_update_ != nullptr)
+        squares = comm_.allreduce_value(squares, sum, {.timeout = options_.timeout});
     step.norm = std::sqrt(squares);
     bool const clips = std::isfinite(step.norm) && step.norm > options_.clip_norm;
     double const factor = clips ? options_.clip_norm / step.norm : 1.0;
-    for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (shard_update_ != nullptr) update_parameters(factor);
+    for (std::size_t i = 0; i < plans_.size() && shard_update_ == nullptr; ++i)
         deliver(i, scale_after(plans_[i].type) * factor);
     return step;
 }
@@ -308,6 +398,7 @@ auto GradientBuckets::State::run_to_end(Part const& part) {
 }
 
 GradientStep GradientBuckets::State::finish() {
+    std::uint64_t const start = detail::OperationLog::now();
     {
         std::unique_lock lock(mutex_);
         finishing_ = true;
@@ -319,7 +410,10 @@ GradientStep GradientBuckets::State::finish() {
         begin(missing);
         reduce_rest(true);
         end(missing);
-        return deliver_clipped();
+        GradientStep const step = deliver_clipped();
+        tune_buckets();
+        record("GradientBuckets::finish", "finish", start);
+        return step;
     });
 }
 
@@ -353,6 +447,8 @@ void GradientBuckets::State::take_part_in_step() {
     run_to_end([&] {
         reduce_rest(false);
         end(std::nullopt);
+        if (shard_update_ != nullptr) deliver_clipped();
+        tune_buckets();
     });
 }
 
@@ -377,7 +473,8 @@ std::vector<float> GradientBuckets::State::residuals() const {
     require_between_steps("residuals()");
     std::vector<float> all;
     for (sgd::BucketReduction const& reduction : reductions_)
-        for (auto const* part : {&reduction.residual(), &reduction.sum_residual()})
+        for (auto const* part : {&reduction.residual(), &reduction.sum_residual(),
+                                 &reduction.low_rank().residual(), &reduction.low_rank().factors()})
             all.insert(all.end(), part->begin(), part->end());
     return all;
 }

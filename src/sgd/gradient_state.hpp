@@ -2,10 +2,12 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <cstddef>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <map>
 #include <mutex>
@@ -15,11 +17,13 @@
 #include <thread>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
+#include "src/sgd/bucket_search.hpp"
+#include "src/sgd/shard_update.hpp"
 
 namespace sinew {
 
@@ -29,13 +33,32 @@ namespace sinew {
 /// cost less than requests do.
 class GradientBuckets::State {
 public:
-    State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options);
+    /// What another class builds on the buckets.
+    struct Extension {
+        /// Called first; throws UsageError if the options of that class are wrong.
+        std::function<void()> check = {};
+        /// A hash of what must be equal on all ranks, as the options.
+        std::uint64_t options_hash = 0;
+        /// If not null (borrowed): each rank gets the sums of its part of each bucket, and tensors get
+        /// parameters instead of sums.
+        sgd::ShardUpdate* shard_update = nullptr;
+    };
+
+    State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options,
+          Extension const& extension);
+    State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options)
+        : State(comm, std::move(gradients), std::move(options), Extension{}) {}
     State(State const&) = delete;
     State& operator=(State const&) = delete;
     ~State();
 
     std::size_t size() const { return gradients_.size(); }
     std::size_t buckets() const { return plans_.size(); }
+    int rank() const { return comm_.rank(); }
+    sgd::BucketPlan const& plan(std::size_t bucket) const { return plans_[bucket]; }
+    sgd::BucketReduction& reduction(std::size_t bucket) { return reductions_[bucket]; }
+    sgd::BucketReduction const& reduction(std::size_t bucket) const { return reductions_[bucket]; }
+    BucketTuning tuning() const;
     Buffer allocated(std::size_t tensor, DataType type) const;
     std::shared_ptr<void> memory_of(std::size_t tensor) const;
     Buffer elements(std::size_t tensor) const { return known("elements", tensor).elements; }
@@ -58,7 +81,9 @@ private:
     };
 
     // --- construction
-    void prepare();
+    void prepare(Extension const& extension);
+    void prepare_search();
+    void make_buckets();
     void allocate_tensors();
 
     // --- a step
@@ -83,11 +108,15 @@ private:
     sgd::Notice notice_of_step(sgd::Notice::Kind kind, std::optional<std::size_t> missing) const;
     void deliver(std::size_t bucket, double scale);
     GradientStep deliver_clipped();
+    void update_parameters(double factor);
+    void tune_buckets();
+    /// Records what ends now in the timeline, if there is one.
+    void record(char const* track, std::string const& what, std::uint64_t begin) const;
     std::optional<std::size_t> fill_missing();
     void reset();
     Gradient const& known(char const* call, std::size_t tensor) const;
     Gradient const& require_allocated(std::size_t tensor) const;
-    std::string bucket_text(std::size_t bucket) const;
+    std::string bucket_title(std::size_t bucket) const;
     std::string tensor_text(std::size_t tensor) const {
         return sgd::tensor_text(gradients_, tensor);
     }
@@ -107,6 +136,10 @@ private:
     Communicator comm_;
     std::vector<Gradient> gradients_;
     GradientOptions options_;
+    sgd::ShardUpdate* shard_update_;
+    std::size_t first_bucket_bytes_;  ///< as the program wants it
+    sgd::BucketSearch search_;
+    std::optional<std::chrono::steady_clock::time_point> last_end_;  ///< of a step, while tuning
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
     /// Of tensors that cannot lie in a bucket, by their index.

@@ -16,14 +16,15 @@ namespace {
 /// Finds the first difference between this rank's tensors and those of rank 0. All ranks throw, each
 /// with what it found, or with who else is different.
 void throw_difference(Communicator& comm, std::vector<Gradient> const& gradients,
-                      GradientOptions const& options, std::vector<Notice> const& notices) {
-    std::vector<std::uint64_t> mine{hash_of(options)};
+                      std::uint64_t options, std::chrono::nanoseconds timeout,
+                      std::vector<Notice> const& notices) {
+    std::vector<std::uint64_t> mine{options};
     for (Gradient const& gradient : gradients) mine.push_back(hash_of(gradient));
     std::uint64_t count = mine.size();
-    comm.broadcast(std::span(&count, 1), 0, {.timeout = options.timeout});
+    comm.broadcast(std::span(&count, 1), 0, {.timeout = timeout});
     std::vector<std::uint64_t> first = mine;
     first.resize(count);
-    comm.broadcast(first, 0, {.timeout = options.timeout});
+    comm.broadcast(first, 0, {.timeout = timeout});
     std::string const end =
         ". Tensors and options must be equal, and in the same order, on all ranks";
     auto const [here, there] = std::mismatch(mine.begin(), mine.end(), first.begin(), first.end());
@@ -47,10 +48,12 @@ void throw_difference(Communicator& comm, std::vector<Gradient> const& gradients
 }  // namespace
 
 void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
-                   GradientOptions const& options, std::exception_ptr const& refusal) {
+                   GradientOptions const& options, std::uint64_t more,
+                   std::exception_ptr const& refusal) {
     ContentHash hash;
     for (Gradient const& gradient : gradients) hash.add(hash_of(gradient));
-    hash.add(hash_of(options));
+    std::uint64_t const all_options = ContentHash().add(hash_of(options)).add(more).value();
+    hash.add(all_options);
     Notice const own = refusal ? Notice{.kind = Notice::Kind::refused}
                                : Notice{.kind = Notice::Kind::made, .value = hash.value()};
     auto const notices = exchange(comm, own, options.timeout);
@@ -60,7 +63,8 @@ void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
             throw UsageError(text("GradientBuckets: ", rank_text(comm, rank),
                                   " refused its tensors or options. Its own error says why"));
     for (Notice const& notice : notices)
-        if (notice != notices.front()) throw_difference(comm, gradients, options, notices);
+        if (notice != notices.front())
+            throw_difference(comm, gradients, all_options, options.timeout, notices);
 }
 
 }  // namespace sinew::sgd

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstdint>
 #include <exception>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::sgd {
 
 /// Throws UsageError on all ranks if tensors or options differ between ranks: what differs first,
 /// and on which rank. Rethrows `refusal`, this rank's reason not to go on, after the other ranks
-/// were told, which throw UsageError too. Collective.
+/// were told, which throw UsageError too. `more` is a hash of what belongs to the options besides.
+/// Collective.
 void compare_plans(Communicator& comm, std::vector<Gradient> const& gradients,
-                   GradientOptions const& options, std::exception_ptr const& refusal);
+                   GradientOptions const& options, std::uint64_t more,
+                   std::exception_ptr const& refusal);
 
 }  // namespace sinew::sgd

@@ -2,7 +2,7 @@
 #include <array>
 
 #include <sinew/error.hpp>
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/base/text.hpp"
 

@@ -39,11 +39,11 @@ TEST(Options, HaveDefaults) {
 }
 
 TEST(Options, AreReadInBothForms) {
-    auto const options =
-        parse_options({"--hidden=0", "--epochs",   "3",           "--batch", "7",      "--rate",
-                       "0.5",        "--momentum", "0",           "--seed",  "9",      "--data",
-                       "x",          "--json",     "--algorithm", "ring",    "--wire", "fp8",
-                       "--bucket",   "4096",       "--plot",      "a.svg"});
+    auto const options = parse_options(
+        {"--hidden=0", "--epochs",   "3",           "--batch", "7",           "--rate",
+         "0.5",        "--momentum", "0",           "--seed",  "9",           "--data",
+         "x",          "--json",     "--algorithm", "ring",    "--wire",      "fp8",
+         "--bucket",   "4096",       "--plot",      "a.svg",   "--clip-norm", "2.5"});
     EXPECT_EQ(options.hidden, 0u);
     EXPECT_EQ(options.epochs, 3u);
     EXPECT_EQ(options.batch, 7u);
@@ -56,12 +56,22 @@ TEST(Options, AreReadInBothForms) {
     EXPECT_EQ(options.wire, sinew::WireFormat::fp8);
     EXPECT_EQ(options.bucket, 4096u);
     EXPECT_EQ(options.plot, "a.svg");
+    EXPECT_EQ(options.clip, 2.5);
+    EXPECT_FALSE(options.optimizer_sharding);
+    EXPECT_TRUE(parse_options({"--optimizer-sharding"}).optimizer_sharding);
+    EXPECT_EQ(parse_options({"--powersgd-rank", "2"}).powersgd_rank, 2);
+    EXPECT_EQ(parse_options({"--local-steps=8"}).local_steps, 8u);
 }
 
 TEST(Options, MistakesAreNamed) {
     EXPECT_THAT(error_of({"--epoch", "3"}), HasSubstr("--epoch. Did you mean --epochs?"));
     EXPECT_THAT(error_of({"--hiden=3"}), HasSubstr("Did you mean --hidden?"));
     EXPECT_THAT(error_of({"--wire", "fp4"}), HasSubstr("--wire: no wire format 'fp4'"));
+    EXPECT_THAT(error_of({"--clip-norm", "-1"}), HasSubstr("--clip-norm -1"));
+    EXPECT_THAT(error_of({"--local-steps=4", "--optimizer-sharding"}), HasSubstr("Leave them out"));
+    EXPECT_THAT(error_of({"--powersgd-rank=2", "--optimizer-sharding"}), HasSubstr("one of them"));
+    EXPECT_THAT(error_of({"--powersgd-rank=2", "--wire=int8"}), HasSubstr("--wire int8"));
+    EXPECT_THAT(error_of({"--tune-buckets", "--wire=fp8"}), HasSubstr("--tune-buckets"));
     EXPECT_THAT(error_of({"--bucket", "0"}), HasSubstr("--bucket 0"));
     EXPECT_THAT(error_of({"--epochs", "many"}), HasSubstr("'many'"));
     EXPECT_THAT(error_of({"--epochs", "0"}), HasSubstr("--epochs 0 (expected 1 to"));

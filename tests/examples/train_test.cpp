@@ -85,6 +85,32 @@ TEST_P(TrainRanks, LearnAsWellInAllWireFormats) {
     }
 }
 
+// Thin matrices, and weights averaged every few steps.
+TEST_P(TrainRanks, LearnAsWellWithLessCommunication) {
+    auto const data = synthetic_digits(1);
+    double const exact = train_on(GetParam(), {.epochs = 6}, data).front().epochs.back().accuracy;
+    for (Options const& options :
+         {Options{.epochs = 6, .powersgd_rank = 2}, Options{.epochs = 6, .local_steps = 4},
+          Options{.epochs = 6, .wire = sinew::WireFormat::int8, .local_steps = 4}}) {
+        auto const results = train_on(GetParam(), options, data);
+        EXPECT_GT(results.front().epochs.back().accuracy, exact - 0.01)
+            << "PowerSGD " << options.powersgd_rank << ", steps " << options.local_steps;
+        EXPECT_EQ(results.back().weights_hash, results.front().weights_hash);
+    }
+}
+
+TEST_P(TrainRanks, LearnTheSameWithAShardedOptimizer) {
+    for (double const clip : {0.0, 1.0}) {
+        Options options{.hidden = 16, .epochs = 2, .batch = 50, .rate = 0.1, .clip = clip};
+        auto const whole = train_on(GetParam(), options).front();
+        options.optimizer_sharding = true;
+        auto const sharded = train_on(GetParam(), options);
+        EXPECT_LT(largest_difference(sharded.front().parameters, whole.parameters), 2e-4f);
+        EXPECT_EQ(sharded.back().weights_hash, sharded.front().weights_hash);
+        same_bits_again(GetParam(), options);
+    }
+}
+
 // A batch of 1 leaves all ranks but one without work.
 TEST_P(TrainRanks, MayOutnumberTheBatch) {
     Options const options{.hidden = 0, .epochs = 1, .batch = 1, .rate = 0.01};

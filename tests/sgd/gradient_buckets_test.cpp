@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step computes: on any number of ranks, in any order of ready, in all types.
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include <gmock/gmock.h>
 

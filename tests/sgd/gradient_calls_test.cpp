@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The calls beside a step, and what is refused.
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Steps whose messages are MPI's, on ranks that are processes.
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/world.hpp>
 
 #include <gmock/gmock.h>

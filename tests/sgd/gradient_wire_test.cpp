@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Wire formats: how near, the same bits everywhere, and nothing lost by error feedback.
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include <gmock/gmock.h>
 

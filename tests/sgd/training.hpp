@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 namespace sinew::tests {
 

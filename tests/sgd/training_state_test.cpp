@@ -8,7 +8,7 @@
 #include <mutex>
 #include <numeric>
 
-#include <sinew/training_state.hpp>
+#include <sinew/sgd/training_state.hpp>
 
 #include "tests/comm/ranks.hpp"
 #include "tests/support/socket_ranks.hpp"

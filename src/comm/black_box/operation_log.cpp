@@ -60,6 +60,18 @@ void OperationLog::note_wait() noexcept {
         entered.store(now(), std::memory_order_relaxed);
 }
 
+void OperationLog::record(std::uint64_t sequence) const noexcept {
+    if (recorder_ == nullptr) return;
+    auto const now_ns = static_cast<std::int64_t>(now());
+    try {
+        if (auto const operation = at(sequence))
+            recorder_->add(name_, operation->text(),
+                           operation->entered == 0 ? now_ns : operation->entered, now_ns);
+    } catch (std::bad_alloc const&) {
+        // The timeline lacks one event.
+    }
+}
+
 std::optional<OperationRecord> OperationLog::at(std::uint64_t sequence) const noexcept {
     if (sequence == 0) return std::nullopt;
     std::size_t const count = slot_count_.load(std::memory_order_acquire);

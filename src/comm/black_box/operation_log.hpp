@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "src/comm/black_box/operation_record.hpp"
+#include "src/comm/black_box/timeline_recorder.hpp"
 
 namespace sinew::detail {
 
@@ -52,6 +54,8 @@ public:
         slot[3].store(0, std::memory_order_relaxed);
         sequence_ = sequence;
         state_.store(sequence << 1 | 1, std::memory_order_release);
+        if (recorder_ != nullptr) [[unlikely]]
+            note_wait();
         return sequence;
     }
     /// Sets the time at which the current operation was entered, if it is unknown: called when it waits for long.
@@ -59,8 +63,19 @@ public:
     /// Records that this rank has left the current operation. `with_time`: reads the clock.
     void leave(bool with_time = false) noexcept {
         if (with_time) current()[3].store(now(), std::memory_order_relaxed);
+        if (recorder_ != nullptr) [[unlikely]]
+            record(sequence_);
         state_.store(sequence_ << 1, std::memory_order_release);
     }
+
+    /// Records the operation in the timeline, if there is one, as ending now; `leave` does that for the
+    /// last one.
+    void record(std::uint64_t sequence) const noexcept;
+    /// From now on, operations are also recorded in a timeline; null: no longer. Not during a call.
+    void set_recorder(std::shared_ptr<TimelineRecorder> recorder) noexcept {
+        recorder_ = std::move(recorder);
+    }
+    std::shared_ptr<TimelineRecorder> const& recorder() const noexcept { return recorder_; }
 
     /// The number of the last operation entered, 0 before the first, and whether it is in it. Any thread.
     std::uint64_t entered() const noexcept { return state_.load(std::memory_order_acquire) >> 1; }
@@ -76,6 +91,7 @@ public:
 
 private:
     using Slot = std::array<std::atomic<std::uint64_t>, 4>;
+    std::shared_ptr<TimelineRecorder> recorder_;  ///< usually null
     static constexpr std::size_t first_slots = 64;
     static constexpr int sequence_shift = 24, root_shift = 40, device_shift = 63;
 

@@ -156,6 +156,7 @@ void CommunicatorState::PostedCalls::end(Posted& posted) {
 void CommunicatorState::PostedCalls::pop(Posted& call, bool failed) noexcept {
     ++begin_;
     if (begin_ == end_) state_.log_.leave();
+    else state_.log_.record(call.sequence_);
     call.failed_ = failed;
     posted_.store(static_cast<std::uint32_t>(end_ - begin_), std::memory_order_release);
     call.ended_.store(true, std::memory_order_release);

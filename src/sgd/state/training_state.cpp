@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/training_state.hpp>
+#include <sinew/sgd/training_state.hpp>
 
 #include <algorithm>
 #include <array>

@@ -25,6 +25,9 @@ struct Gradient {
     /// The elements are memory of the bucket itself, so that nothing is copied before and after the
     /// reduction. GradientBuckets::view returns them.
     bool allocated = false;
+    /// Of a matrix, whose elements are stored row by row: the number of its rows, which
+    /// GradientOptions::powersgd_rank needs. 0: not a matrix.
+    std::size_t rows = 0;
 
     Gradient(std::string name_, Buffer elements_) : name(std::move(name_)), elements(elements_) {}
     /// A tensor of `count` zeros that GradientBuckets allocates and owns.
@@ -57,22 +60,50 @@ struct GradientOptions {
     std::size_t bucket_bytes = std::size_t{25} << 20;
     /// The size of the first bucket, which is small so that communication begins early.
     std::size_t first_bucket_bytes = std::size_t{1} << 20;
+    /// Measures `bucket_bytes`, 1, 4, 16, 64 and 256 MiB (as far as the tensors fill them) in the first
+    /// steps, six with each, and goes on with the size whose steps were shortest on the slowest rank;
+    /// all ranks agree on it. GradientBuckets::tuning says what was measured. Sums may have other bits
+    /// than in a run that chose another size. Not with Gradient::allocate, fp8, int8, powersgd_rank and
+    /// ShardedOptimizer, whose memory depends on the buckets.
+    bool tune_bucket_bytes = false;
     /// The order in which gradients are expected to become ready. Others are correct, but overlap
     /// less.
     Order order = Order::reverse_registration;
     WireFormat wire = WireFormat::native;
     /// `average` (over the ranks that take part in the step) or `sum`.
     ReduceOp op = average;
-    /// For fp8 and int8: costs 4 bytes of memory per element.
+    /// If positive: matrices of f32 (Gradient::rows) travel as products of two matrices of this rank
+    /// where that is less, (rows + columns) x rank elements (PowerSGD: Vogels et al. 2019). The wire
+    /// format must be native, in which all other tensors travel. 1 to 4 are usual.
+    int powersgd_rank = 0;
+    /// For fp8, int8 and PowerSGD: costs 4 bytes of memory per element.
     bool error_feedback = true;
     /// Looks for NaN and infinity in the gradients of each rank before they are reduced.
     bool check_finite = false;
     /// Scales all gradients down so that their global L2 norm is at most this; 0: no clipping.
     double clip_norm = 0;
-    /// The algorithm of native allreduces (see CallOptions); empty: the library chooses.
+    /// The algorithm of native allreduces (see CallOptions), or of reduce-scatters in a
+    /// ShardedOptimizer; empty: the library chooses.
     std::string algorithm = {};
     /// Time limit of each collective call; 0: that of the communicator (SINEW_TIMEOUT).
     std::chrono::nanoseconds timeout{0};
+};
+
+/// A bucket size, and how long a step took with it on the slowest rank (the median of five).
+struct BucketTiming {
+    std::size_t bucket_bytes = 0;
+    double seconds = 0;  ///< 0: not measured
+};
+
+/// What GradientOptions::tune_bucket_bytes has found.
+struct BucketTuning {
+    bool done = true;              ///< also without tuning
+    std::size_t bucket_bytes = 0;  ///< of the next step
+    /// While tuning those of this rank, then the same on all ranks. Empty without tuning.
+    std::vector<BucketTiming> measured = {};
+
+    /// One line: "buckets of 4194304 bytes (steps: 26214400: 5.1 ms, 1048576: 4.8 ms, ...)".
+    std::string text() const;
 };
 
 /// The result of a step; the same on all ranks.
@@ -130,6 +161,8 @@ public:
 
     /// Number of tensors.
     std::size_t size() const noexcept;
+    /// The size of the buckets, and how it was found. Not collective.
+    BucketTuning tuning() const;
     /// Number of buckets.
     std::size_t buckets() const noexcept;
     /// The elements of a tensor that was registered by Gradient::allocate. They live as long as
@@ -169,9 +202,9 @@ public:
     /// highest of the ranks that were the last to join: one that has seen all steps.
     int join();
 
-    /// What this rank has rounded away and not sent yet (error feedback), for a checkpoint: a run
-    /// that continues from parameters alone gives other bits. Empty without error feedback. Not
-    /// collective.
+    /// What this rank has rounded away and not sent yet (error feedback), and the factors from which
+    /// PowerSGD begins its next step, for a checkpoint: a run that continues from parameters alone
+    /// gives other bits. Empty if there is neither. Not collective.
     std::vector<float> residuals() const;
     /// Continues from the residuals of the same rank, in a job of the same number of ranks and
     /// nodes, with equal tensors and options. Not collective. Throws UsageError if there are not as
@@ -182,6 +215,8 @@ private:
     Buffer allocated(std::size_t tensor, DataType type);
 
     class State;
+    friend class LocalSgd;  // built on State
+    friend class ShardedOptimizer;
     std::unique_ptr<State> state_;
 };
 
