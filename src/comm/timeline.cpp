@@ -95,8 +95,7 @@ std::string write_whole(std::filesystem::path const& file, std::string_view cont
 class Timeline::State {
 public:
     State(Communicator& comm, std::filesystem::path file)
-        : file_(std::move(file)), messages_(comm.dup()),
-          recorded_(comm.state().weak_from_this()),
+        : file_(std::move(file)), messages_(comm.dup()), recorded_(comm.state().weak_from_this()),
           recorder_(std::make_shared<TimelineRecorder>()), start_(clock_now()) {
         if (!comm.state().set_timeline(recorder_))
             throw UsageError(text("Timeline: rank ", comm.rank(), " of ", comm.size(), " on ",
@@ -131,10 +130,10 @@ std::string Timeline::State::events(std::int64_t to_common) const {
     for (auto const& event : recorder_->events()) {
         auto const [track, is_new] = tracks.try_emplace(event.track, tracks.size());
         if (is_new) all += metadata("thread_name", rank, track->second, event.track);
-        all += text(R"({"name":)", json_string(event.name), R"(,"cat":"sinew","ph":"X","pid":)", rank,
-                    R"(,"tid":)", track->second, R"(,"ts":)",
-                    microseconds(event.begin + to_common), R"(,"dur":)",
-                    microseconds(event.end - event.begin), "},\n");
+        all +=
+            text(R"({"name":)", json_string(event.name), R"(,"cat":"sinew","ph":"X","pid":)", rank,
+                 R"(,"tid":)", track->second, R"(,"ts":)", microseconds(event.begin + to_common),
+                 R"(,"dur":)", microseconds(event.end - event.begin), "},\n");
     }
     return all;
 }
@@ -165,8 +164,7 @@ void Timeline::State::write() {
         content.resize(content.size() - 2);  // after the last event there is no comma
         content += "\n],\n\"displayTimeUnit\":\"ms\",\n\"otherData\":{\"ranks\":[\n";
         for (std::size_t rank = 0; rank < ranks; ++rank)
-            content += text(rank == 0 ? "" : ",\n", R"({"rank":)", rank,
-                            R"(,"clock_offset_ns":)",
+            content += text(rank == 0 ? "" : ",\n", R"({"rank":)", rank, R"(,"clock_offset_ns":)",
                             static_cast<std::int64_t>(numbers[3 * rank + 2]),
                             R"(,"dropped_events":)", numbers[3 * rank + 1], '}');
         reason = write_whole(file_, content + "\n]}}\n");
@@ -174,7 +172,8 @@ void Timeline::State::write() {
     std::uint64_t failed = reason.empty() ? 0 : 1;
     messages_.broadcast(std::span<std::uint64_t>(&failed, 1), 0);
     if (failed == 0) return;
-    std::string const where = text("Timeline: rank 0 of ", ranks, " on ", messages_.nodes().host_of(0));
+    std::string const where =
+        text("Timeline: rank 0 of ", ranks, " on ", messages_.nodes().host_of(0));
     throw Error(self == 0 ? text(where, ": ", reason)
                           : text(where, " could not write the file. Its own error says why"));
 }

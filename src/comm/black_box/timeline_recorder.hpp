@@ -18,7 +18,7 @@ public:
 
     struct Event {
         std::int64_t begin, end;  ///< nanoseconds of the steady clock
-        std::string track;        ///< a line of the picture: a communicator, or a part of the program
+        std::string track;  ///< a line of the picture: a communicator, or a part of the program
         std::string name;
     };
 

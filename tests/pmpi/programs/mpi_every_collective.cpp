@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "mpi_digest.hpp"
+#include "tests/pmpi/programs/mpi_digest.hpp"
 
 namespace {
 
