@@ -43,6 +43,7 @@ set(arrows
     "src/comm/black_box: src/base"
     "src/comm/progress: src/base src/transport src/comm/black_box collectives"
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
+    "src/sgd/device: src/base"
     "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
     "src/c_api: src/base src/comm"
