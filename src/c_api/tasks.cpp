@@ -92,7 +92,8 @@ int sinew_task_register(char const* name, sinew_task function) {
         required(function, "the function of the task");
         std::string const words = &required(name, "the name of the task");
         if (started)
-            throw UsageError(text("task '", words, "' is registered after sinew_start, so that "
+            throw UsageError(text("task '", words,
+                                  "' is registered after sinew_start, so that "
                                   "workers would not know it. Register it before"));
         if (!tasks().emplace(words, function).second)
             throw UsageError(text("there is a task '", words, "' already"));
@@ -110,8 +111,9 @@ int sinew_pool_create(sinew_pool_options const* options, sinew_pool** pool) {
     return guarded([&] {
         required(pool, "the pointer for the pool");
         if (!started)
-            throw UsageError("a pool was created before sinew_start, at which its workers begin. "
-                             "Call that at the beginning of main()");
+            throw UsageError(
+                "a pool was created before sinew_start, at which its workers begin. "
+                "Call that at the beginning of main()");
         sinew_pool_options given = SINEW_POOL_OPTIONS_INIT;
         if (options != nullptr) {
             require_size(options->size, sizeof given, "SINEW_POOL_OPTIONS_INIT");

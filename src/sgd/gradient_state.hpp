@@ -8,6 +8,7 @@
 #include <exception>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -20,6 +21,7 @@
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
+#include "src/sgd/device_tensors.hpp"
 
 namespace sinew {
 
@@ -62,6 +64,11 @@ private:
     void allocate_tensors();
 
     // --- a step
+    void note_not_finite(std::size_t tensor);
+    void arrive(std::size_t bucket);
+    /// Calls the GPU. The other ranks cannot know of a failure there, so it ends the communicator.
+    template <class Call>
+    auto on_device(Call const& call);
     DataType stored_type(std::size_t tensor) const { return plans_[places_[tensor].bucket].type; }
     /// What elements are multiplied by before the sum, so that those of 16 bits do not overflow.
     double scale_before(DataType stored) const {
@@ -109,11 +116,14 @@ private:
     GradientOptions options_;
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
+    std::unique_ptr<sgd::DeviceTensors> device_;  ///< null: the tensors are in host memory
     /// Of tensors that cannot lie in a bucket, by their index.
     std::map<std::size_t, std::shared_ptr<std::vector<double>>> own_memory_;
     std::deque<Place> places_;
     std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
+    /// The same, counted before the bucket is loaded from the GPU; pending_ ends after that.
+    std::deque<std::atomic<std::size_t>> unloaded_;
 
     /// With one bucket all of a step happens in `finish`, on all ranks.
     bool in_finish_only_ = false;

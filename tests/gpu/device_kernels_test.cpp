@@ -18,10 +18,9 @@ static_assert(int{CudaDriver::multiprocessor_count} == CU_DEVICE_ATTRIBUTE_MULTI
                   CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR);
 static_assert(CudaDriver::no_binary_for_gpu == CUDA_ERROR_NO_BINARY_FOR_GPU &&
               CudaDriver::not_found == CUDA_ERROR_NOT_FOUND);
-static_assert(
-    std::is_same_v<decltype(&cuLaunchKernel),
-                   CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned, unsigned,
-                                unsigned, unsigned, CUstream, void**, void**)>);
+static_assert(std::is_same_v<decltype(&cuLaunchKernel),
+                             CUresult (*)(CUfunction, unsigned, unsigned, unsigned, unsigned,
+                                          unsigned, unsigned, unsigned, CUstream, void**, void**)>);
 
 bool all_cases() {
     sinew::tests::GpuMachine machine;

@@ -80,7 +80,8 @@ public:
             copies.push_back(other);
         }
         double const rate = bytes / median(ours);
-        double const copy_rate = 2.0 * sizeof(float) * static_cast<double>(elements_) / median(copies);
+        double const copy_rate =
+            2.0 * sizeof(float) * static_cast<double>(elements_) / median(copies);
         results_.push_back({{"kernel", name},
                             {"elements", elements_},
                             {"bytes", bytes},
@@ -96,14 +97,15 @@ public:
         std::vector<TensorPlace> places;
         std::size_t const each = elements_ / tensors / 4 * 4;
         for (std::size_t i = 0; i < tensors; ++i)
-            places.push_back({reinterpret_cast<std::uint64_t>(floats_[0] + i * each), i * each, each,
-                              sizeof(float), reinterpret_cast<std::uint64_t>(floats_[2] + i * each)});
+            places.push_back({reinterpret_cast<std::uint64_t>(floats_[0] + i * each), i * each,
+                              each, sizeof(float),
+                              reinterpret_cast<std::uint64_t>(floats_[2] + i * each)});
         auto const list = on_gpu(segments_of(places));
         SegmentCopy const copy{floats_[1], list.first, list.second, FloatFormat::f32, format, 0.5f};
         double const bytes = static_cast<double>(tensors * each) *
                              static_cast<double>(sizeof(float) + bytes_of(format));
-        std::string const what = std::to_string(tensors) + " tensors, " +
-                                 (format == FloatFormat::f32 ? "f32" : "bf16");
+        std::string const what =
+            std::to_string(tensors) + " tensors, " + (format == FloatFormat::f32 ? "f32" : "bf16");
         measure("flatten " + what, bytes, [&] { kernels().flatten(copy, stream()); });
         measure("unflatten " + what, bytes, [&] { kernels().unflatten(copy, stream()); });
         auto const steps = on_gpu(sgd_segments_of(places));
@@ -191,7 +193,8 @@ int run(std::size_t elements, char const* file) {
     bench.measure_selection();
     if (file == nullptr) return 0;
     std::ofstream out(file);
-    out << nlohmann::json{{"gpu", properties.name}, {"runs", runs}, {"results", bench.results()}}.dump(2)
+    out << nlohmann::json{{"gpu", properties.name}, {"runs", runs}, {"results", bench.results()}}
+               .dump(2)
         << '\n';
     if (out.good()) return 0;
     std::cout << "kernel_bandwidth: " << file << " cannot be written\n";
