@@ -123,7 +123,8 @@ macro(sinew_find_k8s)
     endif()
 endmacro()
 
-# For the test with GPU memory (tests/gpu) alone: nothing of the library uses it.
+# For the tests with GPU memory (tests/gpu), and to compile kernels (SinewKernels.cmake): the library links
+# nothing of it.
 macro(sinew_find_cuda)
     find_package(CUDAToolkit QUIET)
     if(CUDAToolkit_FOUND AND TARGET CUDA::cudart_static)

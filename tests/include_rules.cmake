@@ -45,6 +45,7 @@ set(arrows
     "src/comm: src/base src/transport src/node_memory src/wire src/world collectives"
     "src/sgd/local: src/base src/comm collectives src/sgd/."
     "src/sgd/optimizer: src/base src/comm collectives src/sgd/."
+    "src/sgd/device: src/base"
     "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"
     "src/c_api: src/base src/comm"

@@ -139,6 +139,11 @@ public:
     TimelineRecorder* timeline() const { return log_.recorder().get(); }
 
     /// Returns whether a failure has ended this communicator.
+    /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
+    Deadlines deadlines_of(CallOptions const& options) const {
+        return options.timeout.count() > 0 ? Deadlines{options.timeout, options.timeout}
+                                           : settings_.deadlines;
+    }
     bool lost() const { return lost_.load(std::memory_order_acquire); }
     /// Ends this communicator, and notifies the peers.
     void abandon(std::string const& reason) noexcept;
@@ -186,12 +191,6 @@ private:
     ProgressPolicy::Pace pace() const;
     void throw_if_lost();
     void remember_loss(std::exception_ptr error) noexcept;
-    /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
-    Deadlines deadlines_of(CallOptions const& options) const {
-        return options.timeout.count() > 0 ? Deadlines{options.timeout, options.timeout}
-                                           : settings_.deadlines;
-    }
-
     std::unique_ptr<Transport> transport_;
     NodeLayout nodes_;
     std::shared_ptr<Engine> engine_;

@@ -4,7 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "src/sgd/quantize.hpp"
+#include "src/sgd/device/quantize.hpp"
 
 namespace sinew::sgd {
 

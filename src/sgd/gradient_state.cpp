@@ -54,6 +54,10 @@ void GradientBuckets::State::prepare(Extension const& extension) {
     if (options_.tune_bucket_bytes) prepare_search();
     for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
     make_buckets();
+    if (shard_update_ != nullptr && device_)
+        throw UsageError(
+            "a ShardedOptimizer of gradients in the memory of a GPU: it updates parameters in host "
+            "memory. Keep gradients and parameters there, or use GradientBuckets");
 }
 
 /// Plans the buckets and allocates them. Called between steps.
@@ -62,10 +66,15 @@ void GradientBuckets::State::make_buckets() {
     plans_ = sgd::plan_buckets(gradients_, options_);
     reductions_.clear();
     pending_.clear();
+    unloaded_.clear();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
+    device_ =
+        sgd::DeviceTensors::find(gradients_, plans_, options_.stream,
+                                 comm_.state().deadlines_of({.timeout = options_.timeout}).silent);
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
+        unloaded_.emplace_back(plan.parts.size());
         auto* const elements = static_cast<std::byte*>(
             reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
         for (BucketPlan::Part const& part : plan.parts) {
@@ -181,19 +190,49 @@ void GradientBuckets::State::require_between_steps(char const* call) const {
                               call, " in the middle of a step. Call finish() first"));
 }
 
+void GradientBuckets::State::note_not_finite(std::size_t tensor) {
+    std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
+    while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
+}
+
+template <class Call>
+auto GradientBuckets::State::on_device(Call const& call) {
+    try {
+        return call();
+    } catch (std::exception const& error) {
+        comm_.state().abandon(text("its GPU failed: ", error.what()));
+        sgd::rethrow_with(std::current_exception(),
+                          text("GradientBuckets, ", sgd::rank_text(comm_, comm_.rank()), ": "));
+    }
+}
+
+/// Called by the runner: waits for what the GPU has sent of a bucket, if it has.
+void GradientBuckets::State::arrive(std::size_t bucket) {
+    if (!device_ ||
+        !on_device([&] { return device_->arrive(bucket, reductions_[bucket].elements()); }) ||
+        !options_.check_finite)
+        return;
+    for (BucketPlan::Part const& part : plans_[bucket].parts)
+        if (!sgd::all_finite(places_[part.tensor].stored, plans_[bucket].type, part.count))
+            note_not_finite(part.tensor);
+}
+
 void GradientBuckets::State::ready(std::size_t tensor) {
     Buffer const& elements = known("ready", tensor).elements;
     Place& place = places_[tensor];
     if (place.ready.exchange(true, std::memory_order_relaxed))
         throw UsageError(text("GradientBuckets::ready: ", tensor_text(tensor),
                               " is ready already. Each tensor is ready once before finish()"));
-    if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count)) {
-        std::uint64_t first = not_finite_.load(std::memory_order_relaxed);
-        while (tensor < first && !not_finite_.compare_exchange_weak(first, tensor)) {}
-    }
     DataType const stored = stored_type(tensor);
-    sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
-                 scale_before(stored));
+    if (device_) {
+        if (unloaded_[place.bucket].fetch_sub(1, std::memory_order_acq_rel) == 1)
+            on_device([&] { device_->load(place.bucket, scale_before(stored)); });
+    } else {
+        if (options_.check_finite && !sgd::all_finite(elements.data, elements.type, elements.count))
+            note_not_finite(tensor);
+        sgd::convert(place.stored, stored, elements.data, elements.type, elements.count,
+                     scale_before(stored));
+    }
     // The thread reads the bucket after it has seen that nothing is pending.
     bool const last = pending_[place.bucket].fetch_sub(1, std::memory_order_acq_rel) == 1;
     // After the last bucket the caller has nothing left to compute, so it reduces that one itself.
@@ -264,7 +303,10 @@ void GradientBuckets::State::reduce_next(bool contributes) {
         std::unique_lock const lock(mutex_);
         bucket = next_;
     }
-    if (contributes) begin(std::nullopt);
+    if (contributes) {
+        naming_bucket(bucket, [&] { arrive(bucket); });
+        begin(std::nullopt);
+    }
     std::uint64_t const start = detail::OperationLog::now();
     naming_bucket(bucket, [&] { reductions_[bucket].reduce(contributes); });
     BucketPlan const& plan = plans_[bucket];
@@ -296,6 +338,8 @@ void GradientBuckets::State::reduce_rest(bool contributes) {
 
 void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
     BucketPlan const& plan = plans_[bucket];
+    if (device_)
+        return on_device([&] { device_->store(bucket, reductions_[bucket].elements(), scale); });
     if (in_bucket_only_[bucket]) {  // one pass, whatever the number of tensors
         void* const all = reductions_[bucket].elements();
         return sgd::convert(all, plan.type, all, plan.type, plan.count, scale);
@@ -378,6 +422,8 @@ void GradientBuckets::State::reset() {
     for (Place& place : places_) place.ready.store(false, std::memory_order_relaxed);
     for (std::size_t i = 0; i < plans_.size(); ++i)
         pending_[i].store(plans_[i].parts.size(), std::memory_order_relaxed);
+    for (std::size_t i = 0; i < plans_.size(); ++i)
+        unloaded_[i].store(plans_[i].parts.size(), std::memory_order_relaxed);
     not_finite_.store(no_tensor, std::memory_order_relaxed);
     begun_ = finishing_ = false;
     next_ = 0;
@@ -386,7 +432,10 @@ void GradientBuckets::State::reset() {
 
 template <class Part>
 auto GradientBuckets::State::run_to_end(Part const& part) {
-    ScopeExit const next_step_may_begin([this] { reset(); });
+    ScopeExit const next_step_may_begin([this] {
+        if (device_) device_->settle_quietly();
+        reset();
+    });
     try {
         return part();
     } catch (Error const&) {
@@ -407,10 +456,12 @@ GradientStep GradientBuckets::State::finish() {
     return run_to_end([&] {
         if (error_) std::rethrow_exception(error_);
         auto const missing = fill_missing();
+        if (in_finish_only_ && !plans_.empty()) arrive(0);  // what is wrong is told by `begin`
         begin(missing);
         reduce_rest(true);
         end(missing);
         GradientStep const step = deliver_clipped();
+        if (device_) on_device([&] { device_->settle(); });
         tune_buckets();
         record("GradientBuckets::finish", "finish", start);
         return step;
@@ -448,6 +499,7 @@ void GradientBuckets::State::take_part_in_step() {
         reduce_rest(false);
         end(std::nullopt);
         if (shard_update_ != nullptr) deliver_clipped();
+        if (device_) on_device([&] { device_->settle(); });
         tune_buckets();
     });
 }

@@ -10,6 +10,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <span>
@@ -24,6 +25,7 @@
 #include "src/sgd/bucket_reduction.hpp"
 #include "src/sgd/bucket_search.hpp"
 #include "src/sgd/shard_update.hpp"
+#include "src/sgd/device_tensors.hpp"
 
 namespace sinew {
 
@@ -87,6 +89,11 @@ private:
     void allocate_tensors();
 
     // --- a step
+    void note_not_finite(std::size_t tensor);
+    void arrive(std::size_t bucket);
+    /// Calls the GPU. The other ranks cannot know of a failure there, so it ends the communicator.
+    template <class Call>
+    auto on_device(Call const& call);
     DataType stored_type(std::size_t tensor) const { return plans_[places_[tensor].bucket].type; }
     /// What elements are multiplied by before the sum, so that those of 16 bits do not overflow.
     double scale_before(DataType stored) const {
@@ -142,11 +149,14 @@ private:
     std::optional<std::chrono::steady_clock::time_point> last_end_;  ///< of a step, while tuning
     std::vector<sgd::BucketPlan> plans_;
     std::deque<sgd::BucketReduction> reductions_;
+    std::unique_ptr<sgd::DeviceTensors> device_;  ///< null: the tensors are in host memory
     /// Of tensors that cannot lie in a bucket, by their index.
     std::map<std::size_t, std::shared_ptr<std::vector<double>>> own_memory_;
     std::deque<Place> places_;
     std::vector<bool> in_bucket_only_;              ///< by bucket: all tensors lie in it
     std::deque<std::atomic<std::size_t>> pending_;  ///< by bucket: tensors that are not ready
+    /// The same, counted before the bucket is loaded from the GPU; pending_ ends after that.
+    std::deque<std::atomic<std::size_t>> unloaded_;
 
     /// With one bucket all of a step happens in `finish`, on all ranks.
     bool in_finish_only_ = false;

@@ -8,6 +8,7 @@
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
+#include "src/comm/device/device_memory.hpp"
 #include "src/sgd/agreement.hpp"
 #include "src/sgd/content_hash.hpp"
 
@@ -18,6 +19,10 @@ namespace {
 /// Parameters up to this size are broadcast together.
 constexpr std::size_t small_parameter = std::size_t{64} << 10;
 
+bool is_on_device(Buffer const& buffer) {
+    return buffer.data != nullptr && detail::is_device_memory(buffer.data, buffer.bytes());
+}
+
 }  // namespace
 
 std::uint64_t hash_of_shapes(std::span<Buffer const> parameters, int root) {
@@ -27,7 +32,8 @@ std::uint64_t hash_of_shapes(std::span<Buffer const> parameters, int root) {
         shape.add(buffer.count)
             .add(buffer.type.size())
             .add(static_cast<std::uint64_t>(buffer.type.kind()))
-            .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0});
+            .add(std::uint64_t{buffer.data == nullptr && buffer.count > 0})
+            .add(std::uint64_t{is_on_device(buffer)});
     return shape.value();
 }
 
@@ -40,6 +46,10 @@ void copy_from_root(Communicator& comm, std::span<Buffer const> parameters, int 
         if (parameters[i].data == nullptr && parameters[i].count > 0)
             throw UsageError(text(caller, ": buffer ", i, " has ", parameters[i].count,
                                   " elements at address null"));
+    for (std::size_t i = 0; i < parameters.size(); ++i)
+        if (is_on_device(parameters[i]))
+            throw UsageError(text(caller, ": buffer ", i,
+                                  " is in the memory of a GPU. Communicator::broadcast takes it"));
     CallOptions const call{.timeout = timeout};
     std::vector<std::byte> small;
     for (Buffer const& buffer : parameters) {

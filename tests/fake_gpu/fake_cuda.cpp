@@ -18,13 +18,15 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <vector>
 
 namespace {
 
 constexpr int success = 0, invalid_value = 1, out_of_memory = 2, invalid_context = 201,
-              not_ready = 600, capture_unsupported = 900, capture_invalidated = 901;
+              invalid_handle = 400, not_found = 500, not_ready = 600, capture_unsupported = 900,
+              capture_invalidated = 901;
 constexpr int devices = 8;
 constexpr int attribute_context = 1, attribute_memory_type = 2, attribute_managed = 8;
 constexpr unsigned host_memory = 1, device_memory = 2;
@@ -87,6 +89,11 @@ struct Stream {
     }
 };
 
+struct Module {
+    Device* device;
+    std::map<std::string, std::unique_ptr<std::string>> functions;  // handles are their names
+};
+
 struct Event {
     std::mutex mutex;
     std::condition_variable changed;
@@ -102,6 +109,10 @@ struct State {
     std::map<void*, std::shared_ptr<Stream>> streams;  // by handle
     std::map<void*, std::shared_ptr<Event>> events;
     std::vector<std::shared_ptr<Graph>> global_captures;
+    std::map<void*, std::unique_ptr<Module>> modules;  // by handle
+    FakeKernels kernels = nullptr;
+    FakeParameterBytes parameter_bytes = nullptr;
+    int module_error = success;
     std::atomic<int> copy_delay{0};
     std::atomic<unsigned long> copies{0};
 
@@ -181,6 +192,23 @@ int fake_cuda_enqueue(void* stream, void (*call)(void*), void* argument, void (*
 void fake_cuda_copy_delay(int microseconds) { state().copy_delay = microseconds; }
 unsigned long fake_cuda_copies() { return state().copies; }
 
+void fake_cuda_kernels(FakeKernels kernels, FakeParameterBytes parameter_bytes) {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    all.kernels = kernels;
+    all.parameter_bytes = parameter_bytes;
+}
+int fake_cuda_modules() {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    return static_cast<int>(all.modules.size());
+}
+void fake_cuda_fail_module_load(int error) {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    all.module_error = error;
+}
+
 int cuInit(unsigned) { return success; }
 int cuDriverGetVersion(int* version) { return *version = 13000, success; }
 int cuGetErrorString(int error, char const** text) {
@@ -196,6 +224,13 @@ int cuDeviceGetUuid_v2(void* uuid, int device) {
     std::memcpy(uuid, "fake", 4);
     static_cast<unsigned char*>(uuid)[15] = static_cast<unsigned char>(device);
     return success;
+}
+
+int cuDeviceGetAttribute(int* value, int attribute, int device) {
+    constexpr int multiprocessors = 16, threads = 39;
+    if (device < 0 || device >= devices) return invalid_value;
+    if (attribute != multiprocessors && attribute != threads) return invalid_value;
+    return *value = attribute == threads ? 512 : 3, success;
 }
 
 int cuCtxPushCurrent_v2(void* context) {
@@ -421,6 +456,64 @@ int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t by
         std::memcpy(fake_cuda_shadow(reinterpret_cast<void*>(to)),
                     fake_cuda_shadow(reinterpret_cast<void*>(from)), bytes);
         ++all.copies;
+    });
+}
+
+int cuModuleLoadData(void** module, void const* image) {
+    if (!has_context()) return invalid_context;
+    if (image == nullptr) return invalid_value;
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    if (int const error = all.module_error; error != success)
+        return all.module_error = success, error;
+    auto made = std::make_unique<Module>();
+    made->device = contexts.back();
+    *module = made.get();
+    all.modules[made.get()] = std::move(made);
+    return success;
+}
+int cuModuleUnload(void* module) {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    return all.modules.erase(module) == 1 ? success : invalid_handle;
+}
+int cuModuleGetFunction(void** function, void* module, char const* name) {
+    State& all = state();
+    std::lock_guard const lock(all.mutex);
+    auto const found = all.modules.find(module);
+    if (found == all.modules.end()) return invalid_handle;
+    if (all.parameter_bytes == nullptr || all.parameter_bytes(name) == 0) return not_found;
+    auto& handle = found->second->functions[name];
+    if (handle == nullptr) handle = std::make_unique<std::string>(name);
+    return *function = handle.get(), success;
+}
+int cuLaunchKernel(void* function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                   unsigned block_x, unsigned block_y, unsigned block_z, unsigned shared_bytes,
+                   void* stream, void** parameters, void** extra) {
+    if (!has_context()) return invalid_context;
+    // As the driver: no empty launch, at most 1024 threads and 48 KiB of shared memory without asking.
+    if (grid_x == 0 || grid_y != 1 || grid_z != 1 || block_x == 0 || block_x > 1024 ||
+        block_y != 1 || block_z != 1 || shared_bytes > 49152 || parameters == nullptr ||
+        extra != nullptr)
+        return invalid_value;
+    auto const on = find_stream(stream);
+    if (!on) return invalid_handle;
+    State& all = state();
+    FakeKernels kernels = nullptr;
+    std::string name;
+    std::vector<std::byte> parameter;
+    {
+        std::lock_guard const lock(all.mutex);
+        for (auto const& [handle, module] : all.modules)
+            for (auto const& [known, own] : module->functions)
+                if (own.get() == function && module->device == on->device) name = known;
+        if (name.empty()) return invalid_handle;
+        kernels = all.kernels;
+        auto const* const first = static_cast<std::byte const*>(parameters[0]);
+        parameter.assign(first, first + all.parameter_bytes(name.c_str()));
+    }
+    return on->add([kernels, name, parameter, grid_x] {
+        if (kernels != nullptr) kernels(name.c_str(), grid_x, parameter.data());
     });
 }
 

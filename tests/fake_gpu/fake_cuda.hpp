@@ -19,6 +19,16 @@ void* fake_cuda_shadow(void const* pointer);
 int fake_cuda_enqueue(void* stream, void (*call)(void*), void* argument, void (*release)(void*));
 /// How long each copy takes, besides the copying itself.
 void fake_cuda_copy_delay(int microseconds);
+/// What executes kernels: called with the function's name, its blocks, and a copy of its parameter (one
+/// structure) when the stream comes to the launch. Null: nothing is executed.
+using FakeKernels = void (*)(char const* name, unsigned blocks, void const* parameter);
+/// How many bytes the parameter of a kernel has; 0 if there is no such kernel.
+using FakeParameterBytes = std::size_t (*)(char const* name);
+void fake_cuda_kernels(FakeKernels kernels, FakeParameterBytes parameter_bytes);
+/// How many modules are loaded now.
+int fake_cuda_modules();
+/// The next load of a module fails with this error, once; 0: none does.
+void fake_cuda_fail_module_load(int error);
 /// How many copies streams have made since the start.
 unsigned long fake_cuda_copies();
 

@@ -18,7 +18,8 @@
 namespace sinew {
 
 /// One gradient tensor: its name (for errors) and its elements, of type f16, bf16, f32 or f64. The
-/// elements belong to the caller and must outlive the GradientBuckets.
+/// elements belong to the caller and must outlive the GradientBuckets. They may be in the memory of an
+/// NVIDIA GPU (f16, bf16, f32), if those of all gradients are.
 struct Gradient {
     std::string name;
     Buffer elements;
@@ -87,6 +88,10 @@ struct GradientOptions {
     std::string algorithm = {};
     /// Time limit of each collective call; 0: that of the communicator (SINEW_TIMEOUT).
     std::chrono::nanoseconds timeout{0};
+    /// For gradients in the memory of a GPU: the stream (CUstream, cudaStream_t) that computes them. `ready`
+    /// then says that it has been given the work that computes the gradient. Null: the gradient is
+    /// complete when `ready` is called.
+    void* stream = nullptr;
 };
 
 /// A bucket size, and how long a step took with it on the slowest rank (the median of five).

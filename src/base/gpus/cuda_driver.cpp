@@ -40,6 +40,7 @@ char const* look_up_all(CudaDriver& driver) {
     find("cuGetErrorString", driver.error_string);
     find("cuDeviceGetCount", driver.device_count);
     find("cuDeviceGetUuid_v2", driver.device_uuid);
+    find("cuDeviceGetAttribute", driver.device_attribute);
     find("cuCtxPushCurrent_v2", driver.context_push);
     find("cuCtxPopCurrent_v2", driver.context_pop);
     find("cuCtxSetCurrent", driver.context_set);
@@ -60,6 +61,10 @@ char const* look_up_all(CudaDriver& driver) {
     find("cuMemFree_v2", driver.memory_free);
     find("cuMemHostAlloc", driver.host_allocate);
     find("cuMemFreeHost", driver.host_free);
+    find("cuModuleLoadData", driver.module_load);
+    find("cuModuleUnload", driver.module_unload);
+    find("cuModuleGetFunction", driver.module_function);
+    find("cuLaunchKernel", driver.launch_kernel);
     return missing;
 }
 

@@ -17,14 +17,19 @@ struct CudaDriver {
     using Context = void*;
     using Stream = void*;
     using Event = void*;
+    using Module = void*;
+    using Function = void*;
     using Address = std::uint64_t;
     using Uuid = std::array<unsigned char, 16>;
 
     static constexpr int success = 0;
+    static constexpr int no_binary_for_gpu = 209;
+    static constexpr int not_found = 500;
     static constexpr int not_ready = 600;
 
     /// Constants of cuda.h; tests/gpu compares them with it.
     enum Attribute : int { context = 1, memory_type = 2, is_managed = 8 };
+    enum DeviceAttribute : int { multiprocessor_count = 16, threads_per_multiprocessor = 39 };
     static constexpr unsigned device_memory_type = 2;
     static constexpr unsigned stream_non_blocking = 1;
     static constexpr unsigned event_without_timing = 2;
@@ -36,6 +41,7 @@ struct CudaDriver {
     int (*error_string)(int error, char const** text);
     int (*device_count)(int* count);
     int (*device_uuid)(Uuid* uuid, int device);
+    int (*device_attribute)(int* value, int attribute, int device);
     int (*context_push)(Context context);
     int (*context_pop)(Context* context);
     int (*context_set)(Context context);
@@ -56,6 +62,12 @@ struct CudaDriver {
     int (*memory_free)(Address memory);
     int (*host_allocate)(void** memory, std::size_t bytes, unsigned flags);
     int (*host_free)(void* memory);
+    int (*module_load)(Module* module, void const* image);
+    int (*module_unload)(Module module);
+    int (*module_function)(Function* function, Module module, char const* name);
+    int (*launch_kernel)(Function function, unsigned grid_x, unsigned grid_y, unsigned grid_z,
+                         unsigned block_x, unsigned block_y, unsigned block_z,
+                         unsigned shared_bytes, Stream stream, void** parameters, void** extra);
 
     SharedLibrary library;
 

@@ -34,6 +34,8 @@ public:
     CopyStream& operator=(CopyStream const&) = delete;
     ~CopyStream();
 
+    /// For kernels in the order of the copies.
+    CudaDriver::Stream handle() const { return stream_; }
     void copy(void* to, void const* from, std::size_t bytes);
     /// Returns an event that the stream reaches when it has made the copies so far. It stays valid as
     /// long as the stream.

@@ -7,11 +7,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define SINEW_HOST_DEVICE __host__ __device__
-#else
-#define SINEW_HOST_DEVICE
-#endif
+#include "src/sgd/device/host_device.hpp"
 
 namespace sinew::sgd {
 

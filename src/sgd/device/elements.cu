@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Kernels on tensors, buckets and vectors; what a lane does is in *_lanes.hpp, which the host compiles too.
+#include "src/sgd/device/block_lanes.hpp"
+#include "src/sgd/device/element_lanes.hpp"
+#include "src/sgd/device/sgd_lanes.hpp"
+
+namespace sinew::sgd {
+
+namespace {
+
+__device__ LanePosition this_lane() {
+    return {blockIdx.x * block_warps + threadIdx.x / warp_lanes, gridDim.x * block_warps,
+            threadIdx.x % warp_lanes};
+}
+
+template <class Lane, class Call>
+__device__ void for_each_block(Call const& call) {
+    LanePosition const at = this_lane();
+    for (std::uint64_t item = at.warp; item < Lane::items(call); item += at.warps) {
+        Lane lane;
+        lane.load_item(call, item, at.lane);
+        lane.store_item(call, item, at.lane, __reduce_max_sync(0xffffffffu, lane.own.largest()));
+    }
+}
+
+}  // namespace
+
+extern "C" {
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_flatten(__grid_constant__ SegmentCopy const call) {
+    copy_segments_lane<true>(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_unflatten(__grid_constant__ SegmentCopy const call) {
+    copy_segments_lane<false>(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_convert(__grid_constant__ ScaledCast const call) {
+    convert_lane(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads) sinew_add(__grid_constant__ TwoSum const call) {
+    add_lane(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads) sinew_sgd(__grid_constant__ SgdStep const call) {
+    sgd_lane(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_quantise(__grid_constant__ Quantisation const call) {
+    for_each_block<QuantiseLane>(call);
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_dequantise(__grid_constant__ Dequantisation const call) {
+    dequantise_lane(call, this_lane());
+}
+
+__global__ void __launch_bounds__(block_threads)
+    sinew_sum_rows(__grid_constant__ RowSum const call) {
+    for_each_block<RowSumLane>(call);
+}
+
+}  // extern "C"
+
+}  // namespace sinew::sgd

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a function needs that is compiled for the host and, by nvcc, also for GPUs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+#ifdef __CUDACC__
+#define SINEW_HOST_DEVICE __host__ __device__
+#define SINEW_UNROLL _Pragma("unroll")
+#else
+#define SINEW_HOST_DEVICE
+#define SINEW_UNROLL
+#endif
+
+namespace sinew::sgd {
+
+/// Threads that execute together, and threads of a block. A warp is what a lane function has lanes
+/// of; the twins on the host execute one lane after the other.
+inline constexpr unsigned warp_lanes = 32;
+inline constexpr unsigned block_threads = 256;
+inline constexpr unsigned block_warps = block_threads / warp_lanes;
+
+/// Reads a value from memory that is aligned for it: on a GPU by one access of its size.
+template <class T>
+SINEW_HOST_DEVICE T load(void const* memory) {
+#ifdef __CUDA_ARCH__
+    return *static_cast<T const*>(memory);
+#else
+    T value;
+    std::memcpy(&value, memory, sizeof value);
+    return value;
+#endif
+}
+
+/// Writes a value to memory that is aligned for it.
+template <class T>
+SINEW_HOST_DEVICE void store(void* memory, T const& value) {
+#ifdef __CUDA_ARCH__
+    *static_cast<T*>(memory) = value;
+#else
+    std::memcpy(memory, &value, sizeof value);
+#endif
+}
+
+SINEW_HOST_DEVICE inline bool is_aligned(void const* memory, std::size_t bytes) {
+    return (reinterpret_cast<std::uintptr_t>(memory) & (bytes - 1)) == 0;
+}
+
+/// Which lane of which warp of a launch executes a function.
+struct LanePosition {
+    std::uint32_t warp;   ///< among all warps of the launch
+    std::uint32_t warps;  ///< of the launch
+    std::uint32_t lane;   ///< in the warp
+};
+
+}  // namespace sinew::sgd

@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: Apache-2.0
+// GradientBuckets of tensors in the memory of (fake) GPUs give the bits of those in host memory.
+#include <cmath>
+#include <deque>
+#include <thread>
+
+#include <sinew/gradient_buckets.hpp>
+
+#include "src/sgd/device/kernel_image.hpp"
+#include "src/sgd/device_tensors.hpp"
+#include "tests/comm/ranks.hpp"
+#include "tests/fake_gpu/fake_gpu.hpp"
+#include "tests/fake_gpu/fake_kernels.hpp"
+#include "tests/sgd/training.hpp"
+
+namespace sinew::tests {
+namespace {
+
+using testing::HasSubstr;
+
+std::byte const image_for_gradients[64] = {};
+
+void use_fake_kernels() { fake_cuda_kernels(run_fake_kernel, fake_kernel_bytes); }
+
+/// Tensors on the GPU of this rank, with the values of others in host memory.
+struct DeviceGradients {
+    std::deque<DeviceArray<float>> arrays;
+
+    explicit DeviceGradients(Tensors const& tensors) {
+        for (auto const& values : tensors.values) arrays.emplace_back(values);
+    }
+    std::vector<Gradient> registered() const {
+        std::vector<Gradient> all;
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+            all.emplace_back("tensor" + std::to_string(i), Buffer(arrays[i].span()));
+        return all;
+    }
+    void set(Tensors const& tensors) {
+        for (std::size_t i = 0; i < arrays.size(); ++i)
+            if (arrays[i].size() > 0)
+                std::memcpy(fake_cuda_shadow(arrays[i].data()), tensors.values[i].data(),
+                            arrays[i].size() * sizeof(float));
+    }
+    void expect_same(Tensors const& tensors, std::string const& what) const {
+        for (std::size_t i = 0; i < arrays.size(); ++i) {
+            auto const got = arrays[i].values();
+            ASSERT_EQ(got.size(), tensors.values[i].size());
+            if (!got.empty()) {
+                ASSERT_EQ(std::memcmp(got.data(), tensors.values[i].data(), got.size() * 4), 0)
+                    << what << ", tensor " << i;
+            }
+        }
+    }
+};
+
+bool has_kernels() { return !sgd::kernel_targets().empty(); }
+
+/// Some steps on host memory and on GPUs.
+void compare_steps(GradientOptions options, int ranks, bool with_stream) {
+    run_thread_ranks(ranks, [&](Communicator& comm) {
+        fake_cuda_use_device(comm.rank());
+        Tensors host(11, comm.rank(), 0);
+        DeviceGradients device(host);
+        DeviceStream const stream;
+        GradientBuckets on_host(comm, host.registered(), options);
+        GradientOptions with = options;
+        if (with_stream) with.stream = stream;
+        GradientBuckets on_device(comm, device.registered(), with);
+        EXPECT_EQ(on_device.buckets(), on_host.buckets());
+        for (int step = 0; step < 3; ++step) {
+            Tensors const next(11, comm.rank(), step);
+            for (std::size_t i = 0; i < next.values.size(); ++i)
+                std::copy(next.values[i].begin(), next.values[i].end(), host.values[i].begin());
+            device.set(next);
+            ready_from_threads(on_host, static_cast<unsigned>(step));
+            auto const expected = on_host.finish();
+            ready_from_threads(on_device, static_cast<unsigned>(step + comm.rank()));
+            auto const got = on_device.finish();
+            EXPECT_EQ(got.norm, expected.norm);
+            device.expect_same(host, std::string(name(options.wire)));
+        }
+    });
+}
+
+TEST(DeviceGradients, HaveTheBitsOfThoseInHostMemory) {
+    if (!has_kernels()) GTEST_SKIP() << "built without kernels for GPUs";
+    use_fake_kernels();
+    for (WireFormat const wire :
+         {WireFormat::native, WireFormat::bf16, WireFormat::f16, WireFormat::fp8, WireFormat::int8})
+        for (std::size_t const bucket : {std::size_t{16} << 10, std::size_t{1} << 30}) {
+            GradientOptions options{.bucket_bytes = bucket, .first_bucket_bytes = bucket / 8};
+            options.wire = wire;
+            options.clip_norm = wire == WireFormat::bf16 ? 0.5 : 0;
+            compare_steps(options, 3, wire == WireFormat::native);
+        }
+}
+
+TEST(DeviceGradients, OneLaunchAndOneCopyForABucketEachWay) {
+    if (!has_kernels()) GTEST_SKIP() << "built without kernels for GPUs";
+    static std::atomic<int> launched;
+    launched = 0;
+    fake_cuda_kernels(
+        [](char const* kernel, unsigned blocks, void const* parameter) {
+            ++launched;
+            run_fake_kernel(kernel, blocks, parameter);
+        },
+        fake_kernel_bytes);
+    run_thread_ranks(1, [](Communicator& comm) {
+        fake_cuda_use_device(0);
+        DeviceGradients const device(Tensors(11, 0, 0));
+        GradientBuckets buckets(comm, device.registered(), small_buckets);
+        auto const copies = fake_cuda_copies();
+        ready_from_threads(buckets, 1);
+        buckets.finish();
+        auto const n = static_cast<unsigned long>(buckets.buckets());
+        EXPECT_GT(n, 2u);
+        EXPECT_EQ(fake_cuda_copies() - copies, 2 * n);
+        EXPECT_EQ(launched, static_cast<int>(2 * n));
+    });
+}
+
+TEST(DeviceGradients, OfRanksThatJoinAndStepsThatFail) {
+    if (!has_kernels()) GTEST_SKIP() << "built without kernels for GPUs";
+    use_fake_kernels();
+    run_thread_ranks(2, [](Communicator& comm) {
+        fake_cuda_use_device(comm.rank());
+        DeviceGradients device(Tensors(11, comm.rank(), 0));
+        GradientOptions options = small_buckets;
+        options.check_finite = true;
+        GradientBuckets buckets(comm, device.registered(), options);
+        // A tensor is missing on rank 1: all throw, and the next step is in order.
+        for (std::size_t i = 0; i < buckets.size(); ++i)
+            if (comm.rank() == 0 || i != 3) buckets.ready(i);
+        EXPECT_THROW(buckets.finish(), UsageError);
+        Tensors bad(11, comm.rank(), 1);
+        if (comm.rank() == 1) bad.values[2][5] = std::nanf("");
+        device.set(bad);
+        ready_from_threads(buckets, 1);
+        try {
+            buckets.finish();
+            ADD_FAILURE() << "NaN was not found";
+        } catch (NonFiniteGradient const& error) {
+            EXPECT_EQ(error.rank(), 1);
+            EXPECT_EQ(error.tensor(), 2u);
+        }
+        if (comm.rank() == 1) {
+            buckets.join();
+            return;
+        }
+        Tensors const good(11, 0, 2);
+        device.set(good);
+        ready_from_threads(buckets, 2);
+        EXPECT_EQ(buckets.finish().active_ranks, 1);
+        device.expect_same(good, "alone");
+        buckets.join();
+    });
+}
+
+TEST(DeviceGradients, WithoutKernelsSayWhy) {
+    use_fake_kernels();
+    if (has_kernels()) fake_cuda_fail_module_load(CudaDriver::no_binary_for_gpu);
+    run_thread_ranks(1, [](Communicator& comm) {
+        fake_cuda_use_device(0);
+        DeviceGradients const device(Tensors(11, 0, 0));
+        try {
+            GradientBuckets const buckets(comm, device.registered());
+            ADD_FAILURE() << "there are no kernels";
+        } catch (Unavailable const& error) {
+            EXPECT_THAT(error.what(), HasSubstr("kernels"));
+        }
+    });
+    fake_cuda_fail_module_load(0);
+}
+
+// What needs no kernels of this build: DeviceTensors itself.
+class DeviceTensorsOfRank {
+public:
+    DeviceTensorsOfRank() : device_(tensors_) {
+        gradients_ = device_.registered();
+        plans_ = sgd::plan_buckets(gradients_, small_buckets);
+    }
+    std::unique_ptr<sgd::DeviceTensors> find(void* stream, std::chrono::nanoseconds timeout) {
+        return sgd::DeviceTensors::find(gradients_, plans_, stream, timeout,
+                                        sgd::DeviceKernels::Images{image_for_gradients});
+    }
+    Tensors tensors_{11, 0, 0};
+    DeviceGradients device_;
+    std::vector<Gradient> gradients_;
+    std::vector<sgd::BucketPlan> plans_;
+};
+
+TEST(DeviceTensors, GoToTheHostAndBackFromSeveralThreads) {
+    use_fake_kernels();
+    fake_cuda_use_device(0);
+    DeviceTensorsOfRank rank;
+    auto const carried = rank.find(nullptr, std::chrono::seconds(20));
+    for (int step = 0; step < 5; ++step) {
+        rank.device_.set(rank.tensors_);
+        std::vector<std::thread> threads;
+        for (std::size_t b = 0; b < rank.plans_.size(); ++b)
+            threads.emplace_back([&, b] { carried->load(b, 2.0); });
+        for (std::thread& thread : threads) thread.join();
+        for (std::size_t b = 0; b < rank.plans_.size(); ++b) {
+            std::vector<float> elements(rank.plans_[b].count);
+            EXPECT_TRUE(carried->arrive(b, elements.data()));
+            EXPECT_FALSE(carried->arrive(b, elements.data()));
+            for (auto const& part : rank.plans_[b].parts)
+                for (std::size_t i = 0; i < part.count; ++i)
+                    ASSERT_EQ(elements[part.offset + i], 2 * rank.tensors_.values[part.tensor][i]);
+            carried->store(b, elements.data(), 0.25);
+        }
+        carried->settle();
+        Tensors halves = rank.tensors_;
+        for (auto& values : halves.values)
+            for (float& value : values) value *= 0.5f;
+        rank.device_.expect_same(halves, "half");
+    }
+}
+
+TEST(DeviceTensors, AreReadAfterTheWorkOfTheirStream) {
+    use_fake_kernels();
+    fake_cuda_use_device(0);
+    DeviceTensorsOfRank rank;
+    DeviceStream const stream;
+    auto const carried = rank.find(stream, std::chrono::seconds(20));
+    rank.device_.set(Tensors(11, 0, 1));  // not the values yet
+    stream.call(
+        [](void* argument) {
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            auto* const of = static_cast<DeviceTensorsOfRank*>(argument);
+            of->device_.set(of->tensors_);
+        },
+        &rank);
+    carried->load(0, 1);
+    std::vector<float> elements(rank.plans_[0].count);
+    ASSERT_TRUE(carried->arrive(0, elements.data()));
+    for (auto const& part : rank.plans_[0].parts)
+        for (std::size_t i = 0; i < part.count; ++i)
+            ASSERT_EQ(elements[part.offset + i], rank.tensors_.values[part.tensor][i]);
+}
+
+TEST(DeviceTensors, OfAStreamThatHangsEndAtTheDeadline) {
+    use_fake_kernels();
+    fake_cuda_use_device(0);
+    DeviceTensorsOfRank rank;
+    DeviceStream const stream;
+    std::atomic<bool> go_on{false};
+    stream.call(
+        [](void* argument) {
+            while (!*static_cast<std::atomic<bool>*>(argument))
+                std::this_thread::sleep_for(std::chrono::milliseconds(1));
+        },
+        &go_on);
+    auto const carried = rank.find(stream, std::chrono::milliseconds(50));
+    carried->load(0, 1);
+    std::vector<float> elements(rank.plans_[0].count);
+    try {
+        carried->arrive(0, elements.data());
+        ADD_FAILURE() << "the stream hangs";
+    } catch (Timeout const& error) {
+        EXPECT_THAT(error.what(), HasSubstr("not copied the gradients to the host after 50 ms"));
+    }
+    EXPECT_FALSE(carried->settle_quietly());
+    go_on = true;
+    stream.synchronize();
+    while (!carried->settle_quietly()) {}
+}
+
+TEST(DeviceTensors, InTwoMemoriesAreRefused) {
+    use_fake_kernels();
+    fake_cuda_use_device(0);
+    DeviceTensorsOfRank rank;
+    std::vector<float> on_host(10);
+    auto const why = [&](std::vector<Gradient> const& gradients, void* stream) -> std::string {
+        try {
+            auto const plans = sgd::plan_buckets(gradients, small_buckets);
+            sgd::DeviceTensors::find(gradients, plans, stream, std::chrono::seconds(5),
+                                     sgd::DeviceKernels::Images{image_for_gradients});
+        } catch (UsageError const& error) {
+            return error.what();
+        }
+        return "no error";
+    };
+    auto mixed = rank.gradients_;
+    mixed.emplace_back("host", on_host);
+    EXPECT_THAT(why(mixed, nullptr), HasSubstr("Use one GradientBuckets for each memory"));
+    fake_cuda_use_device(1);
+    DeviceArray<float> const elsewhere(10);
+    auto two = rank.gradients_;
+    two.emplace_back("elsewhere", Buffer(elsewhere.span()));
+    EXPECT_THAT(why(two, nullptr), HasSubstr("different GPUs"));
+    DeviceArray<double> const doubles(10);
+    EXPECT_THAT(why({Gradient("doubles", Buffer(doubles.span()))}, nullptr),
+                HasSubstr("where f32, bf16 and f16 are possible"));
+    int stream = 0;
+    EXPECT_THAT(why({Gradient("host", on_host)}, &stream), HasSubstr("a stream was given"));
+}
+
+}  // namespace
+}  // namespace sinew::tests
