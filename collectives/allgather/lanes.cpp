@@ -40,7 +40,8 @@ public:
     bool has_lane() const { return groups_.local_rank() < groups_.lanes(); }
     bool feeds_all() const { return true; }
     bool done() const {
-        return room_ == nullptr || (collected_ == rounds_ && (!has_lane() || delivered_ == rounds_));
+        return room_ == nullptr ||
+               (collected_ == rounds_ && (!has_lane() || delivered_ == rounds_));
     }
     bool advance(std::size_t received) {
         if (room_ == nullptr) return false;

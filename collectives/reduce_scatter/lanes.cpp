@@ -162,14 +162,14 @@ public:
     SumsBetweenNodes(NodeGroups const& groups, Arguments const& call, LaneBlocks const& blocks,
                      LaneSums const& sums, SumsInNode const& inside)
         : call_(call), blocks_(blocks), sums_(sums), inside_(inside), lane_(groups.local_rank()),
-          slots_(call.scratch->take(blocks.longest() * static_cast<std::size_t>(call.window))
-                     .data()) {}
+          slots_(
+              call.scratch->take(blocks.longest() * static_cast<std::size_t>(call.window)).data()) {
+    }
 
     bool has(std::size_t index) const { return inside_.has(index); }
     std::span<std::byte const> outgoing(int step, std::size_t segment) const {
         std::size_t const round = sums_.round(step, segment);
-        return {step == 0 ? inside_.sum(round) : sums_.at(round),
-                sums_.input(lane_, round).bytes};
+        return {step == 0 ? inside_.sum(round) : sums_.at(round), sums_.input(lane_, round).bytes};
     }
     std::span<std::byte> landing(int step, std::size_t segment, int slot) const {
         return {slot_at(slot), sums_.input(lane_, sums_.round(step + 1, segment)).bytes};
@@ -249,8 +249,7 @@ void lanes_reduce_scatter(Channel& channel, Arguments const& call) {
     inside.enter();
     run_in_turn(channel, groups, inside, stream);
     inside.leave();
-    if (inside.has_lane())
-        copy(call.out, {sums.own_block(0), call.blocks[channel.rank()].bytes});
+    if (inside.has_lane()) copy(call.out, {sums.own_block(0), call.blocks[channel.rank()].bytes});
     hand_over(channel, call, sums);
 }
 

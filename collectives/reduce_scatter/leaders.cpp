@@ -27,8 +27,7 @@ void leaders_reduce_scatter(Channel& channel, Arguments const& call) {
     phase.count = packing.elements();
     if (leads && !alone) phase.out = call.scratch->take(packing.bytes()).data();
     node::in_group(channel, node::reduce, phase);
-    std::byte* const sums =
-        leads && !alone ? call.scratch->take(packing.bytes()).data() : nullptr;
+    std::byte* const sums = leads && !alone ? call.scratch->take(packing.bytes()).data() : nullptr;
     ChunkRange const of_node = packing.of_node(groups.node());
     if (leads) {
         Channel leaders(channel, groups.leaders());

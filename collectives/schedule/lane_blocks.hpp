@@ -20,8 +20,8 @@ public:
                std::size_t element)
         : groups_(groups), blocks_(blocks),
           segments_(blocks.largest(groups.size()), segment, element),
-          layers_(static_cast<std::size_t>((groups.fullest() + groups.lanes() - 1) /
-                                           groups.lanes())) {}
+          layers_(
+              static_cast<std::size_t>((groups.fullest() + groups.lanes() - 1) / groups.lanes())) {}
 
     /// The segments of a block.
     std::size_t of_block() const { return segments_.count(); }
@@ -34,8 +34,8 @@ public:
         int const nodes = groups_.nodes();
         auto const ranks = groups_.ranks_on((node % nodes + nodes) % nodes);
         auto const layer = segment / segments_.count();
-        auto const index = static_cast<std::size_t>(lane) +
-                           layer * static_cast<std::size_t>(groups_.lanes());
+        auto const index =
+            static_cast<std::size_t>(lane) + layer * static_cast<std::size_t>(groups_.lanes());
         if (index >= ranks.size()) return {};
         return segments_.of(blocks_[ranks[index]], segment % segments_.count());
     }

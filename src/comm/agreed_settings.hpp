@@ -20,7 +20,7 @@ struct SettingsDigest {
     std::uint8_t check = 0;
     std::uint8_t calibrate = 0;
     std::uint8_t node_memory = 0;
-    std::uint8_t reserved[1] = {};
+    std::uint8_t tune = 0;
 
     static SettingsDigest of(CommonSettings const& settings);
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;
