@@ -17,7 +17,8 @@ int run(int argc, char** argv) {
         return 0;
     }
     if (!options.plot.empty()) require_gnuplot();
-    std::cout << "# allreduce by the cost model, times in us\n" << simulation_table(options);
+    std::cout << "# " << name(options.collective) << " by the cost model, times in us\n"
+              << simulation_table(options);
     if (!options.json.empty()) write_file(options.json, simulation_json(options));
     if (!options.plot.empty()) draw(simulation_plot(options), options.plot);
     return 0;

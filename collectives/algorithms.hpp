@@ -19,6 +19,8 @@ void ring_allreduce(Channel& channel, Arguments const& call);
 void tree_allreduce(Channel& channel, Arguments const& call);
 
 // Every rank gets its block of the reduction of all ranks' buffers.
+void lanes_reduce_scatter(Channel& channel, Arguments const& call);
+void leaders_reduce_scatter(Channel& channel, Arguments const& call);
 void linear_reduce_scatter(Channel& channel, Arguments const& call);
 void recursive_halving_reduce_scatter(Channel& channel, Arguments const& call);
 void ring_reduce_scatter(Channel& channel, Arguments const& call);
@@ -26,6 +28,8 @@ void ring_reduce_scatter(Channel& channel, Arguments const& call);
 // Every rank gets the blocks of all ranks.
 void bruck_allgather(Channel& channel, Arguments const& call);
 void bruck_allgatherv(Channel& channel, Arguments const& call);
+void lanes_allgather(Channel& channel, Arguments const& call);
+void leaders_allgather(Channel& channel, Arguments const& call);
 void linear_allgather(Channel& channel, Arguments const& call);
 void recursive_doubling_allgather(Channel& channel, Arguments const& call);
 void ring_allgather(Channel& channel, Arguments const& call);

@@ -69,7 +69,9 @@ constexpr std::array allreduce{
               [](S s, M m) { return in_memory(m, s.bytes, 2) + in_lanes(s, m, rabenseifner); },
               lanes_rabenseifner_allreduce},
     Algorithm{Collective::allreduce, "lanes", "several ranks a node, long vectors: a ring of nodes per rank of a node, memory and network overlap",
-              Order::nodes_ring, if_by_node_and_commutative, lanes, lanes_allreduce},
+              Order::nodes_ring, if_by_node_and_commutative,
+              [](S s, M m) { return lanes(s, m, 2, 3); },
+              lanes_allreduce},
     shared<node::allreduce>(Collective::allreduce, Order::linear),
 };
 
@@ -103,13 +105,20 @@ constexpr auto reduce_scatter_of(Collective collective) {
                   linear_reduce_scatter},
         Algorithm{collective, "recursive_halving", "short vectors: fewest steps",
                   Order::tree, always,
-                  [](S s, M m) { return fold_join(s, m) + fold_spread(s, m, block(s)) + copy(m, s.bytes) +
-                                        halvings(m, fold_rounds(s), s.bytes, true); },
-                  recursive_halving_reduce_scatter},
+                  halving_to_blocks, recursive_halving_reduce_scatter},
         Algorithm{collective, "ring", "long vectors: transfer and reduction overlap",
                   Order::ring, if_commutative,
                   [](S s, M m) { return ring(m, others(s), block(s)) + others(s) * m.reduce(block(s)); },
                   ring_reduce_scatter},
+        Algorithm{collective, "leaders", "several ranks a node, short vectors: in memory, then one rank of each node",
+                  Order::nodes_tree, if_by_node_and_commutative,
+                  [](S s, M m) { return in_memory(m, s.bytes, 1) + copy(m, s.bytes) +
+                                        among_nodes(s, m, halving_to_blocks) + in_memory(m, block_of_node(s, m), 1); },
+                  leaders_reduce_scatter},
+        Algorithm{collective, "lanes", "several ranks a node, long vectors: a ring of nodes per rank of a node, memory and network overlap",
+                  Order::nodes_ring, if_by_node_and_commutative,
+                  [](S s, M m) { return lanes(s, m, 1, 2); },
+                  lanes_reduce_scatter},
         shared<node::reduce_scatter>(collective, Order::linear),
     };
 }
@@ -128,6 +137,19 @@ constexpr Algorithm allgather_ring(Collective collective) {
             [](S s, M m) { return ring(m, others(s), block(s)); },
             ring_allgather};
 }
+constexpr Algorithm allgather_leaders(Collective collective) {
+    return {collective, "leaders", "several ranks a node, short blocks: in memory, then one rank of each node",
+            Order::none, if_by_node,
+            [](S s, M m) { return in_memory(m, block_of_node(s, m), 1) + copy(m, 2 * s.bytes) +
+                                  among_nodes(s, m, doublings) + in_memory(m, s.bytes, 1); },
+            leaders_allgather};
+}
+constexpr Algorithm allgather_lanes(Collective collective) {
+    return {collective, "lanes", "several ranks a node, long blocks: a ring of nodes per rank of a node, memory and network overlap",
+            Order::none, if_by_node,
+            [](S s, M m) { return in_memory(m, block_of_node(s, m), 1) + lanes(s, m, 1, 2); },
+            lanes_allgather};
+}
 constexpr std::array allgather{
     allgather_linear(Collective::allgather),
     Algorithm{Collective::allgather, "recursive_doubling", "short blocks, a power of two ranks: fewest steps",
@@ -135,6 +157,8 @@ constexpr std::array allgather{
     Algorithm{Collective::allgather, "bruck", "short blocks, any number of ranks: fewest steps",
               Order::none, always, doublings, bruck_allgather},
     allgather_ring(Collective::allgather),
+    allgather_leaders(Collective::allgather),
+    allgather_lanes(Collective::allgather),
     shared<node::allgather>(Collective::allgather, Order::none),
 };
 constexpr std::array allgatherv{
@@ -144,6 +168,8 @@ constexpr std::array allgatherv{
               [](S s, M m) { return doublings(s, m) + copy(m, s.bytes); },
               bruck_allgatherv},
     allgather_ring(Collective::allgatherv),
+    allgather_leaders(Collective::allgatherv),
+    allgather_lanes(Collective::allgatherv),
     shared<node::allgather>(Collective::allgatherv, Order::none),
 };
 

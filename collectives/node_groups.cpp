@@ -17,6 +17,7 @@ NodeGroups::NodeGroups(std::span<int const> node_of, int self)
     std::inclusive_scan(counts.begin(), counts.end(), first_.begin() + 1, std::plus<>{},
                         std::size_t{0});
     lanes_ = *std::ranges::min_element(counts);
+    fullest_ = *std::ranges::max_element(counts);
     by_lane_.resize(static_cast<std::size_t>(lanes_) * nodes);
     for (std::size_t r = 0; r < node_of_.size(); ++r) {
         auto const node = static_cast<std::size_t>(node_of_[r]);

@@ -18,6 +18,7 @@ public:
     /// `node_of` has the node of each rank; `self` is this rank.
     NodeGroups(std::span<int const> node_of, int self);
 
+    int size() const { return static_cast<int>(node_of_.size()); }
     int nodes() const { return static_cast<int>(first_.size()) - 1; }
     int node() const { return node_; }
     int node_of(int rank) const { return node_of_[static_cast<std::size_t>(rank)]; }
@@ -34,6 +35,8 @@ public:
     int rank_here(int index) const { return ranks_on(node_)[static_cast<std::size_t>(index)]; }
 
     int lanes() const { return lanes_; }
+    /// The most ranks of a node.
+    int fullest() const { return fullest_; }
     /// The ranks with this index, by node. Requires: index < lanes().
     std::span<int const> lane(int index) const {
         auto const n = static_cast<std::size_t>(nodes());
@@ -59,6 +62,7 @@ private:
     int node_ = 0;
     int local_rank_ = 0;
     int lanes_ = 1;
+    int fullest_ = 1;
     node_memory::Room* room_ = nullptr;
     std::size_t block_ = 0;
 };

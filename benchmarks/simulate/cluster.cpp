@@ -80,6 +80,91 @@ double in_chunks(std::size_t bytes, Cost const& cost_of) {
     return best;
 }
 
+/// Where a plan runs: models of messages within a node, and between nodes with some senders on each.
+struct Sites {
+    Cluster const& cluster;
+    int ranks, local, nodes;
+    Model memory;
+
+    Model network(int senders) const {
+        return model_of(cluster.network.link, senders, cluster.reduce_per_byte);
+    }
+    Model ring() const { return nodes > 1 ? around_all(memory, network(1), local) : memory; }
+};
+
+double allreduce_seconds(Plan plan, Sites const& at, std::size_t bytes) {
+    using enum Collective;
+    switch (plan) {
+        case Plan::flat_ring:
+            return cost(allreduce, "ring", at.ranks, bytes, at.ring());
+        case Plan::flat_tree:
+            return cost(allreduce, "recursive_doubling", at.local, bytes, at.memory) +
+                   cost(allreduce, "recursive_doubling", at.nodes, bytes, at.network(at.local));
+        case Plan::leaders:
+            return cheaper(reduce, "tree", "rabenseifner", at.local, bytes, at.memory) +
+                   cheaper(allreduce, "recursive_doubling", "rabenseifner", at.nodes, bytes,
+                           at.network(1)) +
+                   cheaper(broadcast, "binomial", "chain", at.local, bytes, at.memory);
+        case Plan::lanes:
+            return in_chunks(bytes, [&](std::size_t chunk) {
+                std::size_t const lane = divided(chunk, at.local);
+                return Phases{cheaper(reduce_scatter, "recursive_halving", "ring", at.local, chunk,
+                                      at.memory) +
+                                  cheaper(allgather, "bruck", "ring", at.local, chunk, at.memory),
+                              cost(allreduce, "ring", at.nodes, lane, at.network(at.local))};
+            });
+    }
+    return 0;
+}
+
+double reduce_scatter_seconds(Plan plan, Sites const& at, std::size_t bytes) {
+    using enum Collective;
+    std::size_t const of_rank = divided(bytes, at.local), of_node = divided(bytes, at.nodes);
+    switch (plan) {
+        case Plan::flat_ring:
+            return cost(reduce_scatter, "ring", at.ranks, bytes, at.ring());
+        case Plan::flat_tree:
+            return cost(reduce_scatter, "recursive_halving", at.local, bytes, at.memory) +
+                   cost(reduce_scatter, "recursive_halving", at.nodes, of_rank,
+                        at.network(at.local));
+        case Plan::leaders:
+            return cheaper(reduce, "tree", "rabenseifner", at.local, bytes, at.memory) +
+                   cost(reduce_scatter, "recursive_halving", at.nodes, bytes, at.network(1)) +
+                   cheaper(scatter, "binomial", "linear", at.local, of_node, at.memory);
+        case Plan::lanes:
+            return in_chunks(bytes, [&](std::size_t chunk) {
+                return Phases{cheaper(reduce_scatter, "recursive_halving", "ring", at.local, chunk,
+                                      at.memory),
+                              cost(reduce_scatter, "ring", at.nodes, divided(chunk, at.local),
+                                   at.network(at.local))};
+            });
+    }
+    return 0;
+}
+
+double allgather_seconds(Plan plan, Sites const& at, std::size_t bytes) {
+    using enum Collective;
+    std::size_t const of_node = divided(bytes, at.nodes);
+    switch (plan) {
+        case Plan::flat_ring:
+            return cost(allgather, "ring", at.ranks, bytes, at.ring());
+        case Plan::flat_tree:
+            return cost(allgather, "bruck", at.local, of_node, at.memory) +
+                   cost(allgather, "bruck", at.nodes, bytes, at.network(at.local));
+        case Plan::leaders:
+            return cheaper(gather, "binomial", "linear", at.local, of_node, at.memory) +
+                   cost(allgather, "bruck", at.nodes, bytes, at.network(1)) +
+                   cheaper(broadcast, "binomial", "chain", at.local, bytes, at.memory);
+        case Plan::lanes:
+            return in_chunks(bytes, [&](std::size_t chunk) {
+                return Phases{cheaper(allgather, "bruck", "ring", at.local, chunk, at.memory),
+                              cost(allgather, "ring", at.nodes, divided(chunk, at.local),
+                                   at.network(at.local))};
+            });
+    }
+    return 0;
+}
+
 }  // namespace
 
 std::string_view name(Plan plan) {
@@ -88,42 +173,30 @@ std::string_view name(Plan plan) {
     return names[static_cast<std::size_t>(plan)];
 }
 
-double seconds_of(Plan plan, Cluster const& cluster, int ranks, std::size_t bytes) {
-    using enum Collective;
+double seconds_of(Plan plan, Cluster const& cluster, int ranks, std::size_t bytes,
+                  Collective collective) {
     int const local = std::min(ranks, cluster.ranks_per_node), nodes = ranks / local;
     if (nodes * local != ranks)
         throw UsageError(text(ranks, " ranks with ", local, " per node (must be a multiple)"));
-    Model const memory = model_of(cluster.memory, 1, cluster.reduce_per_byte);
-    auto const network = [&](int senders) {
-        return model_of(cluster.network.link, senders, cluster.reduce_per_byte);
-    };
-    switch (plan) {
-        case Plan::flat_ring:
-            return cost(allreduce, "ring", ranks, bytes,
-                        nodes > 1 ? around_all(memory, network(1), local) : memory);
-        case Plan::flat_tree:
-            return cost(allreduce, "recursive_doubling", local, bytes, memory) +
-                   cost(allreduce, "recursive_doubling", nodes, bytes, network(local));
-        case Plan::leaders:
-            return cheaper(reduce, "tree", "rabenseifner", local, bytes, memory) +
-                   cheaper(allreduce, "recursive_doubling", "rabenseifner", nodes, bytes,
-                           network(1)) +
-                   cheaper(broadcast, "binomial", "chain", local, bytes, memory);
-        case Plan::lanes:
-            return in_chunks(bytes, [&](std::size_t chunk) {
-                std::size_t const lane = divided(chunk, local);
-                return Phases{
-                    cheaper(reduce_scatter, "recursive_halving", "ring", local, chunk, memory) +
-                        cheaper(allgather, "bruck", "ring", local, chunk, memory),
-                    cost(allreduce, "ring", nodes, lane, network(local))};
-            });
+    Sites const at{cluster, ranks, local, nodes,
+                   model_of(cluster.memory, 1, cluster.reduce_per_byte)};
+    switch (collective) {
+        case Collective::allreduce:
+            return allreduce_seconds(plan, at, bytes);
+        case Collective::reduce_scatter:
+            return reduce_scatter_seconds(plan, at, bytes);
+        case Collective::allgather:
+            return allgather_seconds(plan, at, bytes);
+        default:
+            throw UsageError(text(sinew::name(collective),
+                                  " (is not simulated: allreduce, reduce_scatter or allgather)"));
     }
-    return 0;
 }
 
-Plan fastest(Cluster const& cluster, int ranks, std::size_t bytes) {
+Plan fastest(Cluster const& cluster, int ranks, std::size_t bytes, Collective collective) {
     return *std::min_element(plans.begin(), plans.end(), [&](Plan a, Plan b) {
-        return seconds_of(a, cluster, ranks, bytes) < seconds_of(b, cluster, ranks, bytes);
+        return seconds_of(a, cluster, ranks, bytes, collective) <
+               seconds_of(b, cluster, ranks, bytes, collective);
     });
 }
 

@@ -17,6 +17,15 @@ namespace {
 
 constexpr int most_ranks = 1 << 20;
 
+Collective parse_operation(std::string const& word) {
+    std::vector<std::string> names;
+    for (Collective const collective : simulated) {
+        if (name(collective) == word) return collective;
+        names.emplace_back(name(collective));
+    }
+    throw UsageError(text("--op ", word, " (must be one of ", join(names), ')'));
+}
+
 void require_whole_nodes(SimulateOptions const& options) {
     for (int const ranks : options.ranks) {
         int const per_node = options.clusters.front().ranks_per_node;
@@ -42,12 +51,13 @@ double parse_latency(char const* flag, std::string const& word) {
 SimulateOptions parse_simulate_options(int argc, char** argv) {
     SimulateOptions options;
     std::string networks = "ethernet-25,ethernet-100,ethernet-400,infiniband-ndr",
-                ranks = "8,64,512,4096,65536", sizes = "8,1K,64K,1M,16M,256M", rate, latency,
-                node_rate, node_latency;
+                ranks = "8,64,512,4096,65536", sizes = "8,1K,64K,1M,16M,256M",
+                operation = "allreduce", rate, latency, node_rate, node_latency;
     Cluster cluster;
     po::options_description flags;
     // clang-format off
     flags.add_options()
+        ("op", po::value(&operation))
         ("network", po::value(&networks))
         ("rate", po::value(&rate))
         ("latency", po::value(&latency))
@@ -79,6 +89,7 @@ SimulateOptions parse_simulate_options(int argc, char** argv) {
             options.clusters.push_back(cluster);
         }
     }
+    options.collective = parse_operation(operation);
     options.ranks = parse_counts("ranks", ranks, most_ranks);
     options.sizes = parse_sizes(sizes);
     require_whole_nodes(options);
@@ -87,8 +98,9 @@ SimulateOptions parse_simulate_options(int argc, char** argv) {
 
 std::string simulate_help() {
     return
-        R"(simulate [flags]: what the cost model expects of an allreduce on clusters that are not here.
+        R"(simulate [flags]: what the cost model expects of a collective on clusters that are not here.
 
+  --op NAME             allreduce, reduce_scatter or allgather                       (allreduce)
   --network NAME,...    ethernet-25, ethernet-100, ethernet-400, infiniband-ndr      (all four)
   --rate RATE --latency TIME
                         another network: 200mbit, 10gbit; 25us, 800ns
@@ -96,14 +108,15 @@ std::string simulate_help() {
   --node-rate RATE --node-latency TIME
                         between two ranks of a node                                  (64gbit, 500ns)
   --ranks LIST          in total                                    (8,64,512,4096,65536)
-  --sizes LIST          bytes of the vector, or 8-64M              (8,1K,64K,1M,16M,256M)
+  --sizes LIST          bytes in all, or 8-64M                     (8,1K,64K,1M,16M,256M)
   --json FILE           the times as JSON
   --plot FILE.svg       time over size for the most ranks, a panel for each network
 
-flat ring: one ring of all ranks in node order. flat tree: recursive doubling of all ranks. leaders:
-reduce within nodes, recursive doubling or Rabenseifner's algorithm of one rank per node, broadcast.
-lanes: reduce-scatter within nodes, a ring for each local rank, allgather within nodes, in the best
-number of chunks, of which one is in memory while another is on the network. Times are in us and those
+flat ring: one ring of all ranks in node order. flat tree: recursive doubling (allgather: Bruck's algorithm,
+reduce_scatter: recursive halving) of all ranks. leaders: reduce or gather within nodes, the same or
+Rabenseifner's algorithm of one rank per node, broadcast or scatter within nodes. lanes: reduce-scatter
+and allgather within nodes and a ring for each local rank between them, in the best number of chunks, of
+which one is in memory while another is on the network. Times are in us and those
 of the model by which sinew chooses algorithms: latency + bytes / rate for a message, the link of a node
 shared by all of its ranks that send. Congestion inside the network and the number of messages that a
 network card can send per second are not in it.

@@ -10,6 +10,7 @@
 namespace sinew::bench {
 
 struct SimulateOptions {
+    Collective collective = Collective::allreduce;
     std::vector<Cluster> clusters;  ///< one for each network
     std::vector<int> ranks;
     std::vector<std::size_t> sizes;

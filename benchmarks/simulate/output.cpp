@@ -38,10 +38,12 @@ std::string simulation_table(SimulateOptions const& options) {
                     << format_size(bytes);
                 for (Plan const plan : plans)
                     out << std::setw(time_width)
-                        << fixed(seconds_of(plan, cluster, ranks, bytes) * 1e6, 1);
-                Plan const best = fastest(cluster, ranks, bytes);
-                double const gain = seconds_of(Plan::flat_ring, cluster, ranks, bytes) /
-                                    seconds_of(best, cluster, ranks, bytes);
+                        << fixed(seconds_of(plan, cluster, ranks, bytes, options.collective) * 1e6,
+                                 1);
+                Plan const best = fastest(cluster, ranks, bytes, options.collective);
+                double const gain =
+                    seconds_of(Plan::flat_ring, cluster, ranks, bytes, options.collective) /
+                    seconds_of(best, cluster, ranks, bytes, options.collective);
                 out << std::setw(time_width) << name(best) << std::setw(gain_width)
                     << fixed(gain, 2) << '\n';
             }
@@ -54,7 +56,8 @@ std::string simulation_json(SimulateOptions const& options) {
     for (Cluster const& cluster : options.clusters)
         for (int const ranks : options.ranks)
             for (std::size_t const bytes : options.sizes) {
-                nlohmann::ordered_json row{{"network", cluster.network.name},
+                nlohmann::ordered_json row{{"collective", std::string(name(options.collective))},
+                                           {"network", cluster.network.name},
                                            {"rate_bits", cluster.network.link.rate * 8},
                                            {"latency_us", cluster.network.link.latency * 1e6},
                                            {"ranks_per_node", cluster.ranks_per_node},
@@ -62,8 +65,9 @@ std::string simulation_json(SimulateOptions const& options) {
                                            {"bytes", bytes}};
                 for (Plan const plan : plans)
                     row["us"][std::string(name(plan))] =
-                        seconds_of(plan, cluster, ranks, bytes) * 1e6;
-                row["fastest"] = std::string(name(fastest(cluster, ranks, bytes)));
+                        seconds_of(plan, cluster, ranks, bytes, options.collective) * 1e6;
+                row["fastest"] =
+                    std::string(name(fastest(cluster, ranks, bytes, options.collective)));
                 rows.push_back(row);
             }
     return rows.dump(1) + '\n';
@@ -84,10 +88,12 @@ std::string simulation_plot(SimulateOptions const& options) {
         for (Plan const plan : plans)
             for (std::size_t const bytes : options.sizes)
                 curves[std::string(name(plan))] +=
-                    text(bytes, ' ', seconds_of(plan, cluster, ranks, bytes) * 1e6, '\n');
+                    text(bytes, ' ',
+                         seconds_of(plan, cluster, ranks, bytes, options.collective) * 1e6, '\n');
         script += text("set title ",
-                       quoted(text("allreduce of ", ranks, " ranks, ", cluster.ranks_per_node,
-                                   " per node, ", cluster.network.name, " (simulated)")),
+                       quoted(text(name(options.collective), " of ", ranks, " ranks, ",
+                                   cluster.ranks_per_node, " per node, ", cluster.network.name,
+                                   " (simulated)")),
                        " noenhanced\n") +
                   plot_curves(curves, text("panel", i, "curve"));
     }

@@ -6,6 +6,7 @@
 #include "collectives/algorithms.hpp"
 #include "collectives/node/node_call.hpp"
 #include "collectives/schedule/copy.hpp"
+#include "collectives/schedule/in_turn.hpp"
 #include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {
@@ -53,6 +54,7 @@ public:
                LaneCuts const& cuts)
         : channel_(channel), groups_(groups), room_(groups.room()), call_(call), cuts_(cuts),
           rounds_(static_cast<std::size_t>(groups.nodes()) * cuts.segments()),
+          before_complete_(rounds_ - 2 * cuts.segments()),
           slot_bytes_((cuts.longest() + 63) / 64 * 64) {}
 
     /// Requires: the room's operation has begun.
@@ -82,10 +84,14 @@ public:
                (collected_ == rounds_ && (!owns_lane() || delivered_ == rounds_));
     }
 
-    /// `complete`: the rounds of which the result of this rank's lane is in `out`. Returns whether
-    /// anything could be done.
-    bool advance(std::size_t complete) {
+    /// Whether the ring has all that it needs of this node.
+    bool feeds_all() const { return reduced_ == rounds_; }
+
+    /// `received`: the segments that this rank's ring has received. Returns whether anything could be done.
+    bool advance(std::size_t received) {
         if (room_ == nullptr) return false;
+        // The last step of the reduction completes the first segments.
+        std::size_t const complete = received > before_complete_ ? received - before_complete_ : 0;
         bool any = contribute();
         any = reduce() || any;
         any = deliver(complete) || any;
@@ -93,7 +99,8 @@ public:
     }
     /// Waits until something can be done, and does it. Requires: only this node is waited for.
     void await() {
-        room_->await_any(channel_.waiter(), missing(), [&] { return done() || advance(rounds_); });
+        room_->await_any(channel_.waiter(), missing(),
+                         [&] { return done() || advance(before_complete_ + rounds_); });
     }
     /// A rank of this node whose data are missing.
     int missing() const {
@@ -193,7 +200,7 @@ private:
     Room* room_;
     Arguments const& call_;
     LaneCuts const& cuts_;
-    std::size_t rounds_, slot_bytes_;
+    std::size_t rounds_, before_complete_, slot_bytes_;
     // Rounds that this rank has contributed to, combined, delivered and collected.
     std::size_t contributed_ = 0, reduced_ = 0, delivered_ = 0, collected_ = 0;
 };
@@ -256,24 +263,7 @@ void run_lane(Channel& channel, Arguments const& call) {
                        reuse);
     }
     inside.enter();
-    // The last step of the reduction completes the first segments.
-    std::size_t const before = static_cast<std::size_t>(groups.nodes() - 2) * cuts.segments();
-    int idle_polls = 0;
-    while (!inside.done() || (stream && !stream->done())) {
-        bool const moved = stream && !stream->done() && stream->advance();
-        std::size_t const received = stream ? stream->received() : 0;
-        bool const worked = inside.advance(received > before ? received - before : 0);
-        if (moved || worked) {
-            idle_polls = 0;
-            continue;
-        }
-        if (++idle_polls <= channel.spins()) continue;
-        int const round = idle_polls - channel.spins() - 1;
-        bool const own_part = inside.reduced() == inside.rounds();
-        if (stream && !stream->done() && own_part) stream->wait(round);
-        else if (stream && !stream->done()) channel.idle(round, groups.rank_here(inside.missing()));
-        else inside.await();
-    }
+    run_in_turn(channel, groups, inside, stream);
     inside.leave();
 }
 

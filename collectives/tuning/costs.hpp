@@ -152,6 +152,10 @@ inline double rabenseifner_to_root(Shape const& s, Model const& m) {
 inline double rabenseifner(Shape const& s, Model const& m) {
     return rabenseifner_to_root(s, m) + fold_spread(s, m, s.bytes);
 }
+inline double halving_to_blocks(Shape const& s, Model const& m) {
+    return fold_join(s, m) + fold_spread(s, m, block(s)) + copy(m, s.bytes) +
+           halvings(m, fold_rounds(s), s.bytes, true);
+}
 inline double reducing_tree(Shape const& s, Model const& m) {
     return tree(s, m, s.bytes) + rounds(s) * m.reduce(s.bytes);
 }
@@ -161,6 +165,11 @@ inline double reducing_tree(Shape const& s, Model const& m) {
 inline double in_memory(Model const& m, std::size_t bytes, int passes) {
     return passes * (m.node.exchange(std::clamp(bytes, std::size_t{1}, Level::sizes.front())) +
                      m.reduce(2 * bytes));
+}
+
+/// The bytes of the blocks of a node, if the vector is cut evenly.
+inline std::size_t block_of_node(Shape const& s, Model const& m) {
+    return std::min(block(s) * static_cast<std::size_t>(m.placement.per_node), s.bytes);
 }
 
 /// `cost` of an algorithm among one rank of each node.
@@ -182,9 +191,10 @@ double in_lanes(Shape s, Model const& m, Cost const& cost) {
 }
 
 /// A ring of nodes for each rank of a node, which share the network card, while the parts pass
-/// through the memory of the nodes.
-inline double lanes(Shape const& s, Model const& m) {
-    int const steps = 2 * (m.placement.nodes - 1), per_node = m.placement.per_node;
+/// through the memory of the nodes. The parts go around the rings this many `times`; `touched` is how often
+/// a rank reads or writes every byte in memory meanwhile.
+inline double lanes(Shape const& s, Model const& m, int times, std::size_t touched) {
+    int const steps = times * (m.placement.nodes - 1), per_node = m.placement.per_node;
     auto const parts = static_cast<std::size_t>(m.placement.nodes * per_node);
     std::size_t const piece = std::min((s.bytes + parts - 1) / parts, m.network.segment);
     std::size_t const block = s.bytes / static_cast<std::size_t>(m.placement.nodes);
@@ -192,7 +202,7 @@ inline double lanes(Shape const& s, Model const& m) {
     double const hop = m.network.exchange(piece) + (per_node - 1) * m.network.gap(piece);
     double const ring = std::max(steps * hop, hop + m.network.stream(rest));
     std::size_t const first = std::min(s.bytes, static_cast<std::size_t>(per_node) * piece);
-    return in_memory(m, first, 2) + std::max(ring, m.reduce(3 * s.bytes));
+    return in_memory(m, first, times) + std::max(ring, m.reduce(touched * s.bytes));
 }
 
 }  // namespace sinew::collectives::costs

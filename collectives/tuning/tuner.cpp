@@ -39,6 +39,15 @@ std::size_t middle_of_bucket(std::size_t bytes) {
     return power + half + power / 4;
 }
 
+/// The shape that stands for the bucket of `shape`.
+Shape typical_of(Collective collective, Shape const& shape) {
+    Shape typical = shape;
+    typical.bytes = collective == Collective::alltoallv
+                        ? unknown_block * static_cast<std::size_t>(shape.ranks)
+                        : middle_of_bucket(shape.bytes);
+    return typical;
+}
+
 /// The least edge of a bucket that is not below `bytes`.
 std::size_t edge(std::size_t bytes) {
     std::size_t const power = std::bit_ceil(bytes), before = power / 4 * 3;
@@ -51,8 +60,9 @@ enum Freedom : std::size_t {
     one_order,   ///< they differ from three ranks on
     user_order,  ///< a op b may differ from b op a
     rank_order,  ///< ... and is another result
-    freedoms
+    number_of_freedoms
 };
+static_assert(number_of_freedoms == Tuner::freedoms);
 
 Freedom freedom(Shape const& shape, bool order_matters) {
     if (!shape.commutative) return rank_order;
@@ -106,6 +116,21 @@ std::size_t Tuner::bucket(std::size_t bytes) {
     return 2 * (width - 1) + (bytes >> (width - 2) & 1);
 }
 
+std::pair<std::size_t, std::size_t> Tuner::sizes_of(std::size_t bucket) {
+    auto const first = [](std::size_t b) {
+        if (b < 2) return b;
+        std::size_t const power = std::size_t{1} << (b / 2);
+        return power + (b % 2) * (power / 2);
+    };
+    std::size_t const most = std::numeric_limits<std::size_t>::max();
+    return {first(bucket), bucket + 1 < buckets ? first(bucket + 1) - 1 : most};
+}
+
+Tuner::Kind Tuner::kind_of(Collective collective, Shape const& shape, bool order_matters) {
+    return {collective, shape.by_node, static_cast<std::uint8_t>(freedom(shape, order_matters)),
+            static_cast<std::uint8_t>(bucket(shape.bytes))};
+}
+
 Algorithm const& Tuner::choose(Collective collective, Shape const& shape, bool order_matters) {
     // Whether there is memory may differ between the communicators that share this tuner.
     if (shape.shared) return choice(collective, shape, order_matters);
@@ -125,11 +150,32 @@ Algorithm const& Tuner::choice(Collective collective, Shape const& shape,
     Algorithm const* const forced = forced_[static_cast<std::size_t>(collective)];
     if (forced != nullptr && forced->applies(shape)) return *forced;
     if (shape.shared) return shared_algorithm(collective);
-    Shape typical = shape;
-    typical.bytes = collective == Collective::alltoallv
-                        ? unknown_block * static_cast<std::size_t>(shape.ranks)
-                        : middle_of_bucket(shape.bytes);
-    return fastest(collective, typical, order_matters);
+    return fastest(collective, typical_of(collective, shape), order_matters);
+}
+
+std::vector<Tuner::Expected> Tuner::alternatives(Collective collective, Shape const& shape,
+                                                 bool order_matters) const {
+    Algorithm const& first = choice(collective, shape, order_matters);
+    Shape const typical = typical_of(collective, shape);
+    std::vector<Expected> all{{&first, first.seconds(typical, model_)}};
+    Algorithm const* const forced = forced_[static_cast<std::size_t>(collective)];
+    if (shape.shared || (forced != nullptr && forced->applies(shape))) return all;
+    auto const order = required_order(collective, typical, order_matters);
+    for (Algorithm const& other : algorithms(collective))
+        if (&other != &first && other.applies(typical) && (!order || other.order == *order))
+            all.push_back({&other, other.seconds(typical, model_)});
+    std::stable_sort(all.begin() + 1, all.end(),
+                     [](Expected const& a, Expected const& b) { return a.expected < b.expected; });
+    return all;
+}
+
+std::optional<Order> Tuner::required_order(Collective collective, Shape const& shape,
+                                           bool order_matters) const {
+    Freedom const free = freedom(shape, order_matters);
+    // With two ranks a + b is the only order, and equal to b + a.
+    bool const restricted = algorithms(collective).front().order != Order::none &&
+                            free != any_order && (free != one_order || shape.ranks > 2);
+    return restricted ? std::optional(fixed_order(collective, shape)) : std::nullopt;
 }
 
 /// The order in which a reduction of this shape is carried out if its order matters.
@@ -158,15 +204,11 @@ Order Tuner::fixed_order(Collective collective, Shape const& shape) const {
 Algorithm const& Tuner::fastest(Collective collective, Shape const& shape,
                                 bool order_matters) const {
     auto const all = algorithms(collective);
-    Freedom const free = freedom(shape, order_matters);
-    // With two ranks a + b is the only order, and equal to b + a.
-    bool const restricted = all.front().order != Order::none && free != any_order &&
-                            (free != one_order || shape.ranks > 2);
-    Order const order = restricted ? fixed_order(collective, shape) : Order::none;
+    auto const order = required_order(collective, shape, order_matters);
     Algorithm const* best = nullptr;
     double least = 0;
     for (Algorithm const& candidate : all) {
-        if (!candidate.applies(shape) || (restricted && candidate.order != order)) continue;
+        if (!candidate.applies(shape) || (order && candidate.order != *order)) continue;
         double const seconds = candidate.seconds(shape, model_);
         if (best != nullptr && seconds >= worthwhile * least) continue;
         best = &candidate;

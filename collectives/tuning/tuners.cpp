@@ -5,7 +5,10 @@
 
 namespace sinew::collectives {
 
-Tuners::Tuners(Model const& model, std::string forced) : model_(model), forced_(std::move(forced)) {
+Tuners::Tuners(Model const& model, std::string forced) : Tuners(model, std::move(forced), {}) {}
+
+Tuners::Tuners(Model const& model, std::string forced, Tuning tuning)
+    : model_(model), forced_(std::move(forced)), tuning_(std::move(tuning)) {
     Tuner const refuses_what_is_wrong(model_, forced_);
 }
 
@@ -17,6 +20,13 @@ std::shared_ptr<Tuner> Tuners::at(Placement const& placement) {
     auto fresh = std::make_shared<Tuner>(model_.seen_by(placement), forced_);
     known_[placement] = fresh;
     return fresh;
+}
+
+std::unique_ptr<Refinement> Tuners::refinement(Tuner const& tuner) const {
+    if (tuning_.mode == Tuning::Mode::off) return nullptr;
+    bool const alike = tuner.model().placement == tuning_.placement;
+    return std::make_unique<Refinement>(tuner, tuning_.mode == Tuning::Mode::online,
+                                        alike ? tuning_.known : TunedTable());
 }
 
 }  // namespace sinew::collectives

@@ -56,6 +56,12 @@ void cache_line(std::string const& name, std::string const& line) noexcept try {
     // The line is not cached then.
 }
 
+std::optional<std::string> cache_file(std::string const& name) {
+    auto const where = cache_folder();
+    if (!where) return std::nullopt;
+    return cache_path(*where, name).string();
+}
+
 std::string cache_word(std::string word) {
     std::replace_if(
         word.begin(), word.end(),

@@ -5,10 +5,10 @@
 #include <atomic>
 #include <chrono>
 
-#include "collectives/catalogue.hpp"
-#include "collectives/schedule/lent_buffer.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/share.hpp"
+#include "src/comm/tune_mode.hpp"
 
 namespace sinew::detail {
 
@@ -19,20 +19,6 @@ std::uint64_t hash_of_text(std::string const& text) {
     std::uint64_t hash = 0xcbf29ce484222325u;
     for (char const c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
     return hash;
-}
-
-/// Returns rank 0's text, whose length all ranks know. Collective.
-std::string text_of_rank_0(collectives::Channel& channel, std::string const& own,
-                           std::size_t bytes) {
-    collectives::LentBuffer<char> text(channel, bytes);
-    if (channel.rank() == 0) std::copy(own.begin(), own.end(), text->begin());
-    collectives::Scratch scratch;
-    collectives::Arguments arguments;
-    arguments.out = reinterpret_cast<std::byte*>(text->data());
-    arguments.count = bytes;
-    arguments.scratch = &scratch;
-    collectives::find_algorithm(Collective::broadcast, "binomial").run(channel, arguments);
-    return {text->begin(), text->end()};
 }
 
 std::string seconds_text(std::chrono::nanoseconds time) {
@@ -52,6 +38,7 @@ std::string differences(CommonSettings const& own, CommonSettings const& agreed)
     compare("SINEW_ALGORITHM", quoted(own.forced_algorithms), quoted(agreed.forced_algorithms));
     compare("SINEW_CALIBRATE", own.calibrate, agreed.calibrate);
     compare("SINEW_NODE_MEMORY", own.node_memory, agreed.node_memory);
+    compare("SINEW_TUNE", name_of(own.tune), name_of(agreed.tune));
     compare("SINEW_TIMEOUT", seconds_text(own.deadlines.silent),
             seconds_text(agreed.deadlines.silent));
     compare("SINEW_LATE_TIMEOUT", seconds_text(own.deadlines.late),
@@ -77,7 +64,8 @@ SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
             .check = settings.check,
             .calibrate = settings.calibrate,
             .node_memory = settings.node_memory,
-            .timeline = settings.timeline};
+            .timeline = settings.timeline,
+            .tune = static_cast<std::uint8_t>(settings.tune)};
 }
 
 void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
@@ -90,6 +78,7 @@ void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest cons
     agreed.calibrate = first.calibrate != 0;
     agreed.node_memory = first.node_memory != 0;
     agreed.timeline = first.timeline != 0;  // the others need not know of it
+    agreed.tune = static_cast<TuneMode>(first.tune);
     bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {
         return other.algorithms_hash == first.algorithms_hash &&
                other.algorithms_bytes == first.algorithms_bytes;

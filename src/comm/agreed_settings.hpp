@@ -21,6 +21,7 @@ struct SettingsDigest {
     std::uint8_t calibrate = 0;
     std::uint8_t node_memory = 0;
     std::uint8_t timeline = 0;
+    std::uint8_t tune = 0;
 
     static SettingsDigest of(CommonSettings const& settings);
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;

@@ -23,12 +23,15 @@ int Communicator::size() const noexcept { return state_->transport().size(); }
 NodeLayout const& Communicator::nodes() const noexcept { return state_->nodes(); }
 Transport& Communicator::transport() const noexcept { return state_->transport(); }
 std::string Communicator::explain(Collective collective) const {
-    return state_->tuner().explain(collective, state_->shape());
+    std::string words = state_->tuner().explain(collective, state_->shape());
+    if (auto const* const refinement = state_->refinement())
+        words += refinement->explain(collective);
+    return words;
 }
 std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
                                              DataType type, ReduceOp const& op) const {
     return detail::expected_algorithm(
-               state_->tuner(), state_->shape(),
+               state_->tuner(), state_->refinement(), state_->shape(),
                {.collective = collective, .in = {nullptr, bytes / type.size(), type}, .op = op})
         .name;
 }

@@ -30,7 +30,8 @@ CommonSettings CommonSettings::from_environment() {
             .calibrate = env_flag("SINEW_CALIBRATE", true),
             .node_memory = env_flag("SINEW_NODE_MEMORY", true),
             .forced_algorithms = env("SINEW_ALGORITHM").value_or(""),
-            .timeline = env("SINEW_TIMELINE").has_value()};
+            .timeline = env("SINEW_TIMELINE").has_value(),
+            .tune = tune_mode(env("SINEW_TUNE").value_or("off"))};
 }
 
 std::string PointToPoint::text() const {
@@ -80,7 +81,8 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      std::shared_ptr<node_memory::Arena> arena, std::string name)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings), tuners_(std::move(tuners)),
-      tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))), ring_(nodes_.node_of),
+      tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))),
+      refinement_(tuners_->refinement(*tuner_)), ring_(nodes_.node_of),
       log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
       detector_(*transport_, nodes_, detector_tag, log_), arena_(std::move(arena)),
       may_have_room_(settings_.node_memory && nodes_.nodes() < transport_->size() &&
@@ -218,7 +220,7 @@ void CommunicatorState::execute(Invocation const& call, Operation* operation, Ro
         if (groups_) channel.use_groups(groups_.get());
         else channel.use_room(room_.get());
         if (call.device) return perform_on_device(call, channel, policy, sequence);
-        perform(channel, *tuner_, ring_, scratch_, call);
+        perform(channel, {*tuner_, refinement_.get(), ring_, scratch_}, call);
     } catch (UsageError const&) {
         // All ranks throw this before the collective sends anything: the communicator stays usable.
         if (channel.begun()) remember_loss(std::current_exception());
@@ -267,7 +269,7 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
 void CommunicatorState::perform_on_device(Invocation const& call, collectives::Channel& channel,
                                           ProgressPolicy& policy, std::uint64_t sequence) {
     std::function<void(Invocation const&)> const on_host = [&](Invocation const& part) {
-        perform(channel, *tuner_, ring_, scratch_, part);
+        perform(channel, {*tuner_, refinement_.get(), ring_, scratch_}, part);
         scratch_.release();
     };
     std::string const self = detector_.self_text();

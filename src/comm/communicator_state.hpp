@@ -19,6 +19,7 @@
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
 #include "src/comm/progress/progress_policy.hpp"
+#include "src/comm/tune_mode.hpp"
 #include "src/node_memory/arena.hpp"
 
 namespace sinew::detail {
@@ -36,6 +37,7 @@ struct CommonSettings {
     bool node_memory = true;        ///< SINEW_NODE_MEMORY
     std::string forced_algorithms;  ///< SINEW_ALGORITHM
     bool timeline = false;          ///< SINEW_TIMELINE is set
+    TuneMode tune = TuneMode::off;  ///< SINEW_TUNE
     bool oversubscribed = false;    ///< more ranks on this node than CPUs that they may use
 
     static CommonSettings from_environment();
@@ -78,6 +80,8 @@ public:
     Transport& transport() const { return *transport_; }
     NodeLayout const& nodes() const { return nodes_; }
     collectives::Tuner const& tuner() const { return *tuner_; }
+    /// Null if no measured calls correct the tuner.
+    collectives::Refinement* refinement() const { return refinement_.get(); }
 
     /// The ranks and the memory that they share, as far as the choice of algorithms depends on them.
     /// Thread-safe.
@@ -197,6 +201,7 @@ private:
     CommonSettings settings_;
     std::shared_ptr<collectives::Tuners> tuners_;
     std::shared_ptr<collectives::Tuner> tuner_;
+    std::unique_ptr<collectives::Refinement> refinement_;
     collectives::RingOrder ring_;
     collectives::Scratch scratch_;
     OperationLog log_;

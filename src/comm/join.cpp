@@ -2,7 +2,11 @@
 #include "src/comm/join.hpp"
 
 #include <algorithm>
+#include <chrono>
+#include <optional>
+#include <utility>
 
+#include "collectives/tuning/probe.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/black_box/black_box.hpp"
@@ -12,6 +16,7 @@
 #include "src/comm/processors.hpp"
 #include "src/comm/progress/progress_policy.hpp"
 #include "src/comm/share.hpp"
+#include "src/comm/tuned_cache.hpp"
 
 namespace sinew::detail {
 
@@ -36,6 +41,27 @@ std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
     return all;
 }
 
+/// Returns what rank 0 knows of calls that earlier jobs have measured, on every rank. Collective.
+collectives::TunedTable known_of_rank_0(Channel& channel, TunedCache const& cache,
+                                        std::uint64_t topology) {
+    std::string text;
+    if (channel.rank() == 0)
+        text = cache.load(topology, std::chrono::system_clock::now()).to_text();
+    auto const bytes =
+        static_cast<std::size_t>(collectives::agreed(channel, static_cast<double>(text.size()), 0));
+    return collectives::TunedTable::from_text(text_of_rank_0(channel, text, bytes));
+}
+
+/// Saves what the communicator's calls measure.
+void keep_measured(collectives::Refinement& refinement, TunedCache const& cache,
+                   std::uint64_t topology, collectives::TunedTable known) {
+    refinement.keep = [cache, topology, known = std::move(known)](auto const& kind,
+                                                                  auto const& algorithm) mutable {
+        known.set(kind, algorithm);
+        cache.save(known, topology, std::chrono::system_clock::now());
+    };
+}
+
 }  // namespace
 
 std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
@@ -56,6 +82,9 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     NodeLayout nodes = layout();
     Model model;
     std::shared_ptr<node_memory::Arena> arena;
+    std::optional<TunedCache> cache;
+    std::uint64_t topology = 0;
+    collectives::TunedTable known;
     if (size > 1) {
         NodeLayout const early = nodes;
         OperationLog log("joining", self, std::vector<std::string>(size, early.host_of(self)));
@@ -74,19 +103,29 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         auto const crowded = crowded_nodes(each_ones(ranks, &Introduction::processors), nodes);
         settings.oversubscribed = crowded[static_cast<std::size_t>(nodes.node)] != 0;
         bool const any = std::any_of(crowded.begin(), crowded.end(), [](char c) { return c != 0; });
+        topology = topology_of(nodes, each_ones(ranks, &Introduction::processors));
+        if (settings.tune != TuneMode::off && !threads) {
+            cache.emplace(model_key(nodes, *transport, any));
+            known = known_of_rank_0(channel, *cache, topology);
+        }
         if (settings.calibrate && !threads) {
             collectives::Setting const setting{.node_of = nodes.node_of, .crowded = any};
-            model = find_model(channel, ModelCache(model_key(nodes, *transport, any)),
-                               topology_of(nodes, each_ones(ranks, &Introduction::processors)),
+            model = find_model(channel, ModelCache(model_key(nodes, *transport, any)), topology,
                                nodes.nodes() > 1,
                                {.vital = [&] { return measure_vital(channel, setting); },
                                 .calibrate = [&] { return calibrate(channel, setting); }});
         }
     }
-    auto tuners = std::make_shared<collectives::Tuners>(model, settings.forced_algorithms);
-    return std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
-                                               std::move(engine), std::move(tuners), settings,
-                                               std::move(arena), std::move(name));
+    auto tuners = std::make_shared<collectives::Tuners>(
+        model, settings.forced_algorithms,
+        collectives::Tuners::Tuning{settings.tune, known,
+                                    collectives::Placement::of(nodes.node_of)});
+    auto state = std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
+                                                     std::move(engine), std::move(tuners), settings,
+                                                     std::move(arena), std::move(name));
+    if (cache && self == 0 && settings.tune == TuneMode::online)
+        keep_measured(*state->refinement(), *cache, topology, std::move(known));
+    return state;
 }
 
 }  // namespace sinew::detail

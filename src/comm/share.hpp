@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <algorithm>
+#include <string>
 #include <vector>
 
 #include "collectives/catalogue.hpp"
@@ -22,6 +24,20 @@ void share(collectives::Channel& channel, std::vector<Plain>& by_rank) {
     gather.scratch = &scratch;
     collectives::find_algorithm(Collective::allgather, "bruck").run(channel, gather);
     lent->swap(by_rank);
+}
+
+/// Returns rank 0's text, whose length all ranks know. Collective.
+inline std::string text_of_rank_0(collectives::Channel& channel, std::string const& own,
+                                  std::size_t bytes) {
+    collectives::LentBuffer<char> text(channel, bytes);
+    if (channel.rank() == 0) std::copy(own.begin(), own.end(), text->begin());
+    collectives::Scratch scratch;
+    collectives::Arguments arguments;
+    arguments.out = reinterpret_cast<std::byte*>(text->data());
+    arguments.count = bytes;
+    arguments.scratch = &scratch;
+    collectives::find_algorithm(Collective::broadcast, "binomial").run(channel, arguments);
+    return {text->begin(), text->end()};
 }
 
 }  // namespace sinew::detail

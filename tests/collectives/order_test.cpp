@@ -199,17 +199,23 @@ TEST(Order, OfExscanIsThatOfScan) {
     });
 }
 
+/// The sums of the nodes' sums from each node on.
+std::vector<Floats> node_sums_from_each(int ranks) {
+    std::vector<Floats> const sums = node_sums(ranks);
+    std::vector<Floats> from;
+    for (std::size_t first = 0; first < sums.size(); ++first) {
+        from.push_back(sums[first]);
+        for (std::size_t step = 1; step < sums.size(); ++step)
+            from.back() = sum_of(from.back(), sums[(first + step) % sums.size()]);
+    }
+    return from;
+}
+
 // Every element of the ring of nodes is the sum of the nodes' sums from some node on.
 TEST(Order, OfLanesBeginsAtSomeNodeForEachElement) {
     for_all_runs(Collective::allreduce, [&](auto const& algorithm, int ranks, int, auto results) {
         if (algorithm.order != Order::nodes_ring) return;
-        std::vector<Floats> const sums = node_sums(ranks);
-        std::vector<Floats> from;
-        for (std::size_t first = 0; first < sums.size(); ++first) {
-            from.push_back(sums[first]);
-            for (std::size_t step = 1; step < sums.size(); ++step)
-                from.back() = sum_of(from.back(), sums[(first + step) % sums.size()]);
-        }
+        std::vector<Floats> const from = node_sums_from_each(ranks);
         std::size_t wrong = 0;
         for (std::size_t i = 0; i < count; ++i)
             wrong += std::ranges::none_of(
@@ -217,6 +223,22 @@ TEST(Order, OfLanesBeginsAtSomeNodeForEachElement) {
                          ? 1
                          : 0;
         EXPECT_EQ(wrong, 0u);
+    });
+}
+
+TEST(Order, OfLanesThatScatterBeginsAfterTheNodeOfTheOwner) {
+    for_all_runs(Collective::reduce_scatter, [&](auto const& algorithm, int ranks, int,
+                                                 auto results) {
+        if (algorithm.order != Order::nodes_ring) return;
+        std::vector<Floats> const from = node_sums_from_each(ranks);
+        std::vector<int> const node_of = sinew::testing::nodes_of_ranks(ranks);
+        for (int rank = 0; rank < ranks; ++rank) {
+            auto const node = static_cast<std::size_t>(node_of[static_cast<std::size_t>(rank)]);
+            Floats const& whole = from[(node + 1) % from.size()];
+            auto const begin = whole.begin() + static_cast<long>(part_begin(rank, ranks));
+            Floats const& part = results[static_cast<std::size_t>(rank)];
+            EXPECT_TRUE(same_bits(part, {begin, begin + static_cast<long>(part.size())})) << rank;
+        }
     });
 }
 

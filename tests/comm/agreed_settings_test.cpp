@@ -58,6 +58,7 @@ TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
     own[1].check = true;
     own[1].deadlines.silent = 1500ms;
     own[0].forced_algorithms = "allreduce:ring";
+    own[0].tune = detail::TuneMode::cache;
     testing::internal::CaptureStderr();
     agree_on(own);
     agree_on(own);
@@ -65,6 +66,7 @@ TEST(AgreedSettings, AreWarnedOfOnceWithBothValues) {
     EXPECT_THAT(said,
                 AllOf(HasSubstr("rank 1: SINEW_CHECK is 1 here and 0 on rank 0"),
                       HasSubstr("SINEW_ALGORITHM is \"\" here and \"allreduce:ring\" on rank 0"),
+                      HasSubstr("SINEW_TUNE is off here and cache on rank 0"),
                       HasSubstr("SINEW_TIMEOUT is 1.5s here and 20s on rank 0"),
                       testing::Not(HasSubstr("SINEW_CALIBRATE"))));
     EXPECT_EQ(said.find("The values of rank 0"), said.rfind("The values of rank 0"));
@@ -75,7 +77,8 @@ TEST(AgreedSettings, AreRank0s) {
     own[0] = {.deadlines = {3s, 4s},
               .check = true,
               .calibrate = false,
-              .forced_algorithms = "allreduce:ring,broadcast:chain"};
+              .forced_algorithms = "allreduce:ring,broadcast:chain",
+              .tune = detail::TuneMode::online};
     own[2].forced_algorithms = "allreduce:there is no such";
     own[3] = own[0];
     for (auto const& agreed : agree_on(own)) {
@@ -83,6 +86,7 @@ TEST(AgreedSettings, AreRank0s) {
         EXPECT_EQ(agreed.deadlines.late, 4s);
         EXPECT_TRUE(agreed.check);
         EXPECT_FALSE(agreed.calibrate);
+        EXPECT_EQ(agreed.tune, detail::TuneMode::online);
         EXPECT_EQ(agreed.forced_algorithms, own[0].forced_algorithms);
     }
     own[0].forced_algorithms.clear();

@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/comm/collective/collective_execution.hpp"
 
+#include <chrono>
 #include <cstring>
 #include <numeric>
+#include <vector>
 
 #include <sinew/error.hpp>
 
+#include "collectives/algorithms.hpp"
 #include "collectives/node/node_call.hpp"
+#include "collectives/schedule/lent_buffer.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/collective/signature.hpp"
 
@@ -230,33 +234,68 @@ bool fits_nodes(collectives::NodeGroups const* groups, Invocation const& call) {
     return groups != nullptr && (!call.reduces() || call.in.type.size() <= groups->block());
 }
 
-/// Runs a call by the algorithm that it names, or that the tuner chooses.
-void run_chosen(collectives::Channel& channel, collectives::Tuner& tuner,
-                collectives::RingOrder const& ring, collectives::Scratch& scratch,
-                Invocation const& call) {
-    auto const choose = [&](Shape const& shape) -> collectives::Algorithm const& {
-        if (call.options.algorithm.empty())
-            return tuner.choose(call.collective, shape,
-                                call.reduces() && call.op.order_matters(call.in.type));
+/// All ranks begin a timed call together, so that no time contains the wait for a rank that came late.
+void meet(collectives::Channel& channel) { collectives::dissemination_barrier(channel, {}); }
+
+/// Replaces each number by the greatest of all ranks.
+void take_greatest(collectives::Channel& channel, collectives::Scratch& scratch,
+                   std::vector<double>& numbers) {
+    collectives::LentBuffer<double> lent(channel, 0);
+    lent->swap(numbers);
+    collectives::Reducer const reduce(max, DataType::Kind::f64);
+    Arguments call;
+    call.in = call.out = reinterpret_cast<std::byte*>(lent->data());
+    call.count = lent->size();
+    call.element = sizeof(double);
+    call.reduce = &reduce;
+    call.scratch = &scratch;
+    collectives::recursive_doubling_allreduce(channel, call);
+    lent->swap(numbers);
+}
+
+/// Runs a call whose time is compared with those of other algorithms.
+void run_timed(collectives::Channel& channel, Means const& means,
+               collectives::Refinement::Trial const& trial, Arguments const& arguments) {
+    meet(channel);
+    auto const start = std::chrono::steady_clock::now();
+    trial.algorithm->run(channel, arguments);
+    std::chrono::duration<double> const taken = std::chrono::steady_clock::now() - start;
+    if (!means.refinement->record(taken.count() * trial.scale)) return;
+    std::vector<double> times = means.refinement->times();
+    take_greatest(channel, means.scratch, times);
+    means.refinement->decide(times);
+}
+
+/// Runs a call by the algorithm that it names, or that is chosen for it.
+void run_chosen(collectives::Channel& channel, Means const& means, Invocation const& call) {
+    collectives::Tuner& tuner = means.tuner;
+    auto const choose = [&](Shape const& shape) -> collectives::Refinement::Trial {
+        if (call.options.algorithm.empty()) {
+            bool const order_matters = call.reduces() && call.op.order_matters(call.in.type);
+            if (means.refinement != nullptr && !shape.shared)
+                return means.refinement->begin(call.collective, shape, order_matters);
+            return {&tuner.choose(call.collective, shape, order_matters), false};
+        }
         auto const& asked = collectives::find_algorithm(call.collective, call.options.algorithm);
         if (!asked.applies(shape))
             throw UsageError(text("algorithm ", asked.name, " cannot do ", call.text(), " on ",
                                   channel.size(), " ranks (", asked.suits,
                                   "). Leave the choice to sinew"));
-        return asked;
+        return {&asked, false};
     };
-    CollectiveExecution(channel.rank(), channel.size(), scratch, call)
+    CollectiveExecution(channel.rank(), channel.size(), means.scratch, call)
         .run([&](Arguments& arguments, Shape& shape) {
             arguments.segment = tuner.model().bound().segment;
             arguments.window = tuner.model().bound().window;
-            arguments.ring = &ring;
+            arguments.ring = &means.ring;
             shape.shared = fits_room(channel.room(), call);
             shape.by_node = fits_nodes(channel.groups(), call);
-            collectives::Algorithm const& algorithm = choose(shape);
+            collectives::Refinement::Trial const trial = choose(shape);
             channel.begin();
             auto* const room = shape.by_node ? channel.groups()->room() : channel.room();
             if (room != nullptr) room->sign(signature_of(call.collective, call.root, shape.bytes));
-            algorithm.run(channel, arguments);
+            if (trial.timed) run_timed(channel, means, trial, arguments);
+            else trial.algorithm->run(channel, arguments);
         });
 }
 
@@ -268,13 +307,11 @@ bool needs_wider(Invocation const& call) {
            kind == ReduceOp::Kind::average;
 }
 
-void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
-                   collectives::RingOrder const& ring, collectives::Scratch& scratch,
-                   Invocation const& call) {
+void perform_wider(collectives::Channel& channel, Means const& means, Invocation const& call) {
     DataType const f32 = DataType::Kind::f32;
     bool const has_out = call.collective != C::reduce || channel.rank() == call.root;
     auto const floats = [&](std::size_t count) {
-        return reinterpret_cast<float*>(scratch.take(count * sizeof(float)).data());
+        return reinterpret_cast<float*>(means.scratch.take(count * sizeof(float)).data());
     };
     float* const in = floats(call.in.count);
     collectives::widen(in, call.in.data, call.in.count, call.in.type);
@@ -283,7 +320,7 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
     std::size_t const out_count = has_out ? call.out.count : 0;
     float* const out = call.in_place ? in : floats(out_count);
     wide.out = {out, out_count, f32};
-    run_chosen(channel, tuner, ring, scratch, wide);
+    run_chosen(channel, means, wide);
     if (!has_out || (call.collective == C::exscan && channel.rank() == 0)) return;
     std::size_t results = call.out.count;
     if (call.in_place && call.collective == C::reduce_scatter_block)
@@ -295,16 +332,14 @@ void perform_wider(collectives::Channel& channel, collectives::Tuner& tuner,
 
 }  // namespace
 
-void perform(collectives::Channel& channel, collectives::Tuner& tuner,
-             collectives::RingOrder const& ring, collectives::Scratch& scratch,
-             Invocation const& call) {
+void perform(collectives::Channel& channel, Means const& means, Invocation const& call) {
     // Through memory all inputs of an element meet in one step, which rounds once by itself.
     std::string_view const asked = call.options.algorithm;
     bool const over_memory =
         fits_room(channel.room(), call) &&
-        (asked.empty() ? tuner.prefers_memory(call.collective) : asked == "shared");
-    if (!over_memory && needs_wider(call)) perform_wider(channel, tuner, ring, scratch, call);
-    else run_chosen(channel, tuner, ring, scratch, call);
+        (asked.empty() ? means.tuner.prefers_memory(call.collective) : asked == "shared");
+    if (!over_memory && needs_wider(call)) perform_wider(channel, means, call);
+    else run_chosen(channel, means, call);
 }
 
 bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
@@ -319,6 +354,7 @@ bool perform_over_memory(node_memory::Room& room, node_memory::Waiter& waiter,
 }
 
 collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner,
+                                                 collectives::Refinement const* refinement,
                                                  collectives::Shape const& like,
                                                  Invocation const& call) {
     // If each rank knows only its own sizes, the choice does not depend on them.
@@ -330,7 +366,10 @@ collectives::Algorithm const& expected_algorithm(collectives::Tuner const& tuner
     shape.count = own_sizes ? 0 : call.in.count;
     shape.commutative = !call.reduces() || call.op.commutative();
     shape.symmetric = !call.reduces() || call.op.kind() != ReduceOp::Kind::user;
-    return tuner.choice(call.collective, shape, call.reduces() && call.op.order_matters(type));
+    bool const order_matters = call.reduces() && call.op.order_matters(type);
+    if (refinement != nullptr && !shape.shared)
+        return refinement->choice(call.collective, shape, order_matters);
+    return tuner.choice(call.collective, shape, order_matters);
 }
 
 }  // namespace sinew::detail

@@ -75,6 +75,24 @@ TEST(Simulation, ShortVectorsAreForTreesAndLongOnesForLanes) {
     EXPECT_EQ(fastest(cluster, 512, 64 * mib), Plan::lanes);
 }
 
+// Half of an allreduce each.
+TEST(Simulation, LanesOfHalvesMoveHalfAsMuch) {
+    std::size_t const bytes = 256 * mib;
+    double const ideal = 3.0 / 4 * bytes / rate;  // 4 nodes
+    for (Collective const half : {Collective::reduce_scatter, Collective::allgather}) {
+        EXPECT_NEAR(seconds_of(Plan::lanes, of_network(8), 32, bytes, half), ideal, 0.02 * ideal);
+        EXPECT_NEAR(seconds_of(Plan::lanes, of_network(8), 512, 8, half), 63 * latency,
+                    0.01 * 63 * latency);
+        EXPECT_NEAR(seconds_of(Plan::leaders, of_network(8), 32, 8, half), 2 * latency, 1e-7);
+        for (Plan const plan : plans)
+            EXPECT_GT(seconds_of(plan, of_network(8), 32, bytes, half), 0.98 * ideal) << name(plan);
+    }
+}
+
+TEST(Simulation, RefusesACollectiveWithoutPlans) {
+    EXPECT_THROW(seconds_of(Plan::lanes, of_network(1), 4, 8, Collective::scan), UsageError);
+}
+
 TEST(Simulation, AFlatRingIsAsFastAsItsSlowestHop) {
     Cluster cluster = of_network(8);
     cluster.memory = {0, rate / 4};

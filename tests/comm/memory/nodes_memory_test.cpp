@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Several nodes, each of which shares memory: which algorithms run, that results have the same bits in
 // every form of a call, and what the others see if a rank dies or stops.
+#include <algorithm>
 #include <cstring>
+#include <numeric>
 #include <random>
 #include <tuple>
 
@@ -21,8 +23,9 @@ using testing::HasSubstr;
 using testing::StartsWith;
 using testing_support::ProcessRanks;
 
-std::string algorithm_of(Communicator const& comm, std::size_t bytes) {
-    return std::string(comm.algorithm_for(Collective::allreduce, bytes));
+std::string algorithm_of(Communicator const& comm, std::size_t bytes,
+                         Collective collective = Collective::allreduce) {
+    return std::string(comm.algorithm_for(collective, bytes));
 }
 
 constexpr std::size_t mib = std::size_t{1} << 20;
@@ -88,13 +91,64 @@ TEST(NodesWithMemory, SumInTheSameOrderInEveryFormOfTheCall) {
     });
 }
 
+/// Calls with right results, of blocks of which some are half as long as others.
+void scatter_and_gather(Communicator& comm, std::size_t count, CallOptions const& options) {
+    auto const ranks = static_cast<std::size_t>(comm.size());
+    auto const self = static_cast<std::size_t>(comm.rank());
+    std::vector<std::size_t> counts;
+    for (std::size_t r = 0; r < ranks; ++r) counts.push_back(r % 3 == 1 ? count / 2 : count);
+    std::size_t const all = std::accumulate(counts.begin(), counts.end(), std::size_t{0});
+    std::vector<int> in(all, comm.rank() + 1), own(counts[self]), whole(all), wanted;
+    comm.reduce_scatter(in, own, counts, sum, options);
+    int const total = comm.size() * (comm.size() + 1) / 2;
+    EXPECT_EQ(own, std::vector<int>(counts[self], total)) << count;
+    std::fill(own.begin(), own.end(), comm.rank());
+    comm.allgatherv(own, whole, counts, options);
+    for (std::size_t r = 0; r < ranks; ++r)
+        wanted.insert(wanted.end(), counts[r], static_cast<int>(r));
+    EXPECT_EQ(whole, wanted) << count;
+    std::vector<int> equal(count, comm.rank()), equals(count * ranks), scattered(count);
+    comm.iallgather(equal, equals, options).wait();
+    for (std::size_t r = 0; r < ranks; ++r)
+        EXPECT_EQ(std::count(equals.begin(), equals.end(), static_cast<int>(r)),
+                  static_cast<long>(count));
+    comm.ireduce_scatter_block(equals, scattered, sum, options).wait();
+    EXPECT_EQ(scattered, std::vector<int>(count, comm.rank() * comm.size())) << count;
+}
+
+TEST(NodesWithMemory, ScatterAndGatherBlocksInMemoryAndBetweenThem) {
+    for (std::vector<int> const& node_of :
+         {std::vector{0, 0, 1, 1}, {0, 1, 0, 1, 2}, {0, 0, 0, 1}, {0, 1, 1, 1, 2, 2}})
+        testing_support::run_socket_ranks(node_of, [](Communicator& comm) {
+            for (std::string_view const algorithm : {"leaders", "lanes"})
+                for (std::size_t const count : {0u, 1u, 3000u, 100000u})
+                    scatter_and_gather(comm, count, {.algorithm = std::string(algorithm)});
+            for (Collective const collective :
+                 {Collective::reduce_scatter, Collective::reduce_scatter_block}) {
+                EXPECT_EQ(algorithm_of(comm, 8, collective), "leaders") << name(collective);
+                EXPECT_EQ(algorithm_of(comm, 16 * mib, collective), "lanes") << name(collective);
+            }
+        });
+}
+
 /// In a call of this kind and size, on five ranks of two nodes; this one is at fault.
 class BetweenNodes : public testing::TestWithParam<std::tuple<Collective, std::size_t, int>> {
 protected:
     static std::vector<int> nodes() { return {0, 0, 1, 1, 1}; }
+    static bool is_gather(Collective collective) {
+        return collective == Collective::allgather || collective == Collective::allgatherv;
+    }
+    /// Without a measured model an allgather would be that of messages alone.
+    static bool force_nodes(int /*rank*/) {
+        return ::setenv("SINEW_ALGORITHM", "allgather:leaders,allgatherv:lanes", 1) == 0;
+    }
 
     static std::string loop(Communicator& comm, std::function<void()> const& fail) {
         auto const [collective, bytes, at_fault] = GetParam();
+        bool const is_short = bytes < mib;
+        if (is_gather(collective) &&
+            algorithm_of(comm, bytes, collective) != (is_short ? "leaders" : "lanes"))
+            return "not the algorithm that the test is about";
         std::jthread failing;
         for (int round = 0;; ++round) {
             if (comm.rank() == at_fault && round == 10)
@@ -121,15 +175,20 @@ INSTANTIATE_TEST_SUITE_P(Each, BetweenNodes,
                                          std::tuple(Collective::allreduce, 3000000, 4),
                                          std::tuple(Collective::reduce, 100000, 3),
                                          std::tuple(Collective::broadcast, 3000000, 1),
+                                         std::tuple(Collective::allgather, 1000, 2),
+                                         std::tuple(Collective::allgatherv, 3000000, 4),
+                                         std::tuple(Collective::reduce_scatter, 1000, 0),
+                                         std::tuple(Collective::reduce_scatter, 3000000, 1),
+                                         std::tuple(Collective::reduce_scatter_block, 3000000, 4),
                                          std::tuple(Collective::barrier, 0, 4)),
                          fault_name);
 
 // Ranks of other nodes may see first that one has ended which saw it die.
 TEST_P(BetweenNodes, ARankThatIsKilledEndsAll) {
     int const at_fault = std::get<2>(GetParam());
-    ProcessRanks ranks({.ranks = 5, .node_of = nodes()}, [](Communicator& comm) {
-        return loop(comm, [] { ::kill(::getpid(), SIGKILL); });
-    });
+    ProcessRanks ranks(
+        {.ranks = 5, .node_of = nodes(), .prepare = force_nodes},
+        [](Communicator& comm) { return loop(comm, [] { ::kill(::getpid(), SIGKILL); }); });
     ASSERT_TRUE(ranks.all_have_ended());
     int const node = nodes().at(static_cast<std::size_t>(at_fault));
     bool named = false;
