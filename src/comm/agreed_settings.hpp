@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string>
+#include <type_traits>
 
 #include "collectives/channel.hpp"
 #include "src/comm/communicator_state.hpp"
@@ -22,10 +24,13 @@ struct SettingsDigest {
     std::uint8_t node_memory = 0;
     std::uint8_t timeline = 0;
     std::uint8_t tune = 0;
+    std::array<std::uint8_t, 7> unused{};  ///< so that no byte is sent that was not set
 
     static SettingsDigest of(CommonSettings const& settings);
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;
 };
+
+static_assert(std::has_unique_object_representations_v<SettingsDigest>);
 
 /// Replaces this rank's settings by those of rank 0. Collective; all ranks pass the digests of all
 /// ranks, by rank, so that rank 0 sends its algorithms only if a rank has others. If the settings
