@@ -132,6 +132,12 @@ std::string Refinement::explain(Collective collective) const {
                 << " us (expected " << candidate.expected * 1e6 << ')';
         out << '\n';
     }
+    for (auto const& [kind, algorithm] : known_.rows()) {
+        if (kind.collective != collective || calls_.contains(kind)) continue;
+        auto const [from, to] = Tuner::sizes_of(kind.bucket);
+        out << "  " << from << " to " << to << " bytes: " << algorithm->name
+            << ", measured by an earlier job\n";
+    }
     std::string const lines = std::move(out).str();
     return lines.empty() ? lines : "measured (SINEW_TUNE), the slowest rank's best time:\n" + lines;
 }

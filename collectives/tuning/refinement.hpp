@@ -48,7 +48,7 @@ public:
 
     /// The algorithm of a call; during trials the one that the tuner chooses.
     Algorithm const& choice(Collective collective, Shape const& shape, bool order_matters) const;
-    /// Describes the choices made so far, as text; empty if there are none.
+    /// Describes the choices made so far and those that are known, as text; empty if there are none.
     std::string explain(Collective collective) const;
     /// Called with each choice that was measured. Set it before the first call.
     std::function<void(Tuner::Kind const&, Algorithm const&)> keep;

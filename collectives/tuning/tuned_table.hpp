@@ -23,6 +23,7 @@ public:
         return found == rows_.end() ? nullptr : found->second;
     }
     std::size_t size() const { return rows_.size(); }
+    std::map<Tuner::Kind, Algorithm const*> const& rows() const { return rows_; }
     friend bool operator==(TunedTable const&, TunedTable const&) = default;
 
     /// One line for each row: the collective, whether ranks share memory by node, how free the order is, the

@@ -97,6 +97,7 @@ TEST_F(Refined, TellsWhatShallBeKept) {
     make_calls(refinement, Collective::allgather, shape, {{all[1].algorithm->name, 0.5}});
     ASSERT_EQ(kept.size(), 1U);
     Refinement next(tuner, false, kept);
+    EXPECT_NE(next.explain(Collective::allgather).find("an earlier job"), std::string::npos);
     EXPECT_FALSE(next.begin(Collective::allgather, shape, false).timed);
     EXPECT_EQ(&next.choice(Collective::allgather, shape, false), all[1].algorithm);
     EXPECT_NE(next.explain(Collective::allgather).find("an earlier job"), std::string::npos);
