@@ -7,7 +7,7 @@
 #include <mutex>
 #include <vector>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/comm/device/copies.hpp"
 #include "src/sgd/bucket_plan.hpp"

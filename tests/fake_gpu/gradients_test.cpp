@@ -4,7 +4,7 @@
 #include <deque>
 #include <thread>
 
-#include <sinew/gradient_buckets.hpp>
+#include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/device/kernel_image.hpp"
 #include "src/sgd/device_tensors.hpp"
