@@ -10,13 +10,13 @@
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/black_box/black_box.hpp"
-#include "src/comm/find_model.hpp"
 #include "src/comm/memory/node_arena.hpp"
+#include "src/comm/model/find_model.hpp"
+#include "src/comm/model/tuned_cache.hpp"
 #include "src/comm/node_layout.hpp"
 #include "src/comm/processors.hpp"
 #include "src/comm/progress/progress_policy.hpp"
 #include "src/comm/share.hpp"
-#include "src/comm/tuned_cache.hpp"
 
 namespace sinew::detail {
 

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "collectives/reducer.hpp"
-#include "src/sgd/block_coding.hpp"
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/block_coding.hpp"
+#include "src/sgd/coding/conversion.hpp"
 
 namespace sinew::sgd {
 

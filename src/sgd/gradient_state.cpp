@@ -9,7 +9,7 @@
 #include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/communicator_state.hpp"
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/conversion.hpp"
 #include "src/sgd/parameters.hpp"
 #include "src/sgd/plan_comparison.hpp"
 
@@ -44,136 +44,6 @@ GradientBuckets::State::~State() {
         comm_.state().abandon("its GradientBuckets was destroyed in the middle of a step");
     wake_.notify_all();
     if (thread_.joinable()) thread_.join();
-}
-
-void GradientBuckets::State::prepare(Extension const& extension) {
-    if (extension.check) extension.check();
-    if (shard_update_ != nullptr && options_.powersgd_rank > 0)
-        throw UsageError(text("GradientOptions: powersgd_rank ", options_.powersgd_rank,
-                              " with a ShardedOptimizer (must be 0)"));
-    if (options_.tune_bucket_bytes) prepare_search();
-    for (std::size_t i = 0; i < gradients_.size(); ++i) places_.emplace_back();
-    make_buckets();
-    if (shard_update_ != nullptr && device_)
-        throw UsageError(
-            "a ShardedOptimizer of gradients in the memory of a GPU: it updates parameters in host "
-            "memory. Keep gradients and parameters there, or use GradientBuckets");
-}
-
-/// Plans the buckets and allocates them. Called between steps.
-void GradientBuckets::State::make_buckets() {
-    std::unique_lock const lock(mutex_);  // the thread looks at the plans
-    plans_ = sgd::plan_buckets(gradients_, options_);
-    reductions_.clear();
-    pending_.clear();
-    unloaded_.clear();
-    squares_.resize(plans_.size());
-    in_finish_only_ = plans_.size() <= 1;
-    device_ =
-        sgd::DeviceTensors::find(gradients_, plans_, options_.stream,
-                                 comm_.state().deadlines_of({.timeout = options_.timeout}).silent);
-    for (BucketPlan const& plan : plans_) {
-        pending_.emplace_back(plan.parts.size());
-        unloaded_.emplace_back(plan.parts.size());
-        auto* const elements = static_cast<std::byte*>(
-            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
-        for (BucketPlan::Part const& part : plan.parts) {
-            places_[part.tensor].bucket = pending_.size() - 1;
-            places_[part.tensor].stored = elements + part.offset * plan.type.size();
-        }
-    }
-    allocate_tensors();
-}
-
-void GradientBuckets::State::prepare_search() {
-    std::size_t total = 0;
-    for (Gradient const& gradient : gradients_) {
-        if (gradient.allocated || shard_update_ != nullptr)
-            throw UsageError(text("GradientOptions: tune_bucket_bytes with ",
-                                  gradient.allocated ? "Gradient::allocate" : "a ShardedOptimizer",
-                                  " (tensor '", gradient.name,
-                                  "'), whose memory must stay in its bucket"));
-        total += gradient.elements.count *
-                 sgd::stored_type(gradient.elements.type, options_.wire).size();
-    }
-    search_ = sgd::BucketSearch(options_.bucket_bytes, total);
-}
-
-BucketTuning GradientBuckets::State::tuning() const {
-    return {search_.done(), options_.bucket_bytes, search_.timings()};
-}
-
-/// Called by the caller after each step, on all ranks: takes its time, and may change the buckets.
-void GradientBuckets::State::tune_buckets() {
-    if (search_.done()) return;
-    auto const now = std::chrono::steady_clock::now();
-    double const seconds = last_end_ ? std::chrono::duration<double>(now - *last_end_).count() : 0;
-    auto const next = search_.add(seconds);
-    if (next == sgd::BucketSearch::Next::decision) {
-        std::vector<double> times;
-        for (BucketTiming const& timing : search_.timings()) times.push_back(timing.seconds);
-        comm_.allreduce(times, max, {.timeout = options_.timeout});
-        search_.decide(times);
-    }
-    if (next != sgd::BucketSearch::Next::same) {
-        options_.bucket_bytes = search_.current();
-        options_.first_bucket_bytes = std::min(first_bucket_bytes_, options_.bucket_bytes);
-        make_buckets();
-    }
-    last_end_ = std::chrono::steady_clock::now();
-}
-
-void GradientBuckets::State::allocate_tensors() {
-    in_bucket_only_.assign(plans_.size(), true);
-    for (std::size_t i = 0; i < gradients_.size(); ++i) {
-        Gradient& gradient = gradients_[i];
-        bool const fits = gradient.allocated && gradient.elements.type == stored_type(i);
-        if (!fits) in_bucket_only_[places_[i].bucket] = false;
-        if (!gradient.allocated) continue;
-        if (fits) {
-            gradient.elements.data = places_[i].stored;
-        } else {
-            auto const numbers = gradient.elements.bytes() / sizeof(double) + 1;
-            auto const memory = std::make_shared<std::vector<double>>(numbers);
-            gradient.elements.data = memory->data();
-            own_memory_[i] = memory;
-        }
-    }
-}
-
-Gradient const& GradientBuckets::State::known(char const* call, std::size_t tensor) const {
-    if (tensor < gradients_.size()) return gradients_[tensor];
-    throw UsageError(text("GradientBuckets::", call, ": tensor ", tensor, " (there are ",
-                          gradients_.size(), ")"));
-}
-
-Gradient const& GradientBuckets::State::require_allocated(std::size_t tensor) const {
-    Gradient const& gradient = known("view", tensor);
-    if (!gradient.allocated)
-        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor),
-                              " has memory of its own. Register it by Gradient::allocate"));
-    return gradient;
-}
-
-std::shared_ptr<void> GradientBuckets::State::memory_of(std::size_t tensor) const {
-    require_allocated(tensor);
-    auto const own = own_memory_.find(tensor);
-    return own != own_memory_.end() ? own->second : reductions_[places_[tensor].bucket].memory();
-}
-
-Buffer GradientBuckets::State::allocated(std::size_t tensor, DataType type) const {
-    Gradient const& gradient = require_allocated(tensor);
-    if (gradient.elements.type != type)
-        throw UsageError(text("GradientBuckets::view: ", tensor_text(tensor), " as ", type.name()));
-    return gradient.elements;
-}
-
-std::string GradientBuckets::State::bucket_title(std::size_t bucket) const {
-    if (plans_.empty()) return "a step without gradients";
-    auto const& parts = plans_[bucket].parts;
-    return text("gradient bucket ", bucket, " of ", plans_.size(), " ('",
-                gradients_[parts.front().tensor].name, "' to '",
-                gradients_[parts.back().tensor].name, "')");
 }
 
 bool GradientBuckets::State::in_step() const {

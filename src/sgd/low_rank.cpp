@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <limits>
 
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/conversion.hpp"
 
 namespace sinew::sgd {
 

@@ -107,6 +107,7 @@ struct State {
     std::map<std::uintptr_t, Block> blocks;            // by address
     std::map<std::uintptr_t, std::size_t> pinned;      // host memory, by address
     std::map<void*, std::shared_ptr<Stream>> streams;  // by handle
+    std::map<void*, std::shared_ptr<Stream>> ending;   // destroyed, and with work that is pending
     std::map<void*, std::shared_ptr<Event>> events;
     std::vector<std::shared_ptr<Graph>> global_captures;
     std::map<void*, std::unique_ptr<Module>> modules;  // by handle
@@ -308,8 +309,9 @@ int cuMemFree_v2(unsigned long long memory) {
         std::lock_guard const lock(all.mutex);
         auto const found = all.blocks.find(memory);
         if (found == all.blocks.end()) return invalid_value;
-        for (auto const& [handle, stream] : all.streams)
-            if (stream->device == found->second.device) streams.push_back(stream);
+        for (auto const* some : {&all.streams, &all.ending})
+            for (auto const& [handle, stream] : *some)
+                if (stream->device == found->second.device) streams.push_back(stream);
     }
     for (auto const& stream : streams) stream->drain();
     std::lock_guard const lock(all.mutex);
@@ -344,23 +346,26 @@ int cuStreamCreate(void** stream, unsigned) {
     if (!has_context()) return invalid_context;
     auto const made = std::make_shared<Stream>();
     made->device = contexts.back();
-    std::thread([made] { made->run(); }).detach();
     State& all = state();
     std::lock_guard const lock(all.mutex);
     all.streams[made.get()] = made;
+    std::thread([made, &all] {
+        made->run();
+        std::lock_guard const after(all.mutex);
+        all.ending.erase(made.get());
+    }).detach();
     return *stream = made.get(), success;
 }
 int cuStreamDestroy_v2(void* stream) {
     auto const found = find_stream(stream);
     if (!found) return invalid_value;
-    {
-        std::lock_guard const lock(found->mutex);
-        found->ending = true;
-        found->changed.notify_all();
-    }
     State& all = state();
     std::lock_guard const lock(all.mutex);
+    all.ending[stream] = found;
     all.streams.erase(stream);
+    std::lock_guard const own(found->mutex);
+    found->ending = true;
+    found->changed.notify_all();
     return success;
 }
 int cuStreamSynchronize(void* stream) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What one lane of a warp does to blocks of fp8 or int8. A warp has one block at a time, each lane four of
 // its elements; between `load` and `store` the warp finds the largest magnitude of its lanes. Rows and
-// arithmetic are those of src/sgd/block_coding.hpp.
+// arithmetic are those of src/sgd/coding/block_coding.hpp.
 #pragma once
 
 #include <bit>

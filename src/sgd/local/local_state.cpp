@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "src/base/text.hpp"
+#include "src/sgd/coding/conversion.hpp"
 #include "src/sgd/content_hash.hpp"
-#include "src/sgd/conversion.hpp"
 
 namespace sinew {
 

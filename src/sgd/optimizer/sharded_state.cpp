@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "src/base/text.hpp"
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/conversion.hpp"
 #include "src/sgd/optimizer/rules.hpp"
 
 namespace sinew {

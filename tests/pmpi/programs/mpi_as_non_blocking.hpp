@@ -9,6 +9,8 @@
 #include <mutex>
 #include <set>
 
+#define SINEW_NON_BLOCKING 1
+
 namespace non_blocking {
 
 /// The library takes non-blocking calls on a communicator that has had a blocking one.

@@ -10,8 +10,8 @@
 
 #include <sinew/error.hpp>
 
-#include "src/sgd/block_coding.hpp"
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/block_coding.hpp"
+#include "src/sgd/coding/conversion.hpp"
 #include "tests/sgd/device/kernel_cases.hpp"
 
 namespace sinew::tests {

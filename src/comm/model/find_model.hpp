@@ -8,7 +8,7 @@
 
 #include "collectives/channel.hpp"
 #include "collectives/tuning/calibrate.hpp"
-#include "src/comm/model_cache.hpp"
+#include "src/comm/model/model_cache.hpp"
 #include "src/comm/processors.hpp"
 
 namespace sinew::detail {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/comm/model_cache.hpp"
+#include "src/comm/model/model_cache.hpp"
 
 #include <unistd.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/sgd/conversion.hpp"
+#include "src/sgd/coding/conversion.hpp"
 
 #include <gmock/gmock.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // SINEW_TUNE: the file in which choices of measured calls are kept, and jobs that make and use them.
-#include "src/comm/tuned_cache.hpp"
+#include "src/comm/model/tuned_cache.hpp"
 
 #include <sys/stat.h>
 #include <unistd.h>

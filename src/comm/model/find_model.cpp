@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/comm/find_model.hpp"
+#include "src/comm/model/find_model.hpp"
 
 #include <unistd.h>
 #include <algorithm>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/comm/tuned_cache.hpp"
+#include "src/comm/model/tuned_cache.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

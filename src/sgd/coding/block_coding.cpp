@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/sgd/block_coding.hpp"
+#include "src/sgd/coding/block_coding.hpp"
 
 #include <algorithm>
 #include <array>
