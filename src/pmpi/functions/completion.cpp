@@ -7,7 +7,7 @@
 #include "src/pmpi/functions/interpose.hpp"
 #include "src/pmpi/mpi_waiter.hpp"
 #include "src/pmpi/real.hpp"
-#include "src/pmpi/requests/requests.hpp"
+#include "src/pmpi/requests/own_request.hpp"
 
 namespace sinew::pmpi {
 

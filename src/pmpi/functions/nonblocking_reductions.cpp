@@ -39,8 +39,8 @@ CallOutcome receive(NonBlockingCall const& call, Reduction const& reduction, voi
     return CallOutcome::taken;
 }
 
-/// iallreduce, iscan, iexscan: a vector on each rank, a result on each rank, of the ranks below and,
-/// at most, the `and_above` of this one.
+/// iallreduce, iscan, iexscan: a vector on each rank, and a result on each rank: of all ranks, of those
+/// up to this one, or of those below it.
 template <class Mpi>
 int vector_to_all(MpiFunction function, void const* vector, void* result, MPI_Count count,
                   MPI_Datatype type, MPI_Op op, MPI_Comm comm, MPI_Request* request,

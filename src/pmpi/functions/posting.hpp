@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "src/pmpi/functions/movements.hpp"
-#include "src/pmpi/requests/requests.hpp"
+#include "src/pmpi/requests/own_request.hpp"
 
 /// The non-blocking collectives. Short ones are posted (see PostingQueue); MPI executes the others.
 /// Whether one is short must be known to all ranks alike.

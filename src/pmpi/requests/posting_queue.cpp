@@ -124,6 +124,7 @@ int PostingQueue::awaited_rank() {
 }
 
 void PostingQueue::fail() noexcept {
+    route_.lost = true;
     Lock const lock(*this);
     for (auto* calls : {&entered_, &queued_}) {
         for (auto& call : *calls) {

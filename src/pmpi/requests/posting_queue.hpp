@@ -48,7 +48,7 @@ public:
     bool help();
     /// A rank whose message the first call lacks.
     int awaited_rank();
-    /// Ends all calls, because a rank was lost.
+    /// Ends all calls, because a rank was lost or there is no memory; so the communicator is lost.
     void fail() noexcept;
     CommRoute& route() const { return route_; }
 

@@ -9,6 +9,7 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
@@ -66,7 +67,15 @@ void QueueHelper::run() {
     std::unique_lock lock(mutex_);
     for (;;) {
         changed_.wait(lock, [this] { return !queues_.empty(); });
-        std::erase_if(queues_, [](PostingQueue* queue) { return !queue->help(); });
+        std::erase_if(queues_, [](PostingQueue* queue) {
+            try {
+                return !queue->help();
+            } catch (std::exception const& error) {  // those who wait for the calls get an error
+                log_warning(text("non-blocking collectives have failed: ", error.what()));
+                queue->fail();
+                return true;
+            }
+        });
         if (!queues_.empty()) changed_.wait_for(lock, look_interval);
     }
 }

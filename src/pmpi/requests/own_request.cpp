@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/pmpi/requests/requests.hpp"
+#include "src/pmpi/requests/own_request.hpp"
 
 #include <mutex>
 #include <unordered_map>
@@ -45,7 +45,14 @@ int OwnRequest::post(PostingQueue& queue, std::shared_ptr<PostedCollective> call
         count_.fetch_add(1, std::memory_order_release);
     }
     *request = kept->handle_;
-    queue.post(std::move(call), message);
+    try {
+        queue.post(call, message);
+    } catch (...) {  // no memory, or no thread: nobody must wait for what is not in the queue
+        queue.fail();
+        call->failed = true;
+        call->ended.store(true, std::memory_order_release);
+        throw;
+    }
     return MPI_SUCCESS;
 }
 

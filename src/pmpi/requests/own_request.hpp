@@ -21,7 +21,7 @@ public:
     static OwnRequest* find(MPI_Request request);
 
     /// Posts a call and sets `*request`. Returns the code of MPI if that has no request; the call has
-    /// then not been posted. Throws as PostingQueue::post.
+    /// then not been posted. Throws as PostingQueue::post; all calls of the queue have then failed.
     static int post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
                     std::span<std::byte const> message, MPI_Request* request);
 
