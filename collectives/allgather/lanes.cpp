@@ -64,16 +64,12 @@ private:
         auto const step = static_cast<int>(round / blocks_.of_node());
         return blocks_.of(lane, groups_.node() - 1 - step, round % blocks_.of_node());
     }
-    bool reached_by_others(int ranks, Stage stage, std::size_t rounds) const {
-        for (int r = 0; r < ranks; ++r)
-            if (r != room_->rank() && !room_->reached(r, stage, rounds)) return false;
-        return true;
-    }
 
     bool deliver(std::size_t received) {
         if (!has_lane() || delivered_ == rounds_ || delivered_ >= received) return false;
         if (delivered_ >= Room::depth &&
-            !reached_by_others(room_->size(), Stage::consumed, delivered_ + 1 - Room::depth))
+            !node::reached_by_others(*room_, room_->size(), Stage::consumed,
+                                     delivered_ + 1 - Room::depth))
             return false;
         auto const [offset, bytes] = range(room_->rank(), delivered_);
         node::store_bytes(false, room_->contribution_of(room_->rank(), delivered_, slot_bytes_),
@@ -84,7 +80,7 @@ private:
 
     bool collect() {
         if (collected_ == rounds_ ||
-            !reached_by_others(groups_.lanes(), Stage::contributed, collected_ + 1))
+            !node::reached_by_others(*room_, groups_.lanes(), Stage::contributed, collected_ + 1))
             return false;
         for (int lane = 0; lane < groups_.lanes(); ++lane) {
             if (lane == room_->rank()) continue;

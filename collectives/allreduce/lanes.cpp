@@ -130,16 +130,12 @@ private:
                                       Room::depth * slot_bytes_) +
                static_cast<std::size_t>(lane) * slot_bytes_;
     }
-    bool reached_by_others(int ranks, Stage stage, std::size_t rounds) const {
-        for (int r = 0; r < ranks; ++r)
-            if (r != room_->rank() && !room_->reached(r, stage, rounds)) return false;
-        return true;
-    }
 
     bool contribute() {
         if (contributed_ == rounds_) return false;
         if (contributed_ >= Room::depth &&
-            !reached_by_others(groups_.lanes(), Stage::reduced, contributed_ + 1 - Room::depth))
+            !node::reached_by_others(*room_, groups_.lanes(), Stage::reduced,
+                                     contributed_ + 1 - Room::depth))
             return false;
         for (int step = 1; step <= groups_.lanes(); ++step) {
             int const lane = (room_->rank() + step) % groups_.lanes();
@@ -154,7 +150,7 @@ private:
 
     bool reduce() {
         if (!owns_lane() || reduced_ == rounds_ ||
-            !reached_by_others(room_->size(), Stage::contributed, reduced_ + 1))
+            !node::reached_by_others(*room_, room_->size(), Stage::contributed, reduced_ + 1))
             return false;
         ChunkRange const range = summed_in(room_->rank(), reduced_);
         node::for_each_tile(range.bytes, call_.element, [&](std::size_t at, std::size_t length) {
@@ -172,7 +168,8 @@ private:
     bool deliver(std::size_t complete) {
         if (!owns_lane() || delivered_ == rounds_ || delivered_ >= complete) return false;
         if (delivered_ >= Room::depth &&
-            !reached_by_others(room_->size(), Stage::consumed, delivered_ + 1 - Room::depth))
+            !node::reached_by_others(*room_, room_->size(), Stage::consumed,
+                                     delivered_ + 1 - Room::depth))
             return false;
         auto const [offset, bytes] = delivered_in(room_->rank(), delivered_);
         node::store_bytes(false, room_->result_of(room_->rank(), delivered_, slot_bytes_),
@@ -183,7 +180,7 @@ private:
 
     bool collect() {
         if (collected_ == rounds_ ||
-            !reached_by_others(groups_.lanes(), Stage::delivered, collected_ + 1))
+            !node::reached_by_others(*room_, groups_.lanes(), Stage::delivered, collected_ + 1))
             return false;
         for (int lane = 0; lane < groups_.lanes(); ++lane) {
             if (lane == room_->rank()) continue;

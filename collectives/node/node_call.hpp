@@ -45,6 +45,13 @@ struct NodeCall {
     }
 };
 
+/// Whether the ranks below `ranks`, but for this one, have come so far.
+inline bool reached_by_others(Room const& room, int ranks, Stage stage, std::size_t rounds) {
+    for (int r = 0; r < ranks; ++r)
+        if (r != room.rank() && !room.reached(r, stage, rounds)) return false;
+    return true;
+}
+
 /// The inputs of a reduction, by rank.
 using Inputs = std::array<void const*, Room::most_ranks>;
 

@@ -108,16 +108,12 @@ private:
         return room_->contribution_of(rank, round, lanes() * slot_bytes_) +
                static_cast<std::size_t>(lane) * slot_bytes_;
     }
-    bool reached_by_others(int ranks, Stage stage, std::size_t rounds) const {
-        for (int r = 0; r < ranks; ++r)
-            if (r != room_->rank() && !room_->reached(r, stage, rounds)) return false;
-        return true;
-    }
 
     bool contribute() {
         if (contributed_ == rounds_) return false;
         if (contributed_ >= Room::depth &&
-            !reached_by_others(groups_.lanes(), Stage::reduced, contributed_ + 1 - Room::depth))
+            !node::reached_by_others(*room_, groups_.lanes(), Stage::reduced,
+                                     contributed_ + 1 - Room::depth))
             return false;
         for (int step = 1; step <= groups_.lanes(); ++step) {
             int const lane = (room_->rank() + step) % groups_.lanes();
@@ -132,7 +128,7 @@ private:
 
     bool reduce() {
         if (!has_lane() || reduced_ == rounds_ ||
-            !reached_by_others(room_->size(), Stage::contributed, reduced_ + 1))
+            !node::reached_by_others(*room_, room_->size(), Stage::contributed, reduced_ + 1))
             return false;
         ChunkRange const range = sums_.input(room_->rank(), reduced_);
         node::for_each_tile(range.bytes, call_.element, [&](std::size_t at, std::size_t length) {
