@@ -63,6 +63,8 @@ RunInfo Sweep::describe() {
     if (info.nodes > 1 || comm_.size() == 1) return info;  // the limit is that of memory
     info.limits.processors = std::min(processors_.on_machine, comm_.size());
     info.limits.copies = measure_copy_rates(comm_, info.limits.processors, [this] { sync(); });
+    if (!processors_.oversubscribed && !options_.zero_copy)
+        info.limits.exchanges = measure_exchange_times(comm_, [this] { sync(); });
     double switching = 0;
     if (processors_.oversubscribed && comm_.rank() == 0) switching = measure_context_switch();
     info.limits.context_switch_ns = comm_.allreduce_value(switching, max);

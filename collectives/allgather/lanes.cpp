@@ -5,100 +5,54 @@
 #include "collectives/node/in_group.hpp"
 #include "collectives/schedule/in_turn.hpp"
 #include "collectives/schedule/lane_blocks.hpp"
+#include "collectives/schedule/lane_results.hpp"
 #include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {
 
 namespace {
 
-using node::Room;
-using node::Stage;
-
-/// What arrives from other nodes, inside this one: in each round the rank of each lane delivers the
-/// segment that its ring has received, and all others collect it.
+/// What arrives from other nodes, inside this one, in the order in which the rings receive it.
 class BlocksFromLanes {
 public:
     BlocksFromLanes(Channel& channel, NodeGroups const& groups, Arguments const& call,
                     LaneBlocks const& blocks)
-        : channel_(channel), groups_(groups), room_(groups.room()), call_(call), blocks_(blocks),
+        : blocks_(blocks), node_(groups.node()),
           rounds_(static_cast<std::size_t>(groups.nodes() - 1) * blocks.of_node()),
-          slot_bytes_((blocks.longest() + 63) / 64 * 64) {}
+          slots_(channel, groups, blocks.longest()), results_(slots_, call, *this, rounds_) {}
 
     void enter() {
-        if (room_ == nullptr) return;
-        node_memory::Waiter& waiter = channel_.waiter();
-        room_->begin();
-        if (has_lane()) room_->reserve(waiter, rounds_, slot_bytes_);
-        room_->line(waiter);
-        room_->publish_line();
-        room_->await_lines(waiter);
+        if (slots_.shared()) slots_.enter(rounds_, false, true);
     }
-    void leave() {
-        if (room_ != nullptr) room_->finish();
-    }
+    void leave() { slots_.leave(); }
 
-    bool has_lane() const { return groups_.local_rank() < groups_.lanes(); }
+    bool has_lane() const { return slots_.has_lane(); }
     bool feeds_all() const { return true; }
-    bool done() const {
-        return room_ == nullptr ||
-               (collected_ == rounds_ && (!has_lane() || delivered_ == rounds_));
-    }
+    bool done() const { return !slots_.shared() || results_.done(); }
     bool advance(std::size_t received) {
-        if (room_ == nullptr) return false;
-        bool const any = deliver(received);
-        return collect() || any;
+        if (!slots_.shared()) return false;
+        bool const any = results_.deliver(received);
+        return results_.collect() || any;
     }
     void await() {
-        room_->await_any(channel_.waiter(), missing(), [&] { return done() || advance(rounds_); });
+        slots_.await(missing(), [&] { return done() || advance(rounds_); });
     }
     int missing() const {
-        for (int lane = 0; lane < groups_.lanes(); ++lane)
-            if (lane != room_->rank() && collected_ < rounds_ &&
-                !room_->reached(lane, Stage::contributed, collected_ + 1))
-                return lane;
-        return (room_->rank() + 1) % room_->size();
+        int const rank = results_.missing();
+        return rank >= 0 ? rank : slots_.neighbor();
+    }
+
+    ChunkRange output(int lane, std::size_t round) const {
+        auto const step = static_cast<int>(round / blocks_.of_node());
+        return blocks_.of(lane, node_ - 1 - step, round % blocks_.of_node());
     }
 
 private:
-    ChunkRange range(int lane, std::size_t round) const {
-        auto const step = static_cast<int>(round / blocks_.of_node());
-        return blocks_.of(lane, groups_.node() - 1 - step, round % blocks_.of_node());
-    }
-
-    bool deliver(std::size_t received) {
-        if (!has_lane() || delivered_ == rounds_ || delivered_ >= received) return false;
-        if (delivered_ >= Room::depth &&
-            !node::reached_by_others(*room_, room_->size(), Stage::consumed,
-                                     delivered_ + 1 - Room::depth))
-            return false;
-        auto const [offset, bytes] = range(room_->rank(), delivered_);
-        node::store_bytes(false, room_->contribution_of(room_->rank(), delivered_, slot_bytes_),
-                          call_.out + offset, bytes);
-        room_->publish(Stage::contributed, ++delivered_);
-        return true;
-    }
-
-    bool collect() {
-        if (collected_ == rounds_ ||
-            !node::reached_by_others(*room_, groups_.lanes(), Stage::contributed, collected_ + 1))
-            return false;
-        for (int lane = 0; lane < groups_.lanes(); ++lane) {
-            if (lane == room_->rank()) continue;
-            auto const [offset, bytes] = range(lane, collected_);
-            node::store_bytes(false, call_.out + offset,
-                              room_->contribution_of(lane, collected_, slot_bytes_), bytes);
-        }
-        room_->publish(Stage::consumed, ++collected_);
-        return true;
-    }
-
-    Channel& channel_;
-    NodeGroups const& groups_;
-    Room* room_;
-    Arguments const& call_;
     LaneBlocks const& blocks_;
-    std::size_t rounds_, slot_bytes_;
-    std::size_t delivered_ = 0, collected_ = 0;  // rounds
+    int node_;
+    std::size_t rounds_;
+    LaneSlots slots_;
+    LaneResults<BlocksFromLanes> results_;
 };
 
 /// The ring of nodes of a lane: in step k node n sends the blocks of node n - k and receives those of

@@ -3,6 +3,7 @@
 
 #include "collectives/node/lent.hpp"
 #include "collectives/node/node_call.hpp"
+#include "collectives/node/one_shot.hpp"
 #include "collectives/node/two_shot.hpp"
 
 namespace sinew::collectives::node {
@@ -95,6 +96,8 @@ void allreduce(NodeCall const& call) {
         begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
                     large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
+    else if (call.size() == 2 && room.calls_per_turn(bytes) > 0)
+        OneShot(call, trial.stores()).run();
     else TwoShot(call, trial.stores()).run();
     trial.done();
 }

@@ -5,21 +5,18 @@
 #include "collectives/node/in_group.hpp"
 #include "collectives/schedule/in_turn.hpp"
 #include "collectives/schedule/lane_blocks.hpp"
+#include "collectives/schedule/lane_sums.hpp"
 #include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {
 
 namespace {
 
-using node::Inputs;
-using node::Room;
-using node::Stage;
-
 /// The partial sums of a lane, by the step of its ring that sends them. Step 0 sends the blocks of the
 /// node before this one, and the last sums are those of this node's blocks.
-class LaneSums {
+class PartialSums {
 public:
-    LaneSums(NodeGroups const& groups, LaneBlocks const& blocks, Scratch& scratch)
+    PartialSums(NodeGroups const& groups, LaneBlocks const& blocks, Scratch& scratch)
         : blocks_(blocks), node_(groups.node()), nodes_(groups.nodes()),
           sums_(groups.local_rank() < groups.lanes()
                     ? scratch.take(rounds() * blocks.longest()).data()
@@ -34,10 +31,10 @@ public:
         auto const step = static_cast<int>(round / blocks_.of_node());
         return blocks_.of(lane, node_ - 1 - step, round % blocks_.of_node());
     }
-    std::byte* at(std::size_t round) const { return sums_ + round * blocks_.longest(); }
+    std::byte* sum(std::size_t round) const { return sums_ + round * blocks_.longest(); }
     /// The sum of the block of layer `layer` of this node.
     std::byte* own_block(std::size_t layer) const {
-        return at(round(nodes_ - 1, layer * blocks_.of_block()));
+        return sum(round(nodes_ - 1, layer * blocks_.of_block()));
     }
 
 private:
@@ -46,117 +43,57 @@ private:
     std::byte* sums_;
 };
 
-/// The part inside a node: in each round a rank contributes one segment for every lane, and the rank of
-/// each lane combines those of all ranks.
+/// The part inside a node: the ranks combine their vectors for each lane.
 class SumsInNode {
 public:
     SumsInNode(Channel& channel, NodeGroups const& groups, Arguments const& call,
-               LaneBlocks const& blocks, LaneSums const& sums)
-        : channel_(channel), groups_(groups), room_(groups.room()), call_(call), sums_(sums),
-          rounds_(sums.rounds()), slot_bytes_((blocks.longest() + 63) / 64 * 64) {}
+               LaneBlocks const& blocks, PartialSums const& partial)
+        : call_(call), partial_(partial), rounds_(partial.rounds()),
+          slots_(channel, groups, blocks.longest()), sums_(slots_, call, partial, rounds_) {}
 
     void enter() {
-        if (room_ == nullptr) {
-            reduced_ = rounds_;
-            return;
-        }
-        node_memory::Waiter& waiter = channel_.waiter();
-        room_->begin();
-        room_->reserve(waiter, rounds_, lanes() * slot_bytes_);
-        room_->line(waiter);
-        room_->publish_line();
-        room_->await_lines(waiter);
+        if (slots_.shared()) return slots_.enter(rounds_, true, false);
+        sums_.have_all();
     }
-    void leave() {
-        if (room_ != nullptr) room_->finish();
-    }
+    void leave() { slots_.leave(); }
 
-    bool has_lane() const { return groups_.local_rank() < groups_.lanes(); }
+    bool has_lane() const { return slots_.has_lane(); }
     /// Whether the sum of this node for a round of this rank's lane is there.
-    bool has(std::size_t round) const { return round < reduced_ || reduced_ == rounds_; }
+    bool has(std::size_t round) const { return sums_.reduced_all() || round < sums_.reduced(); }
     /// Where it is. Requires: has(round).
     std::byte const* sum(std::size_t round) const {
-        return room_ == nullptr ? call_.in + sums_.input(0, round).offset : sums_.at(round);
+        return slots_.shared() ? partial_.sum(round) : call_.in + partial_.input(0, round).offset;
     }
-    bool feeds_all() const { return reduced_ == rounds_; }
+    bool feeds_all() const { return sums_.reduced_all(); }
     bool done() const {
-        return room_ == nullptr || (contributed_ == rounds_ && (!has_lane() || feeds_all()));
+        return !slots_.shared() || (sums_.contributed_all() && (!has_lane() || feeds_all()));
     }
     bool advance(std::size_t /*received*/) {
-        if (room_ == nullptr) return false;
-        bool const any = contribute();
-        return reduce() || any;
+        if (!slots_.shared()) return false;
+        bool const any = sums_.contribute();
+        return sums_.reduce() || any;
     }
     void await() {
-        room_->await_any(channel_.waiter(), missing(), [&] { return done() || advance(0); });
+        slots_.await(missing(), [&] { return done() || advance(0); });
     }
     int missing() const {
-        for (int r = 0; has_lane() && r < room_->size(); ++r)
-            if (r != room_->rank() && reduced_ < rounds_ &&
-                !room_->reached(r, Stage::contributed, reduced_ + 1))
-                return r;
-        for (int lane = 0; lane < groups_.lanes(); ++lane)
-            if (lane != room_->rank() && contributed_ >= Room::depth && contributed_ < rounds_ &&
-                !room_->reached(lane, Stage::reduced, contributed_ + 1 - Room::depth))
-                return lane;
-        return (room_->rank() + 1) % room_->size();
+        int const rank = sums_.missing();
+        return rank >= 0 ? rank : slots_.neighbor();
     }
 
 private:
-    std::size_t lanes() const { return static_cast<std::size_t>(groups_.lanes()); }
-    std::byte* contribution(int rank, std::size_t round, int lane) const {
-        return room_->contribution_of(rank, round, lanes() * slot_bytes_) +
-               static_cast<std::size_t>(lane) * slot_bytes_;
-    }
-
-    bool contribute() {
-        if (contributed_ == rounds_) return false;
-        if (contributed_ >= Room::depth &&
-            !node::reached_by_others(*room_, groups_.lanes(), Stage::reduced,
-                                     contributed_ + 1 - Room::depth))
-            return false;
-        for (int step = 1; step <= groups_.lanes(); ++step) {
-            int const lane = (room_->rank() + step) % groups_.lanes();
-            if (lane == room_->rank()) continue;
-            auto const [offset, bytes] = sums_.input(lane, contributed_);
-            node::store_bytes(false, contribution(room_->rank(), contributed_, lane),
-                              call_.in + offset, bytes);
-        }
-        room_->publish(Stage::contributed, ++contributed_);
-        return true;
-    }
-
-    bool reduce() {
-        if (!has_lane() || reduced_ == rounds_ ||
-            !node::reached_by_others(*room_, room_->size(), Stage::contributed, reduced_ + 1))
-            return false;
-        ChunkRange const range = sums_.input(room_->rank(), reduced_);
-        node::for_each_tile(range.bytes, call_.element, [&](std::size_t at, std::size_t length) {
-            Inputs inputs;
-            for (int r = 0; r < room_->size(); ++r)
-                inputs[static_cast<std::size_t>(r)] = contribution(r, reduced_, room_->rank()) + at;
-            inputs[static_cast<std::size_t>(room_->rank())] = call_.in + range.offset + at;
-            call_.combine(sums_.at(reduced_) + at,
-                          {inputs.data(), static_cast<std::size_t>(room_->size())}, length);
-        });
-        room_->publish(Stage::reduced, ++reduced_);
-        return true;
-    }
-
-    Channel& channel_;
-    NodeGroups const& groups_;
-    Room* room_;
     Arguments const& call_;
-    LaneSums const& sums_;
-    std::size_t rounds_, slot_bytes_;
-    std::size_t contributed_ = 0, reduced_ = 0;  // rounds
+    PartialSums const& partial_;
+    std::size_t rounds_;
+    LaneSlots slots_;
+    LaneSums<PartialSums> sums_;
 };
 
 /// The ring of nodes of a lane: that of ring_reduce_scatter, over the sums of the nodes.
 class SumsBetweenNodes {
 public:
     SumsBetweenNodes(NodeGroups const& groups, Arguments const& call, LaneBlocks const& blocks,
-                     LaneSums const& sums, SumsInNode const& inside)
+                     PartialSums const& sums, SumsInNode const& inside)
         : call_(call), blocks_(blocks), sums_(sums), inside_(inside), lane_(groups.local_rank()),
           slots_(
               call.scratch->take(blocks.longest() * static_cast<std::size_t>(call.window)).data()) {
@@ -165,14 +102,14 @@ public:
     bool has(std::size_t index) const { return inside_.has(index); }
     std::span<std::byte const> outgoing(int step, std::size_t segment) const {
         std::size_t const round = sums_.round(step, segment);
-        return {step == 0 ? inside_.sum(round) : sums_.at(round), sums_.input(lane_, round).bytes};
+        return {step == 0 ? inside_.sum(round) : sums_.sum(round), sums_.input(lane_, round).bytes};
     }
     std::span<std::byte> landing(int step, std::size_t segment, int slot) const {
         return {slot_at(slot), sums_.input(lane_, sums_.round(step + 1, segment)).bytes};
     }
     void arrived(int step, std::size_t segment, int slot) const {
         std::size_t const round = sums_.round(step + 1, segment);
-        call_.combine(sums_.at(round), slot_at(slot), inside_.sum(round),
+        call_.combine(sums_.sum(round), slot_at(slot), inside_.sum(round),
                       sums_.input(lane_, round).bytes);
     }
 
@@ -183,14 +120,14 @@ private:
 
     Arguments const& call_;
     LaneBlocks const& blocks_;
-    LaneSums const& sums_;
+    PartialSums const& sums_;
     SumsInNode const& inside_;
     int lane_;
     std::byte* slots_;
 };
 
 /// The sums of this node's ranks without a lane pass to them through memory.
-void hand_over(Channel& channel, Arguments const& call, LaneSums const& sums) {
+void hand_over(Channel& channel, Arguments const& call, PartialSums const& sums) {
     NodeGroups const& groups = *channel.groups();
     if (groups.local_size() == groups.lanes()) return;
     auto const ranks = static_cast<std::size_t>(groups.local_size());
@@ -206,12 +143,12 @@ void hand_over(Channel& channel, Arguments const& call, LaneSums const& sums) {
         bool const to_me = self >= lanes && self % lanes == index;
         sent[index] = mine ? bytes_of(index) : 0;
         sent_offsets[index] =
-            mine ? static_cast<std::size_t>(sums.own_block(index / lanes) - sums.at(0)) : 0;
+            mine ? static_cast<std::size_t>(sums.own_block(index / lanes) - sums.sum(0)) : 0;
         got[index] = to_me ? bytes_of(self) : 0;
         got_offsets[index] = 0;
     }
     Arguments phase = call;
-    phase.in = self < lanes ? sums.at(0) : nullptr;
+    phase.in = self < lanes ? sums.sum(0) : nullptr;
     phase.sent = Blocks::listed(sent, sent_offsets, 1);
     phase.blocks = Blocks::listed(got, got_offsets, 1);
     node::in_group(channel, node::alltoall, phase);
@@ -230,7 +167,7 @@ void lanes_reduce_scatter(Channel& channel, Arguments const& call) {
     NodeGroups const& groups = *channel.groups();
     LaneBlocks const blocks(groups, call.blocks, std::min(call.segment, groups.block()),
                             call.element);
-    LaneSums const sums(groups, blocks, *call.scratch);
+    PartialSums const sums(groups, blocks, *call.scratch);
     SumsInNode inside(channel, groups, call, blocks, sums);
     std::optional<Channel> lane;
     std::optional<SumsBetweenNodes> place;

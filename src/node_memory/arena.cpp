@@ -43,9 +43,9 @@ constexpr std::uint64_t introductions_bytes = 24 * std::uint64_t{most_introducti
 
 std::uint64_t rounded(std::uint64_t bytes) { return (bytes + page - 1) / page * page; }
 
-/// The ring of each rank of a room: four times its second-level cache, so that lines that come round
-/// again have left the caches of their readers; less if there are so many ranks that the room would
-/// need more than 64 MiB.
+/// The ring of each rank of a room: four times its second-level cache, of which the blocks of pipelined
+/// rounds are parts (Room::block); less if there are so many ranks that the room would need more than
+/// 64 MiB. Short reservations use, and so touch, the first few parts of it only.
 std::uint64_t ring_for(int ranks) {
     constexpr std::uint64_t least = std::uint64_t{2} << 20, most = std::uint64_t{16} << 20;
     constexpr std::uint64_t usual_cache = std::uint64_t{1} << 20, all = std::uint64_t{64} << 20;

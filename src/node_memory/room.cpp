@@ -40,7 +40,10 @@ Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
       ring_stride_(stride_of(ring)), block_(block_in(ring, ranks)), rank_(rank), size_(ranks),
       operation_(begun), known_finished_(begun), lendable_(lendable), memory_(std::move(memory)) {
     used_by_.fill(begun);
-    if (begun > 0) refresh_counters();
+    if (begun > 0) {
+        refresh_counters();
+        own().finished.value.store(begun, std::memory_order_release);
+    }
     static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 }
 
@@ -96,16 +99,19 @@ void Room::reserve(Waiter& waiter, std::size_t rounds, std::size_t contribution,
     // by sizes alone.
     std::size_t const bytes =
         (depth * result + std::min(rounds, depth) * contribution + 63) / 64 * 64;
-    if (ring_position_ + bytes > ring_bytes_) ring_position_ = 0;
-    std::size_t const begin = ring_position_;
-    std::size_t const part = ring_bytes_ / ring_parts;
-    for (std::size_t p = begin / part; p <= (begin + bytes - 1) / part && p < ring_parts; ++p) {
+    // Operations begin at different parts of the ring, so that none waits for the one before it, and the
+    // same few parts are used again and again: they stay in the cache, and the rest is never touched.
+    std::size_t const part = ring_bytes_ / ring_parts / 64 * 64;
+    std::size_t const parts = std::min((bytes + part - 1) / part, ring_parts);
+    if (operation_ % reservations == 0 || next_part_ + parts > ring_parts) next_part_ = 0;
+    std::size_t const begin = next_part_ * part;
+    for (std::size_t p = next_part_; p < next_part_ + parts; ++p) {
         await_finished(waiter, used_by_[p]);
         used_by_[p] = operation_;
     }
+    next_part_ += parts;
     await_finished(waiter, operation_ - reservations);
     own().reserved[operation_ % reservations].store(begin, std::memory_order_relaxed);
-    ring_position_ = begin + bytes;
 }
 
 void Room::await_lines(Waiter& waiter) {

@@ -232,9 +232,10 @@ public:
                                std::size_t results = 0) const {
         return in_ring(rank, results + round % depth * contribution, contribution);
     }
-    /// The operations with reservations of this size after which all of the ring has been used again.
+    /// The operations with reservations of this size after which all slots have been used again.
     int calls_per_turn(std::size_t bytes) const {
-        return static_cast<int>(ring_bytes_ / std::max<std::size_t>(bytes, 1));
+        return static_cast<int>(
+            std::min(ring_bytes_ / std::max<std::size_t>(bytes, 1), reservations));
     }
     /// The most bytes of a contribution that is not cut into blocks.
     std::size_t span() const { return static_cast<std::size_t>(size_) * block_; }
@@ -272,6 +273,9 @@ public:
     std::array<StoreChoice, 16> stores;
 
 private:
+    /// Where the slots of the latest operations begin in the ring. An entry is written again only
+    /// when all have finished the operation that used it.
+    static constexpr std::size_t reservations = 4;
     struct alignas(128) Line {
         std::atomic<std::uint64_t> call{0};  ///< the operation and its signature
         std::array<std::byte, line_bytes> payload;
@@ -283,9 +287,6 @@ private:
     struct alignas(128) Counter {
         std::atomic<std::uint64_t> value{0};
     };
-    /// Where the slots of the latest operations begin in the ring. An entry is written again only
-    /// when all have finished the operation that used it.
-    static constexpr std::size_t reservations = 4;
     /// What one rank writes and all read.
     struct alignas(4096) Control {
         std::array<Line, lines> ring;
@@ -365,7 +366,7 @@ private:
     std::byte* rings_;
     std::size_t ring_bytes_, ring_stride_;
     std::size_t block_;
-    std::size_t ring_position_ = 0;
+    std::size_t next_part_ = 0;
     /// The latest operation that used each part of this rank's ring.
     static constexpr std::size_t ring_parts = 16;
     std::array<std::uint64_t, ring_parts> used_by_{};

@@ -35,6 +35,24 @@ double least_traffic(Collective collective, int ranks, std::size_t bytes) {
     return 0;
 }
 
+double least_exchanged(Collective collective, int ranks, std::size_t bytes) {
+    double const vector = static_cast<double>(bytes);
+    switch (collective) {
+        case Collective::allreduce:
+            return vector;  // what the others have added to each element
+        case Collective::reduce_scatter:
+        case Collective::reduce_scatter_block:
+            return vector / ranks;
+        case Collective::allgather:
+        case Collective::allgatherv:
+        case Collective::alltoall:
+        case Collective::alltoallv:
+            return vector * (ranks - 1) / ranks;
+        default:
+            return 0;
+    }
+}
+
 std::optional<double> least_us(Collective collective, int ranks, std::size_t bytes,
                                MachineLimits const& limits, double one_way_ns) {
     double const traffic = least_traffic(collective, ranks, bytes);
@@ -45,7 +63,9 @@ std::optional<double> least_us(Collective collective, int ranks, std::size_t byt
     double const switching = (on_one - 1) * limits.context_switch_ns * 1e-3;
     if (!std::isfinite(one_way_ns) && switching <= 0) return {};
     double const passing = std::isfinite(one_way_ns) ? one_way_ns * 1e-3 : 0;
-    return std::max({moving, passing, switching});
+    double const exchanging =
+        exchange_us(limits.exchanges, least_exchanged(collective, ranks, bytes));
+    return std::max({moving, passing, switching, exchanging});
 }
 
 }  // namespace sinew::bench

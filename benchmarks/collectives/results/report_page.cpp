@@ -36,8 +36,9 @@ cache line below 220 ns, or above): virtual processors move, and figures of diff
 seen, the ratios of each are given.
 
 **Of limit** is the least time that the machine allows, divided by ours: every input read once and every output written once, at the
-rate at which the same processors copy as much at the same time, or one transfer of a cache line where that takes longer (with more
-ranks than processors, the context switches). It was measured in the same run.
+rate at which the same processors copy as much at the same time, or where that takes longer, one transfer of a cache line, an exchange
+of what each rank must give and get (up to 1 MiB), or with more ranks than processors the context switches. It was measured at the
+beginning of the same run.
 )";
 
 std::string short_us(double us) { return fixed(us, us < 100 ? 2 : us < 10'000 ? 1 : 0); }
@@ -151,7 +152,14 @@ std::string limits_text(RunInfo const& run) {
     if (run.limits.context_switch_ns > 0)
         words +=
             text("; a context switch takes ", fixed(run.limits.context_switch_ns * 1e-3, 2), " us");
-    return words + ".\n";
+    words += ".\n";
+    if (run.limits.exchanges.empty()) return words;
+    std::vector<std::string> exchanges;
+    for (ExchangeTime const& time : run.limits.exchanges)
+        exchanges.push_back(text(fixed(time.us, 2), " us for ", format_size(time.bytes)));
+    return words +
+           "\nTwo processors exchange messages through memory (store, raise a flag, load) in " +
+           join(exchanges) + ".\n";
 }
 
 /// The median one-way transfer of a cache line by state.

@@ -46,7 +46,13 @@ std::string limits_text(MachineLimits const& limits) {
     if (limits.context_switch_ns > 0)
         words +=
             text("; a context switch takes ", fixed(limits.context_switch_ns * 1e-3, 2), " us");
-    return words + '\n';
+    words += '\n';
+    if (limits.exchanges.empty()) return words;
+    std::vector<std::string> exchanges;
+    for (ExchangeTime const& time : limits.exchanges)
+        exchanges.push_back(
+            text(fixed(time.us, 2), " (", format_size(time.bytes), ", ", time.way, ")"));
+    return words + "# two processors exchange messages in " + join(exchanges) + " us\n";
 }
 
 }  // namespace
@@ -55,6 +61,9 @@ std::string to_json(RunInfo const& run) {
     Json copies = Json::array();
     for (CopyRate const& rate : run.limits.copies)
         copies.push_back({{"footprint", rate.footprint}, {"gbs", rate.gbs}, {"way", rate.way}});
+    Json exchanges = Json::array();
+    for (ExchangeTime const& time : run.limits.exchanges)
+        exchanges.push_back({{"bytes", time.bytes}, {"us", time.us}, {"way", time.way}});
     Json const json = {{"version", run.version},
                        {"date", run.date},
                        {"machine", run.machine},
@@ -70,6 +79,7 @@ std::string to_json(RunInfo const& run) {
                        {"limits",
                         {{"processors", run.limits.processors},
                          {"copies", copies},
+                         {"exchanges", exchanges},
                          {"context_switch_ns", run.limits.context_switch_ns}}}};
     return Json{{"run", json}}.dump();
 }
@@ -95,6 +105,8 @@ RunInfo run_info_from_json(std::string const& line) {
                                .context_switch_ns = limits.at("context_switch_ns")}};
         for (Json const& rate : limits.at("copies"))
             run.limits.copies.push_back({rate.at("footprint"), rate.at("gbs"), rate.at("way")});
+        for (Json const& time : limits.value("exchanges", Json::array()))
+            run.limits.exchanges.push_back({time.at("bytes"), time.at("us"), time.at("way")});
         return run;
     } catch (Json::exception const& problem) {
         throw UsageError(text("not the description of a run (", problem.what(), ")"));

@@ -11,10 +11,7 @@
 #include <cstring>
 #include <memory>
 
-#if defined(__SSE2__)
-#include <emmintrin.h>
-#endif
-
+#include "benchmarks/support/machine/copy_ways.hpp"
 #include "benchmarks/support/stopwatch.hpp"
 
 namespace sinew::bench {
@@ -25,36 +22,6 @@ constexpr std::size_t huge_page = std::size_t{2} << 20;
 constexpr std::array<std::size_t, 5> footprints{16 << 10, 256 << 10, 2 << 20, 16 << 20, 128 << 20};
 constexpr int repetitions = 4;
 constexpr double block_seconds = 2e-4;
-
-struct Way {
-    char const* name;
-    void (*copy)(std::byte* to, std::byte const* from, std::size_t bytes);
-};
-
-void plain(std::byte* to, std::byte const* from, std::size_t bytes) {
-    std::memcpy(to, from, bytes);
-}
-
-#if defined(__SSE2__)
-// The lengths are multiples of 64 and the memory is aligned to pages.
-void nontemporal(std::byte* to, std::byte const* from, std::size_t bytes) {
-    auto* const out = reinterpret_cast<__m128i*>(to);
-    auto const* const in = reinterpret_cast<__m128i const*>(from);
-    for (std::size_t i = 0; i < bytes / sizeof(__m128i); i += 4)
-        for (std::size_t j = 0; j < 4; ++j)
-            _mm_stream_si128(out + i + j, _mm_load_si128(in + i + j));
-    _mm_sfence();
-}
-
-void movsb(std::byte* to, std::byte const* from, std::size_t bytes) {
-    asm volatile("rep movsb" : "+D"(to), "+S"(from), "+c"(bytes) : : "memory");
-}
-
-constexpr std::array ways{Way{"memcpy", plain}, Way{"movsb", movsb},
-                          Way{"nontemporal", nontemporal}};
-#else
-constexpr std::array ways{Way{"memcpy", plain}};
-#endif
 
 struct Free {
     void operator()(std::byte* memory) const { std::free(memory); }
@@ -85,7 +52,7 @@ std::vector<std::size_t> affordable_footprints(Communicator& comm, int copying) 
     return found;
 }
 
-double seconds_of(Way const& way, std::byte* to, std::byte const* from, std::size_t half) {
+double seconds_of(CopyWay const& way, std::byte* to, std::byte const* from, std::size_t half) {
     way.copy(to, from, half);  // also brings small footprints into the caches
     Stopwatch watch;
     int copies = 0;
@@ -111,7 +78,7 @@ std::vector<CopyRate> measure_copy_rates(Communicator& comm, int processors,
     std::vector<CopyRate> rates;
     for (std::size_t const footprint : sizes) {
         CopyRate best{.footprint = footprint};
-        for (Way const& way : ways) {
+        for (CopyWay const& way : copy_ways()) {
             for (int i = 0; i < repetitions; ++i) {
                 sync();
                 double const seconds =

@@ -39,6 +39,22 @@ TEST(LeastTime, OfSmallVectorsIsOneTransferOfALine) {
     EXPECT_DOUBLE_EQ(*least_us(barrier, 2, 0, machine(), 210), 0.21);
 }
 
+TEST(LeastExchanged, IsWhatEachRankMustGet) {
+    EXPECT_DOUBLE_EQ(least_exchanged(allreduce, 4, 100), 100);
+    EXPECT_DOUBLE_EQ(least_exchanged(reduce_scatter_block, 4, 100), 25);
+    EXPECT_DOUBLE_EQ(least_exchanged(allgather, 4, 100), 75);
+    EXPECT_DOUBLE_EQ(least_exchanged(alltoall, 2, 100), 50);
+    EXPECT_DOUBLE_EQ(least_exchanged(broadcast, 4, 100), 0);  // goes one way
+}
+
+TEST(LeastTime, OfMiddleSizedVectorsIsThatOfAnExchange) {
+    MachineLimits limits = machine();
+    limits.exchanges = {{1 << 10, 0.2, "memcpy"}, {1 << 16, 4, "memcpy"}};
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 1 << 16, limits, 50), 4);
+    EXPECT_DOUBLE_EQ(*least_us(allgather, 2, 2 << 10, limits, 50), 0.2);
+    EXPECT_DOUBLE_EQ(*least_us(allreduce, 2, 8, limits, 53), 0.053);
+}
+
 TEST(LeastTime, WithTooManyRanksIsThatOfTheSwitches) {
     EXPECT_DOUBLE_EQ(*least_us(allreduce, 4, 8, machine(1500), not_known), 1.5);
     EXPECT_DOUBLE_EQ(*least_us(allreduce, 8, 8, machine(1500), not_known), 4.5);

@@ -24,8 +24,10 @@ RunInfo described() {
             .own_sessions = true,
             .zero_copy = true,
             .oversubscribed = true,
-            .limits = {
-                .processors = 2, .copies = {{16384, 200.5, "memcpy"}}, .context_switch_ns = 1500}};
+            .limits = {.processors = 2,
+                       .copies = {{16384, 200.5, "memcpy"}},
+                       .context_switch_ns = 1500,
+                       .exchanges = {{65536, 4.25, "nontemporal"}}}};
 }
 
 TEST(RunInfo, ReadsWhatItWrites) {
@@ -37,11 +39,12 @@ TEST(RunInfo, ReadsWhatItWrites) {
 
 TEST(RunInfo, TheHeadSaysWhatFiguresDependOn) {
     std::string const head = to_text(described());
-    for (char const* word : {"sinew 1.2.3", "4 ranks on 1 node", "CPU, 2 processors",
-                             "Open MPI 4.1.4 at "
-                             "MPI_THREAD_SINGLE",
-                             "flags in shared memory", "more ranks than processors",
-                             "a session of its own", "200.5 (16K, memcpy)", "1.50 us"})
+    for (char const* word :
+         {"sinew 1.2.3", "4 ranks on 1 node", "CPU, 2 processors",
+          "Open MPI 4.1.4 at "
+          "MPI_THREAD_SINGLE",
+          "flags in shared memory", "more ranks than processors", "a session of its own",
+          "200.5 (16K, memcpy)", "1.50 us", "4.25 (64K, nontemporal)"})
         EXPECT_THAT(head, HasSubstr(word));
     EXPECT_THAT(to_text(RunInfo{.ranks = 1, .nodes = 1}), Not(HasSubstr("MPI_THREAD")));
 }

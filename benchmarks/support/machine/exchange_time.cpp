@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "benchmarks/support/machine/exchange_time.hpp"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <cstdint>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <optional>
+
+#include "benchmarks/support/machine/copy_ways.hpp"
+#include "benchmarks/support/machine/shared_page.hpp"
+#include "benchmarks/support/statistics.hpp"
+#include "benchmarks/support/stopwatch.hpp"
+
+namespace sinew::bench {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::array<std::size_t, 6> sizes{1 << 10,  4 << 10,   16 << 10,
+                                           64 << 10, 256 << 10, 1 << 20};
+constexpr std::size_t largest = sizes.back();
+constexpr int exchanges = 100;
+constexpr double not_running = 1e12;  // us
+constexpr auto patience = std::chrono::milliseconds(100);
+
+struct Free {
+    void operator()(std::byte* memory) const { std::free(memory); }
+};
+
+/// Two processes that exchange messages. Each has two buffers in shared memory, used in turn, so that one is
+/// not stored to while the other process may still load from it.
+class Pair {
+public:
+    /// Requires: `rank` is 0 or 1.
+    Pair(SharedPage const& page, int rank) : page_(page), rank_(rank) {
+        std::fill_n(in_.get(), largest, std::byte{1});
+        std::fill_n(out_.get(), largest, std::byte{});
+    }
+
+    static constexpr std::size_t lines = 2 + 2 * 2 * largest / SharedPage::line_bytes;
+
+    /// The time of one exchange, in us.
+    double exchange(CopyWay const& way, std::size_t bytes) {
+        meet();
+        Stopwatch const watch;
+        way.copy(buffer(rank_), in_.get(), bytes);
+        meet();
+        std::memcpy(out_.get(), buffer(1 - rank_), bytes);
+        double const us = watch.seconds() * 1e6;
+        turn_ = !turn_;
+        return us;
+    }
+    /// Whether the other process has come to all meetings. After the first to which it has not, none waits.
+    bool meets() const { return meets_; }
+
+private:
+    using Memory = std::unique_ptr<std::byte, Free>;
+
+    std::atomic<std::uint64_t>& flag(int rank) {
+        return *reinterpret_cast<std::atomic<std::uint64_t>*>(
+            page_.line(static_cast<std::size_t>(rank)));
+    }
+    std::byte* buffer(int rank) const {
+        auto const index = static_cast<std::size_t>(2 * rank + (turn_ ? 1 : 0));
+        return page_.line(2) + index * largest;
+    }
+    void meet() {
+        flag(rank_).store(++count_, std::memory_order_release);
+        auto const until = Clock::now() + patience;
+        for (int look = 1; meets_ && flag(1 - rank_).load(std::memory_order_acquire) < count_;
+             ++look)
+            if (look % 1024 == 0 && Clock::now() > until) meets_ = false;
+    }
+
+    SharedPage const& page_;
+    int rank_;
+    Memory in_{static_cast<std::byte*>(std::aligned_alloc(4096, largest))};
+    Memory out_{static_cast<std::byte*>(std::aligned_alloc(4096, largest))};
+    std::uint64_t count_ = 0;
+    bool turn_ = false, meets_ = true;
+};
+
+/// The median in us; empty if the other process does not run.
+std::optional<double> median_exchange(Pair& pair, CopyWay const& way, std::size_t bytes) {
+    constexpr int settling = 10;
+    std::vector<double> us;
+    for (int i = 0; i < settling + exchanges && pair.meets(); ++i) {
+        double const each = pair.exchange(way, bytes);
+        if (i >= settling) us.push_back(each);
+    }
+    if (!pair.meets()) return {};
+    return median(us);
+}
+
+}  // namespace
+
+std::vector<ExchangeTime> measure_exchange_times(Communicator& comm,
+                                                 std::function<void()> const& sync) {
+    if (comm.size() < 2) return {};
+    SharedPage const page(comm, Pair::lines);
+    bool const mine = page && comm.rank() < 2;
+    auto const pair = mine ? std::make_unique<Pair>(page, comm.rank()) : nullptr;
+    std::vector<ExchangeTime> times;
+    for (std::size_t const bytes : sizes) {
+        ExchangeTime best{.bytes = bytes};
+        for (CopyWay const& way : copy_ways()) {
+            sync();
+            auto const took =
+                mine ? median_exchange(*pair, way, bytes) : std::optional<double>(0.0);
+            double const us = comm.allreduce_value(took.value_or(not_running), max);
+            if (us >= not_running || !page.everywhere()) return {};
+            if (best.us == 0 || us < best.us) {
+                best.us = us;
+                best.way = way.name;
+            }
+        }
+        times.push_back(best);
+    }
+    return times;
+}
+
+double exchange_us(std::vector<ExchangeTime> const& times, double bytes) {
+    for (std::size_t i = 1; i < times.size(); ++i) {
+        auto const low = static_cast<double>(times[i - 1].bytes);
+        auto const high = static_cast<double>(times[i].bytes);
+        if (bytes < low || bytes > high) continue;
+        double const part = (bytes - low) / (high - low);
+        return std::lerp(times[i - 1].us, times[i].us, part);
+    }
+    return 0;
+}
+
+}  // namespace sinew::bench

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <sinew/communicator.hpp>
+#include <string>
+#include <vector>
+
+namespace sinew::bench {
+
+/// How long two processors take to hand each other a message through memory that both share: each stores
+/// its own, raises a flag, waits for the other's flag and loads the other's.
+struct ExchangeTime {
+    std::size_t bytes = 0;  ///< that each hands over
+    double us = 0;          ///< the median of many exchanges, on the slower processor
+    std::string way = {};   ///< of the stores, the faster one: memcpy or nontemporal
+};
+
+/// Measures exchanges between ranks 0 and 1 of 1 KiB to 1 MiB; the others wait in `sync`, a barrier.
+/// Collective; every rank gets the same times, none if the two share no memory or one of them is not running.
+/// Takes about a tenth of a second.
+std::vector<ExchangeTime> measure_exchange_times(Communicator& comm,
+                                                 std::function<void()> const& sync);
+
+/// Interpolates the time in us; 0 (nothing known) for messages shorter or longer than those measured.
+double exchange_us(std::vector<ExchangeTime> const& times, double bytes);
+
+}  // namespace sinew::bench
