@@ -95,7 +95,7 @@ void allreduce(NodeCall const& call) {
         begin_trial(call, lent ? Pattern::allreduce_lent : Pattern::allreduce, bytes,
                     large && !lent ? StoreChoice::Choice::results : StoreChoice::Choice::slots);
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
-    else TwoShot(call, trial.stores()).run();
+    else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();
     trial.done();
 }
 
