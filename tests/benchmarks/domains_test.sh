@@ -16,6 +16,7 @@ export SINEW_TRANSPORT=socket SINEW_CALIBRATE=0
 # on_nodes LAYOUT ARGUMENTS...: LAYOUT is the node of each rank, such as 0011. Only the ranks see them,
 # not the launcher.
 on_nodes() {
+    # shellcheck disable=SC2016   # the variables are those of the rank
     LAYOUT=$1 timeout 100 "$sinew" run -n 4 --bind-to none --oversubscribe bash -c '
         node=${LAYOUT:$SINEW_RANK:1}
         unset HWLOC_COMPONENTS   # with it, hwloc does not look at the next one
