@@ -33,6 +33,9 @@ public:
     DataType type() const { return type_; }
     std::size_t element_size() const { return type_.size(); }
     bool commutative() const { return commutative_; }
+    /// Whether to combine the result for the lower ranks with the inputs of the others gives the same
+    /// bits as to combine all inputs at once; not if that rounds only at the end.
+    bool combines_in_parts() const { return f32_kernel_ == nullptr; }
 
     /// out = lower op higher, where `lower` comes from the lower ranks; `out` may be either input.
     void combine(void* out, void const* lower, void const* higher, std::size_t count) const {

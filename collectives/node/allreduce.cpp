@@ -98,7 +98,7 @@ void allreduce(NodeCall const& call) {
     if (lent) in_place_of_all(call, trial.stores().slots_bypass);
     else if (call.size() == 2 && room.calls_per_turn(bytes) > 0)
         OneShot(call, trial.stores()).run();
-    else TwoShot(call, trial.stores()).run();
+    else TwoShot(call, trial.stores(), domains_for_reduction(call)).run();
     trial.done();
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "collectives/node/lent.hpp"
 #include "collectives/node/node_call.hpp"
+#include "collectives/node/relay.hpp"
 
 namespace sinew::collectives::node {
 
@@ -9,7 +10,8 @@ namespace {
 /// The root does not lend a private buffer: while it fills slots, the others already copy.
 void send_rounds(NodeCall const& call) {
     Room& room = call.room;
-    std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
+    std::size_t const bytes = call.args.bytes();
+    std::size_t const piece = Relay::piece_of(room, domains_for_moves(room, bytes), bytes);
     auto const lent = BorrowableBlock::of(room, call.args.out, bytes, false);
     lent.write(call, room.line(call.waiter), bytes);
     room.publish_line();
@@ -28,10 +30,10 @@ void send_rounds(NodeCall const& call) {
     trial.done();
 }
 
-void receive_rounds(NodeCall const& call) {
+void receive_rounds(NodeCall const& call, Domains const& domains) {
     Room& room = call.room;
     int const root = call.args.root;
-    std::size_t const bytes = call.args.bytes(), piece = std::min(piece_of(room), bytes);
+    std::size_t const bytes = call.args.bytes(), piece = Relay::piece_of(room, domains, bytes);
     room.await_line(call.waiter, root);
     auto const lent = BorrowableBlock::from(call, root, room.line_of(root), bytes);
     if (lent.is_lent()) {
@@ -46,6 +48,45 @@ void receive_rounds(NodeCall const& call) {
     }
 }
 
+/// In another domain than the root's, each rank reads a slice from there and the others from its peers,
+/// which have read them: those of a round while the next one is read.
+void receive_slices(NodeCall const& call, Domains const& domains) {
+    Room& room = call.room;
+    int const root = call.args.root;
+    std::size_t const bytes = call.args.bytes(), piece = Relay::piece_of(room, domains, bytes);
+    std::size_t const rounds = rounds_of(bytes, piece);
+    constexpr std::size_t pieces = 1;
+    Relay const relay(call, domains, piece);
+    room.await_line(call.waiter, root);
+    auto const lent = BorrowableBlock::from(call, root, room.line_of(root), bytes);
+    room.reserve(call.waiter, rounds, 0, relay.bytes(call.rank(), pieces));
+    for (std::size_t step = 0; step <= rounds; ++step) {
+        if (step < rounds) {
+            if (!lent.is_lent()) call.await_contributed(root, step + 1);
+            if (step >= Room::depth) relay.await_peers(Stage::consumed, step + 1 - Room::depth);
+            relay.fetch(step, 0, pieces, call.args.out + step * piece,
+                        bytes_in_round(bytes, piece, step),
+                        [&](std::byte* to, std::size_t offset, std::size_t length) {
+                            if (lent.is_lent())
+                                return lent.read(call, root, to, length, step * piece + offset);
+                            copy(to, {room.contribution_of(root, step, piece) + offset, length});
+                        });
+            room.publish(Stage::delivered, step + 1);
+        }
+        if (step == 0) continue;
+        relay.await_peers(Stage::delivered, step);
+        relay.collect(step - 1, 0, pieces, call.args.out + (step - 1) * piece,
+                      bytes_in_round(bytes, piece, step - 1));
+        room.publish(Stage::consumed, step);
+    }
+}
+
+void receive(NodeCall const& call) {
+    Domains const& domains = domains_for_moves(call.room, call.args.bytes());
+    bool const near = domains.of(call.rank()) == domains.of(call.args.root);
+    near ? receive_rounds(call, domains) : receive_slices(call, domains);
+}
+
 }  // namespace
 
 /// The root publishes, all others read. It runs ahead of them by as many calls as there are lines
@@ -56,7 +97,7 @@ void broadcast(NodeCall const& call) {
     std::size_t const bytes = call.args.bytes();
     if (way_of(bytes) == Way::rounds) {
         if (call.at_root()) send_rounds(call);
-        else receive_rounds(call);
+        else receive(call);
     } else if (call.at_root()) {
         publish_ahead(call, call.args.output());
     } else {

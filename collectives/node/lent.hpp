@@ -82,13 +82,14 @@ public:
         if (lent.check_ != lent.checksum(call, bytes)) call.waiter.refuse(owner);
         return lent;
     }
-    /// Copies what `owner` has lent.
-    void read(NodeCall const& call, int owner, std::byte* to, std::size_t bytes) const {
+    /// Copies what `owner` has lent, from `offset` on.
+    void read(NodeCall const& call, int owner, std::byte* to, std::size_t bytes,
+              std::size_t offset = 0) const {
         if (process_ == 0) {
-            std::memcpy(to, call.room.lendable()->at(place_), bytes);
+            std::memcpy(to, call.room.lendable()->at(place_) + offset, bytes);
             return;
         }
-        int const error = node_memory::read_private(process_, place_, to, bytes);
+        int const error = node_memory::read_private(process_, place_ + offset, to, bytes);
         if (error == 0) return;
         await_failure(call, owner, error == ESRCH);
         throw BackendError("the memory of rank " + std::to_string(owner) + " (process " +

@@ -51,7 +51,12 @@ void reduce(NodeCall const& call) {
             stream_to_root(call, trial.stores().slots_bypass);
             room.finish();
         } else {
-            TwoShot(call, trial.stores()).run_to_root();
+            TwoShot(call, trial.stores(), domains_for_reduction(call))
+                .run_to(
+                    [&](int rank) {
+                        return TwoShot::Range{0, rank == call.args.root ? bytes : 0};
+                    },
+                    call.args.out);
         }
         trial.done();
         return;

@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <vector>
+
+#include "collectives/node/by_domain.hpp"
 #include "collectives/node/node_call.hpp"
+#include "collectives/node/two_shot.hpp"
 
 namespace sinew::collectives::node {
 
@@ -95,12 +99,66 @@ private:
     std::size_t piece_, rounds_;
 };
 
+/// The blocks one after the other, as parts of one vector. Other ranks may have them elsewhere.
+class PackedBlocks {
+public:
+    PackedBlocks(NodeCall const& call, std::size_t total) : ends_(call.ranks()) {
+        bool packed = true;
+        std::size_t end = 0;
+        std::byte const* const first = call.args.in_block(0).data();
+        for (int r = 0; r < call.size(); ++r) {
+            auto const block = call.args.in_block(r);
+            packed = packed && block.data() == first + end;
+            end += block.size();
+            ends_[static_cast<std::size_t>(r)] = end;
+        }
+        data_ = first;
+        if (packed) return;
+        copied_.reserve(total);
+        for (int r = 0; r < call.size(); ++r) {
+            auto const block = call.args.in_block(r);
+            copied_.insert(copied_.end(), block.begin(), block.end());
+        }
+        data_ = copied_.data();
+    }
+
+    std::byte const* data() const { return data_; }
+    TwoShot::Range operator[](int rank) const {
+        auto const r = static_cast<std::size_t>(rank);
+        std::size_t const begin = r == 0 ? 0 : ends_[r - 1];
+        return {begin, ends_[r] - begin};
+    }
+
+private:
+    std::vector<std::size_t> ends_;  // by rank
+    std::vector<std::byte> copied_;
+    std::byte const* data_;
+};
+
+/// As an allreduce of the vector that the blocks make, of which each rank takes its own. Returns
+/// false, and does nothing, unless that passes through several domains.
+bool reduce_by_domain(NodeCall const& call, std::size_t total) {
+    Arguments whole = call.args;
+    whole.count = total / call.args.element;
+    NodeCall const vector{call.room, call.waiter, whole};
+    Domains const& domains = domains_for_reduction(vector);
+    if (domains.count() == 1) return false;
+    auto trial = begin_trial(call, Pattern::reduce_scatter, total);
+    PackedBlocks const blocks(call, total);
+    whole.in = blocks.data();
+    TwoShot(vector, trial.stores(), domains)
+        .run_to([&](int rank) { return blocks[rank]; }, call.args.out);
+    trial.done();
+    return true;
+}
+
 }  // namespace
 
 void reduce_scatter(NodeCall const& call) {
     call.room.begin();
     std::size_t const total = total_bytes(call);
     if (way_of(total) != Way::rounds) return reduce_own_at_once(call, total);
+    if (reduce_by_domain(call, total)) return;
     auto trial = begin_trial(call, Pattern::reduce_scatter, total);
     ReduceScatterRounds(call, trial.stores().slots_bypass).run();
     trial.done();

@@ -87,7 +87,8 @@ public:
     /// The transport that carries the communicator's messages.
     Transport& transport() const noexcept;
     /// Describes the algorithm chosen for each message size and the time the model predicts, and what
-    /// calls have measured (SINEW_TUNE), as text.
+    /// calls have measured (SINEW_TUNE), and which ranks of this node are taken for near each other
+    /// (SINEW_NODE_DOMAINS), as text.
     std::string explain(Collective collective) const;
     /// The name of the algorithm that a call on `bytes` bytes (the whole vector) would use. `op`
     /// matters for reductions only.

@@ -38,6 +38,7 @@ std::string differences(CommonSettings const& own, CommonSettings const& agreed)
     compare("SINEW_ALGORITHM", quoted(own.forced_algorithms), quoted(agreed.forced_algorithms));
     compare("SINEW_CALIBRATE", own.calibrate, agreed.calibrate);
     compare("SINEW_NODE_MEMORY", own.node_memory, agreed.node_memory);
+    compare("SINEW_NODE_DOMAINS", name_of(own.domains), name_of(agreed.domains));
     compare("SINEW_TUNE", name_of(own.tune), name_of(agreed.tune));
     compare("SINEW_TIMEOUT", seconds_text(own.deadlines.silent),
             seconds_text(agreed.deadlines.silent));
@@ -65,7 +66,8 @@ SettingsDigest SettingsDigest::of(CommonSettings const& settings) {
             .calibrate = settings.calibrate,
             .node_memory = settings.node_memory,
             .timeline = settings.timeline,
-            .tune = static_cast<std::uint8_t>(settings.tune)};
+            .tune = static_cast<std::uint8_t>(settings.tune),
+            .domains = static_cast<std::uint8_t>(settings.domains)};
 }
 
 void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest const> by_rank,
@@ -79,6 +81,7 @@ void adopt_settings(collectives::Channel& channel, std::span<SettingsDigest cons
     agreed.node_memory = first.node_memory != 0;
     agreed.timeline = first.timeline != 0;  // the others need not know of it
     agreed.tune = static_cast<TuneMode>(first.tune);
+    agreed.domains = static_cast<DomainLevel>(first.domains);
     bool const same_text = std::all_of(by_rank.begin(), by_rank.end(), [&](auto const& other) {
         return other.algorithms_hash == first.algorithms_hash &&
                other.algorithms_bytes == first.algorithms_bytes;

@@ -24,7 +24,8 @@ struct SettingsDigest {
     std::uint8_t node_memory = 0;
     std::uint8_t timeline = 0;
     std::uint8_t tune = 0;
-    std::array<std::uint8_t, 7> unused{};  ///< so that no byte is sent that was not set
+    std::uint8_t domains = 0;
+    std::array<std::uint8_t, 6> unused{};  ///< so that no byte is sent that was not set
 
     static SettingsDigest of(CommonSettings const& settings);
     friend bool operator==(SettingsDigest const&, SettingsDigest const&) = default;

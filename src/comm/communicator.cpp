@@ -26,7 +26,7 @@ std::string Communicator::explain(Collective collective) const {
     std::string words = state_->tuner().explain(collective, state_->shape());
     if (auto const* const refinement = state_->refinement())
         words += refinement->explain(collective);
-    return words;
+    return words + state_->explain_domains(collective);
 }
 std::string_view Communicator::algorithm_for(Collective collective, std::size_t bytes,
                                              DataType type, ReduceOp const& op) const {

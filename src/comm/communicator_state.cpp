@@ -31,7 +31,8 @@ CommonSettings CommonSettings::from_environment() {
             .node_memory = env_flag("SINEW_NODE_MEMORY", true),
             .forced_algorithms = env("SINEW_ALGORITHM").value_or(""),
             .timeline = env("SINEW_TIMELINE").has_value(),
-            .tune = tune_mode(env("SINEW_TUNE").value_or("off"))};
+            .tune = tune_mode(env("SINEW_TUNE").value_or("off")),
+            .domains = domain_level(env("SINEW_NODE_DOMAINS").value_or("auto"))};
 }
 
 std::string PointToPoint::text() const {
@@ -57,6 +58,15 @@ std::vector<std::string> hosts_by_rank(NodeLayout const& nodes) {
     return hosts;
 }
 
+/// The domains of the ranks of this node.
+NodeDomains domains_here(NodeLayout const& nodes, std::vector<Locality> const& by_rank,
+                         DomainLevel level) {
+    std::vector<Locality> here;
+    for (std::size_t r = 0; r < by_rank.size(); ++r)
+        if (nodes.node_of[r] == nodes.node) here.push_back(by_rank[r]);
+    return node_domains(here, level);
+}
+
 }  // namespace
 
 /// Holds the communicator for one call. Throws UsageError if another thread is inside a call.
@@ -78,13 +88,15 @@ CommunicatorState::CommunicatorState(std::unique_ptr<Transport> transport, NodeL
                                      std::shared_ptr<Engine> engine,
                                      std::shared_ptr<collectives::Tuners> tuners,
                                      CommonSettings const& settings,
+                                     std::vector<Locality> localities,
                                      std::shared_ptr<node_memory::Arena> arena, std::string name)
     : transport_(std::move(transport)), nodes_(std::move(nodes)), engine_(std::move(engine)),
       settings_(settings), tuners_(std::move(tuners)),
       tuner_(tuners_->at(collectives::Placement::of(nodes_.node_of))),
       refinement_(tuners_->refinement(*tuner_)), ring_(nodes_.node_of),
       log_(std::move(name), transport_->rank(), hosts_by_rank(nodes_)),
-      detector_(*transport_, nodes_, detector_tag, log_), arena_(std::move(arena)),
+      detector_(*transport_, nodes_, detector_tag, log_), localities_(std::move(localities)),
+      domains_(domains_here(nodes_, localities_, settings_.domains)), arena_(std::move(arena)),
       may_have_room_(settings_.node_memory && nodes_.nodes() < transport_->size() &&
                      (nodes_.nodes() > 1 || arena_ != nullptr)) {
     shares_memory_ = may_have_room_;
@@ -248,6 +260,11 @@ std::pair<std::shared_ptr<void>, bool> CommunicatorState::allocate(std::size_t b
     return {std::move(memory), false};
 }
 
+void CommunicatorState::open_room(node_memory::RoomPlace const& place) {
+    room_ = arena_->open_room(place, nodes_.local_rank, nodes_.local_size);
+    room_->use_domains(domains_.domains);
+}
+
 /// Makes the room of this communicator, in its first collective: all ranks are in it, so this is an
 /// agreed moment.
 void CommunicatorState::make_room(collectives::Channel& channel) {
@@ -259,8 +276,7 @@ void CommunicatorState::make_room(collectives::Channel& channel) {
     call.scratch = &scratch_;
     collectives::find_algorithm(Collective::broadcast, "binomial").run(channel, call);
     may_have_room_ = false;
-    if (place->front().offset != 0)
-        room_ = arena_->open_room(place->front(), channel.rank(), channel.size());
+    if (place->front().offset != 0) open_room(place->front());
     else shares_memory_ = false;
     calls_over_memory_ =
         room_ != nullptr && !settings_.check && settings_.forced_algorithms.empty();
@@ -304,7 +320,7 @@ void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
     if (!alone && arena_ && nodes_.local_rank == 0) {
         own.place = arena_->make_room(nodes_.local_size);
         if (own.place.offset != 0) {
-            room_ = arena_->open_room(own.place, 0, nodes_.local_size);
+            open_room(own.place);
             own.block = room_->block();
         } else own.has_memory = 0;
     }
@@ -313,8 +329,7 @@ void CommunicatorState::make_rooms_of_nodes(collectives::Channel& channel) {
     auto groups = std::make_unique<collectives::NodeGroups>(nodes_.node_of, channel.rank());
     Offer const& here = offers[static_cast<std::size_t>(groups->rank_here(0))];
     // All open a room, so that it is freed when all have left it.
-    if (arena_ && here.place.offset != 0 && !room_)
-        room_ = arena_->open_room(here.place, nodes_.local_rank, nodes_.local_size);
+    if (arena_ && here.place.offset != 0 && !room_) open_room(here.place);
     if (std::ranges::any_of(offers, [](Offer const& offer) { return offer.has_memory == 0; })) {
         room_.reset();
         shares_memory_ = false;

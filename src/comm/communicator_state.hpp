@@ -16,6 +16,7 @@
 #include "collectives/tuning/tuners.hpp"
 #include "src/comm/black_box/operation_log.hpp"
 #include "src/comm/collective/invocation.hpp"
+#include "src/comm/node_domains.hpp"
 #include "src/comm/progress/engine.hpp"
 #include "src/comm/progress/failure_detector.hpp"
 #include "src/comm/progress/progress_policy.hpp"
@@ -31,14 +32,15 @@ inline constexpr int first_user_tag = 2;
 
 /// The settings that all communicators of a job share: those of rank 0 (see adopt_settings).
 struct CommonSettings {
-    Deadlines deadlines;            ///< SINEW_TIMEOUT, SINEW_LATE_TIMEOUT
-    bool check;                     ///< SINEW_CHECK
-    bool calibrate = true;          ///< SINEW_CALIBRATE
-    bool node_memory = true;        ///< SINEW_NODE_MEMORY
-    std::string forced_algorithms;  ///< SINEW_ALGORITHM
-    bool timeline = false;          ///< SINEW_TIMELINE is set
-    TuneMode tune = TuneMode::off;  ///< SINEW_TUNE
-    bool oversubscribed = false;    ///< more ranks on this node than CPUs that they may use
+    Deadlines deadlines;                           ///< SINEW_TIMEOUT, SINEW_LATE_TIMEOUT
+    bool check;                                    ///< SINEW_CHECK
+    bool calibrate = true;                         ///< SINEW_CALIBRATE
+    bool node_memory = true;                       ///< SINEW_NODE_MEMORY
+    std::string forced_algorithms;                 ///< SINEW_ALGORITHM
+    bool timeline = false;                         ///< SINEW_TIMELINE is set
+    TuneMode tune = TuneMode::off;                 ///< SINEW_TUNE
+    DomainLevel domains = DomainLevel::automatic;  ///< SINEW_NODE_DOMAINS
+    bool oversubscribed = false;  ///< more ranks on this node than CPUs that they may use
 
     static CommonSettings from_environment();
 };
@@ -68,11 +70,11 @@ enum class Returns : bool;
 /// thread or in a fiber of the engine. After a failure all further calls throw it again.
 class CommunicatorState : public std::enable_shared_from_this<CommunicatorState> {
 public:
-    /// `name` is the same on all ranks (see OperationLog).
+    /// `localities` are those of all ranks. `name` is the same on all ranks (see OperationLog).
     CommunicatorState(std::unique_ptr<Transport> transport, NodeLayout nodes,
                       std::shared_ptr<Engine> engine, std::shared_ptr<collectives::Tuners> tuners,
-                      CommonSettings const& settings, std::shared_ptr<node_memory::Arena> arena,
-                      std::string name = "world");
+                      CommonSettings const& settings, std::vector<Locality> localities,
+                      std::shared_ptr<node_memory::Arena> arena, std::string name = "world");
     CommunicatorState(CommunicatorState const&) = delete;
     CommunicatorState& operator=(CommunicatorState const&) = delete;
     ~CommunicatorState();
@@ -90,6 +92,9 @@ public:
         bool const one = nodes_.nodes() == 1;
         return {.ranks = transport_->size(), .shared = memory && one, .by_node = memory && !one};
     }
+
+    /// Which ranks of this node a collective takes for near each other, and from which size on, as text.
+    std::string explain_domains(Collective collective) const;
 
     /// Allocates zeroed memory, aligned to a page, and tells whether the ranks of this node share
     /// it. Throws std::bad_alloc. Thread-safe.
@@ -176,6 +181,7 @@ private:
                                     std::shared_ptr<DeviceSide const>& device) const;
     std::shared_ptr<Operation> submit(std::shared_ptr<OwnedInvocation const> owned, Role role);
     void execute(Invocation const& call, Operation* operation, Role role);
+    void open_room(node_memory::RoomPlace const& place);
     void make_room(collectives::Channel& channel);
     void perform_on_device(Invocation const& call, collectives::Channel& channel,
                            ProgressPolicy& policy, std::uint64_t sequence);
@@ -206,6 +212,8 @@ private:
     collectives::Scratch scratch_;
     OperationLog log_;
     FailureDetector detector_;
+    std::vector<Locality> localities_;           // by rank
+    NodeDomains domains_;                        // of this node's ranks
     std::shared_ptr<node_memory::Arena> arena_;  // null: this node's ranks share no memory
     std::unique_ptr<node_memory::Room> room_;  // of this node's ranks, made by the first collective
     std::unique_ptr<collectives::NodeGroups> groups_;  // if several nodes have rooms

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "collectives/tuning/probe.hpp"
+#include "src/base/system/allowed_cpus.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/agreed_settings.hpp"
 #include "src/comm/black_box/black_box.hpp"
@@ -17,6 +18,7 @@
 #include "src/comm/processors.hpp"
 #include "src/comm/progress/progress_policy.hpp"
 #include "src/comm/share.hpp"
+#include "src/world/processor_groups.hpp"
 
 namespace sinew::detail {
 
@@ -29,6 +31,7 @@ using collectives::Model;
 struct Introduction {
     NodeIdentity node;
     Processors processors;
+    Locality locality;
     SettingsDigest settings;
 };
 
@@ -39,6 +42,12 @@ std::vector<Member> each_ones(std::vector<Introduction> const& by_rank,
     std::vector<Member> all;
     for (Introduction const& one : by_rank) all.push_back(one.*member);
     return all;
+}
+
+/// Where this rank runs. Threads of one process may have different processors.
+Locality my_locality() {
+    auto const processors = allowed_cpus();
+    return Locality::of(processor_groups(processors), processors);
 }
 
 /// Returns what rank 0 knows of calls that earlier jobs have measured, on every rank. Collective.
@@ -72,10 +81,11 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
     bool const threads = transport->name() == "threads";  // they share what is the process's
     if (!threads)
         BlackBox::instance().open_folder(self, transport->size(), std::string(node.host_text()));
-    Introduction const unknown{NodeIdentity::named("?", "a host not known yet"), {}, {}};
+    Introduction const unknown{NodeIdentity::named("?", "a host not known yet"), {}, {}, {}};
     std::vector<Introduction> ranks(size, unknown);
-    ranks[static_cast<std::size_t>(self)] = {node, Processors::mine(),
-                                             SettingsDigest::of(settings)};
+    ranks[static_cast<std::size_t>(self)] = {
+        node, Processors::mine(), {}, SettingsDigest::of(settings)};
+    if (size > 1) ranks[static_cast<std::size_t>(self)].locality = my_locality();
     auto const layout = [&] {
         return make_node_layout(each_ones(ranks, &Introduction::node), self);
     };
@@ -120,9 +130,9 @@ std::shared_ptr<CommunicatorState> join(std::unique_ptr<Transport> transport,
         model, settings.forced_algorithms,
         collectives::Tuners::Tuning{settings.tune, known,
                                     collectives::Placement::of(nodes.node_of)});
-    auto state = std::make_shared<CommunicatorState>(std::move(transport), std::move(nodes),
-                                                     std::move(engine), std::move(tuners), settings,
-                                                     std::move(arena), std::move(name));
+    auto state = std::make_shared<CommunicatorState>(
+        std::move(transport), std::move(nodes), std::move(engine), std::move(tuners), settings,
+        each_ones(ranks, &Introduction::locality), std::move(arena), std::move(name));
     if (cache && self == 0 && settings.tune == TuneMode::online)
         keep_measured(*state->refinement(), *cache, topology, std::move(known));
     return state;

@@ -51,10 +51,14 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     });
     auto part = transport_->split(members, lane);
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
+    std::vector<Locality> localities;
+    for (int const member : members)
+        localities.push_back(localities_[static_cast<std::size_t>(member)]);
     // The allgather was the last collective of all members.
     std::string name = text(log_.name(), '/', log_.entered(), '.', *color);
     auto state = std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
-                                                     tuners_, settings_, arena_, std::move(name));
+                                                     tuners_, settings_, std::move(localities),
+                                                     arena_, std::move(name));
     state->log_.set_recorder(log_.recorder());
     return state;
 }

@@ -38,7 +38,8 @@ Room::Room(std::shared_ptr<void> memory, int rank, int ranks, std::size_t ring,
       shorts_(reinterpret_cast<std::byte*>(controls_ + ranks)),
       rings_(shorts_ + static_cast<std::size_t>(ranks) * short_bytes_of_rank), ring_bytes_(ring),
       ring_stride_(stride_of(ring)), block_(block_in(ring, ranks)), rank_(rank), size_(ranks),
-      operation_(begun), known_finished_(begun), lendable_(lendable), memory_(std::move(memory)) {
+      operation_(begun), known_finished_(begun), lendable_(lendable), one_domain_(ranks),
+      domains_(one_domain_), memory_(std::move(memory)) {
     used_by_.fill(begun);
     if (begun > 0) {
         refresh_counters();

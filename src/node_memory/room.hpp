@@ -8,7 +8,9 @@
 #include <cstdint>
 #include <memory>
 #include <span>
+#include <utility>
 
+#include "src/node_memory/domains.hpp"
 #include "src/node_memory/doorbell.hpp"
 #include "src/node_memory/store_choice.hpp"
 #include "src/node_memory/waiter.hpp"
@@ -76,6 +78,12 @@ public:
     /// The most bytes per rank in a slot that has a part for each rank.
     std::size_t block() const { return block_; }
     Lendable const* lendable() const { return lendable_; }
+    /// Which ranks are near each other, as `use_domains` says; before, all are in one domain.
+    Domains const& domains() const { return domains_; }
+    /// The same without any distinction.
+    Domains const& one_domain() const { return one_domain_; }
+    /// Called alike on all ranks, before the first operation.
+    void use_domains(Domains domains) { domains_ = std::move(domains); }
     /// Returns whether all ranks of the room in `memory` have destroyed their Room.
     static bool left_by_all(void const* memory, int ranks);
 
@@ -376,6 +384,7 @@ private:
     std::uint16_t signature_ = 0;
     bool some_behind_ = false;  // a line of the current operation says so
     Lendable const* lendable_;
+    Domains one_domain_, domains_;
     std::shared_ptr<void> memory_;
 };
 

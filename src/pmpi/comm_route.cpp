@@ -71,6 +71,7 @@ void open_room(MPI_Comm comm, CommRoute& route) {
     route.why_not = CallOutcome::no_room;
     if (place.offset == 0) return;
     route.room = job.arena()->open_room(place, route.rank, route.size);
+    route.room->use_domains(job.domains_of(route.local_ranks).domains);
     route.posted = std::make_unique<PostingQueue>(route);
 }
 

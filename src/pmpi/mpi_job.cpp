@@ -14,6 +14,8 @@
 
 #include "src/base/env.hpp"
 #include "src/base/log.hpp"
+#include "src/base/system/allowed_cpus.hpp"
+#include "src/base/system/processor_groups.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/processors.hpp"
 #include "src/node_memory/share_arena.hpp"
@@ -35,6 +37,7 @@ std::atomic<MpiJob*> job{nullptr};
 struct NodeMember {
     ProcessIdentity process;
     detail::Processors processors;
+    detail::Locality locality;
     int world_rank;
 };
 
@@ -49,6 +52,12 @@ Allocations& allocations() {
     return all;
 }
 
+/// Where this rank runs, without hwloc: this library is loaded into programs that may have their own.
+detail::Locality my_locality() {
+    auto const processors = allowed_cpus();
+    return detail::Locality::of(processor_groups_of_kernel(processors), processors);
+}
+
 int bytes_as_int(std::size_t bytes) { return static_cast<int>(bytes); }
 
 }  // namespace
@@ -57,6 +66,7 @@ MpiSettings MpiSettings::from_environment() {
     MpiSettings own;
     own.off = env_flag("SINEW_MPI_OFF", false);
     own.node_memory = env_flag("SINEW_NODE_MEMORY", true);
+    own.domains = detail::domain_level(env("SINEW_NODE_DOMAINS").value_or("auto"));
     own.statistics = env_flag("SINEW_MPI_STATS", false);
     own.timeout = env_duration("SINEW_TIMEOUT", std::chrono::nanoseconds{0}).count();
     return own;
@@ -106,7 +116,7 @@ void MpiJob::meet_node() {
     if (local_size_ == 1) return;
 
     std::vector<NodeMember> all(static_cast<std::size_t>(local_size_));
-    NodeMember own{ProcessIdentity::mine(), detail::Processors::mine(), rank_};
+    NodeMember own{ProcessIdentity::mine(), detail::Processors::mine(), my_locality(), rank_};
     mpi.Allgather(&own, bytes_as_int(sizeof own), MPI_BYTE, all.data(), bytes_as_int(sizeof own),
                   MPI_BYTE, node_);
     std::vector<ProcessIdentity> processes;
@@ -114,6 +124,7 @@ void MpiJob::meet_node() {
     for (NodeMember const& one : all) {
         processes.push_back(one.process);
         processors.push_back(one.processors);
+        localities_.push_back(one.locality);
         world_ranks_.push_back(one.world_rank);
     }
     NodeLayout layout;
@@ -133,6 +144,13 @@ void MpiJob::meet_node() {
             text("the ranks on this node share no memory, so that MPI executes all "
                  "collectives (memfd: ",
                  first, "; /dev/shm: ", second, ")"));
+}
+
+detail::NodeDomains MpiJob::domains_of(std::span<int const> local_ranks) const {
+    std::vector<detail::Locality> theirs;
+    for (int const local : local_ranks)
+        theirs.push_back(localities_[static_cast<std::size_t>(local)]);
+    return detail::node_domains(theirs, settings_.domains);
 }
 
 /// Sets arena_ if all ranks of the node have opened the memory; otherwise returns a reason of the
@@ -187,7 +205,11 @@ void MpiJob::print_statistics() {
     }
     std::string const saved = time_saved(*this);
     if (rank_ != 0) return;
-    std::string const lines = Statistics::table(sums, size_) + saved;
+    std::string const domains =
+        arena_ ? text("sinew: domains of rank 0's node: ",
+                      detail::node_domains(localities_, settings_.domains).text, '\n')
+               : "";
+    std::string const lines = Statistics::table(sums, size_) + domains + saved;
     [[maybe_unused]] auto const written = ::write(STDERR_FILENO, lines.data(), lines.size());
 }
 

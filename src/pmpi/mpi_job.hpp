@@ -5,9 +5,11 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "src/comm/node_domains.hpp"
 #include "src/node_memory/arena.hpp"
 #include "src/pmpi/mpi_abi.hpp"
 #include "src/pmpi/statistics.hpp"
@@ -17,9 +19,10 @@ namespace sinew::pmpi {
 
 /// What rank 0 of MPI_COMM_WORLD has set; it applies to all ranks.
 struct MpiSettings {
-    bool off = false;          ///< SINEW_MPI_OFF
-    bool node_memory = true;   ///< SINEW_NODE_MEMORY
-    bool statistics = false;   ///< SINEW_MPI_STATS
+    bool off = false;                                              ///< SINEW_MPI_OFF
+    bool node_memory = true;                                       ///< SINEW_NODE_MEMORY
+    bool statistics = false;                                       ///< SINEW_MPI_STATS
+    detail::DomainLevel domains = detail::DomainLevel::automatic;  ///< SINEW_NODE_DOMAINS
     std::int64_t timeout = 0;  ///< SINEW_TIMEOUT in nanoseconds; 0: no deadline
 
     /// Throws UsageError naming the variable.
@@ -50,6 +53,8 @@ public:
     int world_rank(int local) const { return world_ranks_[static_cast<std::size_t>(local)]; }
     /// The local rank of a rank in MPI_COMM_WORLD that shares the arena; -1 of any other.
     int local_rank_of(int world) const { return local_ranks_[static_cast<std::size_t>(world)]; }
+    /// The domains of a communicator's ranks, which have these local ranks.
+    detail::NodeDomains domains_of(std::span<int const> local_ranks) const;
     /// Whether this node has more ranks than processors.
     bool crowded() const { return crowded_; }
     /// The ranks of this node, by local rank, whose process has ended.
@@ -77,8 +82,9 @@ private:
     Statistics statistics_;
     std::shared_ptr<node_memory::Arena> arena_;
     int rank_ = 0, size_ = 1, local_rank_ = 0, local_size_ = 1;
-    std::vector<int> world_ranks_;  // by local rank
-    std::vector<int> local_ranks_;  // by rank in MPI_COMM_WORLD
+    std::vector<int> world_ranks_;              // by local rank
+    std::vector<int> local_ranks_;              // by rank in MPI_COMM_WORLD
+    std::vector<detail::Locality> localities_;  // by local rank
     bool crowded_ = false;
     std::optional<ProcessWatch> watch_;
     MPI_Comm node_{};

@@ -36,7 +36,8 @@ void run_with(Model const& model, int ranks, std::function<void(Communicator&)> 
                     std::make_unique<ThreadTransport>(hub, rank),
                     detail::make_node_layout(nodes, rank), detail::Engine::make(Threading::any),
                     std::make_shared<collectives::Tuners>(model, ""),
-                    detail::CommonSettings::from_environment(), nullptr));
+                    detail::CommonSettings::from_environment(),
+                    std::vector<detail::Locality>(nodes.size()), nullptr));
                 body(comm);
             } catch (std::exception const& error) {
                 ADD_FAILURE() << "rank " << rank << ": " << error.what();

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "src/base/env.hpp"
 #include "tests/node_memory/patient_waiter.hpp"
@@ -46,8 +47,9 @@ private:
 class RandomCalls : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(Ranks, RandomCalls, testing::Values(2, 3, 4, 8));
 
-/// `ring` above 0: the rings are that small.
-void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring = 0) {
+/// `ring` above 0: the rings are that small. `domain_of`: the domains of the ranks, used by all long calls.
+void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring = 0,
+         std::vector<int> const& domain_of = {}) {
     std::vector<std::shared_ptr<Arena>> arenas{Arena::make(Source::memfd, ranks)};
     for (int r = 1; r < ranks; ++r) arenas.push_back(Arena::open(arenas[0]->name(), r, ranks));
     RoomPlace place = arenas[0]->make_room(ranks);
@@ -62,6 +64,7 @@ void run(int ranks, std::uint64_t seed, std::uint64_t calls, std::uint64_t ring 
             StormWaiter waiter(failed);
             try {
                 auto const room = arena.open_room(place, r, ranks);
+                if (!domain_of.empty()) room->use_domains(Domains(domain_of, true));
                 RandomRank rank(*room, waiter, arena, seed, true);
                 for (std::uint64_t i = 0; i < calls; ++i) rank.call(i);
                 // Another rank may still read this one's buffers, if it fails.
@@ -81,6 +84,22 @@ TEST_P(RandomCalls, GiveTheRightResults) { run(GetParam(), 17, calls_on(GetParam
 // Long messages take many rounds there.
 TEST_P(RandomCalls, GiveTheRightResultsInSmallRings) {
     run(GetParam(), 29, calls_on(GetParam()) / 8, std::uint64_t{64} << 10);
+}
+
+class RandomCallsByDomain : public testing::TestWithParam<std::vector<int>> {
+protected:
+    int ranks() const { return static_cast<int>(GetParam().size()); }
+};
+INSTANTIATE_TEST_SUITE_P(Domains, RandomCallsByDomain,
+                         testing::Values(std::vector{0, 0, 1}, std::vector{0, 0, 1, 1},
+                                         std::vector{0, 1, 0, 1, 0}, std::vector{0, 0, 0, 1, 2, 2},
+                                         std::vector{0, 0, 1, 1, 2, 2, 3, 3}));
+
+TEST_P(RandomCallsByDomain, GiveTheRightResults) {
+    run(ranks(), 41, calls_on(ranks()) / 8, 0, GetParam());
+}
+TEST_P(RandomCallsByDomain, GiveTheRightResultsInSmallRings) {
+    run(ranks(), 43, calls_on(ranks()) / 8, std::uint64_t{64} << 10, GetParam());
 }
 
 }  // namespace
