@@ -34,14 +34,19 @@ void GradientBuckets::State::make_buckets() {
     unloaded_.clear();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
-    device_ =
-        sgd::DeviceTensors::find(gradients_, plans_, options_.stream,
-                                 comm_.state().deadlines_of({.timeout = options_.timeout}).silent);
+    device_ = sgd::DeviceTensors::find(
+        gradients_, plans_,
+        {.stream = options_.stream,
+         .timeout = comm_.state().deadlines_of({.timeout = options_.timeout}).silent,
+         .gradients = options_,
+         .ranks = static_cast<std::size_t>(comm_.size())});
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
         unloaded_.emplace_back(plan.parts.size());
+        sgd::BucketCoder* const coder = device_ ? device_->coder(pending_.size() - 1) : nullptr;
         auto* const elements = static_cast<std::byte*>(
-            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
+            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr, coder)
+                .elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = pending_.size() - 1;
             places_[part.tensor].stored = elements + part.offset * plan.type.size();

@@ -394,21 +394,25 @@ int GradientBuckets::State::join() {
 std::vector<float> GradientBuckets::State::residuals() const {
     require_between_steps("residuals()");
     std::vector<float> all;
-    for (sgd::BucketReduction const& reduction : reductions_)
-        for (auto const* part : {&reduction.residual(), &reduction.sum_residual(),
-                                 &reduction.low_rank().residual(), &reduction.low_rank().factors()})
-            all.insert(all.end(), part->begin(), part->end());
+    for (sgd::BucketReduction const& reduction : reductions_) {
+        auto const kept = reduction.kept();
+        all.insert(all.end(), kept.begin(), kept.end());
+    }
     return all;
 }
 
 void GradientBuckets::State::restore_residuals(std::span<float const> residuals) {
     require_between_steps("restore_residuals()");
-    if (std::size_t const count = this->residuals().size(); residuals.size() != count)
+    std::size_t count = 0;
+    for (sgd::BucketReduction const& reduction : reductions_) count += reduction.kept_count();
+    if (residuals.size() != count)
         throw UsageError(text("GradientBuckets::restore_residuals: ", residuals.size(),
                               " residuals (this rank has ", count,
                               "). Restore those of the same rank, number of ranks and tensors"));
-    for (sgd::BucketReduction& reduction : reductions_)
-        residuals = residuals.subspan(reduction.restore(residuals));
+    for (sgd::BucketReduction& reduction : reductions_) {
+        reduction.restore(residuals.first(reduction.kept_count()));
+        residuals = residuals.subspan(reduction.kept_count());
+    }
 }
 
 }  // namespace sinew

@@ -24,7 +24,7 @@
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
 #include "src/sgd/bucket_search.hpp"
-#include "src/sgd/device_tensors.hpp"
+#include "src/sgd/gpu/device_tensors.hpp"
 #include "src/sgd/shard_update.hpp"
 
 namespace sinew {

@@ -115,7 +115,7 @@ struct State {
     FakeParameterBytes parameter_bytes = nullptr;
     int module_error = success;
     std::atomic<int> copy_delay{0};
-    std::atomic<unsigned long> copies{0};
+    std::atomic<unsigned long> copies{0}, copied_bytes{0};
 
     State() {
         for (int i = 0; i < devices; ++i) all[static_cast<std::size_t>(i)].ordinal = i;
@@ -192,6 +192,7 @@ int fake_cuda_enqueue(void* stream, void (*call)(void*), void* argument, void (*
 
 void fake_cuda_copy_delay(int microseconds) { state().copy_delay = microseconds; }
 unsigned long fake_cuda_copies() { return state().copies; }
+unsigned long fake_cuda_copied_bytes() { return state().copied_bytes; }
 
 void fake_cuda_kernels(FakeKernels kernels, FakeParameterBytes parameter_bytes) {
     State& all = state();
@@ -461,7 +462,17 @@ int cuMemcpyAsync(unsigned long long to, unsigned long long from, std::size_t by
         std::memcpy(fake_cuda_shadow(reinterpret_cast<void*>(to)),
                     fake_cuda_shadow(reinterpret_cast<void*>(from)), bytes);
         ++all.copies;
+        all.copied_bytes += bytes;
     });
+}
+
+int cuMemsetD8Async(unsigned long long memory, unsigned char value, std::size_t bytes,
+                    void* stream) {
+    auto const on = find_stream(stream);
+    if (!has_context()) return invalid_context;
+    if (!on) return invalid_value;
+    return on->add(
+        [=] { std::memset(fake_cuda_shadow(reinterpret_cast<void*>(memory)), value, bytes); });
 }
 
 int cuModuleLoadData(void** module, void const* image) {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/sgd/device_tensors.hpp"
+#include "src/sgd/gpu/device_tensors.hpp"
 
 #include <algorithm>
 #include <cstring>
 #include <optional>
-#include <thread>
 
 #include <sinew/error.hpp>
 
@@ -83,75 +82,62 @@ CudaDriver::Context find_context(CudaDriver const& driver, std::vector<Gradient>
 
 std::unique_ptr<DeviceTensors> DeviceTensors::find(std::vector<Gradient> const& gradients,
                                                    std::vector<BucketPlan> const& plans,
-                                                   CudaDriver::Stream stream,
-                                                   std::chrono::nanoseconds timeout) {
+                                                   Options const& options) {
     bool const any = std::any_of(gradients.begin(), gradients.end(), lies_on_device);
-    return find(gradients, plans, stream, timeout, any ? kernel_images() : DeviceKernels::Images());
+    return find(gradients, plans, options, any ? kernel_images() : DeviceKernels::Images());
 }
 
 std::unique_ptr<DeviceTensors> DeviceTensors::find(std::vector<Gradient> const& gradients,
                                                    std::vector<BucketPlan> const& plans,
-                                                   CudaDriver::Stream stream,
-                                                   std::chrono::nanoseconds timeout,
+                                                   Options const& options,
                                                    DeviceKernels::Images const& images) {
     CudaDriver const* const driver = CudaDriver::loaded();
     CudaDriver::Context const context =
         driver == nullptr ? nullptr : find_context(*driver, gradients);
     if (context == nullptr) {
-        if (stream != nullptr)
+        if (options.stream != nullptr)
             throw UsageError(
                 "GradientOptions: a stream was given, but no tensor is in the memory of a GPU");
         return nullptr;
     }
-    std::unique_ptr<DeviceTensors> made(
-        new DeviceTensors(*driver, context, stream, timeout, images));
-    for (BucketPlan const& plan : plans) made->add_bucket(gradients, plan);
+    std::unique_ptr<DeviceTensors> made(new DeviceTensors(*driver, context, options, images));
+    for (BucketPlan const& plan : plans)
+        made->add_bucket(gradients, plan, RowShape(plan.count, options.ranks, options.gradients));
     made->settle();
     return made;
 }
 
 DeviceTensors::DeviceTensors(CudaDriver const& driver, CudaDriver::Context context,
-                             CudaDriver::Stream stream, std::chrono::nanoseconds timeout,
-                             DeviceKernels::Images const& images)
-    : driver_(driver), context_(context), stream_(stream), timeout_(timeout),
-      kernels_(std::make_unique<DeviceKernels>(driver, context, images)), down_(driver, context),
-      up_(driver, context) {}
+                             Options const& options, DeviceKernels::Images const& images)
+    : stream_(options.stream),
+      queues_(std::make_unique<DeviceQueues>(driver, context, options.timeout, images)) {}
 
 DeviceTensors::~DeviceTensors() {
-    if (!settle_quietly()) {
-        log_warning(
-            "GradientBuckets: the GPU is not done with the gradients; the memory that it "
-            "may use is left behind");
-        // Neither kernels nor pinned memory may go while the GPU may use them.
-        static_cast<void>(kernels_.release());
-        for (Bucket& bucket : buckets_) new detail::PinnedMemory(std::move(bucket.pinned));
-        return;
-    }
-    try {
-        CudaContextScope const scope(driver_, context_);
-        for (CudaDriver::Address const memory : allocated_) driver_.memory_free(memory);
-    } catch (Error const&) {  // the context was destroyed, and the memory with it
-    }
+    if (settle_quietly()) return;
+    log_warning(
+        "GradientBuckets: the GPU is not done with the gradients; the memory that it "
+        "may use is left behind");
+    // Neither kernels nor memory may go while the GPU may use them.
+    static_cast<void>(new std::vector<Bucket>(std::move(buckets_)));
+    static_cast<void>(queues_.release());
 }
 
-CudaDriver::Address DeviceTensors::allocate(std::size_t bytes) {
-    CudaContextScope const scope(driver_, context_);
-    CudaDriver::Address memory = 0;
-    driver_.check(driver_.memory_allocate(&memory, std::max<std::size_t>(1, bytes)), "cuMemAlloc");
-    allocated_.push_back(memory);
-    return memory;
-}
-
-void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPlan const& plan) {
+void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPlan const& plan,
+                               RowShape const& shape) {
     Bucket& bucket = buckets_.emplace_back();
     bucket.type = plan.type;
     bucket.parts = plan.parts;
-    bucket.bytes = plan.count * plan.type.size();
-    bucket.memory = allocate(bucket.bytes);
-    bucket.pinned = {driver_, context_, bucket.bytes};
-    // Nothing is ever written between tensors.
-    std::memset(bucket.pinned.data(), 0, bucket.bytes);
-    up_.copy(reinterpret_cast<void*>(bucket.memory), bucket.pinned.data(), bucket.bytes);
+    bucket.bytes = (shape.is_quantised() ? shape.elements() : plan.count) * plan.type.size();
+    bucket.memory = queues_->allocate(bucket.bytes);
+    detail::CopyStream& up = queues_->up;
+    up.clear(bucket.memory.data(), bucket.bytes);  // nothing is ever written between tensors
+    if (shape.is_quantised()) {
+        bucket.rows = std::make_unique<DeviceRows>(
+            *queues_, static_cast<float*>(bucket.memory.data()), shape);
+    } else {
+        bucket.pinned = queues_->pin(bucket.bytes);
+        std::memset(bucket.pinned.data(), 0, bucket.bytes);
+    }
     for (FloatFormat const format : {FloatFormat::f32, FloatFormat::bf16, FloatFormat::f16}) {
         std::vector<TensorPlace> places;
         for (BucketPlan::Part const& part : plan.parts) {
@@ -162,93 +148,100 @@ void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPla
         if (places.empty()) continue;
         std::vector<Segment> const segments = segments_of(places);
         std::size_t const bytes = segments.size() * sizeof(Segment);
-        detail::PinnedMemory const list(driver_, context_, bytes);
+        detail::PinnedMemory const list = queues_->pin(bytes);
         std::memcpy(list.data(), segments.data(), bytes);
-        bucket.lists.push_back({format, allocate(bytes), segments.size()});
-        up_.copy(reinterpret_cast<void*>(bucket.lists.back().segments), list.data(), bytes);
-        await(up_, up_.mark(), "copied the list of tensors", timeout_);
+        bucket.lists.push_back({format, queues_->allocate(bytes), segments.size()});
+        up.copy(bucket.lists.back().segments.data(), list.data(), bytes);
+        queues_->await(up, up.mark(), "copied the list of tensors");
     }
-    bucket.stored = up_.mark();
+    bucket.stored = up.mark();
 }
 
-void DeviceTensors::await(detail::CopyStream const& stream, CudaDriver::Event event,
-                          char const* what, std::chrono::nanoseconds limit) const {
-    using Clock = std::chrono::steady_clock;
-    Clock::time_point const end = Clock::now() + limit;
-    for (int round = 0; !stream.has_reached(event); ++round) {
-        if (round < 100) continue;
-        if (Clock::now() >= end)
-            throw Timeout(text("the GPU has not ", what, " after ",
-                               std::chrono::duration_cast<std::chrono::milliseconds>(limit).count(),
-                               " ms. The stream that computes the gradients may hang; otherwise "
-                               "raise GradientOptions::timeout or SINEW_TIMEOUT"));
-        if (round < 1000) std::this_thread::yield();
-        else std::this_thread::sleep_for(std::chrono::microseconds(50));
-    }
+SegmentCopy DeviceTensors::Bucket::copy_of(List const& list, double scale) const {
+    return {memory.data(),   static_cast<Segment const*>(list.segments.data()),
+            list.count,      list.format,
+            format_of(type), static_cast<float>(scale)};
 }
 
 void DeviceTensors::load(std::size_t index, double scale) {
-    std::lock_guard const lock(loading_);
+    std::lock_guard const lock(queues_->loading);
     Bucket& bucket = buckets_[index];
-    if (stream_ != nullptr) down_.order_after(stream_);
+    detail::CopyStream& down = queues_->down;
+    if (stream_ != nullptr) down.order_after(stream_);
     for (Bucket::List const& list : bucket.lists)
-        kernels_->flatten({reinterpret_cast<void*>(bucket.memory),
-                           reinterpret_cast<Segment const*>(list.segments), list.count, list.format,
-                           format_of(bucket.type), static_cast<float>(scale)},
-                          down_.handle());
-    down_.copy(bucket.pinned.data(), reinterpret_cast<void const*>(bucket.memory), bucket.bytes);
-    bucket.loaded = down_.mark();
+        queues_->kernels->flatten(bucket.copy_of(list, scale), down.handle());
+    if (bucket.rows) bucket.rows->load();
+    else down.copy(bucket.pinned.data(), bucket.memory.data(), bucket.bytes);
+    bucket.loaded = down.mark();
 }
 
-bool DeviceTensors::arrive(std::size_t index, void* elements) {
-    Bucket& bucket = buckets_[index];
-    CudaDriver::Event event = nullptr;
-    {
-        std::lock_guard const lock(loading_);
-        event = bucket.loaded;
-    }
-    if (event == nullptr) return false;
-    await(down_, event, "copied the gradients to the host", timeout_);
+void DeviceTensors::copy_parts(Bucket const& bucket, void* elements) const {
     std::size_t const element = bucket.type.size();
     for (BucketPlan::Part const& part : bucket.parts)
         if (part.count > 0)
             std::memcpy(static_cast<std::byte*>(elements) + part.offset * element,
                         bucket.pinned.data() + part.offset * element, part.count * element);
-    std::lock_guard const lock(loading_);
+}
+
+bool DeviceTensors::arrive(std::size_t index, void* elements) {
+    constexpr char const* copied = "copied the gradients to the host";
+    Bucket& bucket = buckets_[index];
+    CudaDriver::Event event = nullptr;
+    {
+        std::lock_guard const lock(queues_->loading);
+        event = bucket.loaded;
+    }
+    if (event == nullptr) return false;
+    queues_->await(queues_->down, event, copied);
+    if (!bucket.rows) copy_parts(bucket, elements);
+    bool const has_elements = !bucket.rows || bucket.rows->arrive();
+    if (bucket.rows && has_elements) {
+        queues_->up.copy(elements, bucket.memory.data(), bucket.bytes);
+        queues_->await(queues_->up, queues_->up.mark(), copied);
+    }
+    std::lock_guard const lock(queues_->loading);
     bucket.loaded = nullptr;
-    return true;
+    return has_elements;
 }
 
 void DeviceTensors::store(std::size_t index, void const* elements, double scale) {
     Bucket& bucket = buckets_[index];
-    if (bucket.stored != nullptr)
-        await(up_, bucket.stored, "taken the gradients of the last step", timeout_);
-    if (bucket.bytes > 0) std::memcpy(bucket.pinned.data(), elements, bucket.bytes);
-    up_.copy(reinterpret_cast<void*>(bucket.memory), bucket.pinned.data(), bucket.bytes);
+    detail::CopyStream& up = queues_->up;
+    if (!bucket.rows) {
+        if (bucket.stored != nullptr)
+            queues_->await(up, bucket.stored, "taken the gradients of the last step");
+        if (bucket.bytes > 0) std::memcpy(bucket.pinned.data(), elements, bucket.bytes);
+        up.copy(bucket.memory.data(), bucket.pinned.data(), bucket.bytes);
+    }
     for (Bucket::List const& list : bucket.lists)
-        kernels_->unflatten({reinterpret_cast<void*>(bucket.memory),
-                             reinterpret_cast<Segment const*>(list.segments), list.count,
-                             list.format, format_of(bucket.type), static_cast<float>(scale)},
-                            up_.handle());
-    bucket.stored = up_.mark();
+        queues_->kernels->unflatten(bucket.copy_of(list, scale), up.handle());
+    if (bucket.rows && bucket.rows->has_broken_gaps()) up.clear(bucket.memory.data(), bucket.bytes);
+    bucket.stored = up.mark();
 }
 
-void DeviceTensors::settle() { settle_within(timeout_); }
+void DeviceTensors::settle() { settle_within(queues_->timeout); }
 
 void DeviceTensors::settle_within(std::chrono::nanoseconds limit) {
-    std::lock_guard const lock(loading_);
+    std::lock_guard const lock(queues_->loading);
+    bool up_is_busy = false;
     for (Bucket& bucket : buckets_) {
         if (bucket.loaded != nullptr)
-            await(down_, bucket.loaded, "copied the gradients to the host", limit);
-        if (bucket.stored != nullptr) await(up_, bucket.stored, "taken the gradients", limit);
-        bucket.loaded = bucket.stored = nullptr;
+            queues_->await(queues_->down, bucket.loaded, "copied the gradients to the host", limit);
+        bucket.loaded = nullptr;
+        // A failed step may have decoded what it did not store.
+        up_is_busy |= bucket.stored != nullptr || (bucket.rows && bucket.rows->decodes());
     }
-    down_.reuse_marks();
-    up_.reuse_marks();
+    if (up_is_busy) queues_->await(queues_->up, queues_->up.mark(), "taken the gradients", limit);
+    for (Bucket& bucket : buckets_) {
+        bucket.stored = nullptr;
+        if (bucket.rows) bucket.rows->drop();
+    }
+    queues_->down.reuse_marks();
+    queues_->up.reuse_marks();
 }
 
 bool DeviceTensors::settle_quietly() noexcept try {
-    settle_within(std::min<std::chrono::nanoseconds>(timeout_, std::chrono::seconds(2)));
+    settle_within(std::min<std::chrono::nanoseconds>(queues_->timeout, std::chrono::seconds(2)));
     return true;
 } catch (std::exception const&) {
     return false;

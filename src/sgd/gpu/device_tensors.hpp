@@ -4,38 +4,42 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
-#include <mutex>
 #include <vector>
 
 #include <sinew/sgd/gradient_buckets.hpp>
 
-#include "src/comm/device/copies.hpp"
 #include "src/sgd/bucket_plan.hpp"
-#include "src/sgd/device/device_kernels.hpp"
+#include "src/sgd/gpu/device_rows.hpp"
 
 namespace sinew::sgd {
 
 /// Carries tensors in the memory of a GPU into buckets in host memory, and back. Kernels of the GPU convert
 /// and scale, so that elements pass the bus in the type of the bucket: one launch and one copy for each
-/// bucket and type of tensor, however many tensors there are.
+/// bucket and type of tensor, however many tensors there are. In fp8 and int8 they pass it as rows of
+/// blocks, which kernels encode, sum and decode (DeviceRows).
 ///
 /// For one bucket: `load` when its tensors are ready, `arrive` before its elements are used, `store` when
 /// they have their results, and `settle` at the end of a step. `load` may be called by any thread, for
 /// several buckets at a time; the rest by one thread at a time.
 class DeviceTensors {
 public:
+    struct Options {
+        /// The one that computes the tensors; null: they are complete when `load` is called.
+        CudaDriver::Stream stream = nullptr;
+        std::chrono::nanoseconds timeout{0};
+        /// Whether there are rows: the format, and one row for each of so many ranks.
+        GradientOptions const& gradients;
+        std::size_t ranks = 1;
+    };
     /// Returns null if no tensor is in the memory of a GPU. Throws UsageError if they are not all in the
-    /// memory of one, or are f64; Unavailable if there are no kernels for it; BackendError. `stream` is
-    /// the one that computes the tensors; null: they are complete when `load` is called.
+    /// memory of one, or are f64; Unavailable if there are no kernels for it; BackendError.
     static std::unique_ptr<DeviceTensors> find(std::vector<Gradient> const& gradients,
                                                std::vector<BucketPlan> const& plans,
-                                               CudaDriver::Stream stream,
-                                               std::chrono::nanoseconds timeout);
+                                               Options const& options);
     /// The same with kernels of other images.
     static std::unique_ptr<DeviceTensors> find(std::vector<Gradient> const& gradients,
                                                std::vector<BucketPlan> const& plans,
-                                               CudaDriver::Stream stream,
-                                               std::chrono::nanoseconds timeout,
+                                               Options const& options,
                                                DeviceKernels::Images const& images);
     DeviceTensors(DeviceTensors const&) = delete;
     DeviceTensors& operator=(DeviceTensors const&) = delete;
@@ -44,10 +48,14 @@ public:
 
     /// Enqueues the way of a bucket to the host: after the work that the stream has now.
     void load(std::size_t bucket, double scale);
-    /// If the bucket was loaded since its last arrival, waits for that, copies its tensors to `elements`
-    /// (that of the plan's type) and returns true. Throws Timeout, BackendError.
+    /// If the bucket was loaded since its last arrival, waits for that. Returns whether `elements` (those
+    /// of the plan's type) have its tensors now: not if it was not loaded, and in fp8 and int8 only if one
+    /// has NaN or infinity. Throws Timeout, BackendError.
     bool arrive(std::size_t bucket, void* elements);
-    /// Enqueues the way back. `elements` may be changed when this returns.
+    /// What codes the bucket after its arrival; null unless the format is fp8 or int8.
+    BucketCoder* coder(std::size_t bucket) const { return buckets_[bucket].rows.get(); }
+    /// Enqueues the way back: from `elements`, which may be changed when this returns, or from what the
+    /// bucket's coder has decoded.
     void store(std::size_t bucket, void const* elements, double scale);
     /// Waits until the tensors have all that was stored. Throws Timeout, BackendError.
     void settle();
@@ -59,36 +67,31 @@ private:
         DataType type = DataType::Kind::f32;
         std::vector<BucketPlan::Part> parts;
         std::size_t bytes = 0;
-        CudaDriver::Address memory = 0;  ///< of the GPU
-        detail::PinnedMemory pinned;
+        detail::OwnedDeviceMemory memory;
+        detail::PinnedMemory pinned;       ///< unless there are rows
+        std::unique_ptr<DeviceRows> rows;  ///< of fp8 and int8
         /// Work lists, in the memory of the GPU: one for each format of tensors that the bucket has.
         struct List {
             FloatFormat format;
-            CudaDriver::Address segments;
+            detail::OwnedDeviceMemory segments;
             std::size_t count;
         };
         std::vector<List> lists;
         CudaDriver::Event loaded = nullptr, stored = nullptr;  ///< null: nothing is under way
+
+        SegmentCopy copy_of(List const& list, double scale) const;
     };
 
-    DeviceTensors(CudaDriver const& driver, CudaDriver::Context context, CudaDriver::Stream stream,
-                  std::chrono::nanoseconds timeout, DeviceKernels::Images const& images);
-    void add_bucket(std::vector<Gradient> const& gradients, BucketPlan const& plan);
-    CudaDriver::Address allocate(std::size_t bytes);
-    /// Throws Timeout, which says that the GPU has not done `what`, after `limit`.
-    void await(detail::CopyStream const& stream, CudaDriver::Event event, char const* what,
-               std::chrono::nanoseconds limit) const;
+    DeviceTensors(CudaDriver const& driver, CudaDriver::Context context, Options const& options,
+                  DeviceKernels::Images const& images);
+    void add_bucket(std::vector<Gradient> const& gradients, BucketPlan const& plan,
+                    RowShape const& shape);
+    void copy_parts(Bucket const& bucket, void* elements) const;
     void settle_within(std::chrono::nanoseconds limit);
 
-    CudaDriver const& driver_;
-    CudaDriver::Context context_;
     CudaDriver::Stream stream_;
-    std::chrono::nanoseconds timeout_;
-    std::unique_ptr<DeviceKernels> kernels_;
-    detail::CopyStream down_, up_;
-    std::mutex loading_;  // guards down_ and `loaded` of the buckets
+    std::unique_ptr<DeviceQueues> queues_;  // its mutex guards `loaded` of the buckets, too
     std::vector<Bucket> buckets_;
-    std::vector<CudaDriver::Address> allocated_;
 };
 
 }  // namespace sinew::sgd
