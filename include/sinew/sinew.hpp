@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/this_manager.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/node.hpp>
 #include <sinew/nodes.hpp>
@@ -24,7 +25,6 @@
 #include <sinew/sgd/sharded_optimizer.hpp>
 #include <sinew/sgd/training_state.hpp>
 #include <sinew/shared.hpp>
-#include <sinew/this_manager.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
 #include <sinew/version.hpp>
