@@ -11,9 +11,9 @@ static_assert(SINEW_WIRE_INT8 == static_cast<int>(WireFormat::int8));
 
 GradientOptions gradient_options(sinew_gradient_options const* given) {
     if (given == nullptr) return {};
-    sinew_gradient_options const from =
-        with_defaults(*given, SINEW_GRADIENT_OPTIONS_INIT,
-                      offsetof(sinew_gradient_options, powersgd_rank), "SINEW_GRADIENT_OPTIONS_INIT");
+    sinew_gradient_options const from = with_defaults(
+        *given, SINEW_GRADIENT_OPTIONS_INIT, offsetof(sinew_gradient_options, powersgd_rank),
+        "SINEW_GRADIENT_OPTIONS_INIT");
     if (from.wire < SINEW_WIRE_NATIVE || from.wire > SINEW_WIRE_INT8)
         throw UsageError(text("the wire format is ", from.wire,
                               " (expected SINEW_WIRE_NATIVE to SINEW_WIRE_INT8)"));

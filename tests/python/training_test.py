@@ -70,7 +70,7 @@ def test_buckets(comm):
     assert all((each == comm.size - 1).all() for each in parameters)
     assert buckets.average([comm.rank, 2]) == [mean(comm), 2]
     assert buckets.residuals() == b""
-    with ranks.raises(sinew.UsageError, "no gradient 'other'"):
+    with ranks.raises(sinew.UsageError, "no tensor 'other'"):
         buckets.ready("other")
     with ranks.raises(sinew.UsageError, "'weights'"):
         buckets["weights"]

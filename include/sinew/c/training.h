@@ -165,14 +165,10 @@ typedef struct sinew_optimizer_rule {
     double momentum;              /* of SGD; 0: keeps no state */
     double beta1, beta2, epsilon; /* of Adam */
 } sinew_optimizer_rule;
-#define SINEW_SGD_INIT                                                                       \
-    {                                                                                        \
-        sizeof(sinew_optimizer_rule), SINEW_RULE_SGD, 0, 0, 0, 1e-2, 0.0, 0.0, 0.0, 0.0, 0.0 \
-    }
-#define SINEW_ADAM_INIT                                                                            \
-    {                                                                                              \
-        sizeof(sinew_optimizer_rule), SINEW_RULE_ADAM, 0, 1, 0, 1e-3, 0.0, 0.0, 0.9, 0.999, 1e-8 \
-    }
+#define SINEW_SGD_INIT \
+    { sizeof(sinew_optimizer_rule), SINEW_RULE_SGD, 0, 0, 0, 1e-2, 0.0, 0.0, 0.0, 0.0, 0.0 }
+#define SINEW_ADAM_INIT \
+    { sizeof(sinew_optimizer_rule), SINEW_RULE_ADAM, 0, 1, 0, 1e-3, 0.0, 0.0, 0.9, 0.999, 1e-8 }
 
 /* Collective, as the other calls are but ready, set_learning_rate, state_elements, add_to and destroy.
  * `options` may be NULL. */
