@@ -22,7 +22,7 @@ void GradientBuckets::State::prepare(Extension const& extension) {
     if (shard_update_ != nullptr && device_)
         throw UsageError(
             "a ShardedOptimizer of gradients in the memory of a GPU: it updates parameters in host "
-            "memory. Keep gradients and parameters there, or use GradientBuckets");
+            "memory. Keep gradients and parameters there, or use DeviceSgd");
 }
 
 /// Plans the buckets and allocates them. Called between steps.
@@ -39,7 +39,13 @@ void GradientBuckets::State::make_buckets() {
         {.stream = options_.stream,
          .timeout = comm_.state().deadlines_of({.timeout = options_.timeout}).silent,
          .gradients = options_,
-         .ranks = static_cast<std::size_t>(comm_.size())});
+         .ranks = static_cast<std::size_t>(comm_.size()),
+         .update = device_update_});
+    if (device_update_ != nullptr && !device_)
+        throw UsageError(
+            "a DeviceSgd of gradients in host memory. Use ShardedOptimizer, or GradientBuckets and "
+            "an "
+            "optimiser of the program");
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
         unloaded_.emplace_back(plan.parts.size());
@@ -58,9 +64,11 @@ void GradientBuckets::State::make_buckets() {
 void GradientBuckets::State::prepare_search() {
     std::size_t total = 0;
     for (Gradient const& gradient : gradients_) {
-        if (gradient.allocated || shard_update_ != nullptr)
+        if (gradient.allocated || updates())
             throw UsageError(text("GradientOptions: tune_bucket_bytes with ",
-                                  gradient.allocated ? "Gradient::allocate" : "a ShardedOptimizer",
+                                  gradient.allocated         ? "Gradient::allocate"
+                                  : shard_update_ != nullptr ? "a ShardedOptimizer"
+                                                             : "a DeviceSgd",
                                   " (tensor '", gradient.name,
                                   "'), whose memory must stay in its bucket"));
         total += gradient.elements.count *

@@ -221,7 +221,8 @@ private:
     Buffer allocated(std::size_t tensor, DataType type);
 
     class State;
-    friend class LocalSgd;  // built on State
+    friend class DeviceSgd;  // built on State, as the next two are
+    friend class LocalSgd;
     friend class ShardedOptimizer;
     std::unique_ptr<State> state_;
 };

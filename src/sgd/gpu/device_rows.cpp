@@ -70,9 +70,9 @@ void DeviceRows::await_up(char const* what) const {
 
 void DeviceRows::sum(std::byte* row, std::byte const* rows) {
     send(rows);
-    queues_.kernels->sum_rows({row_.data(), rows_.data(), floats(sum_residual_), shape_.rows,
-                               shape_.blocks, format()},
-                              queues_.up.handle());
+    queues_.kernels->sum_rows(
+        {row_.data(), rows_.data(), floats(sum_residual_), shape_.rows, shape_.blocks, format()},
+        queues_.up.handle());
     queues_.up.copy(pinned_.data(), row_.data(), shape_.row_bytes());
     await_up("summed the gradients of all ranks");
     std::memcpy(row, pinned_.data(), shape_.row_bytes());
@@ -82,8 +82,8 @@ void DeviceRows::decode(std::byte const* rows) {
     broken_ = has_broken_block(rows);
     decodes_ = true;
     send(rows);
-    queues_.kernels->dequantise(
-        {elements_, rows_.data(), shape_.rows, shape_.blocks, format(), 0}, queues_.up.handle());
+    queues_.kernels->dequantise({elements_, rows_.data(), shape_.rows, shape_.blocks, format(), 0},
+                                queues_.up.handle());
 }
 
 std::size_t DeviceRows::residual_count() const {

@@ -109,7 +109,7 @@ std::unique_ptr<DeviceTensors> DeviceTensors::find(std::vector<Gradient> const& 
 
 DeviceTensors::DeviceTensors(CudaDriver const& driver, CudaDriver::Context context,
                              Options const& options, DeviceKernels::Images const& images)
-    : stream_(options.stream),
+    : stream_(options.stream), update_(options.update),
       queues_(std::make_unique<DeviceQueues>(driver, context, options.timeout, images)) {}
 
 DeviceTensors::~DeviceTensors() {
@@ -147,14 +147,48 @@ void DeviceTensors::add_bucket(std::vector<Gradient> const& gradients, BucketPla
         }
         if (places.empty()) continue;
         std::vector<Segment> const segments = segments_of(places);
-        std::size_t const bytes = segments.size() * sizeof(Segment);
-        detail::PinnedMemory const list = queues_->pin(bytes);
-        std::memcpy(list.data(), segments.data(), bytes);
-        bucket.lists.push_back({format, queues_->allocate(bytes), segments.size()});
-        up.copy(bucket.lists.back().segments.data(), list.data(), bytes);
-        queues_->await(up, up.mark(), "copied the list of tensors");
+        bucket.lists.push_back({format, send_list(segments), segments.size()});
     }
+    if (update_ != nullptr) add_update(gradients, bucket, plan.count);
     bucket.stored = up.mark();
+}
+
+template <class Item>
+detail::OwnedDeviceMemory DeviceTensors::send_list(std::vector<Item> const& items) {
+    std::size_t const bytes = items.size() * sizeof(Item);
+    detail::PinnedMemory const list = queues_->pin(bytes);
+    if (bytes > 0) std::memcpy(list.data(), items.data(), bytes);
+    detail::OwnedDeviceMemory memory = queues_->allocate(bytes);
+    queues_->up.copy(memory.data(), list.data(), bytes);
+    queues_->await(queues_->up, queues_->up.mark(), "copied the list of tensors");
+    return memory;
+}
+
+/// Throws UsageError if a parameter is not on the GPU of the gradients.
+void DeviceTensors::add_update(std::vector<Gradient> const& gradients, Bucket& bucket,
+                               std::size_t elements) {
+    if (update_->rule.momentum > 0) {
+        bucket.momentum_elements = elements;
+        bucket.momentum = queues_->allocate(elements * sizeof(float));
+        queues_->up.clear(bucket.momentum.data(), elements * sizeof(float));
+    }
+    auto const momentum = reinterpret_cast<std::uint64_t>(bucket.momentum.data());
+    std::vector<TensorPlace> places;
+    for (BucketPlan::Part const& part : bucket.parts) {
+        if (part.count == 0) continue;
+        Buffer const& parameter = update_->parameters[part.tensor];
+        if (!detail::is_device_memory(parameter.data, parameter.bytes()) ||
+            context_of(queues_->driver, parameter.data) != queues_->context)
+            throw UsageError(text("DeviceSgd: the parameter of ",
+                                  tensor_text(gradients, part.tensor),
+                                  " is not in the memory of the GPU where its gradient is"));
+        places.push_back({reinterpret_cast<std::uint64_t>(parameter.data), part.offset, part.count,
+                          sizeof(float),
+                          momentum != 0 ? momentum + part.offset * sizeof(float) : 0});
+    }
+    std::vector<SgdSegment> const segments = sgd_segments_of(places);
+    bucket.sgd_segments = send_list(segments);
+    bucket.sgd_segment_count = segments.size();
 }
 
 SegmentCopy DeviceTensors::Bucket::copy_of(List const& list, double scale) const {
@@ -204,19 +238,60 @@ bool DeviceTensors::arrive(std::size_t index, void* elements) {
     return has_elements;
 }
 
-void DeviceTensors::store(std::size_t index, void const* elements, double scale) {
+void DeviceTensors::send(std::size_t index, void const* elements) {
     Bucket& bucket = buckets_[index];
-    detail::CopyStream& up = queues_->up;
-    if (!bucket.rows) {
-        if (bucket.stored != nullptr)
-            queues_->await(up, bucket.stored, "taken the gradients of the last step");
-        if (bucket.bytes > 0) std::memcpy(bucket.pinned.data(), elements, bucket.bytes);
-        up.copy(bucket.memory.data(), bucket.pinned.data(), bucket.bytes);
-    }
+    if (bucket.rows) return;  // the coder has decoded them there
+    if (bucket.stored != nullptr)
+        queues_->await(queues_->up, bucket.stored, "taken the gradients of the last step");
+    if (bucket.bytes > 0) std::memcpy(bucket.pinned.data(), elements, bucket.bytes);
+    queues_->up.copy(bucket.memory.data(), bucket.pinned.data(), bucket.bytes);
+    bucket.stored = queues_->up.mark();
+}
+
+/// The bucket's memory may be written by the next step after what was enqueued so far.
+void DeviceTensors::end_of_use(Bucket& bucket) {
+    if (bucket.rows && bucket.rows->has_broken_gaps())
+        queues_->up.clear(bucket.memory.data(), bucket.bytes);
+    bucket.stored = queues_->up.mark();
+}
+
+void DeviceTensors::store(std::size_t index, void const* elements, double scale) {
+    send(index, elements);
+    Bucket& bucket = buckets_[index];
     for (Bucket::List const& list : bucket.lists)
-        queues_->kernels->unflatten(bucket.copy_of(list, scale), up.handle());
-    if (bucket.rows && bucket.rows->has_broken_gaps()) up.clear(bucket.memory.data(), bucket.bytes);
-    bucket.stored = up.mark();
+        queues_->kernels->unflatten(bucket.copy_of(list, scale), queues_->up.handle());
+    end_of_use(bucket);
+}
+
+void DeviceTensors::update(std::size_t index, double scale) {
+    Bucket& bucket = buckets_[index];
+    Sgd const& rule = update_->rule;
+    queues_->kernels->sgd(
+        {bucket.memory.data(), static_cast<SgdSegment const*>(bucket.sgd_segments.data()),
+         bucket.sgd_segment_count, format_of(bucket.type), static_cast<float>(scale),
+         static_cast<float>(rule.learning_rate), static_cast<float>(rule.momentum),
+         static_cast<float>(rule.weight_decay), rule.nesterov ? 1U : 0U},
+        queues_->up.handle());
+    end_of_use(bucket);
+}
+
+std::vector<float> DeviceTensors::momentum() {
+    std::size_t count = 0;
+    for (Bucket const& bucket : buckets_) count += bucket.momentum_elements;
+    std::vector<float> all(count);
+    std::span<float> rest(all);
+    for (Bucket const& bucket : buckets_) {
+        queues_->fetch(rest.first(bucket.momentum_elements), bucket.momentum);
+        rest = rest.subspan(bucket.momentum_elements);
+    }
+    return all;
+}
+
+void DeviceTensors::restore_momentum(std::span<float const> values) {
+    for (Bucket const& bucket : buckets_) {
+        queues_->put(bucket.momentum, values.first(bucket.momentum_elements));
+        values = values.subspan(bucket.momentum_elements);
+    }
 }
 
 void DeviceTensors::settle() { settle_within(queues_->timeout); }

@@ -4,12 +4,14 @@
 #include <chrono>
 #include <cstddef>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/gpu/device_rows.hpp"
+#include "src/sgd/gpu/device_update.hpp"
 
 namespace sinew::sgd {
 
@@ -30,6 +32,8 @@ public:
         /// Whether there are rows: the format, and one row for each of so many ranks.
         GradientOptions const& gradients;
         std::size_t ranks = 1;
+        /// Not null (borrowed): `update` instead of `store`.
+        DeviceUpdate const* update = nullptr;
     };
     /// Returns null if no tensor is in the memory of a GPU. Throws UsageError if they are not all in the
     /// memory of one, or are f64; Unavailable if there are no kernels for it; BackendError.
@@ -57,6 +61,14 @@ public:
     /// Enqueues the way back: from `elements`, which may be changed when this returns, or from what the
     /// bucket's coder has decoded.
     void store(std::size_t bucket, void const* elements, double scale);
+    /// The first half of that: the elements stay in the bucket's memory on the GPU.
+    void send(std::size_t bucket, void const* elements);
+    /// Enqueues a step of SGD from what was sent, which is multiplied by `scale`.
+    void update(std::size_t bucket, double scale);
+    /// The momentum of all buckets, zeros between tensors; empty if the rule has none.
+    std::vector<float> momentum();
+    /// Sets it. Requires: as many.
+    void restore_momentum(std::span<float const> values);
     /// Waits until the tensors have all that was stored. Throws Timeout, BackendError.
     void settle();
     /// The same after a failed step, for at most 2 s: returns whether it succeeded.
@@ -77,6 +89,9 @@ private:
             std::size_t count;
         };
         std::vector<List> lists;
+        /// Of an update.
+        detail::OwnedDeviceMemory momentum, sgd_segments;
+        std::size_t momentum_elements = 0, sgd_segment_count = 0;
         CudaDriver::Event loaded = nullptr, stored = nullptr;  ///< null: nothing is under way
 
         SegmentCopy copy_of(List const& list, double scale) const;
@@ -86,10 +101,15 @@ private:
                   DeviceKernels::Images const& images);
     void add_bucket(std::vector<Gradient> const& gradients, BucketPlan const& plan,
                     RowShape const& shape);
+    void add_update(std::vector<Gradient> const& gradients, Bucket& bucket, std::size_t elements);
+    template <class Item>
+    detail::OwnedDeviceMemory send_list(std::vector<Item> const& items);
+    void end_of_use(Bucket& bucket);
     void copy_parts(Bucket const& bucket, void* elements) const;
     void settle_within(std::chrono::nanoseconds limit);
 
     CudaDriver::Stream stream_;
+    DeviceUpdate const* update_;
     std::unique_ptr<DeviceQueues> queues_;  // its mutex guards `loaded` of the buckets, too
     std::vector<Bucket> buckets_;
 };
