@@ -47,6 +47,7 @@ set(arrows
     "src/sgd/local: src/base src/comm collectives src/sgd/. src/sgd/coding"
     "src/sgd/optimizer: src/base src/comm collectives src/sgd/. src/sgd/coding"
     "src/sgd/device: src/base"
+    "src/sgd/gpu: src/base src/comm src/sgd/. src/sgd/coding src/sgd/device"
     "src/sgd/coding: src/base collectives src/sgd/device"
     "src/sgd: src/base src/comm collectives"
     "src/pmpi: src/base src/transport src/node_memory src/comm collectives"

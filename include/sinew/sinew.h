@@ -2,7 +2,7 @@
 #ifndef SINEW_SINEW_H
 #define SINEW_SINEW_H
 
-/* The communicator, gradient buckets, checkpoints and pools of sinew for C and for languages that can
+/* The communicator, gradient buckets, optimisers, checkpoints and pools of sinew for C and for languages that can
  * call C (libsinew_c).
  *
  * Every function that can fail returns a sinew_status, 0 for success. sinew_last_error() is then
@@ -152,6 +152,8 @@ typedef struct sinew_memory sinew_memory;
 typedef struct sinew_persistent sinew_persistent;
 typedef struct sinew_buckets sinew_buckets;
 typedef struct sinew_state sinew_state;
+typedef struct sinew_optimizer sinew_optimizer;
+typedef struct sinew_local_sgd sinew_local_sgd;
 typedef struct sinew_pool sinew_pool;
 typedef struct sinew_result sinew_result;
 
@@ -316,169 +318,11 @@ SINEW_API int sinew_persistent_wait_for(sinew_persistent* persistent, int64_t li
 /* Waits first, at most until the operation's deadline, if one is in progress. */
 SINEW_API void sinew_persistent_destroy(sinew_persistent* persistent);
 
-/* ---- gradients of data-parallel training (sinew/sgd/gradient_buckets.hpp) --------------------------- */
-
-/* A tensor of type f16, bf16, f32 or f64, in memory of the program that outlives the buckets; `data`
- * is NULL: in memory of its bucket, which sinew_buckets_view returns. */
-typedef struct sinew_gradient {
-    char const* name;
-    void* data;
-    size_t count;
-    sinew_type type;
-} sinew_gradient;
-
-/* How gradients travel between ranks. */
-#define SINEW_WIRE_NATIVE 0
-#define SINEW_WIRE_BF16 1
-#define SINEW_WIRE_F16 2
-#define SINEW_WIRE_FP8 3
-#define SINEW_WIRE_INT8 4
-
-/* Equal on all ranks; NULL for the defaults. Begin with SINEW_GRADIENT_OPTIONS_INIT. */
-typedef struct sinew_gradient_options {
-    size_t size; /* sizeof(sinew_gradient_options); later versions may append members */
-    size_t bucket_bytes;
-    size_t first_bucket_bytes;
-    sinew_op op;           /* SINEW_AVERAGE or SINEW_SUM */
-    double clip_norm;      /* 0: no clipping */
-    char const* algorithm; /* NULL: the library chooses */
-    int64_t timeout_ns;    /* 0: that of the communicator */
-    int32_t wire;
-    int32_t
-        registration_order; /* 1: gradients become ready in the order in which they are listed */
-    int32_t error_feedback;
-    int32_t check_finite;
-} sinew_gradient_options;
-#define SINEW_GRADIENT_OPTIONS_INIT                                                            \
-    {                                                                                          \
-        sizeof(sinew_gradient_options), (size_t)25 << 20, (size_t)1 << 20, SINEW_AVERAGE, 0.0, \
-            NULL, 0, SINEW_WIRE_NATIVE, 0, 1, 0                                                \
-    }
-
-/* The result of a step; the same on all ranks. */
-typedef struct sinew_gradient_step {
-    double norm;          /* of all gradients before clipping; 0 without clip_norm */
-    int32_t active_ranks; /* that had gradients */
-    int32_t unused;
-} sinew_gradient_step;
-
-/* Collective, as the other calls are but ready, view, residuals and destroy. */
-SINEW_API int sinew_buckets_create(sinew_communicator* comm, sinew_gradient const* gradients,
-                                   size_t count, sinew_gradient_options const* options,
-                                   sinew_buckets** buckets);
-/* The number of buckets; 0 for NULL. */
-SINEW_API size_t sinew_buckets_count(sinew_buckets const* buckets);
-/* The elements of a tensor that was created with NULL as its data. Destroy it by sinew_memory_destroy,
- * also after the buckets. */
-SINEW_API int sinew_buckets_view(sinew_buckets* buckets, size_t tensor, sinew_memory** memory);
-/* Says that a gradient has been computed. Any thread may call it, several at a time. */
-SINEW_API int sinew_buckets_ready(sinew_buckets* buckets, size_t tensor);
-/* Returns when every gradient has its result. `step` may be NULL. */
-SINEW_API int sinew_buckets_finish(sinew_buckets* buckets, sinew_gradient_step* step);
-/* Copies the root's parameters (their names do not count) to all ranks, and compares a hash. */
-SINEW_API int sinew_buckets_broadcast_parameters(sinew_buckets* buckets,
-                                                 sinew_gradient const* parameters, size_t count,
-                                                 int root);
-/* Averages numbers over the ranks that have not joined. */
-SINEW_API int sinew_buckets_average(sinew_buckets* buckets, double* metrics, size_t count);
-/* Takes part in the steps of the others until all have called it. *last: a rank that saw all steps. */
-SINEW_API int sinew_buckets_join(sinew_buckets* buckets, int* last);
-/* What this rank has rounded away and not sent yet. Writes at most `room` numbers, and to *needed
- * (which may be NULL) how many there are. */
-SINEW_API int sinew_buckets_residuals(sinew_buckets const* buckets, float* residuals, size_t room,
-                                      size_t* needed);
-SINEW_API int sinew_buckets_restore_residuals(sinew_buckets* buckets, float const* residuals,
-                                              size_t count);
-/* Not collective. In the middle of a step it ends that of the other ranks with PeerLost. */
-SINEW_API void sinew_buckets_destroy(sinew_buckets* buckets);
-
-/* ---- checkpoints (sinew/sgd/training_state.hpp) ------------------------------------------------------ */
-
-/* Equal on all ranks; NULL for the defaults. Begin with SINEW_STATE_OPTIONS_INIT. */
-typedef struct sinew_state_options {
-    size_t size; /* sizeof(sinew_state_options); later versions may append members */
-    int32_t keep;
-    int32_t copies;
-    int64_t timeout_ns; /* 0: that of the communicator */
-} sinew_state_options;
-#define SINEW_STATE_OPTIONS_INIT \
-    { sizeof(sinew_state_options), 2, 2, 0 }
-
-/* Collective, as the other calls are but those that add. */
-SINEW_API int sinew_state_create(sinew_communicator* comm, char const* folder,
-                                 sinew_state_options const* options, sinew_state** state);
-/* Elements that are equal on all ranks, in memory that outlives the state. */
-SINEW_API int sinew_state_add_shared(sinew_state* state, char const* name, void* data, size_t count,
-                                     sinew_type type);
-/* Elements of this rank alone. */
-SINEW_API int sinew_state_add_own(sinew_state* state, char const* name, void* data, size_t count,
-                                  sinew_type type);
-/* The bytes that `save` passes to `give`, in any number of calls, with `to`; `load` gets them back. A
- * result other than 0 fails the commit or the restore with SINEW_ERROR_CALLBACK; so must `save` if
- * `give` returns other than 0. */
-typedef int (*sinew_save)(void* context, sinew_give give, void* to);
-typedef int (*sinew_load)(void* context, void const* bytes, size_t count);
-SINEW_API int sinew_state_add_function(sinew_state* state, char const* name, sinew_save save,
-                                       sinew_load load, void* context);
-/* Returns when all parts are on disk. */
-SINEW_API int sinew_state_commit(sinew_state* state, uint64_t step);
-/* *found: 1 if there was a commit, whose step is then in *step. */
-SINEW_API int sinew_state_restore(sinew_state* state, int* found, uint64_t* step);
-/* Copies the root's shared elements to all ranks. */
-SINEW_API int sinew_state_sync(sinew_state* state, int root);
-/* Not collective. */
-SINEW_API void sinew_state_destroy(sinew_state* state);
-
-/* ---- tasks in other processes (sinew/pool.hpp) ---------------------------------------------------- */
-
-/* A task is a function of bytes: it passes its result to `give`, with `to`. If it returns other than 0
- * it has failed, and what it gave is the text of the error. It is executed at least once, and again by
- * another worker if its own died; its result counts once. */
-typedef int (*sinew_task)(void const* argument, size_t size, sinew_give give, void* to);
-/* Why a task has no result. */
-typedef enum sinew_task_failure {
-    SINEW_TASK_RETURNED = 1, /* its function returned other than 0 */
-    SINEW_TASK_DIED = 2,     /* it cost its workers their lives, or took too long */
-    SINEW_TASK_CANCELLED = 3 /* its pool was terminated */
-} sinew_task_failure;
-
-/* Names a task. All are registered before sinew_start, by the master and by its workers alike. */
-SINEW_API int sinew_task_register(char const* name, sinew_task function);
-/* Called once at the beginning of main(), after the tasks were registered, by programs that use pools:
- * workers run this same program, and do not return from it. */
-SINEW_API int sinew_start(int argc, char** argv);
-
-/* NULL for the defaults. Begin with SINEW_POOL_OPTIONS_INIT. */
-typedef struct sinew_pool_options {
-    size_t size;           /* sizeof(sinew_pool_options); later versions may append members */
-    int32_t workers;       /* 0: one for each usable core */
-    int32_t most_workers;  /* above `workers`: so many if there is work for them; else 0 */
-    int32_t retries;       /* of a task whose worker died */
-    int32_t progress;      /* 1: is displayed on standard error */
-    int64_t time_limit_ns; /* of one task, whose worker is then killed; 0: none */
-} sinew_pool_options;
-#define SINEW_POOL_OPTIONS_INIT \
-    { sizeof(sinew_pool_options), 0, 0, 3, 0, 0 }
-
-/* Pools and results may be used by any thread, several at a time. */
-SINEW_API int sinew_pool_create(sinew_pool_options const* options, sinew_pool** pool);
-/* Submits one task, with a copy of its argument. Destroy the result by sinew_result_destroy, which does
- * not cancel the task. */
-SINEW_API int sinew_pool_submit(sinew_pool* pool, char const* task, void const* argument,
-                                size_t size, sinew_result** result);
-/* Drops all tasks and kills the workers. */
-SINEW_API int sinew_pool_terminate(sinew_pool* pool);
-/* Waits for the tasks under way; no worker remains. */
-SINEW_API void sinew_pool_destroy(sinew_pool* pool);
-/* *done: 1 if the task has ended within `limit_ns`. */
-SINEW_API int sinew_result_wait_for(sinew_result* result, int64_t limit_ns, int* done);
-/* Waits for the end of the task. *bytes is valid until the result is destroyed. Fails with
- * SINEW_ERROR_TASK if there is no result; the text has the task, the attempts and the worker's host. */
-SINEW_API int sinew_result_get(sinew_result* result, void const** bytes, size_t* size);
-SINEW_API void sinew_result_destroy(sinew_result* result);
-
 #ifdef __cplusplus
 }
 #endif
+
+#include <sinew/c/tasks.h>
+#include <sinew/c/training.h>
 
 #endif

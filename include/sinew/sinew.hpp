@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 #include <sinew/init.hpp>
 #include <sinew/manager.hpp>
+#include <sinew/manager/this_manager.hpp>
 #include <sinew/meta.hpp>
 #include <sinew/node.hpp>
 #include <sinew/nodes.hpp>
@@ -18,13 +19,13 @@
 #include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
 #include <sinew/ring.hpp>
+#include <sinew/sgd/device_sgd.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/sgd/local_sgd.hpp>
 #include <sinew/sgd/optimizer_rule.hpp>
 #include <sinew/sgd/sharded_optimizer.hpp>
 #include <sinew/sgd/training_state.hpp>
 #include <sinew/shared.hpp>
-#include <sinew/this_manager.hpp>
 #include <sinew/this_task.hpp>
 #include <sinew/thread_ranks.hpp>
 #include <sinew/version.hpp>

@@ -88,7 +88,7 @@ public:
     struct Report {  ///< a line for the user
         std::string line;
     };
-    struct Mark {  ///< in the timeline
+    struct Mark {  ///< in the timing of the job
         char const* what;
     };
     struct Conclude {};  ///< everything has ended; may be repeated

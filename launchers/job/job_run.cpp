@@ -112,9 +112,9 @@ int JobRun::run() {
         });
     if (arranged_.wanted)
         changes_ = loop_.every(std::chrono::seconds(1), [this] { look_for_changes(); });
-    timeline_.mark("ready");
+    timing_.mark("ready");
     perform(machine_.begin());
-    timeline_.mark("agents started");
+    timing_.mark("agents started");
     run_loop();
     control_->finish(machine_.exit_code(), machine_.causes().summary());
     if (agents_->running()) {
@@ -227,7 +227,7 @@ void JobRun::act(JobMachine::StartAgent const& action) {
 }
 
 void JobRun::act(JobMachine::LaunchRanks const&) {
-    timeline_.mark("agents there");
+    timing_.mark("agents there");
     try {
         launch();
     } catch (UsageError const& problem) {
@@ -261,7 +261,7 @@ void JobRun::act(JobMachine::SetTimer const& action) {
 
 void JobRun::act(JobMachine::CancelTimer const& action) { timers_.erase(action.timer); }
 void JobRun::act(JobMachine::Report const& action) { notice(action.line); }
-void JobRun::act(JobMachine::Mark const& action) { timeline_.mark(action.what); }
+void JobRun::act(JobMachine::Mark const& action) { timing_.mark(action.what); }
 void JobRun::act(JobMachine::ExitAtOnce const& action) {
     write_summary(action.code);
     ::_exit(action.code);
@@ -271,7 +271,7 @@ void JobRun::act(JobMachine::ExitAtOnce const& action) {
 // failure like any other of the output.
 void JobRun::act(JobMachine::Conclude const&) {
     if (std::exchange(concluded_, true)) return stop_when_written();
-    timeline_.mark("cleaned up");
+    timing_.mark("cleaned up");
     write_summary(machine_.exit_code());
     if (output_.unread()) return loop_.stop();  // leave_output_behind writes them
     bool const json = options_.output == OutputFormat::json;
@@ -293,7 +293,7 @@ void JobRun::stop_when_written() {
 std::string JobRun::closing_lines() const {
     auto const& causes = machine_.causes();
     std::string lines;
-    if (options_.timing) lines += text("sinew: ", timeline_.text(), "\n");
+    if (options_.timing) lines += text("sinew: ", timing_.text(), "\n");
     if (options_.verbosity > 0) lines += causes.table();
     if (causes.failed() && options_.verbosity >= 0 && !machine_.reader_gone())
         lines += text(causes.summary().starts_with("sinew run") ? "" : "sinew: ", causes.summary(),

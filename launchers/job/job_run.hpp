@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "launchers/command_line/options.hpp"
-#include "launchers/common/timeline.hpp"
+#include "launchers/common/job_timing.hpp"
 #include "launchers/control/control_server.hpp"
 #include "launchers/job/agent_processes.hpp"
 #include "launchers/job/claimed_name.hpp"
@@ -111,7 +111,7 @@ private:
     wire::Loop loop_;
     OutputForwarder output_;
     InputForwarder input_;
-    Timeline timeline_;
+    JobTiming timing_;
     Names names_;
     JobMachine machine_;
     std::deque<JobMachine::Action> actions_;

@@ -14,7 +14,7 @@
 #include "launchers/common/durations.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/job_name.hpp"
-#include "launchers/common/timeline.hpp"
+#include "launchers/common/job_timing.hpp"
 #include "launchers/io/printer_options.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/console.hpp"
@@ -70,7 +70,7 @@ private:
     Console console_;
     std::unique_ptr<k8s::Client> client_;
     std::string const name_, ns_;
-    Timeline timeline_;
+    JobTiming timing_;
     std::optional<JobObjects> objects_;
     std::optional<JobFollower> follower_;
     k8s::Registration signalled_;
@@ -90,7 +90,7 @@ int ClusterRun::run() {
         return 128 + signals_.take();
     }
     creating_ = false;
-    timeline_.mark("created");
+    timing_.mark("created");
     if (options_.kubernetes.detach) return detached();
     console_.notice(text("sinew: job ", name_, " in namespace ", ns_, " (",
                          client_->configuration().source, ")"),
@@ -165,7 +165,7 @@ void ClusterRun::follow() {
 
 void ClusterRun::show_progress() {
     auto const mark = [this](bool is, bool& marked, char const* what) {
-        if (is && !std::exchange(marked, true)) timeline_.mark(what);
+        if (is && !std::exchange(marked, true)) timing_.mark(what);
     };
     mark(follower_->has_root(), marked_root_, "first pod runs");
     mark(follower_->pods().all_joined(), marked_joined_, "all pods joined");
@@ -211,7 +211,7 @@ bool ClusterRun::abandon(Error const& problem) {
 }
 
 void ClusterRun::remove() {
-    timeline_.mark("ended");
+    timing_.mark("ended");
     if (follower_->over() && !end_) end_ = follower_->end();
     if (stopped_by_ != 0 && signals_.count() > 1) return;
     if (stopped_by_ == 0) delete_job(*client_, name_, ns_);
@@ -221,11 +221,11 @@ void ClusterRun::remove() {
         console_.notice(text("sinew: pods of job ", name_, " are still being removed after ",
                              in_words(grace), ": kubectl get pods -n ", ns_, " -l ",
                              "app.kubernetes.io/instance=", name_));
-    timeline_.mark("removed");
+    timing_.mark("removed");
 }
 
 int ClusterRun::conclude() {
-    if (options_.timing) console_.notice(text("sinew: ", timeline_.text()), -1);
+    if (options_.timing) console_.notice(text("sinew: ", timing_.text()), -1);
     if (console_.error() == EPIPE) return 128 + SIGPIPE;
     if (console_.error() == ECANCELED)
         return 128 + (stopped_by_ != 0 ? stopped_by_ : signals_.take());

@@ -8,22 +8,26 @@ import weakref
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from . import _buffers
 from ._buffers import span
-from ._call import check, nanoseconds_of
+from ._call import check
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
-from ._library import GradientOptionsStruct, GradientStepStruct, GradientStruct, Process, library
-from ._operations import Op, operation
+from ._library import BucketTimingStruct, GradientStepStruct, GradientStruct, Process, library
+from ._tensors import GradientStep, address, averaged, gradient_options, index_of, indices, named, rows_of
 
-_WIRES = ("native", "bf16", "f16", "fp8", "int8")
+class BucketTiming(NamedTuple):
+    """A size of buckets, and the median time of a step with it on the slowest rank; 0: not measured yet."""
+
+    bucket_bytes: int
+    seconds: float
 
 
-class GradientStep(NamedTuple):
-    """The result of a step: the ranks that had gradients, and the norm of all before clipping (0 without)."""
+class BucketTuning(NamedTuple):
+    """What `tune_bucket_bytes` has found: whether the size is final, the size, and what was measured."""
 
-    active_ranks: int
-    norm: float
+    done: bool
+    bucket_bytes: int
+    measured: list[BucketTiming]
 
 
 class GradientBuckets:
@@ -44,38 +48,27 @@ class GradientBuckets:
 
     `wire`: how gradients travel ("native", "bf16", "f16", "fp8", "int8"; see docs/sgd.md). `order` is
     "reverse_registration" (the backward pass of most networks) or "registration". `clip_norm` scales all gradients down
-    to that global norm. `check_finite` raises NotFinite, on all ranks, if a gradient has NaN or infinity. Options are
-    equal on all ranks. All methods but `ready` are collective, and for the thread that made this object.
+    to that global norm. `check_finite` raises NotFinite, on all ranks, if a gradient has NaN or infinity.
+    `powersgd_rank`: matrices of float32 travel as products of two of this rank; an array of more than two dimensions is a
+    matrix whose rows are those of its first one. `tune_bucket_bytes` measures sizes of buckets in the first steps and
+    keeps the fastest (`tuning`). The others are `bucket_bytes` (25 MiB), `first_bucket_bytes` (1 MiB), `op` ("average" or
+    "sum"), `error_feedback` (on), `algorithm` and `timeout` (seconds). Options are equal on all ranks. All methods but `ready` are collective, and for the thread that made this object.
 
     Raises UsageError on all ranks, naming the rank and the tensor, if the ranks differ in what they do.
     """
 
-    def __init__(self, comm: BasicCommunicator, gradients: Mapping[str, Any] | Iterable[Any], *,
-                 bucket_bytes: int = 25 << 20, first_bucket_bytes: int = 1 << 20, wire: str = "native",
-                 op: str | Op = "average", order: str = "reverse_registration", error_feedback: bool = True,
-                 check_finite: bool = False, clip_norm: float = 0.0, algorithm: str | None = None,
-                 timeout: float | None = None) -> None:
+    def __init__(self, comm: BasicCommunicator, gradients: Mapping[str, Any] | Iterable[Any], **options: Any) -> None:
         self._handle = ctypes.c_void_p()
-        self._index: dict[str, int] = {}
         self._shapes: dict[int, tuple[tuple[int, ...], Any]] = {}
         self._views: dict[int, Any] = {}
         self._keeps: list[Any] = []
-        if wire not in _WIRES:
-            raise UsageError(f"there is no wire format {wire!r} (there are: {', '.join(_WIRES)})")
-        if order not in ("reverse_registration", "registration"):
-            raise UsageError(f"order is {order!r} (expected reverse_registration or registration)")
-        pairs = _named(gradients)
+        given = gradient_options(**options)
+        pairs = named(gradients)
+        self._index = indices(name for name, _ in pairs)
         structs = (GradientStruct * max(len(pairs), 1))()
         for i, (name, gradient) in enumerate(pairs):
-            if name in self._index:
-                raise UsageError(f"two gradients have the name {name!r}")
-            self._index[name] = i
             structs[i] = self._struct(i, name, gradient)
-        options = GradientOptionsStruct(
-            ctypes.sizeof(GradientOptionsStruct), bucket_bytes, first_bucket_bytes, operation(op).code, clip_norm,
-            algorithm.encode() if algorithm else None, nanoseconds_of(timeout), _WIRES.index(wire),
-            int(order == "registration"), int(error_feedback), int(check_finite))
-        check(library.sinew_buckets_create(comm._checked(), structs, len(pairs), options, self._handle))
+        check(library.sinew_buckets_create(comm._checked(), structs, len(pairs), given, self._handle))
         comm._family.add(self)
 
     def _struct(self, index: int, name: str, gradient: Any) -> GradientStruct:
@@ -87,10 +80,11 @@ class GradientBuckets:
             element = numpy.dtype(dtype)
             self._shapes[index] = (extents, element)
             code = span(numpy.empty(1, element), True, name).code
-            return GradientStruct(name.encode(), None, math.prod(extents), code)
+            return GradientStruct(name.encode(), None, math.prod(extents), code,
+                                  extents[0] if len(extents) >= 2 else 0)
         elements = span(gradient, True, name)
         self._keeps.append(elements)
-        return GradientStruct(name.encode(), _address(elements), elements.count, elements.code)
+        return GradientStruct(name.encode(), address(elements), elements.count, elements.code, rows_of(gradient))
 
     # ---- what there is ---------------------------------------------------------------------------
 
@@ -103,11 +97,21 @@ class GradientBuckets:
         """The number of buckets."""
         return library.sinew_buckets_count(self._checked())
 
+    @property
+    def tuning(self) -> BucketTuning:
+        """The size of the buckets, and how it was found. Not collective."""
+        size, done, needed = ctypes.c_size_t(), ctypes.c_int(), ctypes.c_size_t()
+        check(library.sinew_buckets_tuning(self._checked(), size, done, None, 0, needed))
+        timings = (BucketTimingStruct * max(needed.value, 1))()
+        check(library.sinew_buckets_tuning(self._checked(), size, done, timings, needed.value, needed))
+        measured = [BucketTiming(each.bucket_bytes, each.seconds) for each in timings[:needed.value]]
+        return BucketTuning(bool(done.value), size.value, measured)
+
     def __getitem__(self, tensor: str | int) -> Any:
         """The array of a tensor that was given as (shape, dtype); it may outlive this object."""
         import numpy
 
-        index = self._known(tensor)
+        index = index_of(tensor, self._index)
         if index not in self._views:
             handle = ctypes.c_void_p()
             check(library.sinew_buckets_view(self._checked(), index, handle))
@@ -122,7 +126,7 @@ class GradientBuckets:
 
     def ready(self, tensor: str | int) -> None:
         """Says that the gradient of a tensor has been computed in this step. Any thread may call it."""
-        check(library.sinew_buckets_ready(self._checked(), self._known(tensor)))
+        check(library.sinew_buckets_ready(self._checked(), index_of(tensor, self._index)))
 
     def finish(self) -> GradientStep:
         """Returns when every gradient has its result, in place. The next step may then begin."""
@@ -144,17 +148,15 @@ class GradientBuckets:
         spans = [span(each, True, f"parameter {i}") for i, each in enumerate(parameters)]
         structs = (GradientStruct * max(len(spans), 1))()
         for i, each in enumerate(spans):
-            structs[i] = GradientStruct(None, _address(each), each.count, each.code)
+            structs[i] = GradientStruct(None, address(each), each.count, each.code, 0)
         check(library.sinew_buckets_broadcast_parameters(self._checked(), structs, len(spans), root))
 
     def average(self, metrics: Sequence[float]) -> list[float]:
         """Numbers averaged over the ranks that have not joined."""
-        numbers = (ctypes.c_double * max(len(metrics), 1))(*metrics)
-        check(library.sinew_buckets_average(self._checked(), numbers, len(metrics)))
-        return list(numbers)[:len(metrics)]
+        return averaged("sinew_buckets_average", self._checked(), metrics)
 
     def residuals(self) -> bytes:
-        """What this rank has rounded away and not sent yet (fp8, int8), for a checkpoint: float32 as bytes."""
+        """What this rank has rounded away and not sent yet (fp8, int8, PowerSGD), for a checkpoint: float32 as bytes."""
         needed = ctypes.c_size_t()
         check(library.sinew_buckets_residuals(self._checked(), None, 0, needed))
         numbers = (ctypes.c_float * max(needed.value, 1))()
@@ -183,29 +185,3 @@ class GradientBuckets:
         if not self._handle:
             raise UsageError("these gradient buckets are closed")
         return self._handle
-
-    def _known(self, tensor: str | int) -> int:
-        if isinstance(tensor, str):
-            if tensor not in self._index:
-                raise UsageError(f"there is no gradient {tensor!r}")
-            return self._index[tensor]
-        if not 0 <= tensor < len(self._index):
-            raise UsageError(f"tensor {tensor} is out of range (there are {len(self._index)})")
-        return tensor
-
-
-def _named(gradients: Mapping[str, Any] | Iterable[Any]) -> list[tuple[str, Any]]:
-    if isinstance(gradients, Mapping):
-        return list(gradients.items())
-    pairs = []
-    for i, each in enumerate(gradients):
-        if isinstance(each, tuple) and len(each) == 2 and isinstance(each[0], str):
-            pairs.append(each)
-        else:
-            pairs.append((f"tensor {i}", each))
-    return pairs
-
-
-def _address(elements: _buffers.Span) -> int | None:
-    """The address of elements, for structs."""
-    return ctypes.cast(elements.pointer, ctypes.c_void_p).value if elements.count else None

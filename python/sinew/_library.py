@@ -32,7 +32,7 @@ class OptionsStruct(ctypes.Structure):
 class GradientStruct(ctypes.Structure):
     """sinew_gradient."""
 
-    _fields_ = [("name", c_char_p), ("data", c_void_p), ("count", c_size_t), ("type", c_uint32)]
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("count", c_size_t), ("type", c_uint32), ("rows", c_uint32)]
 
 
 class GradientOptionsStruct(ctypes.Structure):
@@ -40,13 +40,43 @@ class GradientOptionsStruct(ctypes.Structure):
 
     _fields_ = [("size", c_size_t), ("bucket_bytes", c_size_t), ("first_bucket_bytes", c_size_t), ("op", c_size_t),
                 ("clip_norm", c_double), ("algorithm", c_char_p), ("timeout_ns", c_int64), ("wire", c_int32),
-                ("registration_order", c_int32), ("error_feedback", c_int32), ("check_finite", c_int32)]
+                ("registration_order", c_int32), ("error_feedback", c_int32), ("check_finite", c_int32),
+                ("powersgd_rank", c_int32), ("tune_bucket_bytes", c_int32)]
 
 
 class GradientStepStruct(ctypes.Structure):
     """sinew_gradient_step."""
 
     _fields_ = [("norm", c_double), ("active_ranks", c_int32), ("unused", c_int32)]
+
+
+class BucketTimingStruct(ctypes.Structure):
+    """sinew_bucket_timing."""
+
+    _fields_ = [("bucket_bytes", c_size_t), ("seconds", c_double)]
+
+
+class ParameterStruct(ctypes.Structure):
+    """sinew_parameter."""
+
+    _fields_ = [("name", c_char_p), ("data", c_void_p), ("gradient", c_void_p), ("count", c_size_t),
+                ("type", c_uint32), ("unused", c_uint32)]
+
+
+class OptimizerRuleStruct(ctypes.Structure):
+    """sinew_optimizer_rule."""
+
+    _fields_ = [("size", c_size_t), ("kind", c_int32), ("nesterov", c_int32), ("decoupled", c_int32),
+                ("unused", c_int32), ("learning_rate", c_double), ("weight_decay", c_double), ("momentum", c_double),
+                ("beta1", c_double), ("beta2", c_double), ("epsilon", c_double)]
+
+
+class LocalSgdOptionsStruct(ctypes.Structure):
+    """sinew_local_sgd_options."""
+
+    _fields_ = [("size", c_size_t), ("period", c_size_t), ("warm_up", c_size_t), ("outer_momentum", c_double),
+                ("outer_learning_rate", c_double), ("buckets", POINTER(GradientOptionsStruct)), ("nesterov", c_int32),
+                ("unused", c_int32)]
 
 
 class StateOptionsStruct(ctypes.Structure):
@@ -174,7 +204,27 @@ _others: dict[str, tuple[Any, list[Any]]] = {
     "buckets_join": (c_int, [c_void_p, POINTER(c_int)]),
     "buckets_residuals": (c_int, [c_void_p, c_void_p, c_size_t, POINTER(c_size_t)]),
     "buckets_restore_residuals": (c_int, [c_void_p, c_void_p, c_size_t]),
+    "buckets_tuning": (c_int, [c_void_p, POINTER(c_size_t), POINTER(c_int), POINTER(BucketTimingStruct), c_size_t,
+                               POINTER(c_size_t)]),
     "buckets_destroy": (None, [c_void_p]),
+    "optimizer_create": (c_int, [c_void_p, POINTER(ParameterStruct), c_size_t, POINTER(OptimizerRuleStruct),
+                                 POINTER(GradientOptionsStruct), POINTER(c_void_p)]),
+    "optimizer_ready": (c_int, [c_void_p, c_size_t]),
+    "optimizer_step": (c_int, [c_void_p, POINTER(GradientStepStruct)]),
+    "optimizer_set_learning_rate": (c_int, [c_void_p, c_double]),
+    "optimizer_broadcast_parameters": (c_int, [c_void_p, c_int]),
+    "optimizer_average": (c_int, [c_void_p, POINTER(c_double), c_size_t]),
+    "optimizer_join": (c_int, [c_void_p, POINTER(c_int)]),
+    "optimizer_state_elements": (c_size_t, [c_void_p]),
+    "optimizer_add_to": (c_int, [c_void_p, c_void_p, c_char_p]),
+    "optimizer_destroy": (None, [c_void_p]),
+    "local_sgd_create": (c_int, [c_void_p, POINTER(GradientStruct), c_size_t, POINTER(LocalSgdOptionsStruct),
+                                 POINTER(c_void_p)]),
+    "local_sgd_step": (c_int, [c_void_p, POINTER(c_int)]),
+    "local_sgd_synchronise": (c_int, [c_void_p]),
+    "local_sgd_steps": (c_size_t, [c_void_p]),
+    "local_sgd_add_to": (c_int, [c_void_p, c_void_p, c_char_p]),
+    "local_sgd_destroy": (None, [c_void_p]),
     "state_create": (c_int, [c_void_p, c_char_p, POINTER(StateOptionsStruct), POINTER(c_void_p)]),
     "state_add_shared": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _type]),
     "state_add_own": (c_int, [c_void_p, c_char_p, c_void_p, c_size_t, _type]),

@@ -2,14 +2,15 @@
 """The names of mpi4py, for programs that were written for it: the upper-case calls, on buffers."""
 from __future__ import annotations
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _buffers
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
 from ._operations import Op, predefined
-from ._request import ANY_SOURCE, Received, Request
+from ._request import ANY_SOURCE, Received
 
 #: As the color of Split: the rank joins no part.
 UNDEFINED = -32766
@@ -119,7 +120,8 @@ class Communicator(BasicCommunicator):
     """A group of ranks: messages and MPI's collective operations, on arrays that are not copied.
 
     Calls have names with small letters, and those of mpi4py's Comm, whose arguments are buffers (arrays, or lists such
-    as [array, count, type]); see BasicCommunicator for what both do.
+    as [array, count, type]); see BasicCommunicator for what both do. `Allreduce` is followed by `Iallreduce`, and so
+    are the others.
     """
 
     def Get_rank(self) -> int:
@@ -137,154 +139,119 @@ class Communicator(BasicCommunicator):
     def Free(self) -> None:
         self.close()
 
-    def Barrier(self) -> None:
-        self.barrier()
-
-    def Ibarrier(self) -> Request:
-        return self.ibarrier()
-
-    def Bcast(self, buf: Any, root: int = 0) -> None:
-        self.broadcast(_Buffer(buf, "buf").array, root)
-
-    def Ibcast(self, buf: Any, root: int = 0) -> Request:
-        return self.ibroadcast(_Buffer(buf, "buf").array, root)
-
-    def Allreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.allreduce(sent.array, op, out)
-
-    def Iallreduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.iallreduce(sent.array, op, out)
-
-    def Reduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.reduce(sent.array, op, out, root)
-
-    def Ireduce(self, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.ireduce(sent.array, op, out, root)
-
-    def Reduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.reduce_scatter_block(sent.array, op, out)
-
-    def Ireduce_scatter_block(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.ireduce_scatter_block(sent.array, op, out)
-
-    def Scan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.scan(sent.array, op, out)
-
-    def Iscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.iscan(sent.array, op, out)
-
-    def Exscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.exscan(sent.array, op, out)
-
-    def Iexscan(self, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.iexscan(sent.array, op, out)
-
-    def Allgather(self, sendbuf: Any, recvbuf: Any) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.allgather(sent.array, out)
-
-    def Iallgather(self, sendbuf: Any, recvbuf: Any) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.iallgather(sent.array, out)
-
-    def Gather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.gather(sent.array, out, root)
-
-    def Igather(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.igather(sent.array, out, root)
-
-    def Scatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.scatter(sent.array, out, root)
-
-    def Iscatter(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.iscatter(sent.array, out, root)
-
-    def Alltoall(self, sendbuf: Any, recvbuf: Any) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.alltoall(sent.array, out)
-
-    def Ialltoall(self, sendbuf: Any, recvbuf: Any) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.ialltoall(sent.array, out)
-
-    def Reduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int], op: Op = SUM) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        self.reduce_scatter(sent.array, recvcounts, op, out)
-
-    def Ireduce_scatter(self, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
-                        op: Op = SUM) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        return self.ireduce_scatter(sent.array, recvcounts, op, out)
-
-    def Allgatherv(self, sendbuf: Any, recvbuf: Any) -> None:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf")
-        self.allgatherv(sent.array, counts, out, offsets)
-
-    def Iallgatherv(self, sendbuf: Any, recvbuf: Any) -> Request:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf")
-        return self.iallgatherv(sent.array, counts, out, offsets)
-
-    def Gatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
-        self.gatherv(sent.array, counts, out, root, offsets)
-
-    def Igatherv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
-        return self.igatherv(sent.array, counts, out, root, offsets)
-
-    def Scatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> None:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
-        self.scatterv(sent.array, counts, out, root, offsets)
-
-    def Iscatterv(self, sendbuf: Any, recvbuf: Any, root: int = 0) -> Request:
-        sent, out, _ = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
-        return self.iscatterv(sent.array, counts, out, root, offsets)
-
-    def Alltoallv(self, sendbuf: Any, recvbuf: Any) -> None:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf")
-        self.alltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
-
-    def Ialltoallv(self, sendbuf: Any, recvbuf: Any) -> Request:
-        sent, out, received = _pair(sendbuf, recvbuf)
-        counts, offsets = _with_parts(received, "recvbuf")
-        return self.ialltoallv(sent.array, counts, out, sent.counts, offsets, sent.offsets)
-
-    def Send(self, buf: Any, dest: int, tag: int = 0) -> None:
-        self.send(_Buffer(buf, "buf").array, dest, tag)
-
-    def Isend(self, buf: Any, dest: int, tag: int = 0) -> Request:
-        return self.isend(_Buffer(buf, "buf").array, dest, tag)
-
-    def Recv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Received:
-        return self.recv(_Buffer(buf, "buf").array, source, tag)
-
-    def Irecv(self, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> Request:
-        return self.irecv(_Buffer(buf, "buf").array, source, tag)
-
     def Sendrecv(self, sendbuf: Any, dest: int, sendtag: int = 0, recvbuf: Any = None,
                  source: int = ANY_SOURCE, recvtag: int = 0) -> Received:
         if sendtag != recvtag:
             raise UsageError(f"sendtag is {sendtag}, but recvtag {recvtag} (expected the same). Use Isend and Recv")
         sent, received = _Buffer(sendbuf, "sendbuf"), _Buffer(recvbuf, "recvbuf")
         return self.sendrecv(sent.array, dest, received.array, source, sendtag)
+
+
+# The signatures of mpi4py. Each returns the arguments of the call with small letters.
+
+
+def _nothing(self: Communicator) -> tuple[Any, ...]:
+    return ()
+
+
+def _one(self: Communicator, buf: Any, root: int = 0) -> tuple[Any, ...]:
+    return _Buffer(buf, "buf").array, root
+
+
+def _two(self: Communicator, sendbuf: Any, recvbuf: Any) -> tuple[Any, ...]:
+    sent, out, _ = _pair(sendbuf, recvbuf)
+    return sent.array, out
+
+
+def _two_of_root(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> tuple[Any, ...]:
+    return *_two(self, sendbuf, recvbuf), root
+
+
+def _reduced(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM) -> tuple[Any, ...]:
+    sent, out, _ = _pair(sendbuf, recvbuf)
+    return sent.array, op, out
+
+
+def _reduced_at_root(self: Communicator, sendbuf: Any, recvbuf: Any, op: Op = SUM, root: int = 0) -> tuple[Any, ...]:
+    return *_reduced(self, sendbuf, recvbuf, op), root
+
+
+def _reduced_in_parts(self: Communicator, sendbuf: Any, recvbuf: Any, recvcounts: Sequence[int],
+                      op: Op = SUM) -> tuple[Any, ...]:
+    sent, out, _ = _pair(sendbuf, recvbuf)
+    return sent.array, recvcounts, op, out
+
+
+def _gathered_parts(self: Communicator, sendbuf: Any, recvbuf: Any) -> tuple[Any, ...]:
+    sent, out, received = _pair(sendbuf, recvbuf)
+    counts, offsets = _with_parts(received, "recvbuf")
+    return sent.array, counts, out, offsets
+
+
+def _parts_to_root(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> tuple[Any, ...]:
+    sent, out, received = _pair(sendbuf, recvbuf)
+    counts, offsets = _with_parts(received, "recvbuf") if self.rank == root else (None, None)
+    return sent.array, counts, out, root, offsets
+
+
+def _parts_from_root(self: Communicator, sendbuf: Any, recvbuf: Any, root: int = 0) -> tuple[Any, ...]:
+    sent, out, _ = _pair(sendbuf, recvbuf)
+    counts, offsets = _with_parts(sent, "sendbuf") if self.rank == root else (None, None)
+    return sent.array, counts, out, root, offsets
+
+
+def _exchanged_parts(self: Communicator, sendbuf: Any, recvbuf: Any) -> tuple[Any, ...]:
+    sent, out, received = _pair(sendbuf, recvbuf)
+    counts, offsets = _with_parts(received, "recvbuf")
+    return sent.array, counts, out, sent.counts, offsets, sent.offsets
+
+
+def _sent(self: Communicator, buf: Any, dest: int, tag: int = 0) -> tuple[Any, ...]:
+    return _Buffer(buf, "buf").array, dest, tag
+
+
+def _received(self: Communicator, buf: Any, source: int = ANY_SOURCE, tag: int = 0) -> tuple[Any, ...]:
+    return _Buffer(buf, "buf").array, source, tag
+
+
+#: By the name in mpi4py: that of the call with small letters, and the signature.
+_CALLS: dict[str, tuple[str, Callable[..., tuple[Any, ...]]]] = {
+    "Barrier": ("barrier", _nothing),
+    "Bcast": ("broadcast", _one),
+    "Allreduce": ("allreduce", _reduced),
+    "Reduce": ("reduce", _reduced_at_root),
+    "Reduce_scatter": ("reduce_scatter", _reduced_in_parts),
+    "Reduce_scatter_block": ("reduce_scatter_block", _reduced),
+    "Scan": ("scan", _reduced),
+    "Exscan": ("exscan", _reduced),
+    "Allgather": ("allgather", _two),
+    "Allgatherv": ("allgatherv", _gathered_parts),
+    "Gather": ("gather", _two_of_root),
+    "Gatherv": ("gatherv", _parts_to_root),
+    "Scatter": ("scatter", _two_of_root),
+    "Scatterv": ("scatterv", _parts_from_root),
+    "Alltoall": ("alltoall", _two),
+    "Alltoallv": ("alltoallv", _exchanged_parts),
+    "Send": ("send", _sent),
+    "Recv": ("recv", _received),
+}
+
+
+def _define(name: str, small: str, arguments: Callable[..., tuple[Any, ...]], result: str | None) -> None:
+    """Gives Communicator a call. Its result is that of the call with small letters, or None."""
+    function = getattr(BasicCommunicator, small)
+
+    def call(self: Communicator, *args: Any, **named: Any) -> Any:
+        done = function(self, *arguments(self, *args, **named))
+        return None if result is None else done
+
+    signature = inspect.signature(arguments).replace(return_annotation=result)
+    call.__name__, call.__qualname__ = name, f"Communicator.{name}"
+    call.__doc__ = f"{small}, with the arguments of mpi4py."
+    call.__signature__ = signature  # type: ignore[attr-defined]
+    setattr(Communicator, name, call)
+
+
+for _name, (_small, _arguments) in _CALLS.items():
+    _define(_name, _small, _arguments, "Received" if _name == "Recv" else None)
+    _define("I" + _name.lower(), "i" + _small, _arguments, "Request")

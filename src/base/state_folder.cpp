@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/base/state_folder.hpp"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
@@ -10,6 +11,7 @@
 #include <array>
 #include <cerrno>
 #include <cstdint>
+#include <memory>
 #include <sinew/error.hpp>
 #include <sinew/task/codec.hpp>
 
@@ -124,11 +126,23 @@ void StateFolder::remove(std::string const& name) const {
 }
 
 std::vector<std::string> StateFolder::names() const {
+    // std::filesystem's iterator ends the process if there is no memory for it (libstdc++ 12).
+    struct Close {
+        void operator()(DIR* folder) const { ::closedir(folder); }
+    };
+    auto const what = text(path_.string(), " cannot be read");
+    std::unique_ptr<DIR, Close> const folder(::opendir(path_.c_str()));
+    if (!folder) throw_errno(what);
     std::vector<std::string> found;
-    for (auto const& each : fs::directory_iterator(path_)) {
-        auto name = each.path().filename().string();
-        if (name != lock_name && !name.ends_with(draft_suffix)) found.push_back(std::move(name));
+    for (;;) {
+        errno = 0;
+        dirent const* const each = ::readdir(folder.get());
+        if (each == nullptr) break;
+        std::string_view const name = each->d_name;
+        if (name != "." && name != ".." && name != lock_name && !name.ends_with(draft_suffix))
+            found.emplace_back(name);
     }
+    if (errno != 0) throw_errno(what);
     std::ranges::sort(found);
     return found;
 }

@@ -56,10 +56,19 @@ static_assert(sizeof(sinew_received) == 16 && offsetof(sinew_received, tag) == 4
               offsetof(sinew_received, count) == 8);
 static_assert(sizeof(sinew_options) == 24 && offsetof(sinew_options, algorithm) == 8 &&
               offsetof(sinew_options, timeout_ns) == 16);
-static_assert(sizeof(sinew_gradient) == 32 && offsetof(sinew_gradient, type) == 24);
-static_assert(sizeof(sinew_gradient_options) == 72 && offsetof(sinew_gradient_options, op) == 24 &&
+static_assert(sizeof(sinew_gradient) == 32 && offsetof(sinew_gradient, type) == 24 &&
+              offsetof(sinew_gradient, rows) == 28);
+static_assert(sizeof(sinew_bucket_timing) == 16);
+static_assert(sizeof(sinew_parameter) == 40 && offsetof(sinew_parameter, type) == 32);
+static_assert(sizeof(sinew_optimizer_rule) == 72 &&
+              offsetof(sinew_optimizer_rule, learning_rate) == 24 &&
+              offsetof(sinew_optimizer_rule, epsilon) == 64);
+static_assert(sizeof(sinew_local_sgd_options) == 56 &&
+              offsetof(sinew_local_sgd_options, buckets) == 40);
+static_assert(sizeof(sinew_gradient_options) == 80 && offsetof(sinew_gradient_options, op) == 24 &&
               offsetof(sinew_gradient_options, timeout_ns) == 48 &&
-              offsetof(sinew_gradient_options, check_finite) == 68);
+              offsetof(sinew_gradient_options, check_finite) == 68 &&
+              offsetof(sinew_gradient_options, powersgd_rank) == 72);
 static_assert(sizeof(sinew_gradient_step) == 16 &&
               offsetof(sinew_gradient_step, active_ranks) == 8);
 static_assert(sizeof(sinew_pool_options) == 32 &&

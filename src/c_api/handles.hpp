@@ -13,6 +13,8 @@
 #include <sinew/communicator.hpp>
 #include <sinew/pool.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
+#include <sinew/sgd/local_sgd.hpp>
+#include <sinew/sgd/sharded_optimizer.hpp>
 #include <sinew/sgd/training_state.hpp>
 #include <sinew/world.hpp>
 
@@ -100,6 +102,27 @@ struct sinew_buckets {
     sinew::GradientBuckets buckets;
 };
 
+struct sinew_optimizer {
+    sinew_optimizer(sinew_communicator& comm, std::vector<sinew::Parameter> parameters,
+                    sinew::OptimizerRule rule, sinew::GradientOptions const& options)
+        : dependant(comm.dependants),
+          optimizer(std::make_shared<sinew::ShardedOptimizer>(*comm.comm, std::move(parameters),
+                                                              std::move(rule), options)) {}
+
+    sinew::c_api::Dependant dependant;
+    std::shared_ptr<sinew::ShardedOptimizer> optimizer;  // states that it was added to have it, too
+};
+
+struct sinew_local_sgd {
+    sinew_local_sgd(sinew_communicator& comm, std::vector<sinew::LocalParameter> parameters,
+                    sinew::LocalSgdOptions const& options)
+        : dependant(comm.dependants),
+          local(std::make_shared<sinew::LocalSgd>(*comm.comm, std::move(parameters), options)) {}
+
+    sinew::c_api::Dependant dependant;
+    std::shared_ptr<sinew::LocalSgd> local;  // states that it was added to have it, too
+};
+
 struct sinew_pool {
     explicit sinew_pool(sinew::PoolOptions options, sinew::TaskOptions tasks)
         : pool(std::move(options)), calls(pool.with(tasks)) {}
@@ -120,5 +143,6 @@ struct sinew_state {
         : dependant(comm.dependants), state(*comm.comm, std::move(folder), options) {}
 
     sinew::c_api::Dependant dependant;
+    std::vector<std::shared_ptr<void>> added;  // what `state` calls
     sinew::TrainingState state;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <sinew/this_manager.hpp>
+#include <sinew/manager/this_manager.hpp>
 
 #include "src/manager/object_registry.hpp"
 

@@ -6,39 +6,46 @@
 #include <span>
 
 #include "collectives/reducer.hpp"
-#include "src/sgd/coding/block_coding.hpp"
+#include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
+#include "src/sgd/agreement.hpp"
 #include "src/sgd/coding/conversion.hpp"
 
 namespace sinew::sgd {
 
 namespace {
 
-bool is_quantised(WireFormat wire) { return wire == WireFormat::fp8 || wire == WireFormat::int8; }
-
-BlockCoding const& coding_of(WireFormat wire) {
-    return wire == WireFormat::fp8 ? fp8_coding : int8_coding;
+/// Between tensors, and after the last one.
+std::vector<HostCoder::Gap> gaps_of(BucketPlan const& plan, std::size_t stored) {
+    std::vector<HostCoder::Gap> gaps;
+    std::size_t end = 0;
+    for (BucketPlan::Part const& part : plan.parts) {
+        if (part.offset > end) gaps.push_back({end, part.offset});
+        end = part.offset + part.count;
+    }
+    if (stored > end) gaps.push_back({end, stored});
+    return gaps;
 }
 
 }  // namespace
 
 BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
-                                 GradientOptions const& options, bool sharded)
+                                 GradientOptions const& options, bool sharded, BucketCoder* coder)
     : comm_(comm), type_(plan.type), count_(plan.count), wire_(options.wire),
       algorithm_(options.algorithm), timeout_(options.timeout),
-      ranks_(static_cast<std::size_t>(comm.size())), sharded_(sharded) {
-    bool const quantised = is_quantised(wire_);
+      ranks_(static_cast<std::size_t>(comm.size())), sharded_(sharded),
+      shape_(plan.count, ranks_, options), coder_(coder) {
+    bool const quantised = shape_.is_quantised();
     by_shards_ = quantised || sharded_ || (wire_ != WireFormat::native && comm.nodes().nodes() > 1);
     std::size_t stored = count_;
     if (by_shards_) {
-        std::size_t const blocks = (count_ + block_elements - 1) / block_elements;
-        shard_ = (blocks + ranks_ - 1) / ranks_ * block_elements;
-        stored = shard_ * ranks_;
-        std::size_t const row =
-            quantised ? BlockCoding::row_bytes(shard_ / block_elements) : shard_ * type_.size();
+        shard_ = shape_.part_elements();
+        stored = shape_.elements();
+        std::size_t const row = quantised ? shape_.row_bytes() : shard_ * type_.size();
         if (quantised) sent_ = comm_.allocate<std::byte>(row * ranks_);
         bool const exchanges = wire_ != WireFormat::native;
         received_ = comm_.allocate<std::byte>(exchanges ? row * ranks_ : row);
-        sums_.resize(shard_);
+        if (!quantised || sharded_) sums_.resize(shard_);
     }
     elements_ = comm_.allocate<std::byte>(stored * type_.size());
     if (sharded_) {
@@ -49,27 +56,41 @@ BucketReduction::BucketReduction(Communicator& comm, BucketPlan const& plan,
     if (options.powersgd_rank > 0 && type_ == DataType::Kind::f32)
         low_rank_ = LowRank(comm_, plan, static_cast<std::size_t>(options.powersgd_rank),
                             options.error_feedback);
-    std::size_t end = 0;
-    for (BucketPlan::Part const& part : plan.parts) {
-        if (part.offset > end) gaps_.push_back({end, part.offset});
-        end = part.offset + part.count;
-    }
-    if (stored > end) gaps_.push_back({end, stored});
-    if (quantised && options.error_feedback) {
-        residual_.resize(stored);
-        if (!sharded_) sum_residual_.resize(shard_);  // otherwise the sums are not rounded
+    auto* const values = reinterpret_cast<float*>(elements_.data());
+    if (quantised && coder_ == nullptr) {
+        host_coder_ = std::make_unique<HostCoder>(shape_, gaps_of(plan, stored), values, !sharded_);
+        coder_ = host_coder_.get();
+    } else if (quantised && options.clip_norm > 0) {
+        RowShape only_decoded = shape_;
+        only_decoded.error_feedback = false;
+        host_coder_ =
+            std::make_unique<HostCoder>(only_decoded, gaps_of(plan, stored), values, false);
     }
 }
 
-std::size_t BucketReduction::restore(std::span<float const> values) {
-    std::size_t taken = 0;
-    for (auto* const kept :
-         {&residual_, &sum_residual_, &low_rank_.residual(), &low_rank_.factors()}) {
-        std::copy_n(values.begin() + static_cast<std::ptrdiff_t>(taken), kept->size(),
-                    kept->begin());
-        taken += kept->size();
+std::vector<float> BucketReduction::kept() const {
+    std::vector<float> all;
+    if (coder_ != nullptr) all = coder_->residuals();
+    for (auto const* part : {&low_rank_.residual(), &low_rank_.factors()})
+        all.insert(all.end(), part->begin(), part->end());
+    return all;
+}
+
+std::size_t BucketReduction::kept_count() const {
+    return (coder_ != nullptr ? coder_->residual_count() : 0) + low_rank_.residual().size() +
+           low_rank_.factors().size();
+}
+
+void BucketReduction::restore(std::span<float const> values) {
+    if (coder_ != nullptr) {
+        std::size_t const count = coder_->residual_count();
+        coder_->restore(values.first(count));
+        values = values.subspan(count);
     }
-    return taken;
+    for (auto* const part : {&low_rank_.residual(), &low_rank_.factors()}) {
+        std::copy_n(values.begin(), part->size(), part->begin());
+        values = values.subspan(part->size());
+    }
 }
 
 CallOptions BucketReduction::call(bool native) const {
@@ -81,7 +102,7 @@ void BucketReduction::reduce(bool contributes) {
     if (count_ == 0) return;
     if (low_rank_.compresses())
         return low_rank_.reduce(comm_, static_cast<float*>(elements()), contributes, call(true));
-    if (is_quantised(wire_)) reduce_blocks(contributes);
+    if (coder_ != nullptr) reduce_blocks(contributes);
     else if (sharded_ && wire_ == WireFormat::native) reduce_scatter();
     else if (by_shards_) reduce_halves();
     else comm_.allreduce(Buffer(elements(), count_, type_), sum, call(wire_ == WireFormat::native));
@@ -120,30 +141,27 @@ void BucketReduction::reduce_halves() {
     if (!sharded_) comm_.allgather(all, call());
 }
 
-void BucketReduction::reduce_blocks(bool contributes) {
-    BlockCoding const& coding = coding_of(wire_);
-    std::size_t const blocks = shard_ / block_elements;
-    std::size_t const row = BlockCoding::row_bytes(blocks);
-    auto* const values = reinterpret_cast<float*>(elements_.data());
-    Buffer const sent(sent_.data(), row * ranks_, DataType::Kind::u8);
-    for (std::size_t rank = 0; rank < ranks_; ++rank) {
-        float* const residual =
-            contributes && !residual_.empty() ? residual_.data() + rank * shard_ : nullptr;
-        coding.encode(sent_.data() + rank * row, values + rank * shard_, residual, blocks);
+template <class Call>
+void BucketReduction::code(Call const& call) {
+    try {
+        call();
+    } catch (std::exception const& error) {
+        comm_.state().abandon(text("its GPU failed: ", error.what()));
+        rethrow_with(std::current_exception(), rank_text(comm_, comm_.rank()) + ": ");
     }
-    comm_.alltoall(sent, Buffer(received_.data(), row * ranks_, DataType::Kind::u8), call());
-    std::fill(sums_.begin(), sums_.end(), 0.0f);
-    for (std::size_t rank = 0; rank < ranks_; ++rank)
-        coding.add(sums_.data(), received_.data() + rank * row, blocks);
-    if (sharded_) return;
-    float* const residual = sum_residual_.empty() ? nullptr : sum_residual_.data();
-    std::byte* const own = sent_.data() + static_cast<std::size_t>(comm_.rank()) * row;
-    coding.encode(own, sums_.data(), residual, blocks);
+}
+
+void BucketReduction::reduce_blocks(bool contributes) {
+    Buffer const sent(sent_.data(), shape_.bytes(), DataType::Kind::u8);
+    code([&] { coder_->encode(sent_.data(), contributes); });
+    comm_.alltoall(sent, Buffer(received_.data(), shape_.bytes(), DataType::Kind::u8), call());
+    if (sharded_) return host_coder_->add_up(sums_.data(), received_.data());
+    std::byte* const own =
+        sent_.data() + static_cast<std::size_t>(comm_.rank()) * shape_.row_bytes();
+    code([&] { coder_->sum(own, received_.data()); });
     comm_.allgather(sent, call());
-    for (std::size_t rank = 0; rank < ranks_; ++rank)
-        coding.decode(values + rank * shard_, sent_.data() + rank * row, blocks);
-    // A block with NaN has become NaN as a whole, and the next step must not find it in the gaps.
-    for (Gap const& gap : gaps_) std::fill(values + gap.begin, values + gap.end, 0.0f);
+    code([&] { coder_->decode(sent_.data()); });
+    if (host_coder_ && coder_ != host_coder_.get()) host_coder_->decode(sent_.data());
 }
 
 }  // namespace sinew::sgd

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -10,6 +11,7 @@
 #include <sinew/sgd/gradient_buckets.hpp>
 
 #include "src/sgd/bucket_plan.hpp"
+#include "src/sgd/coding/host_coder.hpp"
 #include "src/sgd/low_rank.hpp"
 
 namespace sinew::sgd {
@@ -23,10 +25,13 @@ namespace sinew::sgd {
 class BucketReduction {
 public:
     /// Allocates. `comm` is borrowed. If `sharded`, `reduce` gives each rank the sums of its part alone.
+    /// `coder` (borrowed) codes fp8 and int8 where the elements are; null: they are in `elements`. If it
+    /// throws, the communicator ends, since the other ranks wait for the bucket.
     BucketReduction(Communicator& comm, BucketPlan const& plan, GradientOptions const& options,
-                    bool sharded = false);
+                    bool sharded = false, BucketCoder* coder = nullptr);
 
-    /// The bucket's elements, of the plan's type. `reduce` replaces them by their sums.
+    /// The bucket's elements, of the plan's type. `reduce` replaces them by their sums; those of another
+    /// coder only if their norm is needed.
     void* elements() const { return elements_.data(); }
 
     /// Sums the elements over all ranks. Collective. A rank that does not contribute must have
@@ -44,13 +49,14 @@ public:
     /// Gives all ranks what each has written to its part of `gathered`. Collective.
     void gather();
 
-    /// What this rank has rounded away and not sent yet, element by element; empty without error
-    /// feedback. `sum_residual` is that of the sums of this rank's shard.
-    std::vector<float> const& residual() const { return residual_; }
-    std::vector<float> const& sum_residual() const { return sum_residual_; }
-    LowRank const& low_rank() const { return low_rank_; }
-    /// Sets these and what `low_rank` keeps from the front of `values`, which has as many at least. Returns how many it took.
-    std::size_t restore(std::span<float const> values);
+    /// What is kept between steps: what this rank has rounded away and not sent yet, and the factors of
+    /// `low_rank`. May take the elements of a GPU to the host.
+    std::vector<float> kept() const;
+    /// How many floats these are.
+    std::size_t kept_count() const;
+    /// Sets them. Requires: as many.
+    void restore(std::span<float const> values);
+    /// Elements of one rank's part.
     std::size_t shard() const { return shard_; }
     /// What keeps the elements.
     std::shared_ptr<void> const& memory() const { return elements_.memory(); }
@@ -59,6 +65,8 @@ private:
     void reduce_scatter();
     void reduce_halves();
     void reduce_blocks(bool contributes);
+    template <class Call>
+    void code(Call const& call);
     CallOptions call(bool native = false) const;
 
     Communicator& comm_;
@@ -70,16 +78,14 @@ private:
     std::size_t ranks_;
     bool sharded_;
     bool by_shards_ = false;
+    RowShape shape_;
     std::size_t shard_ = 0;  ///< elements of one shard, of which there are ranks_
     NodeBuffer<std::byte> elements_;
     NodeBuffer<std::byte> sent_, received_, gathered_;
     DataType gathered_type_ = DataType::Kind::f32;
-    struct Gap {
-        std::size_t begin, end;
-    };
-    std::vector<Gap> gaps_;  ///< between tensors, and after the last one
     std::vector<float> sums_;
-    std::vector<float> residual_, sum_residual_;
+    BucketCoder* coder_;                     ///< of fp8 and int8; null in other formats
+    std::unique_ptr<HostCoder> host_coder_;  ///< that one, or one that only decodes for the norm
     LowRank low_rank_;
 };
 

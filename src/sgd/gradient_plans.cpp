@@ -22,7 +22,7 @@ void GradientBuckets::State::prepare(Extension const& extension) {
     if (shard_update_ != nullptr && device_)
         throw UsageError(
             "a ShardedOptimizer of gradients in the memory of a GPU: it updates parameters in host "
-            "memory. Keep gradients and parameters there, or use GradientBuckets");
+            "memory. Keep gradients and parameters there, or use DeviceSgd");
 }
 
 /// Plans the buckets and allocates them. Called between steps.
@@ -34,14 +34,25 @@ void GradientBuckets::State::make_buckets() {
     unloaded_.clear();
     squares_.resize(plans_.size());
     in_finish_only_ = plans_.size() <= 1;
-    device_ =
-        sgd::DeviceTensors::find(gradients_, plans_, options_.stream,
-                                 comm_.state().deadlines_of({.timeout = options_.timeout}).silent);
+    device_ = sgd::DeviceTensors::find(
+        gradients_, plans_,
+        {.stream = options_.stream,
+         .timeout = comm_.state().deadlines_of({.timeout = options_.timeout}).silent,
+         .gradients = options_,
+         .ranks = static_cast<std::size_t>(comm_.size()),
+         .update = device_update_});
+    if (device_update_ != nullptr && !device_)
+        throw UsageError(
+            "a DeviceSgd of gradients in host memory. Use ShardedOptimizer, or GradientBuckets and "
+            "an "
+            "optimiser of the program");
     for (BucketPlan const& plan : plans_) {
         pending_.emplace_back(plan.parts.size());
         unloaded_.emplace_back(plan.parts.size());
+        sgd::BucketCoder* const coder = device_ ? device_->coder(pending_.size() - 1) : nullptr;
         auto* const elements = static_cast<std::byte*>(
-            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr).elements());
+            reductions_.emplace_back(comm_, plan, options_, shard_update_ != nullptr, coder)
+                .elements());
         for (BucketPlan::Part const& part : plan.parts) {
             places_[part.tensor].bucket = pending_.size() - 1;
             places_[part.tensor].stored = elements + part.offset * plan.type.size();
@@ -53,9 +64,11 @@ void GradientBuckets::State::make_buckets() {
 void GradientBuckets::State::prepare_search() {
     std::size_t total = 0;
     for (Gradient const& gradient : gradients_) {
-        if (gradient.allocated || shard_update_ != nullptr)
+        if (gradient.allocated || updates())
             throw UsageError(text("GradientOptions: tune_bucket_bytes with ",
-                                  gradient.allocated ? "Gradient::allocate" : "a ShardedOptimizer",
+                                  gradient.allocated         ? "Gradient::allocate"
+                                  : shard_update_ != nullptr ? "a ShardedOptimizer"
+                                                             : "a DeviceSgd",
                                   " (tensor '", gradient.name,
                                   "'), whose memory must stay in its bucket"));
         total += gradient.elements.count *

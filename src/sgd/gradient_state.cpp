@@ -21,7 +21,8 @@ using sgd::Notice;
 GradientBuckets::State::State(Communicator& comm, std::vector<Gradient> gradients,
                               GradientOptions options, Extension const& extension)
     : comm_(comm.dup()), gradients_(std::move(gradients)), options_(std::move(options)),
-      shard_update_(extension.shard_update), first_bucket_bytes_(options_.first_bucket_bytes) {
+      shard_update_(extension.shard_update), device_update_(extension.device_update),
+      first_bucket_bytes_(options_.first_bucket_bytes) {
     std::exception_ptr refusal;
     try {
         prepare(extension);
@@ -208,8 +209,9 @@ void GradientBuckets::State::reduce_rest(bool contributes) {
 
 void GradientBuckets::State::deliver(std::size_t bucket, double scale) {
     BucketPlan const& plan = plans_[bucket];
-    if (device_)
-        return on_device([&] { device_->store(bucket, reductions_[bucket].elements(), scale); });
+    void const* const sums = reductions_[bucket].elements();
+    if (device_update_ != nullptr) return on_device([&] { device_->send(bucket, sums); });
+    if (device_) return on_device([&] { device_->store(bucket, sums, scale); });
     if (in_bucket_only_[bucket]) {  // one pass, whatever the number of tensors
         void* const all = reductions_[bucket].elements();
         return sgd::convert(all, plan.type, all, plan.type, plan.count, scale);
@@ -237,12 +239,21 @@ void GradientBuckets::State::update_parameters(double factor) {
     }
 }
 
+/// The step was found to be in order, and all buckets are on the GPU.
+void GradientBuckets::State::update_on_device(double factor) {
+    on_device([&] {
+        for (std::size_t i = 0; i < plans_.size(); ++i)
+            device_->update(i, scale_after(plans_[i].type) * factor);
+    });
+}
+
 /// The elements are equal on all ranks, and so are the norm and the scale that come of them; or their
 /// parts are added up, in an order that is the same in every run.
 GradientStep GradientBuckets::State::deliver_clipped() {
     GradientStep step{.active_ranks = callers_.count};
     if (!(options_.clip_norm > 0)) {
         if (shard_update_ != nullptr) update_parameters(1);
+        if (device_update_ != nullptr) update_on_device(1);
         return step;
     }
     double squares = 0;
@@ -258,6 +269,7 @@ GradientStep GradientBuckets::State::deliver_clipped() {
     if (shard_update_ != nullptr) update_parameters(factor);
     for (std::size_t i = 0; i < plans_.size() && shard_update_ == nullptr; ++i)
         deliver(i, scale_after(plans_[i].type) * factor);
+    if (device_update_ != nullptr) update_on_device(factor);
     return step;
 }
 
@@ -368,7 +380,7 @@ void GradientBuckets::State::take_part_in_step() {
     run_to_end([&] {
         reduce_rest(false);
         end(std::nullopt);
-        if (shard_update_ != nullptr) deliver_clipped();
+        if (updates()) deliver_clipped();
         if (device_) on_device([&] { device_->settle(); });
         tune_buckets();
     });
@@ -394,21 +406,35 @@ int GradientBuckets::State::join() {
 std::vector<float> GradientBuckets::State::residuals() const {
     require_between_steps("residuals()");
     std::vector<float> all;
-    for (sgd::BucketReduction const& reduction : reductions_)
-        for (auto const* part : {&reduction.residual(), &reduction.sum_residual(),
-                                 &reduction.low_rank().residual(), &reduction.low_rank().factors()})
-            all.insert(all.end(), part->begin(), part->end());
+    for (sgd::BucketReduction const& reduction : reductions_) {
+        auto const kept = reduction.kept();
+        all.insert(all.end(), kept.begin(), kept.end());
+    }
     return all;
 }
 
 void GradientBuckets::State::restore_residuals(std::span<float const> residuals) {
     require_between_steps("restore_residuals()");
-    if (std::size_t const count = this->residuals().size(); residuals.size() != count)
+    std::size_t count = 0;
+    for (sgd::BucketReduction const& reduction : reductions_) count += reduction.kept_count();
+    if (residuals.size() != count)
         throw UsageError(text("GradientBuckets::restore_residuals: ", residuals.size(),
                               " residuals (this rank has ", count,
                               "). Restore those of the same rank, number of ranks and tensors"));
-    for (sgd::BucketReduction& reduction : reductions_)
-        residuals = residuals.subspan(reduction.restore(residuals));
+    for (sgd::BucketReduction& reduction : reductions_) {
+        reduction.restore(residuals.first(reduction.kept_count()));
+        residuals = residuals.subspan(reduction.kept_count());
+    }
+}
+
+std::vector<float> GradientBuckets::State::momentum() const {
+    require_between_steps("state()");
+    return device_->momentum();
+}
+
+void GradientBuckets::State::restore_momentum(std::span<float const> values) {
+    require_between_steps("restore_state()");
+    device_->restore_momentum(values);
 }
 
 }  // namespace sinew

@@ -24,7 +24,7 @@
 #include "src/sgd/bucket_plan.hpp"
 #include "src/sgd/bucket_reduction.hpp"
 #include "src/sgd/bucket_search.hpp"
-#include "src/sgd/device_tensors.hpp"
+#include "src/sgd/gpu/device_tensors.hpp"
 #include "src/sgd/shard_update.hpp"
 
 namespace sinew {
@@ -44,6 +44,8 @@ public:
         /// If not null (borrowed): each rank gets the sums of its part of each bucket, and tensors get
         /// parameters instead of sums.
         sgd::ShardUpdate* shard_update = nullptr;
+        /// If not null (borrowed): tensors are on a GPU, which updates parameters instead of them.
+        sgd::DeviceUpdate const* device_update = nullptr;
     };
 
     State(Communicator& comm, std::vector<Gradient> gradients, GradientOptions options,
@@ -71,6 +73,9 @@ public:
     int join();
     std::vector<float> residuals() const;
     void restore_residuals(std::span<float const> residuals);
+    /// Of a device update.
+    std::vector<float> momentum() const;
+    void restore_momentum(std::span<float const> values);
 
 private:
     static constexpr std::uint64_t no_tensor = std::numeric_limits<std::uint64_t>::max();
@@ -116,6 +121,9 @@ private:
     void deliver(std::size_t bucket, double scale);
     GradientStep deliver_clipped();
     void update_parameters(double factor);
+    void update_on_device(double factor);
+    /// Whether a step ends with an update, of ranks that have joined, too.
+    bool updates() const { return shard_update_ != nullptr || device_update_ != nullptr; }
     void tune_buckets();
     /// Records what ends now in the timeline, if there is one.
     void record(char const* track, std::string const& what, std::uint64_t begin) const;
@@ -144,6 +152,7 @@ private:
     std::vector<Gradient> gradients_;
     GradientOptions options_;
     sgd::ShardUpdate* shard_update_;
+    sgd::DeviceUpdate const* device_update_;
     std::size_t first_bucket_bytes_;  ///< as the program wants it
     sgd::BucketSearch search_;
     std::optional<std::chrono::steady_clock::time_point> last_end_;  ///< of a step, while tuning

@@ -12,7 +12,7 @@ fail() { echo "symbols_test: $1" >&2; exit 1; }
 shown=$(nm -D --defined-only --with-symbol-versions "$library" | awk '$2 != "A" {print $3}' | sed 's/@@/@/' | LC_ALL=C sort)
 diff <(LC_ALL=C sort "$list") <(echo "$shown") || fail "$library (>) shows other symbols than $list (<)"
 
-declared=$(gcc -E -P "$header" | tr -d '\n' | grep -oE '\bsinew_[a-z_]+ *\(' | tr -d '( ' | LC_ALL=C sort -u)
+declared=$(gcc -E -P -I "$(dirname "$header")/.." "$header" | tr -d '\n' | grep -oE '\bsinew_[a-z_]+ *\(' | tr -d '( ' | LC_ALL=C sort -u)
 diff <(echo "$declared") <(cut -d@ -f1 <<<"$shown") || fail "the header (<) declares other functions than the library (>) shows"
 
 soname=$(objdump -p "$library" | awk '$1 == "SONAME" {print $2}')

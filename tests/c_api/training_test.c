@@ -9,9 +9,9 @@
 static void test_buckets(sinew_communicator* comm) {
     float weights[100], parameters[2] = {1, 2};
     double bias = 0, metric[2] = {rank, 1};
-    sinew_gradient gradients[] = {{"weights", weights, 100, SINEW_F32},
-                                  {"bias", &bias, 1, SINEW_F64},
-                                  {"own", NULL, 10, SINEW_F32}};
+    sinew_gradient gradients[] = {{"weights", weights, 100, SINEW_F32, 0},
+                                  {"bias", &bias, 1, SINEW_F64, 0},
+                                  {"own", NULL, 10, SINEW_F32, 0}};
     sinew_gradient_options options = SINEW_GRADIENT_OPTIONS_INIT;
     options.check_finite = 1;
     options.first_bucket_bytes = options.bucket_bytes = 256;
@@ -42,7 +42,7 @@ static void test_buckets(sinew_communicator* comm) {
     for (size_t tensor = 0; tensor < 3; ++tensor) OK(sinew_buckets_ready(buckets, tensor));
     FAILS(SINEW_ERROR_NOT_FINITE, "weights", sinew_buckets_finish(buckets, NULL));
     CHECK(sinew_last_error_code() == 0);
-    sinew_gradient const sent = {NULL, parameters, 2, SINEW_F32};
+    sinew_gradient const sent = {NULL, parameters, 2, SINEW_F32, 0};
     parameters[1] = (float)(rank + 5);
     OK(sinew_buckets_broadcast_parameters(buckets, &sent, 1, size - 1));
     CHECK(parameters[1] == (float)(size + 4));

@@ -31,6 +31,8 @@ int fake_cuda_modules();
 void fake_cuda_fail_module_load(int error);
 /// How many copies streams have made since the start.
 unsigned long fake_cuda_copies();
+/// How many bytes these were.
+unsigned long fake_cuda_copied_bytes();
 
 // The driver's functions that only tests call.
 int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes);

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Gradient buckets, checkpoints and persistent calls."""
+"""Gradient buckets, optimisers, checkpoints and persistent calls."""
 from __future__ import annotations
 
 import gc
@@ -70,7 +70,7 @@ def test_buckets(comm):
     assert all((each == comm.size - 1).all() for each in parameters)
     assert buckets.average([comm.rank, 2]) == [mean(comm), 2]
     assert buckets.residuals() == b""
-    with ranks.raises(sinew.UsageError, "no gradient 'other'"):
+    with ranks.raises(sinew.UsageError, "no tensor 'other'"):
         buckets.ready("other")
     with ranks.raises(sinew.UsageError, "'weights'"):
         buckets["weights"]
@@ -165,6 +165,105 @@ def test_state(comm):
     comm.barrier()
     if comm.rank == 0:
         shutil.rmtree(folder)
+
+
+def test_powersgd(comm):
+    weights, bias = np.zeros((20, 30), np.float32), np.zeros(3, np.float32)
+    buckets = sinew.GradientBuckets(comm, {"weights": weights, "bias": bias}, powersgd_rank=1)
+    assert len(buckets.residuals()) == 4 * (20 * 30 + 30)
+    matrix = np.outer(np.arange(1, 21), np.arange(1, 31))
+    for _ in range(3):
+        weights[:], bias[:] = matrix * (comm.rank + 1), comm.rank
+        buckets.ready("bias")
+        buckets.ready("weights")
+        buckets.finish()
+        assert np.allclose(weights, matrix * (comm.size + 1) / 2, rtol=1e-3) and np.allclose(bias, mean(comm))
+    assert buckets.tuning.done and buckets.tuning.measured == []
+    buckets.close()
+    with ranks.raises(sinew.UsageError, "must be native"):
+        sinew.GradientBuckets(comm, {"weights": weights}, powersgd_rank=1, wire="int8")
+
+
+def test_tuned_buckets(comm):
+    gradient = np.zeros(600, np.float32)
+    buckets = sinew.GradientBuckets(comm, [gradient], bucket_bytes=512, tune_bucket_bytes=True)
+    while not buckets.tuning.done:
+        buckets.ready(0)
+        buckets.finish()
+    first = buckets.tuning.measured[0]
+    assert first.bucket_bytes == 512 and first.seconds > 0
+    assert buckets.tuning.bucket_bytes in [each.bucket_bytes for each in buckets.tuning.measured]
+    buckets.close()
+
+
+def folder_of_all(comm):
+    name = np.zeros(128, np.uint8)
+    if comm.rank == 0:
+        path = tempfile.mkdtemp(prefix="sinew_python_").encode()
+        name[:len(path)] = np.frombuffer(path, np.uint8)
+    comm.broadcast(name)
+    return name.tobytes().rstrip(b"\0").decode()
+
+
+def test_sharded_optimizer(comm):
+    weights, gradient = np.full(600, comm.rank, np.float32), np.zeros(600, np.float32)
+    folder = folder_of_all(comm)
+    optimizer = sinew.ShardedOptimizer(comm, {"weights": (weights, gradient)},
+                                       sinew.Sgd(learning_rate=1.0, momentum=0.5), bucket_bytes=512)
+    optimizer.broadcast_parameters(comm.size - 1)
+    assert len(optimizer) == 1 and 600 <= optimizer.state_elements * comm.size
+    state = sinew.TrainingState(comm, folder)
+    state.add_shared("weights", weights)
+    optimizer.add_to(state)
+    slope, begin = (comm.size + 1) / 2, comm.size - 1
+
+    def step():
+        gradient[:] = comm.rank + 1
+        optimizer.ready("weights")
+        return optimizer.step()
+
+    assert step().active_ranks == comm.size and (weights == begin - slope).all()
+    state.commit(1)
+    for _ in range(2):
+        step()  # from the velocity that was stored
+        assert (weights == begin - 2.5 * slope).all()
+        assert state.restore() == 1
+    optimizer.set_learning_rate(0)
+    before = weights.copy()
+    step()
+    assert (weights == before).all()
+    assert np.allclose(optimizer.average([comm.rank]), mean(comm))
+    optimizer.join()
+    optimizer.close()
+    state.commit(2)  # of what the optimiser had
+    state.close()
+    with ranks.raises(sinew.UsageError, "closed"):
+        optimizer.step()
+    with ranks.raises(sinew.UsageError, "no tensor 'bias'"):
+        sinew.ShardedOptimizer(comm, {"weights": (weights, gradient)}, sinew.Adam()).ready("bias")
+    with ranks.raises(sinew.UsageError, "its gradient 3"):
+        sinew.ShardedOptimizer(comm, {"weights": (weights, gradient[:3])}, sinew.Adam())
+    comm.barrier()
+    if comm.rank == 0:
+        shutil.rmtree(folder)
+
+
+def test_local_sgd(comm):
+    weights, bias = np.full(10, comm.rank + 3.0), np.zeros(2, np.float32)
+    local = sinew.LocalSgd(comm, {"weights": weights, "bias": bias}, period=2)
+    assert (weights == 3).all()
+    averaged = []
+    for _ in range(4):
+        weights += comm.rank
+        averaged.append(local.step())
+    assert averaged == [False, True, False, True] and local.steps == 4
+    assert np.allclose(weights, 3 + 4 * mean(comm))
+    weights[0] = comm.rank
+    local.synchronise()
+    assert np.allclose(weights[0], mean(comm))
+    local.close()
+    with ranks.raises(sinew.UsageError, "period is 0"):
+        sinew.LocalSgd(comm, {"weights": weights}, period=0)
 
 
 ranks.run(globals())

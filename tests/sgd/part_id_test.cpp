@@ -63,9 +63,11 @@ TEST(HeldParts, ChooseTheOwnerOrTheLowestThatStillHasThePart) {
 TEST(PartContent, IsReadAsItIsWrittenAndRefusedIfItIsCut) {
     std::vector<std::byte> const bytes(100, std::byte{7});
     std::vector<StoredItem> const items{{"a: f32 x 25", bytes}, {"b: bytes", {}}};
-    Writer head;
+    PartContent written;
+    written.describe(items);
+    EXPECT_EQ(written.pieces()[1].data(), bytes.data());  // not a copy
     std::vector<std::byte> content;
-    for (auto const piece : pieces_of(items, head))
+    for (auto const piece : written.pieces())
         content.insert(content.end(), piece.begin(), piece.end());
     auto const read = items_of(content);
     ASSERT_EQ(read.size(), 2u);

@@ -209,7 +209,8 @@ public:
 
     /// What this rank has rounded away and not sent yet (error feedback), and the factors from which
     /// PowerSGD begins its next step, for a checkpoint: a run that continues from parameters alone
-    /// gives other bits. Empty if there is neither. Not collective.
+    /// gives other bits. Empty if there is neither. Those of buckets that a failed step has encoded already
+    /// are of that step. Not collective.
     std::vector<float> residuals() const;
     /// Continues from the residuals of the same rank, in a job of the same number of ranks and
     /// nodes, with equal tensors and options. Not collective. Throws UsageError if there are not as
@@ -220,7 +221,8 @@ private:
     Buffer allocated(std::size_t tensor, DataType type);
 
     class State;
-    friend class LocalSgd;  // built on State
+    friend class DeviceSgd;  // built on State, as the next two are
+    friend class LocalSgd;
     friend class ShardedOptimizer;
     std::unique_ptr<State> state_;
 };

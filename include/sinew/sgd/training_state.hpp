@@ -75,7 +75,8 @@ public:
 
     /// Stores a commit and returns when all its parts are on disk. `step` is what restore returns, and
     /// equal on all ranks. Throws UsageError if the ranks add different things or pass different steps,
-    /// and Error if a rank could not write: the commits before it are kept.
+    /// and Error if a rank could not write, or had no memory: the commits before it are kept. After PeerLost
+    /// and Timeout it counts if all ranks have written it.
     void commit(std::uint64_t step);
     /// Restores the newest complete commit, of which each part is read from whichever node has it
     /// undamaged, and returns its step. Returns nothing if there is no commit at all. May be called in

@@ -57,6 +57,7 @@ char const* look_up_all(CudaDriver& driver) {
     find("cuEventQuery", driver.event_query);
     find("cuEventDestroy_v2", driver.event_destroy);
     find("cuMemcpyAsync", driver.copy_async);
+    find("cuMemsetD8Async", driver.memory_set_async);
     find("cuMemAlloc_v2", driver.memory_allocate);
     find("cuMemFree_v2", driver.memory_free);
     find("cuMemHostAlloc", driver.host_allocate);

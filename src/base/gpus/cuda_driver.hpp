@@ -58,6 +58,7 @@ struct CudaDriver {
     int (*event_query)(Event event);
     int (*event_destroy)(Event event);
     int (*copy_async)(Address to, Address from, std::size_t bytes, Stream stream);
+    int (*memory_set_async)(Address memory, unsigned char value, std::size_t bytes, Stream stream);
     int (*memory_allocate)(Address* memory, std::size_t bytes);
     int (*memory_free)(Address memory);
     int (*host_allocate)(void** memory, std::size_t bytes, unsigned flags);

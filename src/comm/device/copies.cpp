@@ -20,6 +20,21 @@ PinnedMemory::PinnedMemory(CudaDriver const& driver, CudaDriver::Context context
                }};
 }
 
+OwnedDeviceMemory::OwnedDeviceMemory(CudaDriver const& driver, CudaDriver::Context context,
+                                     std::size_t bytes) {
+    CudaContextScope const scope(driver, context);
+    CudaDriver::Address memory = 0;
+    driver.check(driver.memory_allocate(&memory, bytes > 0 ? bytes : 1), "cuMemAlloc");
+    memory_ = {reinterpret_cast<void*>(memory), [&driver, context, memory](void*) {
+                   try {
+                       CudaContextScope const inside(driver, context);
+                       driver.memory_free(memory);
+                   } catch (Error const&) {
+                       // The context was destroyed, and the memory with it.
+                   }
+               }};
+}
+
 CopyStream::CopyStream(CudaDriver const& driver, CudaDriver::Context context)
     : driver_(driver), context_(context) {
     CudaContextScope const scope(driver_, context_);
@@ -43,6 +58,14 @@ void CopyStream::copy(void* to, void const* from, std::size_t bytes) {
     driver_.check(driver_.copy_async(reinterpret_cast<CudaDriver::Address>(to),
                                      reinterpret_cast<CudaDriver::Address>(from), bytes, stream_),
                   "cuMemcpyAsync");
+}
+
+void CopyStream::clear(void* memory, std::size_t bytes) {
+    if (bytes == 0) return;
+    CudaContextScope const scope(driver_, context_);
+    driver_.check(
+        driver_.memory_set_async(reinterpret_cast<CudaDriver::Address>(memory), 0, bytes, stream_),
+        "cuMemsetD8Async");
 }
 
 CudaDriver::Event CopyStream::mark() {

@@ -24,6 +24,18 @@ private:
     std::size_t bytes_ = 0;
 };
 
+/// Memory of the GPU. Move-only.
+class OwnedDeviceMemory {
+public:
+    OwnedDeviceMemory() = default;
+    /// Throws BackendError.
+    OwnedDeviceMemory(CudaDriver const& driver, CudaDriver::Context context, std::size_t bytes);
+    void* data() const { return memory_.get(); }
+
+private:
+    std::shared_ptr<void> memory_;
+};
+
 /// A stream of copies between the host and a GPU, and events in it. Not thread-safe, but may be used by
 /// one thread after the other.
 class CopyStream {
@@ -37,6 +49,8 @@ public:
     /// For kernels in the order of the copies.
     CudaDriver::Stream handle() const { return stream_; }
     void copy(void* to, void const* from, std::size_t bytes);
+    /// Sets memory of the GPU to zeros.
+    void clear(void* memory, std::size_t bytes);
     /// Returns an event that the stream reaches when it has made the copies so far. It stays valid as
     /// long as the stream.
     CudaDriver::Event mark();

@@ -1,23 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/sgd/state/part_content.hpp"
 
-#include <cstdint>
-
 #include <sinew/task/encoding.hpp>
 
 #include "src/base/text.hpp"
 
 namespace sinew::sgd {
 
-std::vector<std::span<std::byte const>> pieces_of(std::span<StoredItem const> items, Writer& head) {
-    encode(head, std::uint64_t{items.size()});
+void PartContent::describe(std::span<StoredItem const> items) {
+    encode(head_, std::uint64_t{items.size()});
     for (StoredItem const& item : items) {
-        encode(head, item.description);
-        encode(head, std::uint64_t{item.bytes.size()});
+        encode(head_, item.description);
+        encode(head_, std::uint64_t{item.bytes.size()});
     }
-    std::vector<std::span<std::byte const>> pieces{head.bytes()};
-    for (StoredItem const& item : items) pieces.push_back(item.bytes);
-    return pieces;
+    pieces_.emplace_back(head_.bytes());
+    for (StoredItem const& item : items) pieces_.push_back(item.bytes);
+}
+
+std::span<std::byte> PartContent::add(std::size_t bytes) {
+    auto& piece = memory_.emplace_back(bytes);
+    pieces_.emplace_back(piece);
+    return piece;
+}
+
+std::vector<std::uint64_t> PartContent::sizes() const {
+    std::vector<std::uint64_t> all;
+    for (auto const piece : pieces_) all.push_back(piece.size());
+    return all;
 }
 
 std::vector<StoredItem> items_of(std::span<std::byte const> content) {

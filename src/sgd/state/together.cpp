@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/sgd/state/together.hpp"
 
+#include <new>
 #include <numeric>
 
 #include <sinew/error.hpp>
@@ -18,7 +19,7 @@ std::string string_of(std::span<std::byte const> bytes) {
 
 }  // namespace
 
-void Together::all(std::string const& what, std::function<void()> const& local) {
+std::exception_ptr Together::agree(std::string const& what, std::function<void()> const& local) {
     std::string problem;
     bool usage = false;
     try {
@@ -26,6 +27,8 @@ void Together::all(std::string const& what, std::function<void()> const& local) 
     } catch (UsageError const& error) {
         usage = true;
         problem = error.what();
+    } catch (std::bad_alloc const& error) {
+        problem = text("there is not enough memory (", error.what(), ')');
     } catch (std::exception const& error) {
         problem = error.what();
     } catch (...) {
@@ -38,9 +41,10 @@ void Together::all(std::string const& what, std::function<void()> const& local) 
         if (one.empty()) continue;
         auto const message =
             text(what, ": ", rank_text(comm_, rank), ": ", string_of(std::span(one).subspan(1)));
-        if (one.front() == std::byte{'u'}) throw UsageError(message);
-        throw Error(message);
+        if (one.front() == std::byte{'u'}) return std::make_exception_ptr(UsageError(message));
+        return std::make_exception_ptr(Error(message));
     }
+    return nullptr;
 }
 
 std::vector<std::uint64_t> Together::gather(std::uint64_t value) {

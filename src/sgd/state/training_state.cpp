@@ -6,6 +6,7 @@
 #include <cstring>
 #include <list>
 #include <map>
+#include <new>
 #include <random>
 #include <set>
 #include <utility>
@@ -16,11 +17,13 @@
 #include "src/base/log.hpp"
 #include "src/base/state_folder.hpp"
 #include "src/base/text.hpp"
+#include "src/comm/communicator_state.hpp"
 #include "src/sgd/parameters.hpp"
 #include "src/sgd/state/copy_holders.hpp"
 #include "src/sgd/state/held_parts.hpp"
 #include "src/sgd/state/part_content.hpp"
 #include "src/sgd/state/part_id.hpp"
+#include "src/sgd/state/state_item.hpp"
 #include "src/sgd/state/together.hpp"
 
 namespace sinew {
@@ -28,6 +31,7 @@ namespace sinew {
 using sgd::CommitId;
 using sgd::HeldParts;
 using sgd::PartId;
+using sgd::StateItem;
 using sgd::StoredItem;
 using Bytes = TrainingState::Bytes;
 
@@ -35,47 +39,13 @@ namespace {
 
 enum Tag : int { size_tag = 1, content_tag };
 
-/// Something that a program adds: elements, or a pair of functions.
-struct Item {
-    std::string name;
-    Buffer elements{nullptr, 0, DataType::Kind::u8};
-    std::function<Bytes()> save = {};
-    std::function<void(std::span<std::byte const>)> load = {};
-
-    std::string description() const {
-        if (save) return text(name, ": bytes");
-        return text(name, ": ", elements.type.name(), " x ", elements.count);
-    }
-    std::span<std::byte> bytes() const {
-        return {static_cast<std::byte*>(elements.data), elements.bytes()};
-    }
-    void take(std::span<std::byte const> stored) const {
-        if (load) load(stored);
-        else if (!stored.empty()) std::memcpy(elements.data, stored.data(), stored.size());
-    }
-};
-
-std::vector<std::string> descriptions(std::span<Item const> items) {
-    std::vector<std::string> all;
-    for (Item const& item : items) all.push_back(item.description());
-    return all;
+Buffer bytes_at(std::span<std::byte> bytes) {
+    return {bytes.data(), bytes.size(), DataType::Kind::u8};
 }
-
-/// Returns the items of a content if they are those that the program adds. Throws UsageError.
-std::vector<StoredItem> matching(std::span<std::byte const> content, std::span<Item const> added) {
-    auto stored = sgd::items_of(content);
-    auto const differs = sgd::difference(stored, descriptions(added));
-    if (!differs.empty())
-        throw UsageError(text("the commit is of another program: ", differs,
-                              ". Name another folder, or add what the commit has"));
-    for (std::size_t i = 0; i < added.size(); ++i)
-        if (!added[i].load && stored[i].bytes.size() != added[i].elements.bytes())
-            throw DecodeError(text("\"", added[i].name, "\" has ", stored[i].bytes.size(),
-                                   " bytes instead of ", added[i].elements.bytes()));
-    return stored;
+ConstBuffer bytes_at(std::span<std::byte const> bytes) {
+    return {bytes.data(), bytes.size(), DataType::Kind::u8};
 }
-
-Buffer buffer_of(Bytes& bytes) { return {bytes.data(), bytes.size(), DataType::Kind::u8}; }
+Buffer bytes_at(Bytes& bytes) { return bytes_at(std::span(bytes)); }
 
 }  // namespace
 
@@ -99,7 +69,7 @@ public:
         });
     }
 
-    void add(std::vector<Item>& items, Item item) {
+    void add(std::vector<StateItem>& items, StateItem item) {
         if (!names_.insert(item.name).second)
             throw UsageError(text("TrainingState: \"", item.name, "\" was added before"));
         if (!item.save && item.elements.data == nullptr && item.elements.count > 0)
@@ -107,37 +77,79 @@ public:
                                   " elements at address null"));
         items.push_back(std::move(item));
     }
-    std::vector<Item>& shared() { return shared_; }
-    std::vector<Item>& own() { return own_; }
+    std::vector<StateItem>& shared() { return shared_; }
+    std::vector<StateItem>& own() { return own_; }
 
     void commit(std::uint64_t step) {
-        require_same_items("TrainingState::commit", text("step ", step));
-        CommitId const id = next_commit(step);
-        std::string const what = text("TrainingState::commit of step ", step);
-        std::map<PartId, Bytes> parts;
-        PartId const mine{id, comm_.rank()};
-        together_.all(what, [&] {
-            if (!own_.empty()) parts[mine] = content_of(own_);
-            auto const holders = sgd::shared_holders(comm_.nodes(), options_.copies);
-            if (!shared_.empty() && std::ranges::find(holders, comm_.rank()) != holders.end())
-                parts[{id, PartId::shared}] = content_of(shared_);
-        });
-        if (!own_.empty()) exchange_copies(mine, parts);
-        try {
-            together_.all(what, [&] { write(parts); });
-        } catch (...) {
-            remove([&](PartId const& part) { return part.commit == id; });
-            throw;
-        }
-        // All parts of this one are on disk.
-        std::set<std::uint64_t> numbers;
-        for (PartId const& part : held()) numbers.insert(part.commit.number);
-        while (numbers.size() > static_cast<std::size_t>(options_.keep))
-            numbers.erase(numbers.begin());
-        remove([&](PartId const& part) { return part.commit.number < *numbers.begin(); });
+        run("TrainingState::commit", [&] { commit_parts(step); });
     }
 
     std::optional<std::uint64_t> restore() {
+        std::optional<std::uint64_t> step;
+        run("TrainingState::restore", [&] { step = restore_parts(); });
+        return step;
+    }
+
+    void sync(int root) {
+        run("TrainingState::sync", [&] {
+            std::vector<Buffer> elements;
+            for (StateItem const& item : shared_) elements.push_back(item.elements);
+            require_same_items("TrainingState::sync", text("root ", root));
+            sgd::copy_from_root(comm_, elements, root, options_.timeout, "TrainingState::sync");
+        });
+    }
+
+private:
+    using Parts = std::map<PartId, sgd::PartContent>;
+
+    /// Runs a collective call. An error that the other ranks cannot know of (there was no memory) ends the
+    /// communicator, so that they do not wait.
+    template <class Call>
+    void run(char const* what, Call const& call) {
+        try {
+            call();
+        } catch (Error const&) {
+            throw;
+        } catch (...) {
+            abandon(what);
+            throw;
+        }
+    }
+    /// Called in a handler.
+    void abandon(char const* what) noexcept try {
+        try {
+            throw;
+        } catch (std::bad_alloc const&) {
+            comm_.state().abandon(text(what, ": there is not enough memory"));
+        } catch (std::exception const& error) {
+            comm_.state().abandon(text(what, ": ", error.what()));
+        }
+    } catch (...) {
+        comm_.state().abandon({});
+    }
+
+    void commit_parts(std::uint64_t step) {
+        require_same_items("TrainingState::commit", text("step ", step));
+        CommitId const id = next_commit(step);
+        std::string const what = text("TrainingState::commit of step ", step);
+        Parts parts;
+        PartId const mine{id, comm_.rank()};
+        together_.all(what, [&] {
+            if (!own_.empty()) sgd::describe(own_, parts[mine]);
+            auto const holders = sgd::shared_holders(comm_.nodes(), options_.copies);
+            if (!shared_.empty() && std::ranges::find(holders, comm_.rank()) != holders.end())
+                sgd::describe(shared_, parts[{id, PartId::shared}]);
+        });
+        if (!own_.empty()) exchange_copies(mine, parts);
+        // If the ranks cannot agree, the others may take it for complete: what was written stays.
+        if (auto const problem = together_.agree(what, [&] { write(parts); })) {
+            remove([&](PartId const& part) { return part.commit == id; });
+            std::rethrow_exception(problem);
+        }
+        remove_old();
+    }
+
+    std::optional<std::uint64_t> restore_parts() {
         require_same_items("TrainingState::restore", "");
         HeldParts held = gather_held();
         std::string problem;
@@ -165,18 +177,10 @@ public:
                          ". Bring it back, or remove the folder to start again"));
     }
 
-    void sync(int root) {
-        std::vector<Buffer> elements;
-        for (Item const& item : shared_) elements.push_back(item.elements);
-        require_same_items("TrainingState::sync", text("root ", root));
-        sgd::copy_from_root(comm_, elements, root, options_.timeout, "TrainingState::sync");
-    }
-
-private:
     /// Own elements may have other counts on other ranks.
     void require_same_items(std::string const& call, std::string argument) {
-        for (Item const& item : shared_) argument += text(" \"", item.description(), '"');
-        for (Item const& item : own_) argument += text(" own \"", item.name, '"');
+        for (StateItem const& item : shared_) argument += text(" \"", item.description(), '"');
+        for (StateItem const& item : own_) argument += text(" own \"", item.name, '"');
         together_.require_equal(call, argument);
         if (shared_.empty() && own_.empty())
             throw UsageError(text(call, ": nothing was added to the state"));
@@ -194,51 +198,53 @@ private:
                 .ranks = comm_.size()};
     }
 
-    static Bytes content_of(std::span<Item const> items) {
-        std::list<Bytes> saved;
-        std::vector<StoredItem> stored;
-        for (Item const& item : items) {
-            std::span<std::byte const> bytes = item.bytes();
-            if (item.save) bytes = saved.emplace_back(item.save());
-            stored.push_back({item.description(), bytes});
-        }
-        Writer head;
-        Bytes content;
-        for (auto const piece : sgd::pieces_of(stored, head))
-            content.insert(content.end(), piece.begin(), piece.end());
-        return content;
-    }
-
     /// Sends this rank's part to those that store copies of it, and receives those of others.
-    void exchange_copies(PartId const& mine, std::map<PartId, Bytes>& parts) {
-        auto const sizes = together_.gather(std::uint64_t{parts.at(mine).size()});
+    void exchange_copies(PartId const& mine, Parts& parts) {
+        auto const sizes =
+            together_.gather(std::as_bytes(std::span<std::uint64_t const>(parts.at(mine).sizes())));
         CallOptions const call{.timeout = options_.timeout};
-        std::vector<std::pair<int, int>> copies;  // owner, holder
-        for (int owner = 0; owner < comm_.size(); ++owner)
-            for (int const holder : sgd::copy_holders(comm_.nodes(), owner, options_.copies))
-                copies.emplace_back(owner, holder);
-        together_.all(text("TrainingState::commit of step ", mine.commit.step), [&] {
-            for (auto const& [owner, holder] : copies)
-                if (holder == comm_.rank())
-                    parts[{mine.commit, owner}].resize(sizes[static_cast<std::size_t>(owner)]);
-        });
+        struct Message {
+            int rank;
+            std::span<std::byte const> sent;
+            std::span<std::byte> received;
+        };
+        std::vector<Message> messages;
         std::vector<Request> requests;
-        for (auto const& [owner, holder] : copies) {
-            if (holder == comm_.rank())
-                requests.push_back(comm_.irecv(buffer_of(parts.at({mine.commit, owner})), owner,
-                                               content_tag, call));
-            if (owner == comm_.rank())
+        together_.all(text("TrainingState::commit of step ", mine.commit.step), [&] {
+            for (int owner = 0; owner < comm_.size(); ++owner)
+                for (int const holder : sgd::copy_holders(comm_.nodes(), owner, options_.copies)) {
+                    if (holder == comm_.rank())
+                        for (auto const size : numbers_of(sizes[static_cast<std::size_t>(owner)]))
+                            messages.push_back({owner, {}, parts[{mine.commit, owner}].add(size)});
+                    if (owner == comm_.rank())
+                        for (auto const piece : parts.at(mine).pieces())
+                            messages.push_back({holder, piece, {}});
+                }
+            std::erase_if(messages, [](Message const& message) {
+                return message.sent.empty() && message.received.empty();
+            });
+            requests.reserve(messages.size());
+        });
+        try {
+            for (Message const& message : messages)
                 requests.push_back(
-                    comm_.isend(buffer_of(parts.at(mine)), holder, content_tag, call));
+                    message.received.empty()
+                        ? comm_.isend(bytes_at(message.sent), message.rank, content_tag, call)
+                        : comm_.irecv(bytes_at(message.received), message.rank, content_tag, call));
+        } catch (...) {  // before the requests end, which may wait
+            abandon("TrainingState::commit");
+            throw;
         }
         for (Request& request : requests) request.wait();
     }
+    static std::vector<std::uint64_t> numbers_of(Bytes const& bytes) {
+        std::vector<std::uint64_t> numbers(bytes.size() / sizeof(std::uint64_t));
+        if (!numbers.empty()) std::memcpy(numbers.data(), bytes.data(), bytes.size());
+        return numbers;
+    }
 
-    void write(std::map<PartId, Bytes> const& parts) const {
-        for (auto const& [part, content] : parts) {
-            std::array<std::span<std::byte const>, 1> const whole{content};
-            store_->write(part.text(), whole);
-        }
+    void write(Parts const& parts) const {
+        for (auto const& [part, content] : parts) store_->write(part.text(), content.pieces());
     }
 
     std::vector<PartId> held() const {
@@ -249,12 +255,31 @@ private:
     }
     template <class Which>
     void remove(Which const& which) const noexcept {
-        try {
+        quietly([&] {
             for (PartId const& part : held())
                 if (which(part)) store_->remove(part.text());
+        });
+    }
+    /// Removes what is older than the commits to keep. Called when all parts of the newest are on disk.
+    void remove_old() const noexcept {
+        quietly([&] {
+            std::set<std::uint64_t> numbers;
+            for (PartId const& part : held()) numbers.insert(part.commit.number);
+            while (numbers.size() > static_cast<std::size_t>(options_.keep))
+                numbers.erase(numbers.begin());
+            for (PartId const& part : held())
+                if (part.commit.number < *numbers.begin()) store_->remove(part.text());
+        });
+    }
+    /// What stays is removed after the next commit.
+    template <class Removal>
+    static void quietly(Removal const& removal) noexcept try {
+        try {
+            removal();
         } catch (std::exception const& error) {
             log_warning(text("an old part of a commit stays: ", error.what()));
         }
+    } catch (std::exception const&) {  // no memory for the warning
     }
 
     HeldParts gather_held() {
@@ -333,13 +358,13 @@ private:
             own_content.resize(own_size[0]);
         });
         others([&](int owner, Bytes& content) {
-            sends.push_back(comm_.isend(buffer_of(content), owner, content_tag, call));
+            sends.push_back(comm_.isend(bytes_at(content), owner, content_tag, call));
         });
         if (root >= 0) {
             Bytes& content = root == comm_.rank() ? read.at(shared) : shared_content;
-            comm_.broadcast(buffer_of(content), root, call);
+            comm_.broadcast(bytes_at(content), root, call);
         }
-        if (reader != comm_.rank()) comm_.recv(buffer_of(own_content), reader, content_tag, call);
+        if (reader != comm_.rank()) comm_.recv(bytes_at(own_content), reader, content_tag, call);
         for (Request& send : sends) send.wait();
         if (root >= 0 && root != comm_.rank()) read[shared] = std::move(shared_content);
         if (reader != comm_.rank()) read[mine] = std::move(own_content);
@@ -349,8 +374,8 @@ private:
         std::string const what = text("TrainingState::restore of step ", id.step);
         std::vector<StoredItem> shared, own;
         together_.all(what, [&] {
-            if (!shared_.empty()) shared = matching(read.at({id, PartId::shared}), shared_);
-            if (!own_.empty()) own = matching(read.at({id, comm_.rank()}), own_);
+            if (!shared_.empty()) shared = sgd::matching(read.at({id, PartId::shared}), shared_);
+            if (!own_.empty()) own = sgd::matching(read.at({id, comm_.rank()}), own_);
         });
         together_.all(what, [&] {
             for (std::size_t i = 0; i < shared.size(); ++i) shared_[i].take(shared[i].bytes);
@@ -364,7 +389,7 @@ private:
     StateOptions options_;
     std::unique_ptr<StateFolder> store_;
     std::set<std::string> names_;
-    std::vector<Item> shared_, own_;
+    std::vector<StateItem> shared_, own_;
 };
 
 TrainingState::TrainingState(Communicator& comm, std::filesystem::path folder, StateOptions options)

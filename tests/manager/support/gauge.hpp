@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <sinew/manager.hpp>
 #include <sinew/manager/deferred.hpp>
-#include <sinew/this_manager.hpp>
+#include <sinew/manager/this_manager.hpp>
 #include <utility>
 #include <vector>
 

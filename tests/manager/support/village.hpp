@@ -3,7 +3,7 @@
 
 #include <cstdint>
 #include <sinew/manager.hpp>
-#include <sinew/this_manager.hpp>
+#include <sinew/manager/this_manager.hpp>
 #include <string>
 #include <vector>
 

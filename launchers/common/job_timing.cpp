@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/common/timeline.hpp"
+#include "launchers/common/job_timing.hpp"
 
 #include <iomanip>
 #include <sstream>
 
 namespace sinew::launch {
 
-std::string Timeline::text() const {
+std::string JobTiming::text() const {
     using Milliseconds = std::chrono::duration<double, std::milli>;
     std::ostringstream out;
     out << std::fixed << std::setprecision(1);

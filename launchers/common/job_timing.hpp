@@ -9,7 +9,7 @@
 namespace sinew::launch {
 
 /// Records when the steps of a job were reached, for --timing.
-class Timeline {
+class JobTiming {
 public:
     using Clock = std::chrono::steady_clock;
     void mark(std::string what) { marks_.emplace_back(std::move(what), Clock::now()); }
