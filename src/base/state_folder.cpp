@@ -25,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view draft_suffix = ".new";
+constexpr char const* draft_suffix = ".new";
 constexpr char const* lock_name = "lock";
 
 /// The header of each file.
@@ -100,7 +100,7 @@ std::optional<StateFolder::Bytes> StateFolder::read(std::string const& name) con
 
 void StateFolder::write(std::string const& name,
                         std::span<std::span<std::byte const> const> parts) const {
-    auto const draft = text(name, draft_suffix);
+    auto const draft = name + draft_suffix;
     auto const what = text((path_ / draft).string(), " cannot be written");
     Head head{magic, 0, digest_of(parts)};
     for (auto const part : parts) head.size += part.size();

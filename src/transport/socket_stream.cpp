@@ -10,6 +10,7 @@
 #include <cstring>
 #include <utility>
 
+#include "src/base/scope_exit.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::detail {
@@ -228,6 +229,10 @@ bool SocketStream::read(Reader& reader) {
 }
 
 bool SocketStream::parse(Reader& reader) {
+    ScopeExit const keep_the_rest([this] {
+        std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+        end_ -= std::exchange(begin_, 0);
+    });
     while (end_ - begin_ > 0) {
         std::size_t const have = end_ - begin_;
         if (sink_.left > 0) {
@@ -244,18 +249,16 @@ bool SocketStream::parse(Reader& reader) {
         if (have < sizeof(Frame)) break;
         Frame frame;
         std::memcpy(&frame, buffer_.data() + begin_, sizeof(Frame));
-        begin_ += sizeof(Frame);
         if (!plausible(frame)) {
             complaint_ = text("sent something that is not a frame (kind ",
                               static_cast<unsigned>(frame.kind), ", ", frame.bytes, " bytes)");
             return false;
         }
         sink_ = reader.arrived(*this, frame);
+        begin_ += sizeof(Frame);  // not before: without memory for it, it arrives again
         if (sink_.left == 0 && (sink_.receive != nullptr || sink_.message != nullptr))
             reader.complete(*this, std::exchange(sink_, {}));
     }
-    std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
-    end_ -= std::exchange(begin_, 0);
     return true;
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // GradientBuckets of tensors in the memory of (fake) GPUs give the bits of those in host memory.
 #include <cmath>
+#include <deque>
 #include <thread>
 
 #include <sinew/sgd/gradient_buckets.hpp>
 
+#include "src/sgd/coding/host_coder.hpp"
 #include "src/sgd/gpu/device_tensors.hpp"
 #include "tests/comm/ranks.hpp"
 #include "tests/fake_gpu/device_tensors.hpp"
@@ -240,9 +242,11 @@ public:
         gradients_ = device_.registered();
         plans_ = sgd::plan_buckets(gradients_, small_buckets);
     }
-    std::unique_ptr<sgd::DeviceTensors> find(void* stream, std::chrono::nanoseconds timeout) {
+    std::unique_ptr<sgd::DeviceTensors> find(void* stream, std::chrono::nanoseconds timeout,
+                                             GradientOptions const& options = small_buckets) {
         return sgd::DeviceTensors::find(
-            gradients_, plans_, {.stream = stream, .timeout = timeout, .gradients = small_buckets},
+            gradients_, plans_,
+            {.stream = stream, .timeout = timeout, .gradients = options, .ranks = 2},
             sgd::DeviceKernels::Images{image_for_gradients});
     }
     Tensors tensors_{11, 0, 0};
@@ -276,6 +280,55 @@ TEST(DeviceTensors, GoToTheHostAndBackFromSeveralThreads) {
         for (auto& values : halves.values)
             for (float& value : values) value *= 0.5f;
         rank.device_.expect_same(halves, "half");
+    }
+}
+
+TEST(DeviceTensors, InBlocksAreCodedAsOnTheHost) {
+    use_fake_kernels();
+    fake_cuda_use_device(0);
+    DeviceTensorsOfRank rank;
+    GradientOptions options = small_buckets;
+    options.wire = WireFormat::int8;
+    auto const carried = rank.find(nullptr, std::chrono::seconds(20), options);
+    std::vector<std::vector<float>> elements;
+    std::deque<sgd::HostCoder> coders;
+    for (sgd::BucketPlan const& plan : rank.plans_) {
+        sgd::RowShape const shape(plan.count, 2, options);
+        auto& own = elements.emplace_back(shape.elements());
+        coders.emplace_back(shape, std::vector<sgd::HostCoder::Gap>(), own.data(), true);
+    }
+    for (int step = 0; step < 3; ++step) {
+        rank.device_.set(rank.tensors_);
+        std::vector<std::thread> threads;
+        for (std::size_t b = 0; b < rank.plans_.size(); ++b)
+            threads.emplace_back([&, b] { carried->load(b, 1); });
+        for (std::thread& thread : threads) thread.join();
+        Tensors halves = rank.tensors_;
+        for (std::size_t b = 0; b < rank.plans_.size(); ++b) {
+            sgd::RowShape const shape(rank.plans_[b].count, 2, options);
+            for (auto const& part : rank.plans_[b].parts)
+                std::copy_n(rank.tensors_.values[part.tensor].begin(), part.count,
+                            elements[b].begin() + static_cast<std::ptrdiff_t>(part.offset));
+            EXPECT_FALSE(carried->arrive(b, nullptr));  // there is no NaN
+            std::vector<std::byte> expected(shape.bytes()), got(shape.bytes(), std::byte{7});
+            coders[b].encode(expected.data(), true);
+            carried->coder(b)->encode(got.data(), true);
+            EXPECT_EQ(got, expected) << "bucket " << b << ", step " << step;
+            std::vector<std::byte> sum(shape.row_bytes()), own(shape.row_bytes());
+            coders[b].sum(sum.data(), expected.data());
+            carried->coder(b)->sum(own.data(), got.data());
+            EXPECT_EQ(own, sum);
+            coders[b].decode(expected.data());
+            carried->coder(b)->decode(got.data());
+            carried->store(b, nullptr, 0.5);
+            for (auto const& part : rank.plans_[b].parts)
+                for (std::size_t i = 0; i < part.count; ++i)
+                    halves.values[part.tensor][i] = 0.5f * elements[b][part.offset + i];
+        }
+        carried->settle();
+        rank.device_.expect_same(halves, "half");
+        for (std::size_t b = 0; b < rank.plans_.size(); ++b)
+            EXPECT_EQ(carried->coder(b)->residuals(), coders[b].residuals());
     }
 }
 

@@ -5,9 +5,9 @@
 
 #include <charconv>
 #include <span>
+#include <string>
 
 #include "src/base/hex.hpp"
-#include "src/base/text.hpp"
 
 namespace sinew::sgd {
 
@@ -40,11 +40,13 @@ private:
 
 }  // namespace
 
+// Not by a stream, which leaves out what it has no memory for.
 std::string PartId::text() const {
     std::uint64_t const nonce = ::htobe64(commit.nonce);
-    return sinew::text(commit.number, '-', to_hex(std::as_bytes(std::span(&nonce, 1))), "-step-",
-                       commit.step, "-of-", commit.ranks, '-',
-                       owner == shared ? "shared" : sinew::text("rank-", owner));
+    std::string name = std::to_string(commit.number) + '-';
+    name += to_hex(std::as_bytes(std::span(&nonce, 1)));
+    name += "-step-" + std::to_string(commit.step) + "-of-" + std::to_string(commit.ranks) + '-';
+    return name + (owner == shared ? "shared" : "rank-" + std::to_string(owner));
 }
 
 std::optional<PartId> PartId::parse(std::string_view name) {

@@ -9,9 +9,10 @@
 
 namespace sinew::sgd {
 
+// Not by a stream, which leaves out what it has no memory for.
 std::string StateItem::description() const {
-    if (save) return text(name, ": bytes");
-    return text(name, ": ", elements.type.name(), " x ", elements.count);
+    if (save) return name + ": bytes";
+    return name + ": " + std::string(elements.type.name()) + " x " + std::to_string(elements.count);
 }
 
 void StateItem::take(std::span<std::byte const> stored) const {

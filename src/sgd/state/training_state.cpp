@@ -129,7 +129,7 @@ private:
     }
 
     void commit_parts(std::uint64_t step) {
-        require_same_items("TrainingState::commit", text("step ", step));
+        require_same_items("TrainingState::commit", "step " + std::to_string(step));
         CommitId const id = next_commit(step);
         std::string const what = text("TrainingState::commit of step ", step);
         Parts parts;
@@ -179,8 +179,8 @@ private:
 
     /// Own elements may have other counts on other ranks.
     void require_same_items(std::string const& call, std::string argument) {
-        for (StateItem const& item : shared_) argument += text(" \"", item.description(), '"');
-        for (StateItem const& item : own_) argument += text(" own \"", item.name, '"');
+        for (StateItem const& item : shared_) argument += " \"" + item.description() + '"';
+        for (StateItem const& item : own_) argument += " own \"" + item.name + '"';
         together_.require_equal(call, argument);
         if (shared_.empty() && own_.empty())
             throw UsageError(text(call, ": nothing was added to the state"));
