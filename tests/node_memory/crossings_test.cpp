@@ -83,7 +83,8 @@ std::size_t bytes_across(Domains const& lie, Domains const& used, Call call) {
     CountFaults const counting;
     for (int rank = 0; rank < ranks; ++rank)
         for (int const far : lie.outside(lie.of(rank)))
-            ::mprotect(rooms[static_cast<std::size_t>(rank)]->result_of(far, 0, 0), ring, PROT_NONE);
+            ::mprotect(rooms[static_cast<std::size_t>(rank)]->result_of(far, 0, 0), ring,
+                       PROT_NONE);
     std::vector<std::thread> threads;
     for (int rank = 0; rank < ranks; ++rank)
         threads.emplace_back([&, rank] {
