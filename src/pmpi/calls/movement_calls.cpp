@@ -9,7 +9,7 @@ namespace node = collectives::node;
 
 CallOutcome Bcast::check(CommRoute const& route) const {
     return root < 0 || root >= route.size || refused(buffer, count, type) ? CallOutcome::arguments
-                                                                         : CallOutcome::taken;
+                                                                          : CallOutcome::taken;
 }
 
 CallOutcome Bcast::run(CollectiveCall& call) const {
@@ -40,9 +40,9 @@ template <class P>
 CallOutcome Allgather<P>::check(CommRoute const& route) const {
     if (refused_parts(parts, receive, type, route.size)) return CallOutcome::arguments;
     if (send == MPI_IN_PLACE) return CallOutcome::taken;
-    bool const fits = !refused(send, count, send_type) &&
-                      bytes_of(send_type, count) ==
-                          TypePacking(type).bytes(parts.elements(route.rank));
+    bool const fits =
+        !refused(send, count, send_type) &&
+        bytes_of(send_type, count) == TypePacking(type).bytes(parts.elements(route.rank));
     return fits ? CallOutcome::taken : CallOutcome::arguments;
 }
 

@@ -11,10 +11,11 @@ template <class P>
 CallOutcome Gather<P>::check(CommRoute const& route) const {
     if (root < 0 || root >= route.size) return CallOutcome::arguments;
     bool const at_root = route.rank == root, in_place = send == MPI_IN_PLACE;
-    bool const wrong = (in_place && !at_root) || (!in_place && refused(send, count, send_type)) ||
-                       (at_root && refused_parts(parts, receive, type, route.size)) ||
-                       (at_root && !in_place &&
-                        bytes_of(send_type, count) != TypePacking(type).bytes(parts.elements(root)));
+    bool const wrong =
+        (in_place && !at_root) || (!in_place && refused(send, count, send_type)) ||
+        (at_root && refused_parts(parts, receive, type, route.size)) ||
+        (at_root && !in_place &&
+         bytes_of(send_type, count) != TypePacking(type).bytes(parts.elements(root)));
     return wrong ? CallOutcome::arguments : CallOutcome::taken;
 }
 
@@ -99,8 +100,7 @@ void Scatter<P>::run_at_root(CollectiveCall& call) const {
     PartBytes const in(scratch, parts, packing, const_cast<void*>(send), call.size());
     for (int r = 0; r < call.size(); ++r)
         if (!in_place || r != root) in.pack(parts, packing, send, r);
-    if (!in_place)
-        TypePacking(type).unpack(receive, in.of(root), static_cast<std::size_t>(count));
+    if (!in_place) TypePacking(type).unpack(receive, in.of(root), static_cast<std::size_t>(count));
     call.args.in = in.data();
     call.args.blocks = in.blocks();
     call.args.count = in.bytes(root);
@@ -112,8 +112,7 @@ CallOutcome Scatter<P>::post(NonBlockingCall& call) const {
     if (!equal) return CallOutcome::too_long;
     if (auto const outcome = check(call.route()); outcome != CallOutcome::taken) return outcome;
     bool const at_root = call.rank() == root;
-    std::size_t const block =
-        at_root ? bytes_of(send_type, parts.count) : bytes_of(type, count);
+    std::size_t const block = at_root ? bytes_of(send_type, parts.count) : bytes_of(type, count);
     auto const outcome = call.plan(block * call.ranks(), Pattern::from_root, root);
     if (outcome != CallOutcome::taken) return outcome;
     if (at_root)

@@ -86,9 +86,9 @@ int execute_persistent(MpiFunction function, MPI_Comm comm, MPI_Request* request
             route->job->statistics().count(function, outcome);
             return mpi();
         }
-        return PersistentRequest::make(
-            function, comm, std::move(own),
-            std::make_unique<KeptArguments<Call>>(call, route->rank), request);
+        return PersistentRequest::make(function, comm, std::move(own),
+                                       std::make_unique<KeptArguments<Call>>(call, route->rank),
+                                       request);
     } catch (std::exception const& error) {
         return fail(function, comm, *route, error);
     }

@@ -49,6 +49,7 @@ void OwnRequest::leave() {
 
 void OwnRequest::post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message) {
     complete_ = false;
+    waiter_.reset();
     call_ = std::move(call);
     try {
         queue_.post(call_, message);
@@ -63,9 +64,17 @@ void OwnRequest::post(std::shared_ptr<PostedCollective> call, std::span<std::byt
 bool OwnRequest::try_complete() {
     if (complete_) return true;
     if (!call_->ended.load(std::memory_order_acquire)) queue_.progress();
-    if (!call_->ended.load(std::memory_order_acquire)) return false;
-    finish();
-    return true;
+    if (call_->ended.load(std::memory_order_acquire)) {
+        finish();
+        return true;
+    }
+    try {
+        if (!waiter_) waiter_.emplace(queue_.route());
+        waiter_->look_between_tests();
+    } catch (std::exception const& error) {
+        fail(error);
+    }
+    return complete_;
 }
 
 void OwnRequest::complete() {

@@ -4,7 +4,9 @@
 #include <atomic>
 #include <exception>
 #include <memory>
+#include <optional>
 
+#include "src/pmpi/mpi_waiter.hpp"
 #include "src/pmpi/requests/posted_collective.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
@@ -25,7 +27,7 @@ public:
     /// The one behind a handle; null if it is none of ours. Valid until the request is freed.
     static OwnRequest* find(MPI_Request request);
 
-    /// Completes the request if its call has ended. Returns whether it is complete; one that is not started
+    /// Completes the request if its call has ended, or a rank is lost (see complete). Returns whether it is complete; one that is not started
     /// counts as complete.
     bool try_complete();
     /// Waits and completes it. If a rank is lost, the communicator's error handler is called, and the
@@ -61,6 +63,7 @@ private:
     PostingQueue& queue_;  // lives at least until the call has ended
     std::shared_ptr<PostedCollective> call_;
     MPI_Request handle_{};
+    std::optional<MpiWaiter> waiter_;  // of tests that found the call pending
     bool complete_ = true;
 };
 

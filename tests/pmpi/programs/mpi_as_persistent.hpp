@@ -27,8 +27,8 @@ public:
         MPI_Type_get_extent(type, &low, &extent);
         MPI_Type_get_true_extent(type, &true_low, &true_extent);
         // MPI_BOTTOM is null, and its types hold addresses.
-        begin_ = reinterpret_cast<char*>(reinterpret_cast<MPI_Aint>(buffer) + true_low +
-                                         first * extent);
+        begin_ =
+            reinterpret_cast<char*>(reinterpret_cast<MPI_Aint>(buffer) + true_low + first * extent);
         auto const bytes = static_cast<std::size_t>((elements - 1) * extent + true_extent);
         if (buffer != nullptr || true_low != 0) saved_.assign(begin_, begin_ + bytes);
     }
@@ -86,11 +86,11 @@ int twice(std::initializer_list<Region> regions, Initialize const& initialize) {
             for (Region const& region : regions) region.restore();
         else
             for (Region const& region : regions) region.clear();
-#ifndef MPICH_VERSION  // MPICH 4.0.2 itself waits for ever
+#ifndef MPICH_VERSION                     // MPICH 4.0.2 itself waits for ever
         MPI_Wait(&requests[1], &status);  // returns at once: it is inactive
 #endif
-        if (int const code = calls++ % 2 == 0 ? MPI_Start(&requests[1])
-                                              : MPI_Startall(1, &requests[1]))
+        if (int const code =
+                calls++ % 2 == 0 ? MPI_Start(&requests[1]) : MPI_Startall(1, &requests[1]))
             return code;
 #ifdef MPICH_VERSION  // MPI_Testall of its own persistent collectives fails in MPICH 4.0.2
         if (int const code = MPI_Wait(&requests[1], &status)) return code;
@@ -103,16 +103,15 @@ int twice(std::initializer_list<Region> regions, Initialize const& initialize) {
 
 }  // namespace persistent
 
-#define SINEW_TWICE(comm, ...)                                                        \
-    [&](std::initializer_list<persistent::Region> regions) {                          \
-        return persistent::twice(regions,                                             \
-                                 [&](MPI_Request* request) { return __VA_ARGS__; });  \
+#define SINEW_TWICE(comm, ...)                                                                \
+    [&](std::initializer_list<persistent::Region> regions) {                                  \
+        return persistent::twice(regions, [&](MPI_Request* request) { return __VA_ARGS__; }); \
     }
 #define SINEW_SIZE(c) persistent::Place(c).size
 #define SINEW_RANK(c) persistent::Place(c).rank
 #define SINEW_AT(root, c, region) (SINEW_RANK(c) == (root) ? region : persistent::Region::none())
 
-#define SINEW_VECTORS(name, s, r, n, t, o, c)                               \
+#define SINEW_VECTORS(name, s, r, n, t, o, c)                                  \
     SINEW_TWICE(c, SINEW_INIT(name)(s, r, n, t, o, c, MPI_INFO_NULL, request)) \
     ({persistent::Region(s, 0, n, t), persistent::Region(r, 0, n, t)})
 #define MPI_Allreduce(s, r, n, t, o, c) SINEW_VECTORS(Allreduce, s, r, n, t, o, c)
@@ -142,8 +141,7 @@ int twice(std::initializer_list<Region> regions, Initialize const& initialize) {
     ({persistent::Region(s, 0, n, t), persistent::parts(r, m, d, SINEW_SIZE(c), u)})
 #define MPI_Gather(s, n, t, r, m, u, root, c)                                             \
     SINEW_TWICE(c, SINEW_INIT(Gather)(s, n, t, r, m, u, root, c, MPI_INFO_NULL, request)) \
-    ({persistent::Region(s, 0, n, t),                                                     \
-      SINEW_AT(root, c, persistent::parts(r, m, SINEW_SIZE(c), u))})
+    ({persistent::Region(s, 0, n, t), SINEW_AT(root, c, persistent::parts(r, m, SINEW_SIZE(c), u))})
 #define MPI_Gatherv(s, n, t, r, m, d, u, root, c)                                             \
     SINEW_TWICE(c, SINEW_INIT(Gatherv)(s, n, t, r, m, d, u, root, c, MPI_INFO_NULL, request)) \
     ({persistent::Region(s, 0, n, t),                                                         \
