@@ -168,9 +168,10 @@ void Arena::free_empty_rooms(std::size_t most) noexcept {
     for (RoomRecord const& room : empty) give_back(room.offset, room.bytes);
 }
 
-RoomPlace Arena::make_room(int ranks) noexcept {
+RoomPlace Arena::make_room(int ranks, RingSize size) noexcept {
     if (ranks > Room::most_ranks) return {};
-    std::uint64_t const usual = ring_for(ranks), least = std::min(least_ring_for(ranks), usual);
+    std::uint64_t const least = std::min(least_ring_for(ranks), ring_for(ranks));
+    std::uint64_t const usual = size == RingSize::usual ? ring_for(ranks) : least;
     for (bool const again : {false, true}) {
         // A few of many, so that the time does not depend on how many there are.
         constexpr std::size_t a_few = 16;

@@ -14,6 +14,12 @@
 
 namespace sinew::node_memory {
 
+/// How long messages a room is for: they pass through its rings.
+enum class RingSize : std::uint8_t {
+    usual,
+    least,  ///< the messages are short, or memory is scarce
+};
+
 /// Where a room lies, for the other ranks in it. Sent as it is.
 struct RoomPlace {
     std::uint64_t offset = 0;  ///< 0: there is no room
@@ -52,7 +58,7 @@ public:
 
     /// Allocates a room for `ranks` ranks; its first rank calls this. Its rings become small
     /// when this process has given away most_room_bytes.
-    RoomPlace make_room(int ranks) noexcept;
+    RoomPlace make_room(int ranks, RingSize size = RingSize::usual) noexcept;
     /// Opens a room that `make_room` has made, here or in another process.
     std::unique_ptr<Room> open_room(RoomPlace const& place, int rank, int ranks);
 

@@ -11,6 +11,7 @@ namespace sinew::pmpi {
 
 int fail(MpiFunction function, MPI_Comm comm, CommRoute& route, std::exception const& error) {
     route.lost = true;
+    comm = route.reachable(comm);
     std::array<char, MPI_MAX_OBJECT_NAME + 1> name{};
     int length = 0;
     real().Comm_get_name(comm, name.data(), &length);

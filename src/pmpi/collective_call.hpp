@@ -51,38 +51,6 @@ private:
     }
 };
 
-/// Executes a call: by `ours`, an `CallOutcome(CollectiveCall&)`, or by MPI, if the communicator has no room or
-/// `ours` returns another outcome than `taken`. `ours` must decide alike on all ranks, before it
-/// communicates.
-template <class Ours, class Mpi>
-int execute(MpiFunction function, MPI_Comm comm, Ours const& ours, Mpi const& mpi) {
-    CallOutcome outcome = CallOutcome::off;
-    CommRoute* const route = find_route(comm, outcome);
-    if (route == nullptr) {
-        if (MpiJob* const job = MpiJob::current()) job->statistics().count(function, outcome);
-        return mpi();
-    }
-    Statistics& statistics = route->job->statistics();
-    try {
-        CollectiveCall call{*route, comm};
-        if (!statistics.on() && !route->lost) [[likely]] {
-            outcome = ours(call);
-        } else {
-            if (route->lost)
-                throw std::runtime_error("an earlier call on this communicator failed");
-            auto const begin = Statistics::Clock::now();
-            outcome = ours(call);
-            statistics.count(function, outcome);
-            if (outcome == CallOutcome::taken)
-                statistics.count_time(function, call.args.bytes(), call.size(),
-                                      Statistics::Clock::now() - begin);
-        }
-    } catch (std::exception const& error) {
-        return fail(function, comm, *route, error);
-    }
-    return outcome == CallOutcome::taken ? MPI_SUCCESS : mpi();
-}
-
 /// Whether MPI would refuse a buffer: null with elements.
 inline bool missing(void const* buffer, std::size_t bytes) {
     return buffer == nullptr && bytes > 0;

@@ -4,7 +4,9 @@
 #include <algorithm>
 #include <array>
 #include <numeric>
+#include <stdexcept>
 
+#include "src/pmpi/collective_call.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
@@ -36,7 +38,9 @@ int do_not_copy(MPI_Comm, int, void*, void*, void*, int* flag) {
 }
 int on_delete(MPI_Comm, int, void* route, void*) {
     handle_freed();
-    delete static_cast<CommRoute*>(route);
+    auto* const ending = static_cast<CommRoute*>(route);
+    *ending->exists = false;
+    delete ending;
     return MPI_SUCCESS;
 }
 
@@ -53,7 +57,21 @@ std::vector<int> world_ranks_of(MPI_Comm comm, int size) {
     return theirs;
 }
 
-/// Opens the room that the communicator's first rank makes. Collective, like everything that leads
+/// Opens the room that the communicator's first rank makes, if it has memory for it. `broadcast` is
+/// given its place, which that rank knows.
+template <class Broadcast>
+void share_room(CommRoute& route, node_memory::RingSize size, Broadcast const& broadcast) {
+    node_memory::Arena& arena = *route.job->arena();
+    node_memory::RoomPlace place;
+    if (route.rank == 0) place = arena.make_room(route.size, size);
+    broadcast(place);
+    route.why_not = CallOutcome::no_room;
+    if (place.offset == 0) return;
+    route.room = arena.open_room(place, route.rank, route.size);
+    route.posted = std::make_unique<PostingQueue>(route);
+}
+
+/// Opens the room of a communicator. Collective, like everything that leads
 /// here: each rank knows which ranks share memory, so they decide alike without a message.
 void open_room(MPI_Comm comm, CommRoute& route) {
     MpiJob& job = *route.job;
@@ -64,15 +82,10 @@ void open_room(MPI_Comm comm, CommRoute& route) {
         if (local < 0) return;
         route.local_ranks.push_back(local);
     }
-    auto const bytes = static_cast<int>(sizeof(node_memory::RoomPlace));
-    node_memory::RoomPlace place;
-    if (route.rank == 0) place = job.arena()->make_room(route.size);
-    real().Bcast(&place, bytes, MPI_BYTE, 0, comm);
-    route.why_not = CallOutcome::no_room;
-    if (place.offset == 0) return;
-    route.room = job.arena()->open_room(place, route.rank, route.size);
-    route.room->use_domains(job.domains_of(route.local_ranks).domains);
-    route.posted = std::make_unique<PostingQueue>(route);
+    share_room(route, node_memory::RingSize::usual, [comm](node_memory::RoomPlace& place) {
+        real().Bcast(&place, static_cast<int>(sizeof place), MPI_BYTE, 0, comm);
+    });
+    if (route.room) route.room->use_domains(job.domains_of(route.local_ranks).domains);
 }
 
 std::unique_ptr<CommRoute> make_route(MPI_Comm comm, MpiJob& job) {
@@ -95,6 +108,28 @@ CommRoute::~CommRoute() = default;
 
 void CommRoute::end_posted() const {
     if (posted && posted->pending()) posted->await_all();
+}
+
+void CommRoute::require_not_lost() const {
+    if (lost) throw std::runtime_error("an earlier call on this communicator failed");
+}
+
+std::unique_ptr<CommRoute> make_own_route(CommRoute& of, CallOutcome& why_not) {
+    auto route = std::make_unique<CommRoute>();
+    route->job = of.job;
+    route->rank = of.rank;
+    route->size = of.size;
+    route->local_ranks = of.local_ranks;
+    route->exists = of.exists;
+    share_room(*route, node_memory::RingSize::least, [&of](node_memory::RoomPlace& place) {
+        CollectiveCall call{of, MPI_COMM_NULL};
+        call.args.out = reinterpret_cast<std::byte*>(&place);
+        call.args.count = sizeof place;
+        call.run(collectives::node::broadcast);
+    });
+    why_not = route->why_not;
+    if (route->room == nullptr) return nullptr;
+    return route;
 }
 
 std::uint64_t handle_epoch() { return epoch.load(std::memory_order_acquire); }

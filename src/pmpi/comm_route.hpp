@@ -23,11 +23,17 @@ struct CommRoute {
     std::vector<int> local_ranks;          ///< on the node, by rank; only with a room
     bool lost = false;                     ///< a call has failed
     std::unique_ptr<PostingQueue> posted;  ///< with a room; begins with the first call
+    /// Whether the communicator has not been freed: a persistent request may outlive it.
+    std::shared_ptr<std::atomic<bool>> exists = std::make_shared<std::atomic<bool>>(true);
 
     CommRoute();
     CommRoute(CommRoute const&) = delete;
     ~CommRoute();
 
+    /// Throws std::runtime_error if a call has failed.
+    void require_not_lost() const;
+    /// The communicator or, when it has been freed, MPI_COMM_WORLD: where errors are reported.
+    MPI_Comm reachable(MPI_Comm comm) const { return *exists ? comm : MPI_COMM_WORLD; }
     /// Waits for the non-blocking calls that have not ended, which every other call in the room must
     /// follow.
     void end_posted() const;
@@ -47,6 +53,11 @@ void handle_freed();
 CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not);
 /// The same for a non-blocking call, which cannot make a route.
 CommRoute* find_made_route(MPI_Comm comm, CallOutcome& why_not);
+
+/// Makes a route with a room of its own, for short messages, to the ranks of a communicator that has
+/// another. Collective over these. Returns null, and the reason, if there is no memory. Throws PeerLost
+/// and Timeout.
+std::unique_ptr<CommRoute> make_own_route(CommRoute& of, CallOutcome& why_not);
 
 /// Called once MPI is initialised, and before other threads call MPI.
 void prepare_routes();

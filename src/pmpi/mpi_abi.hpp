@@ -8,6 +8,9 @@
 #include <mpi.h>
 #pragma GCC visibility pop
 
+// A name that the library shows and MPI's header may not declare.
+#define SINEW_MPI_NAME __attribute__((visibility("default")))
+
 #include <bit>
 #include <cstdint>
 #include <type_traits>

@@ -52,6 +52,14 @@ void MpiWaiter::look_around(Clock::time_point now, int peer) {
                            " of MPI_COMM_WORLD). Is it alive? SINEW_TIMEOUT sets the deadline"));
 }
 
+void MpiWaiter::look_between_tests() {
+    if (++tests_ % rounds_per_clock != 0) return;
+    auto const now = Clock::now();
+    if (now < next_look_) return;
+    next_look_ = now + look_interval;
+    look_for_ended();
+}
+
 /// A rank ends only after all have called MPI_Finalize, unless it fails. What it had written before
 /// is seen between the first look that finds it and the second, which throws.
 void MpiWaiter::look_for_ended() {

@@ -18,6 +18,9 @@ public:
     /// Throws PeerLost if a rank of the communicator has ended, and Timeout.
     std::chrono::nanoseconds idle(int round, int peer) override;
 
+    /// Called by a program's thread that only looks now and then: throws PeerLost as idle() does.
+    void look_between_tests();
+
 private:
     using Clock = std::chrono::steady_clock;
     void look_around(Clock::time_point now, int peer);
@@ -25,6 +28,7 @@ private:
 
     CommRoute const& route_;
     Clock::time_point begin_{}, next_look_{};
+    int tests_ = 0;
     int lost_ = -1;  // a rank that had ended at the last look
 };
 

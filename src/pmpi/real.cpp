@@ -64,6 +64,12 @@ void* required(char const* name) {
     give_up(text("the MPI library of this program has no ", name));
 }
 
+/// A persistent collective; null if this MPI has none. In Open MPI 4 it is part of an extension.
+void* persistent(std::string const& name) {
+    if (void* const found = ::dlsym(library(), ("PMPI_" + name).c_str())) return found;
+    return ::dlsym(library(), ("PMPIX_" + name).c_str());
+}
+
 Real load() {
     if (::dlsym(library(), "PMPI_Init") == nullptr)
         give_up("this program calls MPI, but no MPI library is loaded");
@@ -76,6 +82,10 @@ Real load() {
     SINEW_PMPI_NON_BLOCKING(SINEW_FIND)
     SINEW_PMPI_OTHERS(SINEW_FIND)
 #undef SINEW_FIND
+#define SINEW_FIND(name) table.name = reinterpret_cast<decltype(table.name)>(persistent(#name));
+    SINEW_PMPI_PERSISTENT(SINEW_FIND)
+    SINEW_FIND(Barrier_init)
+#undef SINEW_FIND
 #if SINEW_MPI_LARGE_COUNTS
 // A program's MPI may be older than the one that this library was compiled with. It then cannot call
 // these functions, either.
@@ -84,6 +94,7 @@ Real load() {
         reinterpret_cast<decltype(table.name##_c)>(::dlsym(library(), "PMPI_" #name "_c"));
     SINEW_PMPI_COLLECTIVES(SINEW_FIND)
     SINEW_PMPI_NON_BLOCKING(SINEW_FIND)
+    SINEW_PMPI_PERSISTENT(SINEW_FIND)
 #undef SINEW_FIND
 #endif
     return table;

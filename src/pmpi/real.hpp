@@ -2,6 +2,7 @@
 #pragma once
 
 #include "src/pmpi/mpi_abi.hpp"
+#include "src/pmpi/persistent_abi.hpp"
 
 // Where MPI has functions with large counts, the collectives have them, too.
 #if MPI_VERSION >= 4
@@ -26,10 +27,20 @@
     F(Ialltoall) F(Ialltoallv)
 // clang-format on
 
+// Their persistent forms, which an MPI may not have.
+// clang-format off
+#define SINEW_PMPI_PERSISTENT(F) \
+    F(Allreduce_init) F(Reduce_init) F(Reduce_scatter_init) F(Reduce_scatter_block_init) \
+    F(Scan_init) F(Exscan_init) F(Bcast_init) F(Allgather_init) F(Allgatherv_init) \
+    F(Gather_init) F(Gatherv_init) F(Scatter_init) F(Scatterv_init) F(Alltoall_init) \
+    F(Alltoallv_init)
+// clang-format on
+
 // clang-format off
 #define SINEW_PMPI_OTHERS(F) \
     F(Ibarrier) F(Wait) F(Waitall) F(Waitany) F(Waitsome) F(Test) F(Testall) F(Testany) \
-    F(Testsome) F(Request_get_status) F(Grequest_start) F(Grequest_complete) \
+    F(Testsome) F(Request_get_status) F(Request_free) F(Send_init) F(Start) F(Startall) \
+    F(Grequest_start) F(Grequest_complete) \
     F(Status_set_elements) F(Status_set_cancelled) F(Type_dup) \
     F(Barrier) F(Init) F(Init_thread) F(Finalize) F(Abort) F(Op_free) F(Alloc_mem) F(Free_mem) \
     F(Comm_rank) F(Comm_size) F(Comm_test_inter) F(Comm_split) F(Comm_split_type) F(Comm_free) \
@@ -50,10 +61,16 @@ struct Real {
     SINEW_PMPI_NON_BLOCKING(SINEW_MEMBER)
     SINEW_PMPI_OTHERS(SINEW_MEMBER)
 #undef SINEW_MEMBER
+    /// Null if this MPI has none.
+#define SINEW_MEMBER(name) decltype(&MPI_##name) name = nullptr;
+    SINEW_PMPI_PERSISTENT(SINEW_MEMBER)
+    SINEW_MEMBER(Barrier_init)
+#undef SINEW_MEMBER
 #if SINEW_MPI_LARGE_COUNTS
 #define SINEW_MEMBER(name) decltype(&PMPI_##name##_c) name##_c = nullptr;
     SINEW_PMPI_COLLECTIVES(SINEW_MEMBER)
     SINEW_PMPI_NON_BLOCKING(SINEW_MEMBER)
+    SINEW_PMPI_PERSISTENT(SINEW_MEMBER)
 #undef SINEW_MEMBER
 #endif
 };

@@ -47,8 +47,35 @@ enum class MpiFunction : std::uint8_t {
     ialltoall,
     ialltoallv,
     ibarrier,
+    allreduce_init,
+    reduce_init,
+    reduce_scatter_init,
+    reduce_scatter_block_init,
+    scan_init,
+    exscan_init,
+    bcast_init,
+    allgather_init,
+    allgatherv_init,
+    gather_init,
+    gatherv_init,
+    scatter_init,
+    scatterv_init,
+    alltoall_init,
+    alltoallv_init,
+    barrier_init,
 };
-constexpr std::size_t functions = static_cast<std::size_t>(MpiFunction::ibarrier) + 1;
+constexpr std::size_t functions = static_cast<std::size_t>(MpiFunction::barrier_init) + 1;
+/// The other forms of a blocking collective.
+constexpr MpiFunction non_blocking_form(MpiFunction blocking) {
+    constexpr int to_non_blocking = static_cast<int>(MpiFunction::iallreduce);
+    return static_cast<MpiFunction>(static_cast<int>(blocking) + to_non_blocking);
+}
+constexpr MpiFunction persistent_form(MpiFunction blocking) {
+    constexpr int to_persistent = static_cast<int>(MpiFunction::allreduce_init);
+    return static_cast<MpiFunction>(static_cast<int>(blocking) + to_persistent);
+}
+static_assert(non_blocking_form(MpiFunction::barrier) == MpiFunction::ibarrier);
+static_assert(persistent_form(MpiFunction::barrier) == MpiFunction::barrier_init);
 /// Its name in MPI: "MPI_Allreduce".
 char const* name_of(MpiFunction function);
 
@@ -65,8 +92,8 @@ enum class CallOutcome : std::uint8_t {
     arguments,      ///< MPI would refuse the arguments
     nested,         ///< called by MPI or by this library inside another call
     early,          ///< non-blocking, before the first blocking call on the communicator
-    too_long,    ///< non-blocking, with a message that is not short, or whose length not all know
-    of_program,  ///< non-blocking, with an operation of the program
+    too_long,    ///< not blocking, with a message that is not short, or whose length not all know
+    of_program,  ///< not blocking, with an operation of the program
 };
 constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::of_program) + 1;
 

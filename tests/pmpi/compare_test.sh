@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: Apache-2.0
-# compare_test.sh MPIEXEC RANKS LIBRARY PROGRAM [non-blocking]: the program prints the same with the library as without
+# compare_test.sh MPIEXEC RANKS LIBRARY PROGRAM [non-blocking|persistent]: the program prints the same with the library as without
 # it, its collectives did pass through shared memory, and nothing of it remains there.
 set -u
 # shellcheck source=tests/pmpi/remains.sh
@@ -22,6 +22,10 @@ taken=(Allreduce Reduce Reduce_scatter Reduce_scatter_block Scan Exscan Bcast Al
 if [ "$kind" = non-blocking ]; then
     taken=(Iallreduce Ireduce Ireduce_scatter Ireduce_scatter_block Iscan Iexscan Ibcast Iallgather Iallgatherv Igather
         Iscatter Ialltoall Ibarrier)
+fi
+if [ "$kind" = persistent ]; then
+    taken=(Allreduce_init Reduce_init Reduce_scatter_init Reduce_scatter_block_init Scan_init Exscan_init Bcast_init
+        Allgather_init Allgatherv_init Gather_init Scatter_init Alltoall_init Barrier_init)
 fi
 for collective in "${taken[@]}"; do
     grep -Eq "MPI_$collective +[1-9][0-9]* of" "$work/stderr" || fail "MPI_$collective was never taken"

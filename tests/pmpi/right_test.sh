@@ -12,3 +12,5 @@ grep -qx "right" <<< "$output" || { echo "the program does not say that all is r
 for collective in Allreduce Bcast Alltoall Iallreduce Ibcast Ibarrier; do
     grep -Eq "MPI_$collective +[1-9][0-9]* of" <<< "$output" || { echo "MPI_$collective was never taken"; exit 1; }
 done
+grep -Eq "MPI_Allreduce_init +0 of" <<< "$output" && { echo "MPI_Allreduce_init was never taken"; exit 1; }
+exit 0

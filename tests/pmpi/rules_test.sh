@@ -4,7 +4,7 @@
 set -u
 mpiexec=$1 library=$2 program=$3 case=$4
 ranks=2
-[ "$case" = outstanding ] && ranks=3
+[[ "$case" =~ ^(outstanding|persistent)$ ]] && ranks=3
 output=$(timeout 100 "$mpiexec" -n "$ranks" env LD_PRELOAD="$library" SINEW_MPI_STATS=1 SINEW_TIMEOUT=60 "$program" "$case" 2>&1)
 code=$?
 echo "$output"

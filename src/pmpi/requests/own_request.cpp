@@ -3,11 +3,11 @@
 
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/pmpi/collective_call.hpp"
-#include "src/pmpi/real.hpp"
 
 namespace sinew::pmpi {
 
@@ -32,56 +32,49 @@ OwnRequest* OwnRequest::find(MPI_Request request) {
     return found == all.by_handle.end() ? nullptr : found->second;
 }
 
-int OwnRequest::post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
-                     std::span<std::byte const> message, MPI_Request* request) {
-    std::unique_ptr<OwnRequest> own(new OwnRequest(queue, call));
-    int const code = real().Grequest_start(on_query, on_free, on_cancel, own.get(), &own->handle_);
-    if (code != MPI_SUCCESS) return code;
-    OwnRequest* const kept = own.release();  // until MPI calls on_free
-    {
-        Table& all = table();
-        std::lock_guard const lock(all.mutex);
-        all.by_handle[key_of(kept->handle_)] = kept;
-        count_.fetch_add(1, std::memory_order_release);
-    }
-    *request = kept->handle_;
-    try {
-        queue.post(call, message);
-    } catch (...) {  // no memory, or no thread: nobody must wait for what is not in the queue
-        queue.fail();
-        call->failed = true;
-        call->ended.store(true, std::memory_order_release);
-        throw;
-    }
-    return MPI_SUCCESS;
-}
-
-int OwnRequest::on_query(void* own, MPI_Status* status) {
-    real().Status_set_elements(status, MPI_BYTE, 0);
-    real().Status_set_cancelled(status, 0);
-    status->MPI_SOURCE = MPI_UNDEFINED;
-    status->MPI_TAG = MPI_UNDEFINED;
-    return static_cast<OwnRequest*>(own)->call_->failed ? MPI_ERR_OTHER : MPI_SUCCESS;
-}
-
-int OwnRequest::on_free(void* own) {
-    std::unique_ptr<OwnRequest> const ending(static_cast<OwnRequest*>(own));
+void OwnRequest::enter(MPI_Request handle) {
+    handle_ = handle;
     Table& all = table();
     std::lock_guard const lock(all.mutex);
-    all.by_handle.erase(key_of(ending->handle_));
-    count_.fetch_sub(1, std::memory_order_release);
-    return MPI_SUCCESS;
+    all.by_handle[key_of(handle)] = this;
+    count_.fetch_add(1, std::memory_order_release);
 }
 
-/// MPI has no cancellation of collectives.
-int OwnRequest::on_cancel(void*, int) { return MPI_SUCCESS; }
+void OwnRequest::leave() {
+    Table& all = table();
+    std::lock_guard const lock(all.mutex);
+    all.by_handle.erase(key_of(handle_));
+    count_.fetch_sub(1, std::memory_order_release);
+}
+
+void OwnRequest::post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message) {
+    complete_ = false;
+    waiter_.reset();
+    call_ = std::move(call);
+    try {
+        queue_.post(call_, message);
+    } catch (...) {  // no memory, or no thread: nobody must wait for what is not in the queue
+        queue_.fail();
+        call_->failed = true;
+        call_->ended.store(true, std::memory_order_release);
+        throw;
+    }
+}
 
 bool OwnRequest::try_complete() {
     if (complete_) return true;
     if (!call_->ended.load(std::memory_order_acquire)) queue_.progress();
-    if (!call_->ended.load(std::memory_order_acquire)) return false;
-    finish();
-    return true;
+    if (call_->ended.load(std::memory_order_acquire)) {
+        finish();
+        return true;
+    }
+    try {
+        if (!waiter_) waiter_.emplace(queue_.route());
+        waiter_->look_between_tests();
+    } catch (std::exception const& error) {
+        fail(error);
+    }
+    return complete_;
 }
 
 void OwnRequest::complete() {
@@ -110,9 +103,8 @@ void OwnRequest::finish() {
             log_warning(text(name_of(call_->function), ": ", error.what()));
         }
     }
-    call_->unpacking =
-        nullptr;  // frees a type: not in on_free(), which MPICH calls inside MPI_Wait
-    real().Grequest_complete(handle_);
+    call_->unpacking = nullptr;  // frees a type: not when MPI frees the request inside MPI_Wait
+    on_complete();
 }
 
 }  // namespace sinew::pmpi

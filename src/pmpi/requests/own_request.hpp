@@ -2,30 +2,33 @@
 #pragma once
 
 #include <atomic>
+#include <exception>
 #include <memory>
-#include <span>
+#include <optional>
 
+#include "src/pmpi/mpi_waiter.hpp"
 #include "src/pmpi/requests/posted_collective.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
 namespace sinew::pmpi {
 
-/// The requests that this library has given to the program and that are not freed: generalized requests
-/// of MPI, so that all functions of MPI know them. MPI completes them when this library says so, hence
-/// the functions that wait for requests are interposed. Thread-safe.
+class PersistentRequest;
+
+/// A request that this library has given to the program and that is not freed. Its handle is one of MPI,
+/// so that all functions of MPI know it; but this library completes it, hence the functions that wait for
+/// requests are interposed. Different requests may be used by different threads.
 class OwnRequest {
 public:
+    OwnRequest(OwnRequest const&) = delete;
+    OwnRequest& operator=(OwnRequest const&) = delete;
+
     /// Whether there are any: if not, waiting is MPI's matter alone.
     static bool any() { return count_.load(std::memory_order_acquire) > 0; }
-    /// The one behind a handle; null if it is none of ours. Valid until MPI frees the request.
+    /// The one behind a handle; null if it is none of ours. Valid until the request is freed.
     static OwnRequest* find(MPI_Request request);
 
-    /// Posts a call and sets `*request`. Returns the code of MPI if that has no request; the call has
-    /// then not been posted. Throws as PostingQueue::post; all calls of the queue have then failed.
-    static int post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
-                    std::span<std::byte const> message, MPI_Request* request);
-
-    /// Completes the request if its call has ended. Returns whether it is complete.
+    /// Completes the request if its call has ended, or a rank is lost (see complete). Returns whether it is complete; one that is not started
+    /// counts as complete.
     bool try_complete();
     /// Waits and completes it. If a rank is lost, the communicator's error handler is called, and the
     /// request completes with an error.
@@ -34,20 +37,34 @@ public:
     PostingQueue& queue() const { return queue_; }
     /// As complete(), after a failure of the queue while something else was waited for.
     void fail(std::exception const& error);
+    /// This request if it is persistent; otherwise null.
+    virtual PersistentRequest* persistent() { return nullptr; }
+
+protected:
+    explicit OwnRequest(PostingQueue& queue) : queue_(queue) {}
+    virtual ~OwnRequest() = default;
+    /// Makes the request known by its handle, until leave().
+    void enter(MPI_Request handle);
+    void leave();
+    /// Posts a call, which the request is now for. Throws as PostingQueue::post; all calls of the queue
+    /// have then failed.
+    void post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message);
+    MPI_Request handle() const { return handle_; }
+    bool is_complete() const { return complete_; }
+    /// Whether the latest call has failed. Requires that it has ended.
+    bool has_failed() const { return call_ && call_->failed; }
 
 private:
-    OwnRequest(PostingQueue& queue, std::shared_ptr<PostedCollective> call)
-        : queue_(queue), call_(std::move(call)) {}
-    static int on_query(void* own, MPI_Status* status);
-    static int on_free(void* own);
-    static int on_cancel(void* own, int complete);
     void finish();
+    /// The request has become complete.
+    virtual void on_complete() {}
 
     static inline std::atomic<int> count_{0};
     PostingQueue& queue_;  // lives at least until the call has ended
-    std::shared_ptr<PostedCollective> const call_;
+    std::shared_ptr<PostedCollective> call_;
     MPI_Request handle_{};
-    bool complete_ = false;
+    std::optional<MpiWaiter> waiter_;  // of tests that found the call pending
+    bool complete_ = true;
 };
 
 }  // namespace sinew::pmpi

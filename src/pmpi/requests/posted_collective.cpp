@@ -18,10 +18,13 @@ MPI_Datatype duplicate_of(MPI_Datatype type) {
 
 }  // namespace
 
-PostedCollective::Unpacking::Unpacking(MPI_Datatype type, std::size_t bytes)
-    : type_(duplicate_of(type)), packing_(type_), bytes_(new std::byte[bytes]) {}
+PostedCollective::Unpacking::Unpacking(MPI_Datatype type, std::size_t bytes, bool duplicate)
+    : duplicate_(duplicate), type_(duplicate ? duplicate_of(type) : type), packing_(type_),
+      bytes_(new std::byte[bytes]) {}
 
-PostedCollective::Unpacking::~Unpacking() { real().Type_free(&type_); }
+PostedCollective::Unpacking::~Unpacking() {
+    if (duplicate_) real().Type_free(&type_);
+}
 
 void PostedCollective::Unpacking::run() const {
     for (Part const& part : parts_) packing_.unpack(part.to, bytes() + part.offset, part.elements);

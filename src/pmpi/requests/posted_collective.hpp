@@ -35,11 +35,11 @@ public:
         std::size_t offset, count;
         int last_rank;
     };
-    /// Bytes that are unpacked when the call is complete. The type is a duplicate: the program may
-    /// free its own earlier.
+    /// Bytes that are unpacked when the call is complete. With `duplicate` the type is a duplicate: the
+    /// program may free its own earlier.
     class Unpacking {
     public:
-        Unpacking(MPI_Datatype type, std::size_t bytes);
+        Unpacking(MPI_Datatype type, std::size_t bytes, bool duplicate);
         Unpacking(Unpacking const&) = delete;
         ~Unpacking();
         std::byte* bytes() const { return bytes_.get(); }
@@ -54,6 +54,7 @@ public:
             std::size_t offset, elements;
             void* to;
         };
+        bool duplicate_;
         MPI_Datatype type_;
         TypePacking packing_;
         std::unique_ptr<std::byte[]> bytes_;

@@ -46,6 +46,7 @@ std::uint64_t PostingQueue::finished() const {
 
 /// Half of the places are full: others may soon wait for this rank.
 bool PostingQueue::needs_help() const {
+    if (unattended_ && !entered_.empty()) return true;
     if (!queued_.empty()) return true;
     if (entered_.size() >= Room::lines / 2) return true;
     return entered_.size() >= Room::short_slots / 2 &&
@@ -63,6 +64,16 @@ void PostingQueue::post(std::shared_ptr<PostedCollective> call,
             queued_.push_back(std::move(call));
         }
         move_on();
+        asks = needs_help() && !std::exchange(helped_, true);
+    }
+    if (asks) QueueHelper::help(*this);
+}
+
+void PostingQueue::nobody_looks_after() {
+    bool asks = false;
+    {
+        Lock const lock(*this);
+        unattended_ = true;
         asks = needs_help() && !std::exchange(helped_, true);
     }
     if (asks) QueueHelper::help(*this);

@@ -44,6 +44,9 @@ public:
     /// Waits until a call has ended, or all. Throws PeerLost and Timeout; then all have failed.
     void await(PostedCollective const& call);
     void await_all();
+    /// The program has freed the requests of the calls that have not ended: the thread alone makes them
+    /// progress. Throws as post().
+    void nobody_looks_after();
     /// Progress, from a thread that calls no MPI. Returns whether it is still needed.
     bool help();
     /// A rank whose message the first call lacks.
@@ -71,7 +74,7 @@ private:
     std::deque<std::shared_ptr<PostedCollective>> entered_;  ///< published, and not ended
     std::deque<std::shared_ptr<PostedCollective>> queued_;   ///< without a place; after entered_
     std::uint64_t published_finished_ = 0;
-    bool helped_ = false;
+    bool helped_ = false, unattended_ = false;
 };
 
 }  // namespace sinew::pmpi

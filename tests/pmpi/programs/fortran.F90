@@ -118,6 +118,17 @@ program collectives
     call MPI_Test(requests(1), done, MPI_STATUS_IGNORE, ierr)
   end do
 
+#if defined(WITH_PERSISTENT)
+  call MPI_Allreduce_init(numbers, sums, 40, MPI_INTEGER, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL, requests(1), ierr)
+  do i = 1, 3
+    numbers = rank + i
+    call MPI_Start(requests(1), ierr)
+    call MPI_Wait(requests(1), MPI_STATUS_IGNORE, ierr)
+    right = right .and. all(sums == total + ranks * i)
+  end do
+  call MPI_Request_free(requests(1), ierr)
+#endif
+
   call MPI_Reduce(right, all_yes, 1, MPI_LOGICAL, MPI_LAND, 0, MPI_COMM_WORLD, ierr)
   call MPI_Barrier(MPI_COMM_WORLD, ierr)
   if (rank == 0 .and. all_yes) print '(a)', 'right'

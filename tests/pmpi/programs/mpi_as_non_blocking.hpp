@@ -5,9 +5,10 @@
 
 #include <mpi.h>
 
-#include <atomic>
 #include <mutex>
 #include <set>
+
+#include "tests/pmpi/programs/mpi_completion.hpp"
 
 #define SINEW_NON_BLOCKING 1
 
@@ -25,49 +26,12 @@ inline void prepare(MPI_Comm comm) {
     MPI_Barrier(comm);
 }
 
-/// Starts a call and waits for it; a message to this rank itself is pending beside it.
 template <class Start>
 int complete(MPI_Comm comm, Start const& start) {
     prepare(comm);
-    static std::atomic<int> calls{0};
     MPI_Request requests[3] = {MPI_REQUEST_NULL, MPI_REQUEST_NULL, MPI_REQUEST_NULL};
     int const code = start(&requests[1]);
-    if (code != MPI_SUCCESS) return code;
-    int flag = 0, index = 0, done = 0, left = 1, indices[3];
-    MPI_Status status, statuses[3];
-    switch (calls++ % 7) {
-        case 0:
-            return MPI_Wait(&requests[1], &status);
-        case 1:
-            return MPI_Waitall(3, requests, statuses);
-        case 2:
-            return MPI_Waitany(3, requests, &index, &status);
-        case 3:
-            return MPI_Waitsome(3, requests, &done, indices, statuses);
-        case 4:
-            while (flag == 0)
-                if (int const failed = MPI_Test(&requests[1], &flag, &status)) return failed;
-            return MPI_SUCCESS;
-        case 5: {
-            int sent = 17, received = 0;
-            MPI_Isend(&sent, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &requests[0]);
-            MPI_Irecv(&received, 1, MPI_INT, 0, 3, MPI_COMM_SELF, &requests[2]);
-            while (flag == 0)
-                if (int const failed = MPI_Testall(3, requests, &flag, statuses)) return failed;
-            return received == sent ? MPI_SUCCESS : MPI_ERR_OTHER;
-        }
-        default:
-            while (flag == 0)
-                if (int const failed = MPI_Request_get_status(requests[1], &flag, &status))
-                    return failed;
-            while (left > 0) {
-                int const failed = MPI_Testsome(3, requests, &done, indices, statuses);
-                if (failed != MPI_SUCCESS) return failed;
-                left -= done;
-            }
-            MPI_Testany(3, requests, &index, &flag, &status);
-            return flag != 0 && index == MPI_UNDEFINED ? MPI_SUCCESS : MPI_ERR_OTHER;
-    }
+    return code == MPI_SUCCESS ? completion::complete(requests) : code;
 }
 
 }  // namespace non_blocking

@@ -3,6 +3,7 @@
 // checks itself, and prints "CASE: right" on rank 0.
 #include <mpi.h>
 
+#include <algorithm>
 #include <cmath>
 #include <csignal>
 #include <cstdio>
@@ -13,6 +14,8 @@
 #include <string>
 #include <thread>
 #include <vector>
+
+#include "tests/pmpi/programs/mpi_persistent_names.hpp"
 
 namespace {
 
@@ -424,6 +427,156 @@ void outstanding() {
     }
 }
 
+/// Completes active requests, in one way after the other.
+void complete_all(std::vector<MPI_Request>& requests, int way) {
+    int const n = static_cast<int>(requests.size());
+    int index = 0, done = 0, flag = 0;
+    std::vector<int> indices(requests.size());
+    std::vector<MPI_Status> statuses(requests.size());
+    MPI_Status status;
+    switch (way % 6) {
+        case 0:
+            MPI_Waitall(n, requests.data(), statuses.data());
+            break;
+        case 1:
+            for (int left = n; left > 0; --left) {
+                MPI_Waitany(n, requests.data(), &index, &status);
+                require(index >= 0 && index < n, "MPI_Waitany finds an active request");
+            }
+            break;
+        case 2:
+            for (int left = n; left > 0; left -= done) {
+                MPI_Waitsome(n, requests.data(), &done, indices.data(), statuses.data());
+                require(done > 0 && done <= left, "MPI_Waitsome finds active requests");
+            }
+            break;
+        case 3:
+            while (flag == 0) MPI_Testall(n, requests.data(), &flag, statuses.data());
+            break;
+        case 4:
+            for (int left = n; left > 0;) {
+                MPI_Testany(n, requests.data(), &index, &flag, &status);
+                require(flag == 0 || index != MPI_UNDEFINED, "MPI_Testany finds active requests");
+                if (flag != 0) --left;
+            }
+            break;
+        default:
+            for (MPI_Request& request : requests) {
+                for (flag = 0; flag == 0;) MPI_Request_get_status(request, &flag, &status);
+                MPI_Test(&request, &flag, &status);
+                require(flag != 0, "MPI_Test completes what is complete");
+            }
+    }
+    // All are inactive.
+    MPI_Waitany(n, requests.data(), &index, MPI_STATUS_IGNORE);
+    require(index == MPI_UNDEFINED, "no request is active");
+    MPI_Testsome(n, requests.data(), &done, indices.data(), MPI_STATUSES_IGNORE);
+    require(done == MPI_UNDEFINED, "no request is active");
+    MPI_Testall(n, requests.data(), &flag, MPI_STATUSES_IGNORE);
+    require(flag != 0, "inactive requests are complete");
+}
+
+/// Persistent collectives: each rank starts them in an order of its own, with other contents each time,
+/// beside persistent messages, after it has freed the communicator and the types.
+void persistent_requests() {
+    constexpr int n = 12, rounds = 120, longest = 2000;
+    MPI_Comm comm = MPI_COMM_NULL;
+    MPI_Comm_dup(MPI_COMM_WORLD, &comm);
+    MPI_Datatype strided = MPI_DATATYPE_NULL;  // two numbers, with a gap between and behind them
+    MPI_Type_vector(2, 1, 2, MPI_INT, &strided);
+    MPI_Type_create_resized(strided, 0, 4 * sizeof(int), &strided);
+    MPI_Type_commit(&strided);
+    std::vector<MPI_Request> requests(n + 2, MPI_REQUEST_NULL);
+    auto const room = static_cast<std::size_t>(longest * size);
+    std::vector<std::vector<int>> in(n + 2, std::vector<int>(room)), out(in);
+    auto const length = [](int i) { return i / 4 == 0 ? 3 : i / 4 == 1 ? 400 : longest; };
+    for (int i = 0; i < n; ++i) {
+        auto const at = static_cast<std::size_t>(i);
+        int* const from = in[at].data();
+        int* const to = out[at].data();
+        MPI_Request* const request = &requests[at];
+        MPI_Info const info = MPI_INFO_NULL;
+        if (i % 4 == 0)
+            SINEW_INIT(Allreduce)(from, to, length(i), MPI_INT, MPI_SUM, comm, info, request);
+        else if (i % 4 == 1)
+            SINEW_INIT(Bcast)(to, length(i) / 4, strided, i % size, comm, info, request);
+        else if (i % 4 == 2) SINEW_INIT(Allgather)
+        (from, length(i) / 4, strided, to, length(i) / 4, strided, comm, info, request);
+        else SINEW_INIT(Reduce)(from, to, length(i), MPI_INT, MPI_MAX, i % size, comm, info,
+                                request);
+    }
+    int const next = (rank + 1) % size, previous = (rank + size - 1) % size;
+    MPI_Send_init(in[n].data(), 5, MPI_INT, next, 4, MPI_COMM_WORLD, &requests[n]);
+    MPI_Recv_init(out[n].data(), 5, MPI_INT, previous, 4, MPI_COMM_WORLD, &requests[n + 1]);
+    MPI_Type_free(&strided);
+    MPI_Comm_free(&comm);
+
+    for (int round = 0; round < rounds; ++round) {
+        auto const value = [round](int of, int i, int k) { return of * 1000 + round * 7 + i + k; };
+        for (int i = 0; i <= n; ++i)
+            for (int k = 0; k < longest; ++k) {
+                auto const at = static_cast<std::size_t>(i), place = static_cast<std::size_t>(k);
+                in[at][place] = value(rank, i, k);
+                out[at][place] = i % 4 == 1 && rank == i % size ? value(rank, i, k) : -1;
+            }
+        std::vector<MPI_Request> all = requests;
+        MPI_Waitall(n + 2, all.data(), MPI_STATUSES_IGNORE);  // none is active
+        // Each rank begins at another one, and ends with a call that starts several.
+        int const shift = (rank * 3 + round) % n;
+        std::rotate(all.begin(), all.begin() + shift, all.end());
+        for (int i = 0; i < n / 2; ++i) MPI_Start(&all[static_cast<std::size_t>(i)]);
+        MPI_Startall(n / 2 + 2, &all[n / 2]);
+        complete_all(all, round);
+        std::rotate(all.begin(), all.end() - shift, all.end());
+        requests = all;  // MPI may have replaced handles of messages
+        for (int i = 0; i < n; ++i) {
+            auto const at = static_cast<std::size_t>(i);
+            for (int k : {0, 2, length(i) - length(i) % 4 - 2}) {
+                if (k < 0 || k >= length(i)) continue;
+                int expected = -1;
+                if (i % 4 == 0) expected = 1000 * size * (size - 1) / 2 + value(0, i, k) * size;
+                if (i % 4 == 1 && length(i) >= 4) expected = value(i % size, i, k);
+                if (i % 4 == 1 && length(i) < 4 && rank == i % size) expected = value(rank, i, k);
+                if (i % 4 == 2 && length(i) >= 4) expected = value(0, i, k);
+                if (i % 4 == 3 && rank == i % size) expected = value(size - 1, i, k);
+                require(out[at][static_cast<std::size_t>(k)] == expected,
+                        "request " + std::to_string(i) + ", number " + std::to_string(k) +
+                            " in round " + std::to_string(round));
+            }
+            if (i % 4 == 1 && rank != i % size && length(i) >= 4)
+                require(out[at][1] == -1, "gaps of a type are not written");
+        }
+        require(out[n][4] == value(previous, n, 4), "persistent message");
+    }
+
+    // What only rank 0 has started is not complete.
+    int flag = 0, index = 0, done = 0, token = 0;
+    if (rank == 0) {
+        MPI_Request pair[2] = {requests[0], requests[4]};
+        MPI_Start(&pair[0]);
+        MPI_Test(&pair[0], &flag, MPI_STATUS_IGNORE);
+        require(flag == 0, "MPI_Test");
+        MPI_Request_get_status(pair[0], &flag, MPI_STATUS_IGNORE);
+        require(flag == 0, "MPI_Request_get_status");
+        MPI_Testall(2, pair, &flag, MPI_STATUSES_IGNORE);
+        require(flag == 0, "MPI_Testall");
+        MPI_Testany(2, pair, &index, &flag, MPI_STATUS_IGNORE);
+        require(flag == 0, "MPI_Testany");
+        MPI_Testsome(2, pair, &done, &index, MPI_STATUSES_IGNORE);
+        require(done == 0, "MPI_Testsome");
+        for (int r = 1; r < size; ++r) MPI_Send(&token, 1, MPI_INT, r, 8, MPI_COMM_WORLD);
+    } else {
+        MPI_Recv(&token, 1, MPI_INT, 0, 8, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        MPI_Start(&requests[0]);
+    }
+    MPI_Waitany(1, &requests[0], &index, MPI_STATUS_IGNORE);
+    require(index == 0, "MPI_Waitany");
+    for (MPI_Request& request : requests) {
+        MPI_Request_free(&request);
+        require(request == MPI_REQUEST_NULL, "a request that is freed is null");
+    }
+}
+
 /// Rank 1 dies. With errors returned, the others get one.
 void killed() {
     MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
@@ -444,9 +597,16 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     std::string const name = argc > 1 ? argv[1] : "";
     std::vector<std::pair<char const*, void (*)()>> const cases{
-        {"pending", pending}, {"handles", handles},     {"threads", threads},
-        {"errors", errors},   {"random", random_calls}, {"early", early},
-        {"mixed", mixed},     {"killed", killed},       {"outstanding", outstanding}};
+        {"pending", pending},
+        {"handles", handles},
+        {"threads", threads},
+        {"errors", errors},
+        {"random", random_calls},
+        {"early", early},
+        {"mixed", mixed},
+        {"killed", killed},
+        {"outstanding", outstanding},
+        {"persistent", persistent_requests}};
     bool found = false;
     for (auto const& [known, run] : cases)
         if (name == known) {

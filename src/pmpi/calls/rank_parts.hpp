@@ -6,9 +6,9 @@
 #include "src/pmpi/collective_call.hpp"
 #include "src/pmpi/type_packing.hpp"
 
-/// The collectives that move data. All types are taken, since MPI requires only equal signatures of
-/// the ranks: one may send vectors to others that receive single numbers. What is not one block in
-/// memory travels packed.
+/// The buffers of the collectives that move data. All types are taken, since MPI requires only equal
+/// signatures of the ranks: one may send vectors to others that receive single numbers. What is not one
+/// block in memory travels packed.
 namespace sinew::pmpi {
 
 /// A buffer in which each rank has a part: equal parts or, with `counts`, listed ones. Nothing is
@@ -123,14 +123,24 @@ inline bool refused(void const* buffer, MPI_Count count, MPI_Datatype type) {
     return packing.flat() && packing.bytes(static_cast<std::size_t>(count)) > 0;
 }
 
-/// Puts what this rank sends to itself into its part. Returns false if the sizes differ.
-inline bool pack_own(PartBytes const& out, int rank, void const* send, MPI_Count count,
+/// Whether MPI would refuse a buffer in which each rank has a part.
+template <class P>
+bool refused_parts(P const& parts, void const* buffer, MPI_Datatype type, int ranks) {
+    if (type == MPI_DATATYPE_NULL || !parts.valid(ranks)) return true;
+    std::size_t elements = 0;
+    for (int r = 0; r < ranks; ++r) elements += parts.elements(r);
+    return refused(buffer, static_cast<MPI_Count>(elements), type);
+}
+
+/// The bytes of elements of a type, which is not MPI_DATATYPE_NULL.
+inline std::size_t bytes_of(MPI_Datatype type, MPI_Count elements) {
+    return TypePacking(type).bytes(static_cast<std::size_t>(elements));
+}
+
+/// Puts what this rank sends to itself, as many bytes as its part has, into that.
+inline void pack_own(PartBytes const& out, int rank, void const* send, MPI_Count count,
                      MPI_Datatype type) {
-    TypePacking const packing(type);
-    auto const elements = static_cast<std::size_t>(count);
-    if (packing.bytes(elements) != out.bytes(rank)) return false;
-    packing.pack(out.of(rank), send, elements);
-    return true;
+    TypePacking(type).pack(out.of(rank), send, static_cast<std::size_t>(count));
 }
 
 }  // namespace sinew::pmpi

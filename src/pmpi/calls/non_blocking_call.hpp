@@ -3,16 +3,14 @@
 
 #include <memory>
 
-#include "src/pmpi/functions/movements.hpp"
-#include "src/pmpi/requests/own_request.hpp"
+#include "src/pmpi/calls/rank_parts.hpp"
+#include "src/pmpi/requests/posted_collective.hpp"
 
-/// The non-blocking collectives. Short ones are posted (see PostingQueue); MPI executes the others.
-/// Whether one is short must be known to all ranks alike.
 namespace sinew::pmpi {
 
 using Pattern = PostedCollective::Message::Pattern;
 
-/// One non-blocking collective that is about to be posted.
+/// One short collective that is about to be posted (see PostingQueue).
 class NonBlockingCall {
 public:
     NonBlockingCall(CommRoute const& route, MpiFunction function, MPI_Comm comm)
@@ -21,6 +19,7 @@ public:
     std::shared_ptr<PostedCollective> const posted;
     std::span<std::byte const> message{};  ///< of this rank, as far as it has one
 
+    CommRoute const& route() const { return route_; }
     int rank() const { return route_.rank; }
     int size() const { return route_.size; }
     std::size_t ranks() const { return static_cast<std::size_t>(route_.size); }
@@ -32,10 +31,14 @@ public:
         posted->plan = {.bytes = bytes, .pattern = pattern, .root = root};
         return CallOutcome::taken;
     }
+    /// The types of the program that the call uses outlive it.
+    void types_are_kept() { types_are_kept_ = true; }
+    /// Only finds out whether the call can be posted: the program's buffers are not read.
+    void only_check() { only_checks_ = true; }
     /// Elements of a buffer of the program are this rank's message.
     void send(TypePacking const& packing, void const* buffer, std::size_t elements) {
         RankMessage const own(scratch_, packing, buffer, static_cast<MPI_Count>(elements));
-        own.pack();
+        if (!only_checks_) own.pack();
         message = {own.data(), own.bytes()};
     }
     /// A part of a rank's message becomes elements of a buffer of the program. `most`: bytes of all
@@ -47,7 +50,9 @@ public:
         auto* place = static_cast<std::byte*>(to);
         if (!packing.flat()) {
             auto& unpacking = posted->unpacking;
-            if (!unpacking) unpacking = std::make_unique<PostedCollective::Unpacking>(type, most);
+            if (!unpacking)
+                unpacking =
+                    std::make_unique<PostedCollective::Unpacking>(type, most, !types_are_kept_);
             place = unpacking->bytes() + unpacked_;
             unpacking->add(unpacked_, elements, to);
             unpacked_ += bytes;
@@ -57,32 +62,9 @@ public:
 
 private:
     CommRoute const& route_;
-    CallScratch scratch_;       // until it has been posted
+    CallScratch scratch_;  // until it has been posted
+    bool only_checks_ = false, types_are_kept_ = false;
     std::size_t unpacked_ = 0;  // bytes for which there is a place
 };
-
-/// Posts a call, or lets MPI execute it. `ours`, a `CallOutcome(NonBlockingCall&)`, must decide alike
-/// on all ranks; it does not communicate.
-template <class Ours, class Mpi>
-int execute_posted(MpiFunction function, MPI_Comm comm, MPI_Request* request, Ours const& ours,
-                   Mpi const& mpi) {
-    CallOutcome outcome = CallOutcome::off;
-    CommRoute* const route = find_made_route(comm, outcome);
-    if (route == nullptr || request == nullptr) {
-        if (MpiJob* const job = MpiJob::current())
-            job->statistics().count(function, route == nullptr ? outcome : CallOutcome::arguments);
-        return mpi();
-    }
-    try {
-        if (route->lost) throw std::runtime_error("an earlier call on this communicator failed");
-        NonBlockingCall call(*route, function, comm);
-        outcome = ours(call);
-        route->job->statistics().count(function, outcome);
-        if (outcome != CallOutcome::taken) return mpi();
-        return OwnRequest::post(*route->posted, call.posted, call.message, request);
-    } catch (std::exception const& error) {
-        return fail(function, comm, *route, error);
-    }
-}
 
 }  // namespace sinew::pmpi
