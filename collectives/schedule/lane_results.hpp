@@ -29,8 +29,8 @@ public:
         constexpr std::size_t depth = node::Room::depth;
         if (!slots_.has_lane() || delivered_ == rounds_ || delivered_ >= complete) return false;
         Room& room = slots_.room();
-        if (delivered_ >= depth && !node::reached_by_others(room, room.size(), Stage::consumed,
-                                                            delivered_ + 1 - depth))
+        if (delivered_ >= depth &&
+            !node::reached_by_others(room, room.size(), Stage::consumed, delivered_ + 1 - depth))
             return false;
         auto const [offset, bytes] = segments_.output(room.rank(), delivered_);
         node::store_bytes(false, slots_.result(room.rank(), delivered_), call_.out + offset, bytes);
@@ -60,8 +60,8 @@ public:
         for (int lane = 0; collected_ < rounds_ && lane < slots_.lanes(); ++lane)
             if (lane != room.rank() && !room.reached(lane, Stage::delivered, collected_ + 1))
                 return lane;
-        for (int r = 0; slots_.has_lane() && delivered_ < rounds_ && delivered_ >= depth &&
-                        r < room.size();
+        for (int r = 0;
+             slots_.has_lane() && delivered_ < rounds_ && delivered_ >= depth && r < room.size();
              ++r)
             if (r != room.rank() && !room.reached(r, Stage::consumed, delivered_ + 1 - depth))
                 return r;

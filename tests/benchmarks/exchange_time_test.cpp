@@ -38,9 +38,8 @@ TEST(ExchangeTime, IsMeasuredByTheFirstTwoRanks) {
 }
 
 TEST(ExchangeTime, NeedsTwoRanks) {
-    run_thread_ranks(1, [](Communicator& comm) {
-        EXPECT_TRUE(measure_exchange_times(comm, [] {}).empty());
-    });
+    run_thread_ranks(
+        1, [](Communicator& comm) { EXPECT_TRUE(measure_exchange_times(comm, [] {}).empty()); });
 }
 
 }  // namespace

@@ -19,7 +19,8 @@ int calls_made(int slow) {
         SharedPage const page(comm, 1);
         CoreProbe probe(comm, page, 0, false);
         Options const options{.warmup = 10, .rounds = 3, .budget = 0.05};
-        Timing timing(comm, probe, options, [] {}, [](int) {});
+        Timing timing(
+            comm, probe, options, [] {}, [](int) {});
         Workload const load({.count = 1});
         auto const call = [&] {
             if (++made == slow) std::this_thread::sleep_for(5ms);
@@ -40,7 +41,8 @@ TEST(Timing, ACallOfAMillisecondIsABlock) {
         SharedPage const page(comm, 1);
         CoreProbe probe(comm, page, 0, false);
         Options const options{.warmup = 0, .rounds = 4, .budget = 10};
-        Timing timing(comm, probe, options, [] {}, [](int) {});
+        Timing timing(
+            comm, probe, options, [] {}, [](int) {});
         Workload const load({.count = 1});
         auto const measured = timing.measure({[&] {
                                                  ++made;
