@@ -4,9 +4,9 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/schedule/copy.hpp"
-#include "collectives/schedule/in_turn.hpp"
-#include "collectives/schedule/lane_results.hpp"
-#include "collectives/schedule/lane_sums.hpp"
+#include "collectives/schedule/lanes/in_turn.hpp"
+#include "collectives/schedule/lanes/results.hpp"
+#include "collectives/schedule/lanes/sums.hpp"
 #include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {

@@ -3,9 +3,9 @@
 
 #include "collectives/algorithms.hpp"
 #include "collectives/node/in_group.hpp"
-#include "collectives/schedule/in_turn.hpp"
-#include "collectives/schedule/lane_blocks.hpp"
-#include "collectives/schedule/lane_sums.hpp"
+#include "collectives/schedule/lanes/blocks.hpp"
+#include "collectives/schedule/lanes/in_turn.hpp"
+#include "collectives/schedule/lanes/sums.hpp"
 #include "collectives/schedule/ring_stream.hpp"
 
 namespace sinew::collectives {

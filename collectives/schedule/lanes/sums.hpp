@@ -3,7 +3,7 @@
 
 #include <cstddef>
 
-#include "collectives/schedule/lane_slots.hpp"
+#include "collectives/schedule/lanes/slots.hpp"
 
 namespace sinew::collectives {
 
