@@ -9,8 +9,8 @@
 
 namespace sinew::pmpi {
 
-/// The request of a persistent collective. It has a room and a queue of its own: the ranks may start such
-/// requests in different orders (MPI 4.1, 6.13), and only their initializations are in the same one.
+/// The request of a persistent collective. It has a room and a queue of its own: ranks that start such
+/// requests in different orders still match, and only the initializations must be in the same order.
 ///
 /// Its handle is a persistent request of MPI, of an empty message that this rank would send to itself. It is
 /// never started, so that MPI's functions pass over it, and this library reports its completion.
