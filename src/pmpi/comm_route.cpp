@@ -9,6 +9,7 @@
 #include "src/pmpi/collective_call.hpp"
 #include "src/pmpi/inside.hpp"
 #include "src/pmpi/real.hpp"
+#include "src/pmpi/requests/background_queue.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
 namespace sinew::pmpi {
@@ -40,7 +41,10 @@ int on_delete(MPI_Comm, int, void* route, void*) {
     handle_freed();
     auto* const ending = static_cast<CommRoute*>(route);
     *ending->exists = false;
-    delete ending;
+    // MPI_Finalize has been called while a thread executes a call: its memory must stay.
+    bool const in_use =
+        MpiJob::current() == nullptr && ending->background && ending->background->running();
+    if (!in_use) delete ending;
     return MPI_SUCCESS;
 }
 
@@ -110,25 +114,35 @@ void CommRoute::end_posted() const {
     if (posted && posted->pending()) posted->await_all();
 }
 
+BackgroundQueue& CommRoute::in_background() {
+    if (!background) background = std::make_unique<BackgroundQueue>(*this, false);
+    return *background;
+}
+
 void CommRoute::require_not_lost() const {
     if (lost) throw std::runtime_error("an earlier call on this communicator failed");
 }
 
-std::unique_ptr<CommRoute> make_own_route(CommRoute& of, CallOutcome& why_not) {
+std::unique_ptr<CommRoute> make_own_route(CommRoute& of, node_memory::RingSize size,
+                                          CallOutcome& why_not) {
     auto route = std::make_unique<CommRoute>();
     route->job = of.job;
     route->rank = of.rank;
     route->size = of.size;
     route->local_ranks = of.local_ranks;
     route->exists = of.exists;
-    share_room(*route, node_memory::RingSize::least, [&of](node_memory::RoomPlace& place) {
-        CollectiveCall call{of, MPI_COMM_NULL};
+    share_room(*route, size, [&of](node_memory::RoomPlace& place) {
+        CollectiveCall call{.route = of, .comm = MPI_COMM_NULL};
         call.args.out = reinterpret_cast<std::byte*>(&place);
         call.args.count = sizeof place;
         call.run(collectives::node::broadcast);
     });
     why_not = route->why_not;
     if (route->room == nullptr) return nullptr;
+    if (size == node_memory::RingSize::usual) {
+        route->room->use_domains(of.job->domains_of(of.local_ranks).domains);
+        route->background = std::make_unique<BackgroundQueue>(*route, true);
+    }
     return route;
 }
 

@@ -25,8 +25,9 @@ constexpr auto first_sleep = 50us, longest_sleep = 500us;
 }  // namespace
 
 std::chrono::nanoseconds MpiWaiter::idle(int round, int peer) {
-    if (round % rounds_per_progress == rounds_per_progress - 1) route_.job->progress();
-    int const before_sleep = route_.job->crowded() ? yields_if_crowded : yields;
+    bool const calls_mpi = !of_library_ && route_.job != nullptr;
+    if (calls_mpi && round % rounds_per_progress == rounds_per_progress - 1) route_.job->progress();
+    int const before_sleep = crowded() ? yields_if_crowded : yields;
     bool const sleeps = round >= before_sleep;
     if (!sleeps) pause_between_polls();
     if (sleeps || round % rounds_per_clock == rounds_per_clock - 1) look_around(Clock::now(), peer);
@@ -44,6 +45,7 @@ void MpiWaiter::look_around(Clock::time_point now, int peer) {
     if (now < next_look_) return;
     next_look_ = now + look_interval;
     look_for_ended();
+    if (of_library_ || route_.job == nullptr) return;
     std::chrono::nanoseconds const limit{route_.job->settings().timeout};
     if (limit.count() > 0 && now - begin_ > limit)
         throw Timeout(text("stopped after ", std::chrono::duration<double>(now - begin_).count(),
@@ -63,6 +65,7 @@ void MpiWaiter::look_between_tests() {
 /// A rank ends only after all have called MPI_Finalize, unless it fails. What it had written before
 /// is seen between the first look that finds it and the second, which throws.
 void MpiWaiter::look_for_ended() {
+    if (route_.job == nullptr) return;
     for (int const local : route_.job->ended()) {
         auto const found = std::ranges::find(route_.local_ranks, local);
         if (found == route_.local_ranks.end()) continue;

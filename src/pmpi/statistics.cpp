@@ -74,7 +74,6 @@ constexpr std::array reasons{
     "arguments that MPI refuses",
     "called inside another call",
     "non-blocking, before the first blocking call on the communicator",
-    "not blocking, longer than 8 KiB or of a length that not all ranks know",
     "not blocking, with an operation of the program",
 };
 static_assert(reasons.size() == outcomes);

@@ -92,10 +92,10 @@ enum class CallOutcome : std::uint8_t {
     arguments,      ///< MPI would refuse the arguments
     nested,         ///< called by MPI or by this library inside another call
     early,          ///< non-blocking, before the first blocking call on the communicator
-    too_long,    ///< not blocking, with a message that is not short, or whose length not all know
-    of_program,  ///< not blocking, with an operation of the program
+    of_program,     ///< not blocking, with an operation of the program
+    in_background,  ///< cannot be posted, as it is longer or not all ranks know its length; never counted
 };
-constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::of_program) + 1;
+constexpr std::size_t outcomes = static_cast<std::size_t>(CallOutcome::in_background);
 
 /// Counts calls, for SINEW_MPI_STATS=1. Thread-safe; counts nothing unless switched on.
 class Statistics {

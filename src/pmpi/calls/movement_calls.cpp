@@ -14,14 +14,14 @@ CallOutcome Bcast::check(CommRoute const& route) const {
 
 CallOutcome Bcast::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
-    CallScratch scratch;
+    CallScratch scratch(call);
     RankMessage const message(scratch, TypePacking(type), buffer, count);
     call.args.root = root;
     if (call.at_root()) message.pack();
     call.args.out = message.data();
     call.args.count = message.bytes();
     if (message.bytes() > 0) call.run(node::broadcast);
-    if (!call.at_root()) message.unpack();
+    if (!call.at_root()) call.afterwards([message] { message.unpack(); });
     return CallOutcome::taken;
 }
 
@@ -50,7 +50,7 @@ template <class P>
 CallOutcome Allgather<P>::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
     bool const in_place = send == MPI_IN_PLACE;
-    CallScratch scratch;
+    CallScratch scratch(call);
     TypePacking const packing(type);
     PartBytes const out(scratch, parts, packing, receive, call.size());
     if (in_place) out.pack(parts, packing, receive, call.rank());
@@ -59,8 +59,10 @@ CallOutcome Allgather<P>::run(CollectiveCall& call) const {
     call.args.blocks = out.blocks();
     call.args.count = out.bytes(call.rank());
     call.run(node::allgather);
-    for (int r = 0; r < call.size(); ++r)
-        if (!in_place || r != call.rank()) out.unpack(parts, packing, receive, r);
+    call.afterwards([this, out, packing, in_place, size = call.size(), rank = call.rank()] {
+        for (int r = 0; r < size; ++r)
+            if (!in_place || r != rank) out.unpack(parts, packing, receive, r);
+    });
     return CallOutcome::taken;
 }
 
@@ -98,7 +100,7 @@ CallOutcome Alltoall<P>::check(CommRoute const& route) const {
 template <class P>
 CallOutcome Alltoall<P>::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
-    CallScratch scratch;
+    CallScratch scratch(call);
     TypePacking const packing(type);
     PartBytes const out(scratch, parts, packing, receive, call.size());
     if (send == MPI_IN_PLACE) {
@@ -127,13 +129,16 @@ CallOutcome Alltoall<P>::run(CollectiveCall& call) const {
     call.args.blocks = out.blocks();
     call.args.count = out.bytes(call.rank());
     call.run(node::alltoall);
-    for (int r = 0; r < call.size(); ++r) out.unpack(parts, packing, receive, r);
+    call.afterwards([this, out, packing, size = call.size()] {
+        for (int r = 0; r < size; ++r) out.unpack(parts, packing, receive, r);
+    });
     return CallOutcome::taken;
 }
 
 template <class P>
 CallOutcome Alltoall<P>::post(NonBlockingCall& call) const {
-    if (parts.counts != nullptr) return CallOutcome::too_long;  // no rank knows the longest message
+    if (parts.counts != nullptr)
+        return CallOutcome::in_background;  // no rank knows the longest message
     if (auto const outcome = check(call.route()); outcome != CallOutcome::taken) return outcome;
     TypePacking const packing(type);
     auto const elements = static_cast<std::size_t>(parts.count);

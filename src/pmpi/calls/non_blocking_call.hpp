@@ -27,7 +27,7 @@ public:
     /// Sets how the messages pass; `bytes`: of the longest.
     CallOutcome plan(std::size_t bytes, Pattern pattern = Pattern::all_to_all,
                      int root = -1) const {
-        if (bytes > node_memory::Room::short_bytes) return CallOutcome::too_long;
+        if (bytes > node_memory::Room::short_bytes) return CallOutcome::in_background;
         posted->plan = {.bytes = bytes, .pattern = pattern, .root = root};
         return CallOutcome::taken;
     }

@@ -164,7 +164,7 @@ CallOutcome ReduceScatter<Count>::run(CollectiveCall& call) const {
     MPI_Count total = 0;
     auto const outcome = arrange(call.route, call.args, total);
     if (outcome != CallOutcome::taken || total == 0) return outcome;
-    CallScratch scratch;
+    CallScratch scratch(call);
     auto const ranks = static_cast<std::size_t>(call.size());
     call.args.count = static_cast<std::size_t>(block(call.rank()));
     if (equal) {
@@ -183,7 +183,9 @@ CallOutcome ReduceScatter<Count>::run(CollectiveCall& call) const {
     std::size_t const bytes = call.args.bytes();
     if (in_place()) call.args.out = scratch.take(bytes);
     call.run(node::reduce_scatter);
-    if (in_place() && bytes > 0) std::memcpy(receive, call.args.out, bytes);
+    if (in_place() && bytes > 0)
+        call.afterwards(
+            [to = receive, result = call.args.out, bytes] { std::memcpy(to, result, bytes); });
     return outcome;
 }
 

@@ -22,7 +22,7 @@ CallOutcome Gather<P>::check(CommRoute const& route) const {
 template <class P>
 CallOutcome Gather<P>::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
-    CallScratch scratch;
+    CallScratch scratch(call);
     call.args.root = root;
     if (!call.at_root()) {
         RankMessage const message(scratch, TypePacking(send_type), send, count);
@@ -40,14 +40,16 @@ CallOutcome Gather<P>::run(CollectiveCall& call) const {
     call.args.blocks = out.blocks();
     call.args.count = out.bytes(root);
     call.run(node::gather);
-    for (int r = 0; r < call.size(); ++r)
-        if (!in_place || r != root) out.unpack(parts, packing, receive, r);
+    call.afterwards([this, out, packing, in_place, size = call.size()] {
+        for (int r = 0; r < size; ++r)
+            if (!in_place || r != root) out.unpack(parts, packing, receive, r);
+    });
     return CallOutcome::taken;
 }
 
 template <class P>
 CallOutcome Gather<P>::post(NonBlockingCall& call) const {
-    if (!equal) return CallOutcome::too_long;
+    if (!equal) return CallOutcome::in_background;
     if (auto const outcome = check(call.route()); outcome != CallOutcome::taken) return outcome;
     bool const at_root = call.rank() == root, in_place = send == MPI_IN_PLACE;
     TypePacking const packing(at_root ? type : send_type);
@@ -83,19 +85,19 @@ CallOutcome Scatter<P>::run(CollectiveCall& call) const {
         run_at_root(call);
         return CallOutcome::taken;
     }
-    CallScratch scratch;
+    CallScratch scratch(call);
     RankMessage const message(scratch, TypePacking(type), receive, count);
     call.args.out = message.data();
     call.args.count = message.bytes();
     call.run(node::scatter);
-    message.unpack();
+    call.afterwards([message] { message.unpack(); });
     return CallOutcome::taken;
 }
 
 template <class P>
 void Scatter<P>::run_at_root(CollectiveCall& call) const {
     bool const in_place = receive == MPI_IN_PLACE;
-    CallScratch scratch;
+    CallScratch scratch(call);
     TypePacking const packing(send_type);
     PartBytes const in(scratch, parts, packing, const_cast<void*>(send), call.size());
     for (int r = 0; r < call.size(); ++r)
@@ -109,7 +111,7 @@ void Scatter<P>::run_at_root(CollectiveCall& call) const {
 
 template <class P>
 CallOutcome Scatter<P>::post(NonBlockingCall& call) const {
-    if (!equal) return CallOutcome::too_long;
+    if (!equal) return CallOutcome::in_background;
     if (auto const outcome = check(call.route()); outcome != CallOutcome::taken) return outcome;
     bool const at_root = call.rank() == root;
     std::size_t const block = at_root ? bytes_of(send_type, parts.count) : bytes_of(type, count);

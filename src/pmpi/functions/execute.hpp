@@ -6,8 +6,10 @@
 #include "src/base/log.hpp"
 #include "src/pmpi/calls/non_blocking_call.hpp"
 #include "src/pmpi/collective_call.hpp"
+#include "src/pmpi/requests/background_queue.hpp"
 #include "src/pmpi/requests/generalized_request.hpp"
 #include "src/pmpi/requests/persistent_request.hpp"
+#include "src/pmpi/requests/posting_queue.hpp"
 
 /// The three ways in which a collective, an object of a class in calls/, is executed. Each must decide
 /// alike on all ranks whether it takes the call, before it communicates; `mpi` lets MPI execute it.
@@ -23,7 +25,7 @@ int execute(MpiFunction function, MPI_Comm comm, Call const& call, Mpi const& mp
     }
     Statistics& statistics = route->job->statistics();
     try {
-        CollectiveCall running{*route, comm};
+        CollectiveCall running{.route = *route, .comm = comm};
         if (!statistics.on() && !route->lost) [[likely]] {
             outcome = call.run(running);
         } else {
@@ -41,7 +43,7 @@ int execute(MpiFunction function, MPI_Comm comm, Call const& call, Mpi const& mp
     return outcome == CallOutcome::taken ? MPI_SUCCESS : mpi();
 }
 
-/// Posts a short call, and sets `*request`.
+/// Posts a call, and sets `*request`.
 template <class Call, class Mpi>
 int execute_non_blocking(MpiFunction function, MPI_Comm comm, MPI_Request* request,
                          Call const& call, Mpi const& mpi) {
@@ -56,9 +58,19 @@ int execute_non_blocking(MpiFunction function, MPI_Comm comm, MPI_Request* reque
         route->require_not_lost();
         NonBlockingCall posting(*route, function, comm);
         outcome = call.post(posting);
+        std::shared_ptr<BackgroundCollective> background;
+        if (outcome == CallOutcome::in_background) {
+            auto const kept = std::make_shared<KeptArguments<Call>>(call, route->rank);
+            background = std::make_shared<BackgroundCollective>(function, comm);
+            background->keep(kept);
+            CollectiveCall preparing{.route = *route, .comm = comm, .later = background.get()};
+            outcome = kept->run(preparing);
+        }
         route->job->statistics().count(function, outcome);
         if (outcome != CallOutcome::taken) return mpi();
-        return GeneralizedRequest::post(*route->posted, posting.posted, posting.message, request);
+        if (background)
+            return GeneralizedRequest::post(request, route->in_background(), background);
+        return GeneralizedRequest::post(request, *route->posted, posting.posted, posting.message);
     } catch (std::exception const& error) {
         return fail(function, comm, *route, error);
     }
@@ -80,8 +92,13 @@ int execute_persistent(MpiFunction function, MPI_Comm comm, MPI_Request* request
         NonBlockingCall checked(*route, function, comm);
         checked.only_check();
         outcome = call.post(checked);
+        bool const is_long = outcome == CallOutcome::in_background;
+        if (is_long) outcome = call.check(*route);
         std::unique_ptr<CommRoute> own;
-        if (outcome == CallOutcome::taken) own = make_own_route(*route, outcome);
+        if (outcome == CallOutcome::taken)
+            own = make_own_route(
+                *route, is_long ? node_memory::RingSize::usual : node_memory::RingSize::least,
+                outcome);
         if (own == nullptr) {
             route->job->statistics().count(function, outcome);
             return mpi();

@@ -1,22 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pmpi/requests/generalized_request.hpp"
 
-#include <utility>
-
-#include "src/pmpi/real.hpp"
-
 namespace sinew::pmpi {
 
-int GeneralizedRequest::post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
-                             std::span<std::byte const> message, MPI_Request* request) {
-    std::unique_ptr<GeneralizedRequest> own(new GeneralizedRequest(queue));
+int GeneralizedRequest::make(CallQueue& queue, GeneralizedRequest*& own) {
+    std::unique_ptr<GeneralizedRequest> made(new GeneralizedRequest(queue));
     MPI_Request handle{};
-    int const code = real().Grequest_start(on_query, on_free, on_cancel, own.get(), &handle);
+    int const code = real().Grequest_start(on_query, on_free, on_cancel, made.get(), &handle);
     if (code != MPI_SUCCESS) return code;
-    GeneralizedRequest* const kept = own.release();  // until MPI calls on_free
-    kept->enter(handle);
-    *request = handle;
-    kept->OwnRequest::post(std::move(call), message);
+    own = made.release();
+    own->enter(handle);
     return MPI_SUCCESS;
 }
 

@@ -2,8 +2,9 @@
 #pragma once
 
 #include <memory>
-#include <span>
+#include <utility>
 
+#include "src/pmpi/real.hpp"
 #include "src/pmpi/requests/own_request.hpp"
 
 namespace sinew::pmpi {
@@ -13,11 +14,20 @@ class GeneralizedRequest final : public OwnRequest {
 public:
     /// Posts a call and sets `*request`. Returns the code of MPI if that has no request; the call has
     /// then not been posted. Throws as OwnRequest::post.
-    static int post(PostingQueue& queue, std::shared_ptr<PostedCollective> call,
-                    std::span<std::byte const> message, MPI_Request* request);
+    template <class Queue, class Call, class... More>
+    static int post(MPI_Request* request, Queue& queue, std::shared_ptr<Call> call,
+                    More const&... more) {
+        GeneralizedRequest* own = nullptr;  // until MPI calls on_free
+        int const code = make(queue, own);
+        if (code != MPI_SUCCESS) return code;
+        *request = own->handle();
+        own->OwnRequest::post(queue, std::move(call), more...);
+        return MPI_SUCCESS;
+    }
 
 private:
     using OwnRequest::OwnRequest;
+    static int make(CallQueue& queue, GeneralizedRequest*& own);
     static int on_query(void* own, MPI_Status* status);
     static int on_free(void* own);
     static int on_cancel(void* own, int complete);

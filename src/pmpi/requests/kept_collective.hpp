@@ -32,6 +32,7 @@ public:
     KeptCollective& operator=(KeptCollective const&) = delete;
     virtual ~KeptCollective() = default;
     virtual CallOutcome post(NonBlockingCall& call) const = 0;
+    virtual CallOutcome run(CollectiveCall& call) const = 0;
 };
 
 /// `Call`: a class in calls/.
@@ -45,6 +46,7 @@ public:
         call.types_are_kept();
         return call_.post(call);
     }
+    CallOutcome run(CollectiveCall& call) const override { return call_.run(call); }
 
 private:
     Call call_;

@@ -47,18 +47,16 @@ void OwnRequest::leave() {
     count_.fetch_sub(1, std::memory_order_release);
 }
 
-void OwnRequest::post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message) {
+void OwnRequest::begin(std::shared_ptr<PendingCollective> call) {
     complete_ = false;
     waiter_.reset();
     call_ = std::move(call);
-    try {
-        queue_.post(call_, message);
-    } catch (...) {  // no memory, or no thread: nobody must wait for what is not in the queue
-        queue_.fail();
-        call_->failed = true;
-        call_->ended.store(true, std::memory_order_release);
-        throw;
-    }
+}
+
+void OwnRequest::abandon() noexcept {
+    queue_.fail();
+    call_->failed = true;
+    call_->ended.store(true, std::memory_order_release);
 }
 
 bool OwnRequest::try_complete() {
@@ -78,9 +76,9 @@ bool OwnRequest::try_complete() {
 }
 
 void OwnRequest::complete() {
-    if (try_complete()) return;
+    if (complete_) return;
     try {
-        queue_.await(*call_);
+        if (!call_->ended.load(std::memory_order_acquire)) queue_.await(*call_);
         finish();
     } catch (std::exception const& error) {
         fail(error);
@@ -95,15 +93,12 @@ void OwnRequest::fail(std::exception const& error) {
 
 void OwnRequest::finish() {
     complete_ = true;
-    if (!call_->failed && call_->unpacking) {
-        try {
-            call_->unpacking->run();
-        } catch (std::exception const& error) {
-            call_->failed = true;
-            log_warning(text(name_of(call_->function), ": ", error.what()));
-        }
+    try {
+        call_->deliver();
+    } catch (std::exception const& error) {
+        call_->failed = true;
+        log_warning(text(name_of(call_->function), ": ", error.what()));
     }
-    call_->unpacking = nullptr;  // frees a type: not when MPI frees the request inside MPI_Wait
     on_complete();
 }
 

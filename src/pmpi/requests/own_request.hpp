@@ -5,10 +5,10 @@
 #include <exception>
 #include <memory>
 #include <optional>
+#include <utility>
 
 #include "src/pmpi/mpi_waiter.hpp"
-#include "src/pmpi/requests/posted_collective.hpp"
-#include "src/pmpi/requests/posting_queue.hpp"
+#include "src/pmpi/requests/call_queue.hpp"
 
 namespace sinew::pmpi {
 
@@ -34,34 +34,45 @@ public:
     /// request completes with an error.
     void complete();
     /// The queue of a call that has not ended.
-    PostingQueue& queue() const { return queue_; }
+    CallQueue& queue() const { return queue_; }
     /// As complete(), after a failure of the queue while something else was waited for.
     void fail(std::exception const& error);
     /// This request if it is persistent; otherwise null.
     virtual PersistentRequest* persistent() { return nullptr; }
 
 protected:
-    explicit OwnRequest(PostingQueue& queue) : queue_(queue) {}
+    explicit OwnRequest(CallQueue& queue) : queue_(queue) {}
     virtual ~OwnRequest() = default;
     /// Makes the request known by its handle, until leave().
     void enter(MPI_Request handle);
     void leave();
-    /// Posts a call, which the request is now for. Throws as PostingQueue::post; all calls of the queue
-    /// have then failed.
-    void post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message);
+    /// Posts a call to the queue, which the request is now for. Throws as Queue::post; all calls of the
+    /// queue have then failed.
+    template <class Queue, class Call, class... More>
+    void post(Queue& queue, std::shared_ptr<Call> call, More const&... more) {
+        begin(call);
+        try {
+            queue.post(std::move(call), more...);
+        } catch (...) {  // no memory, or no thread: nobody must wait for what is not in the queue
+            abandon();
+            throw;
+        }
+    }
     MPI_Request handle() const { return handle_; }
     bool is_complete() const { return complete_; }
     /// Whether the latest call has failed. Requires that it has ended.
     bool has_failed() const { return call_ && call_->failed; }
 
 private:
+    void begin(std::shared_ptr<PendingCollective> call);
+    void abandon() noexcept;
     void finish();
     /// The request has become complete.
     virtual void on_complete() {}
 
     static inline std::atomic<int> count_{0};
-    PostingQueue& queue_;  // lives at least until the call has ended
-    std::shared_ptr<PostedCollective> call_;
+    CallQueue& queue_;  // lives at least until the call has ended
+    std::shared_ptr<PendingCollective> call_;
     MPI_Request handle_{};
     std::optional<MpiWaiter> waiter_;  // of tests that found the call pending
     bool complete_ = true;

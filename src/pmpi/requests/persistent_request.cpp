@@ -9,6 +9,8 @@
 
 #include "src/pmpi/collective_call.hpp"
 #include "src/pmpi/real.hpp"
+#include "src/pmpi/requests/background_queue.hpp"
+#include "src/pmpi/requests/posting_queue.hpp"
 
 namespace sinew::pmpi {
 
@@ -30,12 +32,18 @@ Freed& freed() {
     return all;
 }
 
+void require_taken(CallOutcome outcome) {
+    if (outcome != CallOutcome::taken)
+        throw BackendError("its arguments are not those of its initialization", 0);
+}
+
 }  // namespace
 
 PersistentRequest::PersistentRequest(MpiFunction function, MPI_Comm comm,
                                      std::unique_ptr<CommRoute> route,
                                      std::unique_ptr<KeptCollective> collective)
-    : OwnRequest(*route->posted), function_(function), comm_(comm), route_(std::move(route)),
+    : OwnRequest(route->background ? static_cast<CallQueue&>(*route->background) : *route->posted),
+      function_(function), comm_(comm), route_(std::move(route)),
       collective_(std::move(collective)) {}
 
 int PersistentRequest::make(MpiFunction function, MPI_Comm comm, std::unique_ptr<CommRoute> route,
@@ -61,16 +69,27 @@ int PersistentRequest::start() {
     }
     try {
         route_->require_not_lost();
-        NonBlockingCall call(*route_, function_, comm_);
-        if (collective_->post(call) != CallOutcome::taken)
-            throw BackendError("its arguments are not those of its initialization", 0);
+        if (route_->background) start_in_background();
+        else start_short();
         route_->job->statistics().count(function_, CallOutcome::taken);
-        post(call.posted, call.message);
         active_ = true;
         return MPI_SUCCESS;
     } catch (std::exception const& error) {
         return pmpi::fail(function_, comm_, *route_, error);
     }
+}
+
+void PersistentRequest::start_short() {
+    NonBlockingCall call(*route_, function_, comm_);
+    require_taken(collective_->post(call));
+    post(*route_->posted, call.posted, call.message);
+}
+
+void PersistentRequest::start_in_background() {
+    auto const call = std::make_shared<BackgroundCollective>(function_, comm_);
+    CollectiveCall preparing{.route = *route_, .comm = comm_, .later = call.get()};
+    require_taken(collective_->run(preparing));
+    post(*route_->background, call);
 }
 
 int PersistentRequest::retire() {

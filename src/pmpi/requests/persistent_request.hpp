@@ -34,6 +34,8 @@ public:
 private:
     PersistentRequest(MpiFunction function, MPI_Comm comm, std::unique_ptr<CommRoute> route,
                       std::unique_ptr<KeptCollective> collective);
+    void start_short();
+    void start_in_background();
 
     MpiFunction const function_;
     MPI_Comm const comm_;

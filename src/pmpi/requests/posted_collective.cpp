@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstring>
+#include <utility>
 
 #include "src/pmpi/real.hpp"
 
@@ -28,6 +29,11 @@ PostedCollective::Unpacking::~Unpacking() {
 
 void PostedCollective::Unpacking::run() const {
     for (Part const& part : parts_) packing_.unpack(part.to, bytes() + part.offset, part.elements);
+}
+
+void PostedCollective::deliver() {
+    auto const unpacked = std::move(unpacking);
+    if (unpacked && !failed) unpacked->run();
 }
 
 void PostedCollective::collect(node_memory::Room const& room) const {

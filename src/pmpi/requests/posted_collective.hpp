@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <memory>
 #include <optional>
@@ -10,15 +9,14 @@
 
 #include "collectives/node/posted_message.hpp"
 #include "collectives/reducer.hpp"
-#include "src/pmpi/mpi_abi.hpp"
-#include "src/pmpi/statistics.hpp"
+#include "src/pmpi/requests/pending_collective.hpp"
 #include "src/pmpi/type_packing.hpp"
 
 namespace sinew::pmpi {
 
 /// A short non-blocking collective of this rank: what it does with the messages of the others. Any
 /// thread may collect them; only a thread that is in a call of MPI delivers them.
-class PostedCollective {
+class PostedCollective final : public PendingCollective {
 public:
     using Message = collectives::node::PostedMessage;
 
@@ -61,10 +59,9 @@ public:
         std::vector<Part> parts_;
     };
 
-    PostedCollective(MpiFunction function, MPI_Comm comm) : function(function), comm(comm) {}
+    using PendingCollective::PendingCollective;
+    void deliver() override;
 
-    MpiFunction const function;
-    MPI_Comm const comm;
     Message::Plan plan;
     std::vector<Piece> pieces;
     std::optional<Combination> combination;
@@ -76,8 +73,6 @@ public:
     // Of PostingQueue.
     Message message;
     std::vector<std::byte> queued;  ///< this rank's message, until there is a place for it
-    std::atomic<bool> ended{false};
-    bool failed = false;  ///< valid when it has ended
 };
 
 }  // namespace sinew::pmpi

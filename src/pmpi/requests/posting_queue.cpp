@@ -6,7 +6,6 @@
 
 #include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/mpi_waiter.hpp"
-#include "src/pmpi/requests/queue_helper.hpp"
 
 namespace sinew::pmpi {
 
@@ -123,10 +122,11 @@ void PostingQueue::progress() {
     move_on();
 }
 
-bool PostingQueue::help() {
+HelpedQueue::Need PostingQueue::look() {
     Lock const lock(*this);
     move_on();
-    return helped_ = needs_help();
+    helped_ = needs_help();
+    return helped_ ? Need::looks : Need::nothing;
 }
 
 int PostingQueue::awaited_rank() {
@@ -162,7 +162,7 @@ void PostingQueue::await_until(Ended const& ended) {
     }
 }
 
-void PostingQueue::await(PostedCollective const& call) {
+void PostingQueue::await(PendingCollective const& call) {
     await_until([&] { return call.ended.load(std::memory_order_acquire); });
 }
 

@@ -8,12 +8,11 @@
 #include <memory>
 #include <span>
 
+#include "src/pmpi/requests/call_queue.hpp"
 #include "src/pmpi/requests/posted_collective.hpp"
+#include "src/pmpi/requests/queue_helper.hpp"
 
 namespace sinew::pmpi {
-
-struct CommRoute;
-class QueueHelper;
 
 /// The short non-blocking collectives of one communicator that this rank has called and that have not
 /// ended, in the order of the calls.
@@ -26,11 +25,10 @@ class QueueHelper;
 /// messages of all ranks that have made the call, whatever these do next.
 ///
 /// Thread-safe, but for the calls of a communicator, which MPI does not allow at the same time.
-class PostingQueue {
+class PostingQueue final : public CallQueue, public HelpedQueue {
 public:
     /// Refers to the route, of which it is a part.
     explicit PostingQueue(CommRoute& route) : route_(route) {}
-    PostingQueue(PostingQueue const&) = delete;
     /// Waits until all have ended, unless MPI_Finalize has been called.
     ~PostingQueue();
 
@@ -39,21 +37,18 @@ public:
     void post(std::shared_ptr<PostedCollective> call, std::span<std::byte const> message);
     /// Whether some have not ended.
     bool pending() const { return pending_.load(std::memory_order_acquire); }
-    /// Ends the calls, in their order, whose messages are here.
-    void progress();
-    /// Waits until a call has ended, or all. Throws PeerLost and Timeout; then all have failed.
-    void await(PostedCollective const& call);
+    /// Waits until all calls have ended. Throws as await().
     void await_all();
-    /// The program has freed the requests of the calls that have not ended: the thread alone makes them
-    /// progress. Throws as post().
-    void nobody_looks_after();
-    /// Progress, from a thread that calls no MPI. Returns whether it is still needed.
-    bool help();
-    /// A rank whose message the first call lacks.
-    int awaited_rank();
-    /// Ends all calls, because a rank was lost or there is no memory; so the communicator is lost.
-    void fail() noexcept;
-    CommRoute& route() const { return route_; }
+
+    void progress() override;
+    void await(PendingCollective const& call) override;
+    void nobody_looks_after() override;
+    int awaited_rank() override;
+    void fail() noexcept override;
+    CommRoute& route() const override { return route_; }
+
+    Need look() override;
+    void help() override {}
 
 private:
     class Lock;
