@@ -17,12 +17,12 @@ namespace {
 class Endurance : public RunTest {};
 
 TEST_F(Endurance, ManyJobsInARow) {
-    long const jobs = setting("SINEW_TEST_JOBS", 1000);
+    long const jobs = setting("SINEW_TEST_JOBS", 200);
     for (long job = 0; job < jobs; ++job) {
         auto const ended = run({"-n", "1", "true"});
         ASSERT_EQ(ended.code, 0) << "job " << job << "\n" << ended.err;
         ASSERT_EQ(ended.err, "") << "job " << job;
-        if (job % 100 == 99) {
+        if (job % 50 == 49) {
             LeakCheck const so_far;  // this process has no children between jobs
         }
     }
@@ -34,7 +34,7 @@ TEST_P(ManyRanks, OnOneHostAgainAndAgain) {
     // MPICH's ranks do not yield to each other: 64 of them take minutes on few cores.
     if (GetParam().name == "mpich" && setting("SINEW_TEST_LONG", 0) == 0)
         GTEST_SKIP() << "in run_endurance_test/long; fewer ranks in run_layout_test";
-    long const times = setting("SINEW_TEST_REPEAT", 3);
+    long const times = setting("SINEW_TEST_REPEAT", 1);
     for (long time = 0; time < times; ++time) {
         auto const ended = run({"-n", "64", GetParam().program, "layout"}, {}, Seconds(300));
         ASSERT_EQ(ended.code, 0) << "time " << time << "\n" << ended.err;
