@@ -12,7 +12,8 @@ from ._buffers import span
 from ._call import check
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
-from ._library import BucketTimingStruct, GradientStepStruct, GradientStruct, Process, library
+from ._handle import OwnedHandle
+from ._library import BucketTimingStruct, GradientStepStruct, GradientStruct, library
 from ._tensors import GradientStep, address, averaged, gradient_options, index_of, indices, named, rows_of
 
 class BucketTiming(NamedTuple):
@@ -30,7 +31,7 @@ class BucketTuning(NamedTuple):
     measured: list[BucketTiming]
 
 
-class GradientBuckets:
+class GradientBuckets(OwnedHandle):
     """Averages gradients over all ranks during the backward pass of data-parallel training.
 
         buckets = sinew.GradientBuckets(comm, {"weights": weights_gradient, "bias": bias_gradient})
@@ -57,11 +58,13 @@ class GradientBuckets:
     Raises UsageError on all ranks, naming the rank and the tensor, if the ranks differ in what they do.
     """
 
+    _destroy = library.sinew_buckets_destroy
+    _closed = "these gradient buckets are closed"
+
     def __init__(self, comm: BasicCommunicator, gradients: Mapping[str, Any] | Iterable[Any], **options: Any) -> None:
-        self._handle = ctypes.c_void_p()
+        super().__init__()
         self._shapes: dict[int, tuple[tuple[int, ...], Any]] = {}
         self._views: dict[int, Any] = {}
-        self._keeps: list[Any] = []
         given = gradient_options(**options)
         pairs = named(gradients)
         self._index = indices(name for name, _ in pairs)
@@ -171,17 +174,5 @@ class GradientBuckets:
     def close(self) -> None:
         """Ends this rank's part. Not collective. In the middle of a step it ends that of the other ranks with PeerLost.
         Arrays of the buckets stay valid."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if not Process.is_fork:
-            library.sinew_buckets_destroy(handle)
-        self._keeps.clear()
+        super().close()
         self._views.clear()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
-
-    def _checked(self) -> ctypes.c_void_p:
-        if not self._handle:
-            raise UsageError("these gradient buckets are closed")
-        return self._handle

@@ -10,12 +10,13 @@ from ._buffers import span
 from ._call import check
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
-from ._library import GradientStruct, LocalSgdOptionsStruct, Process, library
+from ._handle import OwnedHandle
+from ._library import GradientStruct, LocalSgdOptionsStruct, library
 from ._state import TrainingState
 from ._tensors import address, gradient_options, named
 
 
-class LocalSgd:
+class LocalSgd(OwnedHandle):
     """Averages parameters every `period` steps instead of gradients in each; ranks train alone in between.
 
         local = sinew.LocalSgd(comm, {"weights": weights, "bias": bias}, period=16)
@@ -30,10 +31,13 @@ class LocalSgd:
     sinew.GradientBuckets, and say how changes travel. All ranks make the same number of steps.
     """
 
+    _destroy = library.sinew_local_sgd_destroy
+    _closed = "this local SGD is closed"
+
     def __init__(self, comm: BasicCommunicator, parameters: Mapping[str, Any] | Iterable[Any], *, period: int = 16,
                  warm_up: int = 0, outer_momentum: float = 0.0, outer_learning_rate: float = 1.0,
                  nesterov: bool = False, **options: Any) -> None:
-        self._handle = ctypes.c_void_p()
+        super().__init__()
         if period < 1 or warm_up < 0:
             raise UsageError(f"period is {period}, warm_up is {warm_up} (expected at least 1, and at least 0)")
         buckets = gradient_options(**options)
@@ -68,16 +72,4 @@ class LocalSgd:
 
     def close(self) -> None:
         """Ends this rank's part. Not collective. A state that it was added to keeps what it stores."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if not Process.is_fork:
-            library.sinew_local_sgd_destroy(handle)
-        self._keeps.clear()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
-
-    def _checked(self) -> ctypes.c_void_p:
-        if not self._handle:
-            raise UsageError("this local SGD is closed")
-        return self._handle
+        super().close()

@@ -10,7 +10,8 @@ from ._buffers import span
 from ._call import check
 from ._communicator import BasicCommunicator
 from ._errors import UsageError
-from ._library import GradientStepStruct, OptimizerRuleStruct, ParameterStruct, Process, library
+from ._handle import OwnedHandle
+from ._library import GradientStepStruct, OptimizerRuleStruct, ParameterStruct, library
 from ._state import TrainingState
 from ._tensors import GradientStep, address, averaged, gradient_options, index_of, indices, named
 
@@ -43,7 +44,7 @@ class Adam(NamedTuple):
                                    self.learning_rate, self.weight_decay, 0.0, self.beta1, self.beta2, self.epsilon)
 
 
-class ShardedOptimizer:
+class ShardedOptimizer(OwnedHandle):
     """An optimiser whose state is divided among the ranks (stage 1 of ZeRO): each updates its part of the parameters.
 
         optimizer = sinew.ShardedOptimizer(comm, {"weights": (weights, gradient)}, sinew.Adam(learning_rate=1e-3))
@@ -58,14 +59,16 @@ class ShardedOptimizer:
     rules for threads. Raises UsageError on all ranks, naming the rank and the tensor, if the ranks differ in what they do.
     """
 
+    _destroy = library.sinew_optimizer_destroy
+    _closed = "this optimiser is closed"
+
     def __init__(self, comm: BasicCommunicator,
                  parameters: Mapping[str, tuple[Any, Any]] | Iterable[tuple[str, tuple[Any, Any]]], rule: Sgd | Adam,
                  **options: Any) -> None:
-        self._handle = ctypes.c_void_p()
+        super().__init__()
         given = gradient_options(**options)
         pairs = named(parameters)
         self._index = indices(name for name, _ in pairs)
-        self._keeps: list[Any] = []
         structs = (ParameterStruct * max(len(pairs), 1))()
         for i, (name, (array, gradient)) in enumerate(pairs):
             elements, slopes = span(array, True, name), span(gradient, True, f"the gradient of {name}")
@@ -123,16 +126,4 @@ class ShardedOptimizer:
 
     def close(self) -> None:
         """Ends this rank's part. Not collective. A state that it was added to keeps what it stores."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if not Process.is_fork:
-            library.sinew_optimizer_destroy(handle)
-        self._keeps.clear()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
-
-    def _checked(self) -> ctypes.c_void_p:
-        if not self._handle:
-            raise UsageError("this optimiser is closed")
-        return self._handle
+        super().close()

@@ -11,12 +11,13 @@ from ._buffers import span
 from ._call import nanoseconds_of
 from ._communicator import BasicCommunicator
 from ._errors import UsageError, raise_error
-from ._library import LOAD, SAVE, Process, StateOptionsStruct, library
+from ._handle import OwnedHandle
+from ._library import LOAD, SAVE, StateOptionsStruct, library
 
 _CALLBACK = 8
 
 
-class TrainingState:
+class TrainingState(OwnedHandle):
     """What training needs to go on after a restart of its job, stored on disk by all ranks together.
 
         state = sinew.TrainingState(comm, "checkpoints")
@@ -33,10 +34,12 @@ class TrainingState:
     host and the file. See docs/sgd.md.
     """
 
+    _destroy = library.sinew_state_destroy
+    _closed = "this state is closed"
+
     def __init__(self, comm: BasicCommunicator, folder: str | os.PathLike[str], *, keep: int = 2, copies: int = 2,
                  timeout: float | None = None) -> None:
-        self._handle = ctypes.c_void_p()
-        self._keeps: list[Any] = []
+        super().__init__()
         self._raised: BaseException | None = None
         options = StateOptionsStruct(ctypes.sizeof(StateOptionsStruct), keep, copies, nanoseconds_of(timeout))
         self._check(library.sinew_state_create(comm._checked(), os.fsencode(folder), options, self._handle))
@@ -84,14 +87,7 @@ class TrainingState:
 
     def close(self) -> None:
         """Ends this rank's part. Not collective. What was committed stays."""
-        handle, self._handle = self._handle, ctypes.c_void_p()
-        if not Process.is_fork:
-            library.sinew_state_destroy(handle)
-        self._keeps.clear()
-
-    def __del__(self) -> None:
-        if getattr(self, "_handle", None):
-            self.close()
+        super().close()
 
     def _add(self, function: Any, name: str, array: Any) -> None:
         elements = span(array, True, name)
@@ -113,10 +109,6 @@ class TrainingState:
             self._raised = error
             return 1
 
-    def _checked(self) -> ctypes.c_void_p:
-        if not self._handle:
-            raise UsageError("this state is closed")
-        return self._handle
 
     def _check(self, status: int) -> None:
         raised, self._raised = self._raised, None
