@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/lease/gpu_environment.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 #include <sinew/error.hpp>
 
 #include "src/base/env.hpp"
 #include "src/base/gpus/cuda_driver.hpp"
+#include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::lease {
@@ -40,9 +42,14 @@ Variables gpu_variables(std::vector<Gpu> const& gpus) {
 }
 
 void refuse_leased_gpus() {
-    auto const leased = env(leased_variable);
-    if (!leased || leased != env("CUDA_VISIBLE_DEVICES")) return;
-    throw UsageError(text("the GPUs that this process sees (CUDA_VISIBLE_DEVICES=", *leased,
+    auto const leased = named_gpus(env(leased_variable).value_or(""));
+    auto const visible = named_gpus(env("CUDA_VISIBLE_DEVICES").value_or(""));
+    if (visible.empty() || !std::ranges::all_of(visible, [&](auto const& name) {
+            return std::ranges::find(leased, name) != leased.end();
+        }))
+        return;
+    throw UsageError(text("the GPUs that this process sees (CUDA_VISIBLE_DEVICES=",
+                          *env("CUDA_VISIBLE_DEVICES"),
                           ") were leased for it by the process that started it. Use them without a "
                           "lease; or unset ",
                           leased_variable, " to wait until that lease has ended"));
