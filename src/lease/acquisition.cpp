@@ -7,6 +7,7 @@
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
 #include "src/lease/allocation.hpp"
+#include "src/lease/holders.hpp"
 #include "src/lease/host.hpp"
 #include "src/lease/layout.hpp"
 #include "src/lease/release_wait.hpp"
@@ -69,17 +70,14 @@ private:
     }
 
     static std::string before(Ticket const& ticket) {
-        int const ahead = ticket.ahead();
+        auto const ahead = ticket.ahead();
         return text(ahead, ahead == 1 ? " request is" : " requests are", " before this one");
     }
 
     std::vector<ByteRange> leases_of_others() const {
         std::vector<ByteRange> leases;
-        auto range = layout::holders;
-        while (auto const highest = file_.highest_of_others(range)) {
-            leases.push_back(layout::byte(*highest));
-            range.end = *highest;
-        }
+        for (auto const position : file_.positions_of_others(layout::holders))
+            leases.push_back(layout::byte(position));
         return leases;
     }
 
@@ -101,8 +99,8 @@ private:
                 text("the wait for a lease of ", describe(needs_), " was stopped (", state(), ')'));
         using Seconds = std::chrono::duration<double>;
         throw Timeout(text(describe(needs_), " could not be leased within ",
-                           Seconds(*timeout_).count(), " s (", state(),
-                           "). `lslocks` as root shows who has locked ", file_.path()));
+                           Seconds(*timeout_).count(), " s (", state(), "; ",
+                           describe_holders(file_), "). Ask for less, or wait for longer"));
     }
 
     Host const& host_;

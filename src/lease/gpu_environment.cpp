@@ -48,11 +48,11 @@ void refuse_leased_gpus() {
             return std::ranges::find(leased, name) != leased.end();
         }))
         return;
-    throw UsageError(text("the GPUs that this process sees (CUDA_VISIBLE_DEVICES=",
-                          *env("CUDA_VISIBLE_DEVICES"),
-                          ") were leased for it by the process that started it. Use them without a "
-                          "lease; or unset ",
-                          leased_variable, " to wait until that lease has ended"));
+    throw UsageError(
+        text("the GPUs that this process sees (CUDA_VISIBLE_DEVICES=", *env("CUDA_VISIBLE_DEVICES"),
+             ") were leased for it by the process that started it. Use them without a "
+             "lease; or unset ",
+             leased_variable, " to wait until that lease has ended"));
 }
 
 SetVariables::SetVariables(Variables const& variables) {

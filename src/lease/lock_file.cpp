@@ -80,4 +80,13 @@ std::optional<std::int64_t> LockFile::highest_of_others(ByteRange range) const {
     return highest;
 }
 
+std::vector<std::int64_t> LockFile::positions_of_others(ByteRange range) const {
+    std::vector<std::int64_t> positions;
+    while (auto const highest = highest_of_others(range)) {
+        positions.push_back(*highest);
+        range.end = *highest;
+    }
+    return positions;
+}
+
 }  // namespace sinew::lease

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "src/lease/process_fd.hpp"
 
@@ -40,6 +41,8 @@ public:
                                             LockKind against = LockKind::exclusive) const;
     /// The highest position in the range that somebody else has locked.
     std::optional<std::int64_t> highest_of_others(ByteRange range) const;
+    /// All of them, falling.
+    std::vector<std::int64_t> positions_of_others(ByteRange range) const;
 
     std::string const& path() const { return path_; }
     int fd() const { return file_.get(); }

@@ -39,14 +39,8 @@ std::optional<ByteRange> Ticket::predecessor() const {
     return layout::byte(*last);
 }
 
-int Ticket::ahead() const {
-    int count = 0;
-    auto position = position_;
-    while (auto const last = file_.highest_of_others({layout::queue.begin, position})) {
-        ++count;
-        position = *last;
-    }
-    return count;
+std::size_t Ticket::ahead() const {
+    return file_.positions_of_others({layout::queue.begin, position_}).size();
 }
 
 }  // namespace sinew::lease

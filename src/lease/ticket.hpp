@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -20,7 +21,7 @@ public:
     /// The lock of the last one before this ticket; none: this one is first.
     std::optional<ByteRange> predecessor() const;
     /// How many are before this one.
-    int ahead() const;
+    std::size_t ahead() const;
 
 private:
     LockFile const& file_;

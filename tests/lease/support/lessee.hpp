@@ -123,13 +123,7 @@ private:
 };
 
 inline int count_locks(std::string const& folder, ByteRange range) {
-    LockFile const observer(folder);
-    int count = 0;
-    while (auto const last = observer.highest_of_others(range)) {
-        ++count;
-        range.end = *last;
-    }
-    return count;
+    return static_cast<int>(LockFile(folder).positions_of_others(range).size());
 }
 /// How many processes wait for a lease, with the one whose turn it is.
 inline int queue_length(std::string const& folder) { return count_locks(folder, layout::queue); }
