@@ -69,9 +69,9 @@ std::string describe_holders(LockFile const& file) {
     for (std::size_t i = 0; i < visible.size(); ++i) words += (i > 0 ? ", " : "") + visible[i];
     if (all > visible.size()) {
         auto const others = all - visible.size();
-        words += text(visible.empty() ? "" : " and ", others,
-                      others == 1 ? " process that is" : " processes that are",
-                      " not visible here");
+        words +=
+            text(visible.empty() ? "" : " and ", others,
+                 others == 1 ? " process that is" : " processes that are", " not visible here");
     }
     return words;
 }

@@ -9,7 +9,6 @@
 #include <sinew/error.hpp>
 #include <sinew/gpu_lease.hpp>
 #include <sinew/remote_error.hpp>
-#include <sinew/sinew.hpp>
 
 #include "src/base/system/allowed_cpus.hpp"
 #include "tests/lease/support/lessee.hpp"
