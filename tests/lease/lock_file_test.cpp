@@ -81,6 +81,15 @@ TEST_F(LockFileTest, IsForAllUsersWhateverTheUmask) {
     EXPECT_EQ(fs::file_size(file_), 0U);
 }
 
+TEST_F(LockFileTest, IsOpenedToAllByItsOwnerIfThatWasKilledWhileItCreatedIt) {
+    ASSERT_EQ(::mkdir(options_.folder.c_str(), 01700), 0);
+    std::ofstream(file_).close();
+    fs::permissions(file_, fs::perms::owner_read | fs::perms::owner_write);
+    { LockFile const file(options_.folder); }
+    EXPECT_EQ(mode(options_.folder), 01777U);
+    EXPECT_EQ(mode(file_), 0666U);
+}
+
 TEST_F(LockFileTest, IsSharedByUsersWhoeverCameFirst) {
     if (::geteuid() != 0) GTEST_SKIP() << "only root can become another user";
     for (bool const root_first : {true, false}) {

@@ -75,6 +75,7 @@ public:
             words += letter;
         return words;
     }
+    pid_t pid() const { return child_.pid(); }
     bool waits() { return !answer(Seconds(0)).has_value(); }
     /// It ends the lease, and exits.
     void end() {
