@@ -125,6 +125,7 @@ TEST(LeaseCrash, NeverGivesAGpuToTwoAndLosesNoneHoweverManyAreKilled) {
     running.clear();
     dying.clear();
     std::printf("%d processes killed, %d leases granted\n", killed, witness->grants.load());
+    std::fflush(stdout);  // before the next fork
     EXPECT_EQ(witness->violations, 0);
     EXPECT_EQ(witness->errors, 0);
     EXPECT_GT(witness->grants, killed / 4) << "leases are granted at all";

@@ -178,6 +178,7 @@ TEST_F(LeaseQueueOfOneGpu, WakesTheNextOneWhenTheHolderIsKilled) {
     std::ranges::sort(milliseconds);
     std::printf("from SIGKILL to the next lease: median %.2f ms, most %.2f ms of %d\n",
                 milliseconds[rounds / 2], milliseconds.back(), rounds);
+    std::fflush(stdout);  // before the next fork
 }
 
 }  // namespace
