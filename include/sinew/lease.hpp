@@ -46,7 +46,7 @@ struct LeaseOptions {
 
 /// A GPU of a lease.
 struct LeasedGpu {
-    int index = 0;          ///< its place among the GPUs of this process, ordered by PCI address
+    int index = 0;          ///< its number in CUDA_VISIBLE_DEVICES: by rising PCI address
     std::string uuid = {};  ///< "GPU-8e1f..."; empty if NVML is not available
 };
 
@@ -59,7 +59,8 @@ struct LeasedGpu {
 /// other programs from using a GPU. Memory is an account and limits nothing.
 ///
 /// A process has one lease at a time, because one that waits while it holds another may wait for
-/// ever. A forked child has none; a process may hand its lease over, see hand_over().
+/// ever. A forked child has none, and exec ends it; a process may hand its lease over, see
+/// hand_over().
 ///
 /// acquire() may be called by any thread. An object is used by one thread at a time.
 class Lease {
@@ -67,7 +68,8 @@ public:
     /// Waits until all of `request` is free, then takes it.
     ///
     /// Throws UsageError at once if the request is empty or negative, if the host has less than
-    /// that, or if this process has a lease already; Timeout and Cancelled (remote_error.hpp) at
+    /// that, if this process has a lease already, or if CUDA has been initialised and could not take
+    /// notice of `set_environment`; Timeout and Cancelled (remote_error.hpp) at
     /// the end of `timeout` and at a stop; Unavailable if the number of GPUs is not known, or file
     /// locks do not work in the folder; SystemError, which names the file.
     static Lease acquire(LeaseRequest request, LeaseOptions const& options = {});

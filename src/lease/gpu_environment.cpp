@@ -55,12 +55,15 @@ void refuse_leased_gpus() {
              leased_variable, " to wait until that lease has ended"));
 }
 
-SetVariables::SetVariables(Variables const& variables) {
-    if (!variables.empty() && cuda_has_begun())
+void refuse_if_cuda_has_begun() {
+    if (cuda_has_begun())
         throw UsageError(
             "CUDA has been initialised in this process, so that it takes no notice of the GPUs of "
             "a lease. Acquire the lease before the first call of CUDA, or without "
             "LeaseOptions::set_environment");
+}
+
+SetVariables::SetVariables(Variables const& variables) {
     for (auto const& [name, value] : variables) {
         char const* const former = std::getenv(name.c_str());
         former_[name] = former != nullptr ? std::optional<std::string>(former) : std::nullopt;

@@ -19,11 +19,13 @@ Variables gpu_variables(std::vector<Gpu> const& gpus);
 /// the same GPUs would wait for that process, which probably waits for this one.
 void refuse_leased_gpus();
 
+/// Throws UsageError if CUDA has been initialised here: it reads its variables only once.
+void refuse_if_cuda_has_begun();
+
 /// Variables that are set in this process. Not thread-safe, as setenv() is not.
 class SetVariables {
 public:
     SetVariables() = default;
-    /// Throws UsageError if CUDA has been initialised, and so no longer reads them.
     explicit SetVariables(Variables const& variables);
     /// Gives them their former values back.
     void restore() noexcept;

@@ -36,6 +36,7 @@ Lease::~Lease() = default;
 std::unique_ptr<Lease::State> Lease::make(LeaseRequest request, LeaseOptions const& options,
                                           bool wait) {
     lease::OnlyLease only;
+    if (request.gpus != 0 && options.set_environment) lease::refuse_if_cuda_has_begun();
     auto grant =
         lease::acquire(request, options, wait ? lease::Wait::until_free : lease::Wait::not_at_all);
     if (!grant) return nullptr;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <sinew/lease.hpp>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <sched.h>
@@ -250,6 +251,44 @@ TEST_F(LeaseTest, IsNotGivenByNumberWhereOthersGoByUuid) {
                 HasSubstr("leased by UUID"));
     others.end();
     EXPECT_TRUE(GpuLease::acquire(1, options_).held());
+}
+
+TEST_F(LeaseTest, IsRefusedIfCudaNoLongerReadsTheEnvironment) {
+    auto child = fork_child([&] {  // the driver of a process stays loaded
+        if (::dlopen(FAKE_CUDA_LIBRARY, RTLD_NOW) == nullptr) return 1;
+        auto const words = message_of<UsageError>([&] { GpuLease::acquire(1, options_); });
+        if (words.find("CUDA has been initialised") == words.npos) return 2;
+        options_.set_environment = false;
+        return GpuLease::acquire(1, options_).held() ? 0 : 3;
+    });
+    EXPECT_EQ(child.wait(), 0);
+}
+
+// As two containers have them, whose processes may even have the same number.
+TEST_F(LeaseTest, IsSharedByProcessesOfOtherPidNamespaces) {
+    constexpr int no_right = 77;
+    auto ready = PipeEnds::make();
+    auto container = fork_child([&] {
+        if (::unshare(CLONE_NEWPID) != 0) return no_right;
+        auto first = fork_child([&] {
+            auto const lease = GpuLease::acquire(3, options_);
+            if (::getpid() != 1 || ::write(ready.write.get(), "r", 1) != 1) return 1;
+            for (;;) ::pause();
+        });
+        int const status = first.wait();
+        return WIFSIGNALED(status) ? 0 : WEXITSTATUS(status);
+    });
+    ::pollfd about{ready.read.get(), POLLIN, 0};
+    if (::poll(&about, 1, 2000) != 1) {
+        if (container.wait() >> 8 == no_right) GTEST_SKIP() << "no right to unshare";
+        FAIL();
+    }
+    EXPECT_FALSE(GpuLease::try_acquire(2, options_));
+    EXPECT_EQ(indices(*GpuLease::try_acquire(1, options_)), std::vector{3});
+    Lessee waiting(4, options_);
+    ASSERT_TRUE(eventually([&] { return queue_length(options_.folder) == 1; }));
+    container.kill(SIGKILL);  // and with it the process inside
+    EXPECT_THAT(waiting.answer(), Optional(HasSubstr("0,1,2,3")));
 }
 
 TEST_F(LeaseTest, IsOfTheFolderThatTheVariableNames) {
