@@ -101,10 +101,10 @@ GpuInventory find_gpus(std::optional<int> configured) {
         if (gpu == nullptr) break;  // CUDA does not see what follows, either
         inventory.gpus.push_back(*gpu);
     }
-    auto const index = [](Gpu const& gpu) { return gpu.index; };
-    std::ranges::sort(inventory.gpus, {}, index);
-    auto const twice = std::ranges::unique(inventory.gpus, {}, index);
-    inventory.gpus.erase(twice.begin(), twice.end());
+    auto& gpus = inventory.gpus;
+    std::ranges::sort(gpus, {}, &Gpu::index);
+    auto const same = [](Gpu const& one, Gpu const& other) { return one.index == other.index; };
+    gpus.erase(std::unique(gpus.begin(), gpus.end(), same), gpus.end());
     inventory.limited = text(" (CUDA_VISIBLE_DEVICES=", visible, ", of ", inventory.all, ')');
     return inventory;
 }
