@@ -129,6 +129,24 @@ TEST_F(LeaseQueue, KeepsTheOrderOfTwentyProcesses) {
         EXPECT_EQ(order[static_cast<std::size_t>(i) + 3], i + 3);
 }
 
+TEST_F(LeaseQueue, GoesOnWhenMoreLeasesEndThanOneWaitCanWatch) {
+    constexpr int leases = 70;
+    options_.memory_of_host = leases;
+    std::list<Lessee> holders;
+    for (int i = 0; i < leases; ++i)
+        holders.emplace_back(LeaseRequest{.memory_bytes = 1}, options_);
+    for (auto& holder : holders) ASSERT_THAT(holder.answer(), Optional(std::string("none")));
+    EXPECT_EQ(count_locks(folder(), layout::holders), leases);
+    Lessee all({.memory_bytes = leases}, options_);
+    ASSERT_TRUE(queue_becomes(1));
+    while (!holders.empty()) {
+        EXPECT_TRUE(all.waits());
+        holders.back().kill();
+        holders.pop_back();
+    }
+    EXPECT_THAT(all.answer(), Optional(std::string("none")));
+}
+
 /// The same with one GPU: there is only one order.
 class LeaseQueueOfOneGpu : public LeaseQueue {
 protected:
