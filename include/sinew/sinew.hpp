@@ -7,7 +7,9 @@
 #include <sinew/comm/timeline.hpp>
 #include <sinew/communicator.hpp>
 #include <sinew/error.hpp>
+#include <sinew/gpu_lease.hpp>
 #include <sinew/init.hpp>
+#include <sinew/lease.hpp>
 #include <sinew/manager.hpp>
 #include <sinew/manager/this_manager.hpp>
 #include <sinew/meta.hpp>
