@@ -115,7 +115,7 @@ void CommRoute::end_posted() const {
 }
 
 BackgroundQueue& CommRoute::in_background() {
-    if (!background) background = std::make_unique<BackgroundQueue>(*this, false);
+    if (!background) background = std::make_unique<BackgroundQueue>(*this);
     return *background;
 }
 
@@ -123,15 +123,14 @@ void CommRoute::require_not_lost() const {
     if (lost) throw std::runtime_error("an earlier call on this communicator failed");
 }
 
-std::unique_ptr<CommRoute> make_own_route(CommRoute& of, node_memory::RingSize size,
-                                          CallOutcome& why_not) {
+std::unique_ptr<CommRoute> make_own_route(CommRoute& of, CallOutcome& why_not) {
     auto route = std::make_unique<CommRoute>();
     route->job = of.job;
     route->rank = of.rank;
     route->size = of.size;
     route->local_ranks = of.local_ranks;
     route->exists = of.exists;
-    share_room(*route, size, [&of](node_memory::RoomPlace& place) {
+    share_room(*route, node_memory::RingSize::least, [&of](node_memory::RoomPlace& place) {
         CollectiveCall call{.route = of, .comm = MPI_COMM_NULL};
         call.args.out = reinterpret_cast<std::byte*>(&place);
         call.args.count = sizeof place;
@@ -139,10 +138,6 @@ std::unique_ptr<CommRoute> make_own_route(CommRoute& of, node_memory::RingSize s
     });
     why_not = route->why_not;
     if (route->room == nullptr) return nullptr;
-    if (size == node_memory::RingSize::usual) {
-        route->room->use_domains(of.job->domains_of(of.local_ranks).domains);
-        route->background = std::make_unique<BackgroundQueue>(*route, true);
-    }
     return route;
 }
 

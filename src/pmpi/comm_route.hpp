@@ -59,10 +59,9 @@ CommRoute* find_route(MPI_Comm comm, CallOutcome& why_not);
 /// The same for a non-blocking call, which cannot make a route.
 CommRoute* find_made_route(MPI_Comm comm, CallOutcome& why_not);
 
-/// Makes a route with a room of its own to the ranks of a communicator that has another. Collective over
+/// Makes a route with a room of its own, for short messages, to the ranks of a communicator that has another. Collective over
 /// these. Returns null, and the reason, if there is no memory. Throws PeerLost and Timeout.
-std::unique_ptr<CommRoute> make_own_route(CommRoute& of, node_memory::RingSize size,
-                                          CallOutcome& why_not);
+std::unique_ptr<CommRoute> make_own_route(CommRoute& of, CallOutcome& why_not);
 
 /// Called once MPI is initialised, and before other threads call MPI.
 void prepare_routes();

@@ -16,6 +16,7 @@
 
 #include "collectives/node/node_call.hpp"
 #include "src/pmpi/comm_route.hpp"
+#include "src/pmpi/requests/posting_queue.hpp"
 
 namespace sinew::pmpi {
 namespace {
@@ -35,20 +36,24 @@ std::shared_ptr<void> room_memory(int ranks) {
 template <class Rank>
 void run_ranks(int ranks, std::size_t count, Rank const& rank) {
     std::vector<std::shared_ptr<void>> memories;
-    for (std::size_t i = 0; i < count; ++i) memories.push_back(room_memory(ranks));
+    for (std::size_t i = 0; i < 2 * count; ++i) memories.push_back(room_memory(ranks));
     std::atomic<int> through{0};
     std::vector<std::thread> threads;
     for (int r = 0; r < ranks; ++r)
         threads.emplace_back([&, r] {
             std::vector<std::unique_ptr<CommRoute>> routes;
             std::vector<BackgroundQueue*> queues;
-            for (auto const& memory : memories) {
+            auto const room = [&](std::size_t i) {
+                return std::make_unique<Room>(memories[i], r, ranks, ring, nullptr);
+            };
+            for (std::size_t i = 0; i < count; ++i) {
                 routes.push_back(std::make_unique<CommRoute>());
                 CommRoute& route = *routes.back();
                 route.rank = r;
                 route.size = ranks;
-                route.room = std::make_unique<Room>(memory, r, ranks, ring, nullptr);
-                route.background = std::make_unique<BackgroundQueue>(route, true);
+                route.room = room(2 * i);
+                route.posted = std::make_unique<PostingQueue>(route);
+                route.background = std::make_unique<BackgroundQueue>(route, room(2 * i + 1));
                 queues.push_back(route.background.get());
             }
             rank(queues, r);
@@ -157,8 +162,7 @@ TEST(BackgroundQueue, AFailureEndsAllCalls) {
 // What a thread of the library throws ends the calls, not the process.
 TEST(BackgroundQueue, AnErrorInTheBackgroundFailsTheCalls) {
     run_ranks(1, 1, [&](std::vector<BackgroundQueue*> const& queues, int) {
-        auto const call =
-            std::make_shared<BackgroundCollective>(MpiFunction::ibcast, MPI_Comm{});
+        auto const call = std::make_shared<BackgroundCollective>(MpiFunction::ibcast, MPI_Comm{});
         call->prepare([](collectives::node::NodeCall const&) { throw std::bad_alloc(); }, {});
         queues[0]->post(call);
         while (!call->ended.load(std::memory_order_acquire)) std::this_thread::yield();

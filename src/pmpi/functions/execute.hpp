@@ -95,10 +95,8 @@ int execute_persistent(MpiFunction function, MPI_Comm comm, MPI_Request* request
         bool const is_long = outcome == CallOutcome::in_background;
         if (is_long) outcome = call.check(*route);
         std::unique_ptr<CommRoute> own;
-        if (outcome == CallOutcome::taken)
-            own = make_own_route(
-                *route, is_long ? node_memory::RingSize::usual : node_memory::RingSize::least,
-                outcome);
+        if (outcome == CallOutcome::taken) own = make_own_route(*route, outcome);
+        if (own && is_long) own->in_background();
         if (own == nullptr) {
             route->job->statistics().count(function, outcome);
             return mpi();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "src/pmpi/requests/background_collective.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace sinew::pmpi {
@@ -11,6 +12,11 @@ void BackgroundCollective::prepare(Algorithm algorithm, collectives::Arguments c
     if (args.reduce == nullptr) return;
     reducer_ = *args.reduce;
     args_.reduce = &*reducer_;
+}
+
+std::size_t BackgroundCollective::bytes(int ranks) const {
+    std::size_t const parts = std::max(args_.blocks.largest(ranks), args_.sent.largest(ranks));
+    return std::max(args_.bytes(), parts * static_cast<std::size_t>(ranks));
 }
 
 void BackgroundCollective::execute(node_memory::Room& room, node_memory::Waiter& waiter) const {

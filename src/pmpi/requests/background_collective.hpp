@@ -7,7 +7,7 @@
 
 #include "collectives/node/node_call.hpp"
 #include "collectives/schedule/scratch.hpp"
-#include "src/pmpi/requests/pending_collective.hpp"
+#include "src/pmpi/requests/posted_collective.hpp"
 
 namespace sinew::pmpi {
 
@@ -18,7 +18,9 @@ class BackgroundCollective final : public PendingCollective {
 public:
     using Algorithm = void (*)(collectives::node::NodeCall const&);
 
-    using PendingCollective::PendingCollective;
+    BackgroundCollective(MpiFunction function, MPI_Comm comm)
+        : PendingCollective(function, comm),
+          arrival(std::make_shared<PostedCollective>(function, comm)) {}
 
     /// What is to be executed. Copies the arguments, but for what lies in scratch().
     void prepare(Algorithm algorithm, collectives::Arguments const& args);
@@ -29,8 +31,13 @@ public:
     /// What must exist until the call is delivered.
     void keep(std::shared_ptr<void const> arguments) { kept_ = std::move(arguments); }
 
+    /// Bytes that this rank sends or receives, about.
+    std::size_t bytes(int ranks) const;
     void execute(node_memory::Room& room, node_memory::Waiter& waiter) const;
     void deliver() override;
+
+    /// Of BackgroundQueue: ends when all ranks have made the call.
+    std::shared_ptr<PostedCollective> const arrival;
 
 private:
     Algorithm algorithm_ = nullptr;  // null: there is nothing to do

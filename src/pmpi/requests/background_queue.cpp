@@ -7,6 +7,8 @@
 
 #include <sinew/error.hpp>
 
+#include "src/base/log.hpp"
+#include "src/base/text.hpp"
 #include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
@@ -45,9 +47,10 @@ private:
     BackgroundQueue& queue_;
 };
 
-BackgroundQueue::BackgroundQueue(CommRoute& route, bool owns_room)
-    : route_(route), room_(owns_room ? route.room.get() : nullptr) {
-    if (owns_room) return;
+BackgroundQueue::BackgroundQueue(CommRoute& route, std::unique_ptr<node_memory::Room> room)
+    : route_(route), room_(std::move(room)) {}
+
+BackgroundQueue::BackgroundQueue(CommRoute& route) : route_(route) {
     constexpr int first = 0;
     if (route.rank == first) place_ = route.job->arena()->make_room(route.size);
     meeting_ = std::make_shared<PostedCollective>(MpiFunction::ibcast, MPI_COMM_NULL);
@@ -56,8 +59,9 @@ BackgroundQueue::BackgroundQueue(CommRoute& route, bool owns_room)
                       .root = first};
     auto* const bytes = reinterpret_cast<std::byte*>(&place_);
     if (route.rank != first) meeting_->pieces.push_back({first, 0, sizeof place_, bytes});
-    route.posted->post(meeting_, route.rank == first ? std::span<std::byte const>(bytes, sizeof place_)
-                                                     : std::span<std::byte const>{});
+    route.posted->post(meeting_, route.rank == first
+                                     ? std::span<std::byte const>(bytes, sizeof place_)
+                                     : std::span<std::byte const>{});
 }
 
 BackgroundQueue::~BackgroundQueue() {
@@ -77,6 +81,7 @@ BackgroundQueue::~BackgroundQueue() {
 }
 
 void BackgroundQueue::post(std::shared_ptr<BackgroundCollective> call) {
+    route_.posted->post(call->arrival, {});
     bool asks = false;
     {
         std::lock_guard const lock(mutex_);
@@ -104,6 +109,7 @@ bool BackgroundQueue::execute_first(MpiWaiter& waiter) {
     RoomWaiter noting(waiter, peer_);
     if (room_ == nullptr) open_room(noting);
     call->execute(*room_, noting);
+    route_.posted->progress();  // where the others' arrivals take places
     std::lock_guard const lock(mutex_);
     if (lost_) return true;
     calls_.pop_front();
@@ -121,23 +127,47 @@ void BackgroundQueue::open_room(node_memory::Waiter& waiter) {
     });
     route_.require_not_lost();
     if (place_.offset == 0)
-        throw BackendError("no shared memory is left for non-blocking collectives of more than 8 KiB. "
-                           "SINEW_MPI_OFF=1 lets MPI execute all collectives", 0);
-    own_room_ = route_.job->arena()->open_room(place_, route_.rank, route_.size);
-    own_room_->use_domains(route_.job->domains_of(route_.local_ranks).domains);
-    room_ = own_room_.get();
+        throw BackendError(
+            "no shared memory is left for non-blocking collectives of more than 8 KiB. "
+            "SINEW_MPI_OFF=1 lets MPI execute all collectives",
+            0);
+    room_ = route_.job->arena()->open_room(place_, route_.rank, route_.size);
+    room_->use_domains(route_.job->domains_of(route_.local_ranks).domains);
+}
+
+/// The first call, or null; and whether a thread executes it.
+std::shared_ptr<BackgroundCollective> BackgroundQueue::first(bool& running) {
+    std::lock_guard const lock(mutex_);
+    running = running_;
+    return calls_.empty() ? nullptr : calls_.front();
 }
 
 void BackgroundQueue::progress() {
+    constexpr std::size_t moderate_bytes = std::size_t{256} << 10;
+    bool running = false;
+    auto const call = first(running);
+    if (call == nullptr) return;
+    route_.posted->progress();
+    bool const all_arrived = call->arrival->ended.load(std::memory_order_acquire);
+    if (!running && all_arrived && call->bytes(route_.size) <= moderate_bytes) {
+        try {
+            MpiWaiter waiter(route_);
+            execute_first(waiter);
+        } catch (std::exception const& error) {
+            log_warning(text(name_of(call->function), ": ", error.what()));
+            fail();
+        }
+        return;
+    }
     bool begins = false;
-    {
+    if (!running && all_arrived) {
         std::lock_guard const lock(mutex_);
-        if (calls_.empty()) return;
-        begins = !running_ && std::exchange(tested_, first_) != first_;
+        begins = std::exchange(tested_, first_) != first_;
         if (begins) seen_ = first_;
     }
     if (begins) QueueHelper::look_now();
-    std::this_thread::yield();  // the thread that executes it may need this processor
+    if (all_arrived)
+        std::this_thread::yield();  // the thread that executes it may need this processor
 }
 
 void BackgroundQueue::await(PendingCollective const& call) {
@@ -156,8 +186,7 @@ void BackgroundQueue::await(PendingCollective const& call) {
     }
 }
 
-void BackgroundQueue::await_ended(PendingCollective const& call,
-                                  std::chrono::nanoseconds longest) {
+void BackgroundQueue::await_ended(PendingCollective const& call, std::chrono::nanoseconds longest) {
     std::unique_lock lock(mutex_);
     changed_.wait_for(lock, longest, [&] {
         return call.ended.load(std::memory_order_relaxed) || (!running_ && !calls_.empty());
@@ -176,17 +205,23 @@ void BackgroundQueue::fail() noexcept {
     changed_.notify_all();
 }
 
-/// A call that was the first one at the last look, too, needs a thread: the program does something else.
+/// A call that all had made and that was the first one at the last look, too, needs a thread: the program
+/// does something else.
 HelpedQueue::Need BackgroundQueue::look() {
     constexpr int looks_until_rest = 50;
+    bool running = false;
+    auto const call = first(running);
+    if (call) route_.posted->progress();
+    bool const all_arrived = call && call->arrival->ended.load(std::memory_order_acquire);
     std::lock_guard const lock(mutex_);
-    std::uint64_t const before = std::exchange(seen_, first_);
-    if (calls_.empty()) {
+    if (call == nullptr && calls_.empty()) {
+        seen_ = 0;
         helped_ = ++looks_without_calls_ < looks_until_rest;
         return helped_ ? Need::looks : Need::nothing;
     }
     looks_without_calls_ = 0;
-    return !running_ && seen_ == before ? Need::thread : Need::looks;
+    bool const seen = std::exchange(seen_, all_arrived ? first_ : 0) == first_;
+    return !running_ && all_arrived && seen ? Need::thread : Need::looks;
 }
 
 void BackgroundQueue::help() {

@@ -22,14 +22,18 @@ namespace sinew::pmpi {
 /// ended. They are executed in the order of the calls, one at a time and in a room of their own, so that
 /// they wait for none of the communicator's other calls, nor these for them.
 ///
-/// A thread of the program that waits for a call executes it, and those before it. What the program has
-/// not begun to wait for a fraction of a millisecond later, a thread of QueueHelper executes: so every call
-/// that all ranks have made ends, whatever the program does next.
+/// A thread of the program that waits for a call executes it, and those before it; one that tests executes
+/// a call of moderate length that all ranks have made. What the program has not begun to wait for a fraction of a
+/// millisecond after all ranks have made the call, a thread of QueueHelper executes: so every such call
+/// ends, whatever the program does next. Ranks tell each other by an empty posted message that they have
+/// made a call.
 class BackgroundQueue final : public CallQueue, public HelpedQueue {
 public:
-    /// Refers to the route, of which it is a part. `owns_room`: nothing else uses the route's room;
-    /// otherwise the ranks agree on another one by a posted message, for which no rank waits here.
-    BackgroundQueue(CommRoute& route, bool owns_room);
+    /// Refers to the route, of which it is a part. The ranks agree on a room by a posted message, for which
+    /// no rank waits here.
+    explicit BackgroundQueue(CommRoute& route);
+    /// With a room that nothing else uses.
+    BackgroundQueue(CommRoute& route, std::unique_ptr<node_memory::Room> room);
     /// Waits until all have ended, unless MPI_Finalize has been called.
     ~BackgroundQueue();
 
@@ -38,7 +42,7 @@ public:
     /// Whether a thread executes a call.
     bool running();
 
-    /// The program tests instead of waiting: a thread begins at once.
+    /// The program tests instead of waiting.
     void progress() override;
     void await(PendingCollective const& call) override;
     void nobody_looks_after() override {}
@@ -54,20 +58,20 @@ private:
     class RoomWaiter;
 
     bool execute_first(MpiWaiter& waiter);
+    std::shared_ptr<BackgroundCollective> first(bool& running);
     void open_room(node_memory::Waiter& waiter);
     void await_ended(PendingCollective const& call, std::chrono::nanoseconds longest);
 
     CommRoute& route_;
-    std::unique_ptr<node_memory::Room> own_room_;  // of whoever executes
-    node_memory::Room* room_;                      // null until it is open
-    node_memory::RoomPlace place_;                 // received by meeting_
+    std::unique_ptr<node_memory::Room> room_;  // of whoever executes; null until it is open
+    node_memory::RoomPlace place_;             // received by meeting_
     std::shared_ptr<PostedCollective> meeting_;
     std::atomic<int> peer_{0};
     std::mutex mutex_;
     std::condition_variable changed_;  // a call has ended
     // Guarded by mutex_.
     std::deque<std::shared_ptr<BackgroundCollective>> calls_;
-    std::uint64_t first_ = 1;               // number of the first one
+    std::uint64_t first_ = 1;              // number of the first one
     std::uint64_t seen_ = 0, tested_ = 0;  // the first one at the last look(), progress()
     bool running_ = false, helped_ = false, lost_ = false;
     int looks_without_calls_ = 0;

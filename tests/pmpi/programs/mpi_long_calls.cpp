@@ -85,10 +85,18 @@ struct Call {
     /// When it is complete.
     void check() const {
         for (int const i : {0, n / 2, n - size - 1}) switch (kind) {
-                case 0: expect(i, sum_of(call, i)); break;
-                case 1: if (rank != root) expect(i, sent(call, root, i)); break;
-                case 2: if (rank == root) expect(i, sum_of(call, i)); break;
-                case 3: for (int r = 0; r < size; ++r) expect(r * n + i, sent(call, r, i)); break;
+                case 0:
+                    expect(i, sum_of(call, i));
+                    break;
+                case 1:
+                    if (rank != root) expect(i, sent(call, root, i));
+                    break;
+                case 2:
+                    if (rank == root) expect(i, sum_of(call, i));
+                    break;
+                case 3:
+                    for (int r = 0; r < size; ++r) expect(r * n + i, sent(call, r, i));
+                    break;
                 case 4:
                     for (int r = 0; r < size; ++r) expect(r * n + i, sent(call, r, rank * n + i));
                     break;
@@ -96,8 +104,12 @@ struct Call {
                     for (int r = 0; rank == root && r < size; ++r)
                         expect(r * n + i, sent(call, r, i));
                     break;
-                case 6: expect(i, sent(call, root, rank * n + i)); break;
-                case 7: expect(i, sum_of(call, rank * n + i)); break;
+                case 6:
+                    expect(i, sent(call, root, rank * n + i));
+                    break;
+                case 7:
+                    expect(i, sum_of(call, rank * n + i));
+                    break;
                 default: {
                     int sum = 0;
                     for (int r = 0; r <= rank; ++r) sum += sent(call, r, i);
@@ -160,7 +172,8 @@ void progress() {
         MPI_Comm_dup(MPI_COMM_WORLD, &comm);
         MPI_Barrier(comm);
         std::vector<Call> calls(18);
-        for (int i = 0; i < 18; ++i) calls[at(i)].post(comm, i, i % 4 == 3 ? 10 : 3000 * (1 + i % 5));
+        for (int i = 0; i < 18; ++i)
+            calls[at(i)].post(comm, i, i % 4 == 3 ? 10 : 3000 * (1 + i % 5));
         int one = 1, all = 0;
         MPI_Allreduce(&one, &all, 1, MPI_INT, MPI_SUM, comm);
         require(all == size, "a blocking call between them");
@@ -168,8 +181,7 @@ void progress() {
         std::vector<int> large(200000, rank), received(large.size(), -1);
         MPI_Request message = MPI_REQUEST_NULL;
         MPI_Isend(large.data(), 200000, MPI_INT, (rank + 1) % size, 3, MPI_COMM_WORLD, &message);
-        if (rank == late)
-            MPI_Recv(&one, 1, MPI_INT, next, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
+        if (rank == late) MPI_Recv(&one, 1, MPI_INT, next, 9, MPI_COMM_WORLD, MPI_STATUS_IGNORE);
         for (int i = 17; i >= 0; --i) {
             MPI_Wait(&calls[at(i)].request, MPI_STATUS_IGNORE);
             calls[at(i)].check();
@@ -224,11 +236,10 @@ void persistent_requests() {
     std::vector<std::vector<int>> in(requests, std::vector<int>(at(n))), out(in);
     std::vector<MPI_Request> all(requests, MPI_REQUEST_NULL);
     for (int k = 0; k < requests; ++k)
-        if (k % 2 == 0)
-            SINEW_INIT(Allreduce)(in[at(k)].data(), out[at(k)].data(), n, MPI_INT, MPI_SUM,
-                               MPI_COMM_WORLD, MPI_INFO_NULL, &all[at(k)]);
-        else
-            SINEW_INIT(Bcast)(in[at(k)].data(), n, MPI_INT, k % size, MPI_COMM_WORLD, MPI_INFO_NULL,
+        if (k % 2 == 0) SINEW_INIT(Allreduce)
+    (in[at(k)].data(), out[at(k)].data(), n, MPI_INT, MPI_SUM, MPI_COMM_WORLD, MPI_INFO_NULL,
+     &all[at(k)]);
+    else SINEW_INIT(Bcast)(in[at(k)].data(), n, MPI_INT, k % size, MPI_COMM_WORLD, MPI_INFO_NULL,
                            &all[at(k)]);
     std::mt19937 own(static_cast<unsigned>(rank));
     std::vector<int> order{0, 1, 2, 3, 4};
