@@ -15,10 +15,24 @@
 namespace sinew::launch {
 namespace {
 
+// The GPUs of each node for its agent, if the job has some for each task: Slurm would give the agent,
+// which is one task, those of one. Empty: all of the node's, or not known.
+std::string gpus_of_nodes(RunOptions const& options) {
+    auto const each = env("SLURM_GPUS_PER_TASK").value_or("");
+    if (options.hosts_from.empty() || options.hosts.empty() || each.empty() || each.size() > 4 ||
+        each.find_first_not_of("0123456789") != std::string::npos)
+        return {};
+    int const slots = options.hosts.front().slots;
+    for (auto const& host : options.hosts)
+        if (host.slots != slots || slots == 0) return {};
+    return std::to_string(slots * std::stoi(each));
+}
+
 class Slurm final : public Backend {
 public:
     explicit Slurm(RunOptions const& options)
-        : restarts_(options.max_restarts > 0), early_signal_(slurm::early_signal(options)) {}
+        : gpus_(gpus_of_nodes(options)), restarts_(options.max_restarts > 0),
+          early_signal_(slurm::early_signal(options)) {}
 
     std::string_view name() const override { return "slurm"; }
     int window() const override { return 64; }
@@ -34,6 +48,7 @@ public:
         auto words = slurm::step_words(hosts);
         for (auto const* word : {"--input=all", "--wait=0", "--quit-on-interrupt"})
             words.emplace_back(word);
+        if (!gpus_.empty()) words.push_back("--gpus-per-node=" + gpus_);
         // Ranks see it as SLURM_JOB_NAME.
         words.push_back("--job-name=" + env("SLURM_JOB_NAME").value_or("sinew"));
         words.push_back(text("--kill-on-bad-exit=", restarts_ ? 0 : 1));
@@ -73,6 +88,7 @@ public:
     }
 
 private:
+    std::string const gpus_;
     bool const restarts_;  ///< when an agent is lost, the others must live
     std::optional<std::chrono::seconds> const early_signal_;
 };

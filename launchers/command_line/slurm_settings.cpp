@@ -41,13 +41,21 @@ void add_slurm_argument(Draft& draft, Setting const& setting) {
         std::string_view name, instead;
     };
     // What `sinew run` finds its own job and output by.
-    static constexpr std::array own{
-        Own{"--job-name", "--name"}, Own{"-J", "--name"},
-        Own{"--output", "-d, or redirect the output"}, Own{"-o", "-d, or redirect the output"},
-        Own{"--error", "-d, or redirect the output"}, Own{"-e", "-d, or redirect the output"},
-        Own{"--comment", "--name"}, Own{"--parsable", "-d"}, Own{"--wrap", "the program"},
-        Own{"--array", "several jobs"}, Own{"-a", "several jobs"}, Own{"--wait", "no -d"},
-        Own{"-W", "no -d"}, Own{"--chdir", "--wdir"}, Own{"-D", "--wdir"}};
+    static constexpr std::array own{Own{"--job-name", "--name"},
+                                    Own{"-J", "--name"},
+                                    Own{"--output", "-d, or redirect the output"},
+                                    Own{"-o", "-d, or redirect the output"},
+                                    Own{"--error", "-d, or redirect the output"},
+                                    Own{"-e", "-d, or redirect the output"},
+                                    Own{"--comment", "--name"},
+                                    Own{"--parsable", "-d"},
+                                    Own{"--wrap", "the program"},
+                                    Own{"--array", "several jobs"},
+                                    Own{"-a", "several jobs"},
+                                    Own{"--wait", "no -d"},
+                                    Own{"-W", "no -d"},
+                                    Own{"--chdir", "--wdir"},
+                                    Own{"-D", "--wdir"}};
     auto const word = to_slurm_word(setting);
     if (word.front() != '-')
         bad_value(setting, "an option of sbatch in one word: --slurm-arg=--mem=4G");

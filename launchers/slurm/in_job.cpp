@@ -56,7 +56,15 @@ Words step_words(std::vector<std::string> const& hosts, std::string const& job) 
     auto const count = std::to_string(hosts.size());
     std::string list;
     for (auto const& host : hosts) list += (list.empty() ? "" : ",") + host;
-    Words words{"srun"};
+    // What the job says of its tasks, srun would take for this step.
+    Words words{"env"};
+    for (auto const* name :
+         {"SLURM_CPUS_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_EXCLUSIVE", "SLURM_GPU_BIND",
+          "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND",
+          "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET",
+          "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK"})
+        words.push_back(text("--unset=", name));
+    words.emplace_back("srun");
     if (!job.empty()) words.push_back("--jobid=" + job);
     for (auto const& word :
          {"--nodes=" + count, "--ntasks=" + count, std::string("--ntasks-per-node=1"),
@@ -79,8 +87,7 @@ int run_by_line(Words const& words, LineSinks const& sinks) {
     char const* const path = ::getenv("PATH");
     auto const program = find_program(words.front(), "", path != nullptr ? path : "");
     if (program.error != 0)
-        throw SystemError(text(words.front(), " cannot be executed (",
-                               std::strerror(program.error),
+        throw SystemError(text(words.front(), " cannot be executed (", std::strerror(program.error),
                                "). Debian: apt-get install slurm-client"),
                           program.error);
     auto [out, out_end] = make_pipe();

@@ -11,7 +11,7 @@ namespace sinew::launch::slurm {
 using Words = std::vector<std::string>;
 
 /// The words of an srun that starts one process on each of these nodes of a job, beside what runs
-/// there, with all processors; a command must follow. `job`: its number; empty: that of this
+/// there, with all that the job has there; a command must follow. `job`: its number; empty: that of this
 /// process's environment.
 Words step_words(std::vector<std::string> const& hosts, std::string const& job = {});
 

@@ -18,8 +18,8 @@ namespace {
 void refuse_what_agents_do(RunOptions const& options) {
     auto const refuse = [](bool asked, std::string_view what, std::string_view instead) {
         if (asked)
-            throw UsageError(text(what, " with --native (srun starts the ranks, and has none). ",
-                                  instead));
+            throw UsageError(
+                text(what, " with --native (srun starts the ranks, and has none). ", instead));
     };
     std::string_view const without = "Leave out --native";
     refuse(options.apps.size() > 1, "several programs", without);
@@ -44,6 +44,7 @@ Words native_words(RunOptions const& options) {
     Words words{"srun", text("--mpi=", mpis[static_cast<int>(options.mpi)]),
                 text("--kill-on-bad-exit=", options.kill_on_failure ? 1 : 0), "--export=ALL"};
     for (auto& word : resource_words(options)) words.push_back(std::move(word));
+    if (options.gpus > 0) words.push_back(text("--gpus-per-task=", options.gpus));
     if (options.map_by == MapBy::node) words.emplace_back("--distribution=cyclic");
     if (options.oversubscribe.value_or(false)) words.emplace_back("--overcommit");
     if (auto const* const binding = bindings[static_cast<int>(options.bind_to)]; *binding != 0)

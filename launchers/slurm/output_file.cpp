@@ -28,9 +28,8 @@ void write_whole(int fd, std::string_view bytes) {
             pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
             ::poll(&ready, 1, 1000);
         } else if (errno != EINTR) {
-            throw SystemError(text("output of the job cannot be written (", std::strerror(errno),
-                                   ")"),
-                              errno);
+            throw SystemError(
+                text("output of the job cannot be written (", std::strerror(errno), ")"), errno);
         }
     }
 }

@@ -80,15 +80,16 @@ private:
 
 int SubmittedJob::run() {
     if (::access(".", W_OK) != 0)
-        throw UsageError(text("the job writes its output into this folder, which cannot be written (",
-                              std::strerror(errno), "). Start it in another, which the nodes share"));
+        throw UsageError(
+            text("the job writes its output into this folder, which cannot be written (",
+                 std::strerror(errno), "). Start it in another, which the nodes share"));
     id_ = submit(options_, name_);
     auto const output = output_name(name_, id_);
     if (options_.kubernetes.detach) {
         std::cout << name_ << std::endl;
-        notice(text("Slurm job ", id_, " was submitted; its output goes to ", output, ".out and .err. ",
-                    "sinew attach ", name_, " --backend slurm shows it, sinew stop ", name_,
-                    " --backend slurm ends it"));
+        notice(text("Slurm job ", id_, " was submitted; its output goes to ", output,
+                    ".out and .err. ", "sinew attach ", name_,
+                    " --backend slurm shows it, sinew stop ", name_, " --backend slurm ends it"));
         return 0;
     }
     notice(text("Slurm job ", id_, " (", name_, ") was submitted"), 1);
@@ -102,8 +103,9 @@ int SubmittedJob::run() {
         if (problem.error_number() == EPIPE) return 128 + SIGPIPE;
         throw;
     } catch (Error const& problem) {
-        throw Unavailable(text(problem.what(), ". Slurm job ", id_, " may still run; its output is in ",
-                               output, ".out and .err. See squeue --jobs=", id_));
+        throw Unavailable(text(problem.what(), ". Slurm job ", id_,
+                               " may still run; its output is in ", output,
+                               ".out and .err. See squeue --jobs=", id_));
     }
 }
 
@@ -139,8 +141,9 @@ void SubmittedJob::ask() {
 void SubmittedJob::show_state() {
     if (job_->restarts > std::exchange(restarts_, job_->restarts))
         notice(text("Slurm job ", id_, " was put into the queue again (restart ", restarts_, ")"));
-    auto line = job_->waits() ? text("Slurm job ", id_, " waits: ", job_->state, " (", job_->reason, ")")
-                              : std::string();
+    auto line = job_->waits()
+                    ? text("Slurm job ", id_, " waits: ", job_->state, " (", job_->reason, ")")
+                    : std::string();
     // A job that is about to start is not worth a line.
     bool const starts = job_->reason == "None";
     if (line != shown_ && !line.empty() && !starts) notice(line);
@@ -176,8 +179,8 @@ void SubmittedJob::cancel(Words const& how) const {
     words.insert(words.end(), how.begin(), how.end());
     auto const asked = command_output(words, {.time = 10s});
     if (!asked.succeeded())
-        notice(text("Slurm job ", id_, " may not end: scancel has failed", asked.err.empty() ? "" : ": ",
-                    asked.err.substr(0, asked.err.find('\n'))),
+        notice(text("Slurm job ", id_, " may not end: scancel has failed",
+                    asked.err.empty() ? "" : ": ", asked.err.substr(0, asked.err.find('\n'))),
                -1);
 }
 
@@ -202,9 +205,10 @@ int SubmittedJob::conclude() {
     auto const why = explain(*job_);
     if (stopped_by_ == 0 && !why.empty()) notice(why, -1);
     if (!seen && !job_->batch_host.empty())
-        notice(text("the output of Slurm job ", id_, " is not in this folder (", out_->path(), "), but on ",
-                    job_->batch_host, ". Start jobs in a folder that the nodes share"),
-               -1);
+        notice(
+            text("the output of Slurm job ", id_, " is not in this folder (", out_->path(),
+                 "), but on ", job_->batch_host, ". Start jobs in a folder that the nodes share"),
+            -1);
     remove_files();
     if (stopped_by_ != 0) return 128 + stopped_by_;
     int const code = exit_code_of(*job_);
@@ -228,7 +232,8 @@ int run(RunOptions const& options) {
 int plan(RunOptions const& options) {
     auto const name = job_name(options);
     for (auto const& word : submit_words(options, name)) std::cout << word << ' ';
-    std::cout << "<<'END'\n" << script(options, name) << "END\nbackend: slurm\n"
+    std::cout << "<<'END'\n"
+              << script(options, name) << "END\nbackend: slurm\n"
               << "(ranks are placed when Slurm has chosen the nodes)\n";
     return 0;
 }

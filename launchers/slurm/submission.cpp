@@ -25,6 +25,24 @@ int ranks_of(RunOptions const& options) {
     return ranks;
 }
 
+// Of the ranks; 0: any number.
+int most_on_a_node(RunOptions const& options) {
+    if (options.per_node > 0 || options.nodes == 0) return options.per_node;
+    return (ranks_of(options) + options.nodes - 1) / options.nodes;
+}
+
+// For the agent of each node: of what is asked for each task, Slurm would give it that of one.
+std::string gpus_of_a_node(RunOptions const& options) {
+    if (options.gpus == 0) return {};
+    int const ranks = ranks_of(options) == 1 ? 1 : most_on_a_node(options);
+    if (ranks == 0)
+        throw UsageError(
+            "--gpu with --backend slurm needs the number of ranks on a node. Say -N, or --nodes "
+            "and "
+            "-n");
+    return std::to_string(options.gpus * ranks);
+}
+
 void add_if(Words& words, std::string_view option, std::string const& value) {
     if (!value.empty()) words.push_back(text(option, "=", value));
 }
@@ -66,8 +84,9 @@ Words resource_words(RunOptions const& options) {
     int const ranks = ranks_of(options);
     if (options.nodes > 0) add_if(words, "--nodes", std::to_string(options.nodes));
     if (ranks > 0) add_if(words, "--ntasks", std::to_string(ranks));
-    if (options.per_node > 0) add_if(words, "--ntasks-per-node", std::to_string(options.per_node));
-    if (options.gpus > 0) add_if(words, "--gpus-per-task", std::to_string(options.gpus));
+    // Slurm would fill the first nodes.
+    if (int const most = most_on_a_node(options); most > 0)
+        add_if(words, "--ntasks-per-node", std::to_string(most));
     add_if(words, "--partition", slurm.partition);
     add_if(words, "--account", slurm.account);
     add_if(words, "--qos", slurm.qos);
@@ -100,6 +119,7 @@ Words submit_words(RunOptions const& options, std::string const& job) {
                 "--open-mode=append"};  // a job that Slurm begins again continues them
     if (auto const early = early_signal(options))
         words.push_back(text("--signal=B:TERM@", early->count()));
+    add_if(words, "--gpus-per-node", gpus_of_a_node(options));
     for (auto& word : resource_words(options)) words.push_back(std::move(word));
     return words;
 }
@@ -116,8 +136,8 @@ std::string script(RunOptions const& options, std::string const& job) {
 std::string submit(RunOptions const& options, std::string const& job) {
     // sbatch reads the script from its standard input, and the shell's has it from a variable, so
     // that there is no file.
-    Words command{"sh", "-c", "printf %s \"$SINEW_BATCH_SCRIPT\" | env -u SINEW_BATCH_SCRIPT \"$@\"",
-                  "sh"};
+    Words command{"sh", "-c",
+                  "printf %s \"$SINEW_BATCH_SCRIPT\" | env -u SINEW_BATCH_SCRIPT \"$@\"", "sh"};
     auto words = submit_words(options, job);
     command.insert(command.end(), words.begin(), words.end());
     std::vector<std::string> environment;

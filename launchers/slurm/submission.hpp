@@ -22,7 +22,7 @@ struct Comment {
 /// No value: the job is not ours.
 std::optional<Comment> parse_comment(std::string_view text);
 
-/// The options by which sbatch and srun both ask for resources.
+/// The options by which sbatch and srun both ask for resources, but for GPUs.
 Words resource_words(RunOptions const& options);
 
 /// The files in the current folder that the job writes, without the ending (.out, .err). `id`: the

@@ -64,11 +64,8 @@ std::optional<JobSummary> parse_queue_line(std::string const& line) {
     std::from_chars(words[2].data(), words[2].data() + words[2].size(), job.nodes);
     job.started = parse_slurm_time(words[3]);
     job.host = words[5] == "n/a" ? "" : words[5];
-    slurm::JobState const state{.id = words[0],
-                                .state = words[1],
-                                .reason = words[4],
-                                .batch_host = {},
-                                .time_limit = {}};
+    slurm::JobState const state{
+        .id = words[0], .state = words[1], .reason = words[4], .batch_host = {}, .time_limit = {}};
     job.state = state.waits()                ? text("waiting (", state.reason, ")")
                 : state.state == "RUNNING"   ? "running"
                 : state.state == "SUSPENDED" ? "stopped"
@@ -79,9 +76,8 @@ std::optional<JobSummary> parse_queue_line(std::string const& line) {
 }
 
 std::vector<JobSummary> slurm_queue() {
-    auto const asked =
-        command_output({"squeue", "--me", "--noheader", "--sort=i", fields},
-                       {.time = 10s, .bytes = std::size_t{16} << 20});
+    auto const asked = command_output({"squeue", "--me", "--noheader", "--sort=i", fields},
+                                      {.time = 10s, .bytes = std::size_t{16} << 20});
     if (asked.start_error != 0)
         throw Unavailable("there is no squeue in PATH. Debian: apt-get install slurm-client");
     if (!asked.succeeded())
@@ -140,8 +136,9 @@ public:
                 return;
             std::this_thread::sleep_for(500ms);
         }
-        throw Timeout(text(summary_.name, " has not ended. --now ends it at once; scontrol show job ",
-                           summary_.id, " shows what Slurm waits for"));
+        throw Timeout(text(summary_.name,
+                           " has not ended. --now ends it at once; scontrol show job ", summary_.id,
+                           " shows what Slurm waits for"));
     }
 
 private:
@@ -150,7 +147,9 @@ private:
     void wait_for_start() {
         std::string told;
         while (summary().state.starts_with("waiting")) {
-            if (summary_.state != told) std::cerr << "sinew: " << summary_.name << ": " << (told = summary_.state) << std::endl;
+            if (summary_.state != told)
+                std::cerr << "sinew: " << summary_.name << ": " << (told = summary_.state)
+                          << std::endl;
             std::this_thread::sleep_for(1s);
         }
     }
@@ -159,8 +158,7 @@ private:
     // the job: it must see the last words when Slurm sends SIGTERM to all processes of the job.
     Words in_job(Words const& verb) const {
         auto words = slurm::step_words({summary_.host}, summary_.id);
-        for (auto const* word : {"--input=none", "sh", "-c",
-                                 "trap '' TERM; exec \"$@\"", "sh"})
+        for (auto const* word : {"--input=none", "sh", "-c", "trap '' TERM; exec \"$@\"", "sh"})
             words.emplace_back(word);
         auto const inner = slurm::sinew_words(verb);
         words.insert(words.end(), inner.begin(), inner.end());
@@ -168,8 +166,8 @@ private:
     }
 
     End ask(Words verb, LogOptions const& options, LogSink& sink) {
-        for (auto const& word : {summary_.name, std::string("--backend"), std::string("auto"),
-                                 std::string("--json")})
+        for (auto const& word :
+             {summary_.name, std::string("--backend"), std::string("auto"), std::string("--json")})
             verb.push_back(word);
         if (options.tail) verb.push_back(text("--tail=", *options.tail));
         if (options.ranks) {
@@ -179,17 +177,17 @@ private:
         }
         std::string last;
         int const code = slurm::run_by_line(
-            in_job(verb),
-            {.out =
-                 [&](std::string_view line) {
-                     if (OutputRecord record; parse_output_line(line, record)) sink.output(record);
-                 },
-             .err =
-                 [&](std::string_view line) {
-                     if (line.ends_with("lacks support for cpu binding")) return;
-                     if (!last.empty()) std::cerr << last << '\n';
-                     last = line;
-                 }});
+            in_job(verb), {.out =
+                               [&](std::string_view line) {
+                                   if (OutputRecord record; parse_output_line(line, record))
+                                       sink.output(record);
+                               },
+                           .err =
+                               [&](std::string_view line) {
+                                   if (line.ends_with("lacks support for cpu binding")) return;
+                                   if (!last.empty()) std::cerr << last << '\n';
+                                   last = line;
+                               }});
         // The last line is the cause of the end, which the caller shows.
         constexpr std::string_view prefix = "sinew: ";
         if (last.starts_with(prefix)) last.erase(0, prefix.size());
@@ -198,16 +196,16 @@ private:
 
     [[noreturn]] void unreachable(End const& end) const {
         throw Unavailable(text(summary_.name, " cannot be asked (srun of Slurm job ", summary_.id,
-                               " ended with code ", end.exit_code,
-                               end.cause.empty() ? "" : ": ", end.cause, ")"));
+                               " ended with code ", end.exit_code, end.cause.empty() ? "" : ": ",
+                               end.cause, ")"));
     }
 
     void stop_within(std::chrono::milliseconds grace) {
         std::string said;
         auto const keep = [&](std::string_view line) { said = line; };
-        int const code = slurm::run_by_line(
-            in_job({"stop", summary_.name, "--backend", "auto", text("--grace=", grace.count(), "ms")}),
-            {.out = keep, .err = keep});
+        int const code = slurm::run_by_line(in_job({"stop", summary_.name, "--backend", "auto",
+                                                    text("--grace=", grace.count(), "ms")}),
+                                            {.out = keep, .err = keep});
         // It may have ended with the job.
         if (code == exit_not_found) unreachable({.exit_code = code, .cause = said});
     }
@@ -217,7 +215,8 @@ private:
         words.insert(words.end(), how.begin(), how.end());
         auto const asked = command_output(words, {.time = 10s});
         if (!asked.succeeded())
-            throw Unavailable(text("scancel has failed", asked.timed_out ? " (no answer for 10 s)" : ": ",
+            throw Unavailable(text("scancel has failed",
+                                   asked.timed_out ? " (no answer for 10 s)" : ": ",
                                    first_line(asked.err)));
     }
 

@@ -89,9 +89,9 @@ TEST_F(AllocationTest, OfSlurmIsReachedBySrunUnlessSaidOtherwise) {
                           ->command_of_all({{.node = 0, .host = "node1", .configuration = {}},
                                             {.node = 2, .host = "big", .configuration = {}}})
                           .argv;
-    EXPECT_EQ(argv.front(), "srun");
-    for (auto const* word : {"--nodes=2", "--ntasks=2", "--nodelist=node1,big", "--mpi=none",
-                             "--overlap", "--kill-on-bad-exit=1", "agent"})
+    for (auto const* word :
+         {"--unset=SLURM_GPUS_PER_TASK", "srun", "--nodes=2", "--ntasks=2", "--nodelist=node1,big",
+          "--mpi=none", "--overlap", "--kill-on-bad-exit=1", "agent"})
         EXPECT_THAT(argv, testing::Contains(word));
     // The others must live when an agent is lost, if the job goes on without it.
     EXPECT_THAT(choose_backend(parse({"--max-restarts", "1"}))
