@@ -56,13 +56,13 @@ Words step_words(std::vector<std::string> const& hosts, std::string const& job) 
     auto const count = std::to_string(hosts.size());
     std::string list;
     for (auto const& host : hosts) list += (list.empty() ? "" : ",") + host;
-    // What the job says of its tasks, srun would take for this step.
+    // What the job says of its tasks, srun would take for this step; and what describes this node.
     Words words{"env"};
     for (auto const* name :
-         {"SLURM_CPUS_PER_TASK", "SLURM_DISTRIBUTION", "SLURM_EXCLUSIVE", "SLURM_GPU_BIND",
-          "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK", "SLURM_HINT", "SLURM_MEM_BIND",
-          "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU", "SLURM_NTASKS_PER_SOCKET",
-          "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK"})
+         {"SINEW_GPU_SCOPE", "SINEW_PLACE", "SLURM_CPUS_PER_TASK", "SLURM_DISTRIBUTION",
+          "SLURM_EXCLUSIVE", "SLURM_GPU_BIND", "SLURM_GPUS_PER_SOCKET", "SLURM_GPUS_PER_TASK",
+          "SLURM_HINT", "SLURM_MEM_BIND", "SLURM_NTASKS_PER_CORE", "SLURM_NTASKS_PER_GPU",
+          "SLURM_NTASKS_PER_SOCKET", "SLURM_THREADS_PER_CORE", "SLURM_TRES_PER_TASK"})
         words.push_back(text("--unset=", name));
     words.emplace_back("srun");
     if (!job.empty()) words.push_back("--jobid=" + job);

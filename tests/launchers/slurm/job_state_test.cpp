@@ -53,8 +53,9 @@ TEST(SlurmJobState, HasTheExitCodeOfTheLauncher) {
 TEST(SlurmJobState, SaysWhatSlurmHasEndedAndWhy) {
     EXPECT_EQ(explain(of("COMPLETED")), "");
     EXPECT_EQ(explain(of("FAILED", "1:0")), "");
-    EXPECT_EQ(explain(of("TIMEOUT")),
-              "Slurm job 7: its time limit has passed (00:10:00) (TIMEOUT). Ask for more by --time");
+    EXPECT_EQ(
+        explain(of("TIMEOUT")),
+        "Slurm job 7: its time limit has passed (00:10:00) (TIMEOUT). Ask for more by --time");
     EXPECT_THAT(explain(of("OUT_OF_MEMORY")), HasSubstr("--mem-per-cpu"));
     EXPECT_THAT(explain(of("NODE_FAIL")), HasSubstr("--requeue"));
 }

@@ -28,11 +28,31 @@ RunOptions parse(Words words) {
 }
 
 TEST(SlurmSubmission, PassesItsFlagsOn) {
-    auto const words = submit_words(
-        parse({"--nodes", "2", "-n", "8", "-N", "4", "--gpu", "1", "--partition", "gpu", "--account",
-               "me", "--qos", "high", "--time", "1:30:00", "--gres", "gpu:4", "--constraint", "a&b",
-               "--exclusive", "--slurm-arg=--mem=4G", "--slurm-arg=--requeue", "./train"}),
-        "train-abcde");
+    auto const words = submit_words(parse({"--nodes",
+                                           "2",
+                                           "-n",
+                                           "8",
+                                           "-N",
+                                           "4",
+                                           "--gpu",
+                                           "1",
+                                           "--partition",
+                                           "gpu",
+                                           "--account",
+                                           "me",
+                                           "--qos",
+                                           "high",
+                                           "--time",
+                                           "1:30:00",
+                                           "--gres",
+                                           "gpu:4",
+                                           "--constraint",
+                                           "a&b",
+                                           "--exclusive",
+                                           "--slurm-arg=--mem=4G",
+                                           "--slurm-arg=--requeue",
+                                           "./train"}),
+                                    "train-abcde");
     EXPECT_EQ(words.front(), "sbatch");
     for (auto const* word :
          {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--gpus-per-node=4", "--partition=gpu",
@@ -45,7 +65,9 @@ TEST(SlurmSubmission, PassesItsFlagsOn) {
     EXPECT_THAT(submit_words(parse({"x"}), "x"), Not(Contains(HasSubstr("--ntasks"))));
     EXPECT_THAT(submit_words(parse({"--nodes", "2", "-n", "5", "--gpu", "2", "x"}), "x"),
                 testing::IsSupersetOf({"--ntasks=5", "--ntasks-per-node=3", "--gpus-per-node=6"}));
-    EXPECT_THAT(refusal([] { submit_words(parse({"-n", "5", "--gpu", "1", "x"}), "x"); }),
+    EXPECT_THAT(refusal([] {
+                    submit_words(parse({"-n", "5", "--gpu", "1", "x"}), "x");
+                }),
                 HasSubstr("--nodes"));
 }
 
@@ -78,20 +100,26 @@ TEST(SlurmSubmission, RefusesWhatWouldBreakIt) {
     local.backend = "local";
     EXPECT_THAT(refusal([&] { choose_entry(local); }), HasSubstr("is for --backend slurm"));
     EXPECT_THAT(refusal([] { choose_entry(parse({"-H", "a", "x"})); }), HasSubstr("--nodelist"));
-    EXPECT_THAT(refusal([] { choose_entry(parse({"--fake-nodes", "2", "x"})); }),
+    EXPECT_THAT(refusal([] {
+                    choose_entry(parse({"--fake-nodes", "2", "x"}));
+                }),
                 HasSubstr("--fake-nodes"));
 }
 
 TEST(SlurmNative, IsOneSrun) {
-    auto const words = native_words(parse(
-        {"--native", "-n", "4", "--tag-output", "--bind-to", "core", "--partition", "p", "./x", "y"}));
-    EXPECT_THAT(words, testing::ElementsAre("srun", "--mpi=pmix", "--kill-on-bad-exit=1",
-                                            "--export=ALL", "--ntasks=4", "--partition=p",
-                                            "--cpu-bind=cores", "--label", "--input=0", "./x", "y"));
+    auto const words = native_words(parse({"--native", "-n", "4", "--tag-output", "--bind-to",
+                                           "core", "--partition", "p", "./x", "y"}));
+    EXPECT_THAT(words,
+                testing::ElementsAre("srun", "--mpi=pmix", "--kill-on-bad-exit=1", "--export=ALL",
+                                     "--ntasks=4", "--partition=p", "--cpu-bind=cores", "--label",
+                                     "--input=0", "./x", "y"));
     EXPECT_THAT(native_words(parse({"--native", "--mpi", "pmi1", "--no-kill", "x"})),
                 testing::IsSupersetOf({"--mpi=pmi2", "--kill-on-bad-exit=0"}));
-    for (Words const& flags : {Words{"--max-restarts", "1"}, {"--timeout", "5"}, {"--output", "json"},
-                               {"-d"}, {"--accelerate"}}) {
+    for (Words const& flags : {Words{"--max-restarts", "1"},
+                               {"--timeout", "5"},
+                               {"--output", "json"},
+                               {"-d"},
+                               {"--accelerate"}}) {
         Words all{"--native"};
         all.insert(all.end(), flags.begin(), flags.end());
         all.emplace_back("x");
