@@ -113,11 +113,13 @@ std::optional<JobState> query(std::string const& id, std::string* problem) {
 }
 
 std::string explain(JobState const& job) {
-    auto const* const ending = ending_of(job.state);
+    // While its processes are ended, its state does not say why.
+    bool const late = job.state == "COMPLETING" && job.left && *job.left <= std::chrono::seconds(0);
+    auto const* const ending = ending_of(late ? "TIMEOUT" : job.state);
     if (ending == nullptr) return {};
-    auto const limit = job.state == "TIMEOUT" ? text(" (", job.time_limit, ")") : std::string();
-    return text("Slurm job ", job.id, ": ", ending->what, limit, " (", job.state, "). ",
-                ending->remedy);
+    auto const what = ending->state == "TIMEOUT" ? text(ending->state, ", ", job.time_limit)
+                                                 : std::string(ending->state);
+    return text("Slurm job ", job.id, ": ", ending->what, " (", what, "). ", ending->remedy);
 }
 
 bool is_before_limit(JobState const& job, std::optional<std::chrono::seconds> signalled) {

@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
@@ -18,6 +19,7 @@ namespace sinew::launch::slurm {
 namespace {
 
 constexpr off_t most_at_once = 1 << 20;
+constexpr std::size_t most_kept = 4096;
 
 void write_whole(int fd, std::string_view bytes) {
     while (!bytes.empty()) {
@@ -48,7 +50,10 @@ bool OutputFile::copy() {
         if (count < 0 && errno == EINTR) continue;
         if (count <= 0) return false;
         next_ += count;
-        write_whole(fd_, {buffer.data(), static_cast<std::size_t>(count)});
+        std::string_view const bytes(buffer.data(), static_cast<std::size_t>(count));
+        last_ += bytes;
+        last_.erase(0, last_.size() - std::min(last_.size(), most_kept));
+        write_whole(fd_, bytes);
     }
     return true;
 }

@@ -4,6 +4,7 @@
 #include <sys/types.h>
 
 #include <string>
+#include <string_view>
 
 namespace sinew::launch::slurm {
 
@@ -15,6 +16,8 @@ public:
     /// Copies what is new, 1 MiB at most. Returns whether there may be more. Blocks while the
     /// descriptor takes nothing. Throws SystemError if it cannot be written.
     bool copy();
+    /// Whether the last lines that were copied have these words.
+    bool said(std::string_view words) const { return last_.find(words) != last_.npos; }
     /// Whether the file has been seen.
     bool there() const { return there_; }
     std::string const& path() const { return path_; }
@@ -23,6 +26,7 @@ public:
 private:
     std::string path_;
     int fd_;
+    std::string last_;
     off_t next_ = 0;
     bool there_ = false;
 };

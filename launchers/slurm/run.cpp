@@ -203,7 +203,7 @@ int SubmittedJob::conclude() {
     drain_output();
     bool const seen = out_->there() && err_->there();
     auto const why = explain(*job_);
-    if (stopped_by_ == 0 && !why.empty()) notice(why, -1);
+    if (stopped_by_ == 0 && !why.empty() && !err_->said(why)) notice(why, -1);
     if (!seen && !job_->batch_host.empty())
         notice(
             text("the output of Slurm job ", id_, " is not in this folder (", out_->path(),

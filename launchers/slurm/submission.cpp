@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/slurm/submission.hpp"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <charconv>
 #include <chrono>

@@ -53,9 +53,13 @@ TEST(SlurmJobState, HasTheExitCodeOfTheLauncher) {
 TEST(SlurmJobState, SaysWhatSlurmHasEndedAndWhy) {
     EXPECT_EQ(explain(of("COMPLETED")), "");
     EXPECT_EQ(explain(of("FAILED", "1:0")), "");
-    EXPECT_EQ(
-        explain(of("TIMEOUT")),
-        "Slurm job 7: its time limit has passed (00:10:00) (TIMEOUT). Ask for more by --time");
+    EXPECT_EQ(explain(of("TIMEOUT")),
+              "Slurm job 7: its time limit has passed (TIMEOUT, 00:10:00). Ask for more by --time");
+    // While its processes are ended.
+    auto completing = of("COMPLETING");
+    EXPECT_EQ(explain(completing), "");
+    completing.left = std::chrono::seconds(-3);
+    EXPECT_EQ(explain(completing), explain(of("TIMEOUT")));
     EXPECT_THAT(explain(of("OUT_OF_MEMORY")), HasSubstr("--mem-per-cpu"));
     EXPECT_THAT(explain(of("NODE_FAIL")), HasSubstr("--requeue"));
 }
@@ -71,6 +75,18 @@ TEST(SlurmJobState, KnowsHowLongTheJobMayRun) {
     EXPECT_FALSE(left("00:00:20", "UNLIMITED"));
     EXPECT_FALSE(left("00:00:20", "Partition_Limit"));
     EXPECT_FALSE(left("x", "00:01:00"));
+}
+
+TEST(SlurmJobState, TellsASignalBeforeTheLimit) {
+    using std::chrono::seconds;
+    auto job = of("RUNNING");
+    EXPECT_EQ(explain_signal(job, seconds(60)), "");  // it has no limit
+    job.left = seconds(119);
+    EXPECT_THAT(explain_signal(job, seconds(60)), HasSubstr("before its time limit (00:10:00)"));
+    EXPECT_EQ(explain_signal(job, std::nullopt), "");
+    job.left = seconds(130);
+    EXPECT_EQ(explain_signal(job, seconds(60)), "");
+    EXPECT_EQ(explain_signal(of("TIMEOUT"), seconds(60)), explain(of("TIMEOUT")));
 }
 
 }  // namespace

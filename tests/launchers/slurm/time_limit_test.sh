@@ -27,7 +27,8 @@ wait "${!}" "$early"
 for name in early late; do
     [[ $(<"$name.said") == saved && $(<"$name.code") == 124 ]] ||
         fail "$name: $(tail "$name".*)"
-    says "$name.err" "time limit" || fail "$name: $(<"$name.err")"
+    # By the sinew run in the job or by this one, and not twice.
+    [[ $(grep -c "Slurm job .*time limit" "$name.err") == 1 ]] || fail "$name: $(<"$name.err")"
 done
 says late.err "TIMEOUT" || fail "late: $(<late.err)"
 within 10 slurm_has_nothing || fail "jobs go on: $(squeue)"
