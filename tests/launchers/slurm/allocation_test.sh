@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # allocation_test.sh SINEW HELLO OPENMPI MPICH: jobs in an allocation of a real Slurm, on two hosts of
 # the network lab. HELLO is example_hello_ranks, the others are probes (no-mpicc... if there is none).
+# shellcheck disable=SC2016  # what ranks are to expand
 set -euo pipefail
 here_slurm=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 # shellcheck source=tests/launchers/hosts/support.sh
