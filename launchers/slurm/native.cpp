@@ -26,7 +26,7 @@ void refuse_what_agents_do(RunOptions const& options) {
     refuse(options.max_restarts > 0, "--max-restarts", without);
     refuse(options.timeout.has_value(), "--timeout", "Say --time");
     refuse(options.output == OutputFormat::json, "--output json", without);
-    refuse(!options.output_folder.empty(), "--output-filename", "Say --slurm-arg=--output=FILE.%t");
+    refuse(!options.output_folder.empty(), "--output-filename", without);
     refuse(options.timestamp_output, "--timestamp-output", without);
     refuse(!options.accelerate.empty(), "--accelerate", without);
     refuse(options.kubernetes.detach, "--detach", without);

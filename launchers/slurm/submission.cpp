@@ -104,13 +104,24 @@ std::string output_name(std::string const& job, std::string const& id) {
     return text(job, "-", id);
 }
 
+// Slurm replaces %j by the job's number, and %% by %, also in the names of folders.
+std::string output_pattern(std::string const& folder, std::string const& job) {
+    if (folder.find('\\') != std::string::npos)
+        throw UsageError(text("the job cannot write its output into ", folder,
+                              " (to Slurm, a backslash means something else). Start it in another "
+                              "folder"));
+    std::string pattern;
+    for (char const c : folder) pattern += c == '%' ? std::string("%%") : std::string(1, c);
+    return text(pattern, "/", output_name(job, "%j"));
+}
+
 std::optional<std::chrono::seconds> early_signal(RunOptions const& options) {
     if (options.grace <= kill_wait) return std::nullopt;
     return std::chrono::ceil<std::chrono::seconds>(options.grace + report_time);
 }
 
 Words submit_words(RunOptions const& options, std::string const& job) {
-    auto const output = output_name(job, "%j");
+    auto const output = output_pattern(options.folder, job);
     Words words{"sbatch",
                 "--parsable",
                 "--export=ALL",

@@ -25,8 +25,7 @@ std::optional<Comment> parse_comment(std::string_view text);
 /// The options by which sbatch and srun both ask for resources, but for GPUs.
 Words resource_words(RunOptions const& options);
 
-/// The files in the current folder that the job writes, without the ending (.out, .err). `id`: the
-/// job's number, or %j for Slurm to put it there.
+/// The files in the current folder that the job writes, without the ending (.out, .err).
 std::string output_name(std::string const& job, std::string const& id);
 
 /// How long before the time limit the job gets SIGTERM; no value: at the limit.

@@ -34,7 +34,10 @@ public:
         // Use tasks if the user asked for tasks, otherwise processors.
         for (std::string const name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
             auto const counts = variable(name);
-            if (!counts) continue;
+            // In a step, the tasks are those of the step, and the hosts those of the job.
+            bool const of_step =
+                name == "SLURM_TASKS_PER_NODE" && variable("SLURM_STEP_TASKS_PER_NODE");
+            if (!counts || of_step) continue;
             slots = parse_slurm_counts(*counts, name);
             if (slots.size() != hosts.size())
                 throw UsageError(text(name, "=", *counts, " is for ", slots.size(), " hosts (",

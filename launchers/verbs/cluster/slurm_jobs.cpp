@@ -40,11 +40,15 @@ JobSummary::Time parse_slurm_time(std::string const& words) {
 }
 
 // What the fields of a line of squeue are, in this order.
-constexpr char fields[] = "--format=%i|%T|%D|%S|%r|%B|%j|%k";
+constexpr char fields[] = "--format=%i|%T|%D|%S|%V|%r|%B|%j|%k";
+
+std::string reason_of(slurm::JobState const& state) {
+    return state.reason == "None" ? "waiting" : text("waiting (", state.reason, ")");
+}
 
 // No value: the job is not ours.
 std::optional<JobSummary> parse_queue_line(std::string const& line) {
-    std::array<std::string, 8> words;
+    std::array<std::string, 9> words;
     std::size_t begin = 0;
     for (std::size_t i = 0; i < words.size(); ++i) {
         // The comment is the last, and may have any characters.
@@ -53,20 +57,21 @@ std::optional<JobSummary> parse_queue_line(std::string const& line) {
         words[i] = line.substr(begin, end - begin);
         begin = end + 1;
     }
-    auto const comment = slurm::parse_comment(words[7]);
+    auto const comment = slurm::parse_comment(words[8]);
     if (!comment) return std::nullopt;
     JobSummary job;
     job.id = words[0];
-    job.name = words[6];
+    job.name = words[7];
     job.backend = "slurm";
     job.command = comment->command;
     job.ranks = comment->ranks;
     std::from_chars(words[2].data(), words[2].data() + words[2].size(), job.nodes);
     job.started = parse_slurm_time(words[3]);
-    job.host = words[5] == "n/a" ? "" : words[5];
+    if (job.started == JobSummary::Time{}) job.started = parse_slurm_time(words[4]);
+    job.host = words[6] == "n/a" ? "" : words[6];
     slurm::JobState const state{
-        .id = words[0], .state = words[1], .reason = words[4], .batch_host = {}, .time_limit = {}};
-    job.state = state.waits()                ? text("waiting (", state.reason, ")")
+        .id = words[0], .state = words[1], .reason = words[5], .batch_host = {}, .time_limit = {}};
+    job.state = state.waits()                ? reason_of(state)
                 : state.state == "RUNNING"   ? "running"
                 : state.state == "SUSPENDED" ? "stopped"
                                              : "finishing";

@@ -50,6 +50,11 @@ how_agents_are_started() {
     if grep -E '(SLURM_(STEP|PROCID|LOCALID|NTASKS|NODEID|TASK)|SLURMD_|SRUN_|PMI_|PMI2_|PMIX_[A-LN-Z])[A-Z_]*=' out; then
         fail "ranks see the step of their agent"
     fi
+    code=0
+    salloc --quiet -N 2 -n 2 --ntasks-per-node=1 srun --mpi=none -N 1 -n 1 "$sinew" run -N 1 hostname >out 2>err </dev/null || code=$?
+    expect "in a step on one node" 0
+    [[ $(sort out) == h1$'\n'h2 ]] || fail "in a step on one node: $(cat out err)"
+    allocated -N 2 -n 4 --ntasks-per-node=2 -- --mpi none env
     says out "SLURM_JOB_ID=" || fail "ranks do not see their job"
 }
 

@@ -58,10 +58,15 @@ TEST(SlurmSubmission, PassesItsFlagsOn) {
          {"--nodes=2", "--ntasks=8", "--ntasks-per-node=4", "--gpus-per-node=4", "--partition=gpu",
           "--account=me", "--qos=high", "--time=1:30:00", "--gres=gpu:4", "--constraint=a&b",
           "--exclusive", "--mem=4G", "--requeue", "--job-name=train-abcde",
-          "--comment=sinew 8 ./train", "--output=train-abcde-%j.out"})
+          "--comment=sinew 8 ./train", "--output=/nowhere/train-abcde-%j.out"})
         EXPECT_THAT(words, Contains(word));
     EXPECT_THAT(words, Not(Contains(HasSubstr("--signal"))));
     EXPECT_THAT(submit_words(parse({"--grace", "50s", "x"}), "x"), Contains("--signal=B:TERM@60"));
+    auto elsewhere = parse({"x"});
+    elsewhere.folder = "/a %j";
+    EXPECT_THAT(submit_words(elsewhere, "x"), Contains("--error=/a %%j/x-%j.err"));
+    elsewhere.folder = "/a\\b";
+    EXPECT_THAT(refusal([&] { submit_words(elsewhere, "x"); }), HasSubstr("backslash"));
     EXPECT_THAT(submit_words(parse({"x"}), "x"), Not(Contains(HasSubstr("--ntasks"))));
     EXPECT_THAT(submit_words(parse({"--nodes", "2", "-n", "5", "--gpu", "2", "x"}), "x"),
                 testing::IsSupersetOf({"--ntasks=5", "--ntasks-per-node=3", "--gpus-per-node=6"}));

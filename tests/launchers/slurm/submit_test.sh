@@ -14,8 +14,8 @@ on_a_lab 2 "$0" "$@"
 hello=$(readlink -f "$2")
 mapfile -t probes < <(readlink -m "${@:3}")
 prepare "$1"
-mkdir "$work/jobs"   # where jobs are started, and write their output
-cd "$work/jobs"
+mkdir "$work/jobs %j"   # where jobs are started, and write their output
+cd "$work/jobs %j"
 
 # submitted ARGUMENTS...: sinew run --backend slurm; see `run`.
 submitted() { run --backend slurm "$@"; }

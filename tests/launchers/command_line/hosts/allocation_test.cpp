@@ -71,6 +71,10 @@ TEST_F(AllocationTest, OfSlurmGivesHostsAndSlots) {
     // Tasks count, not processors; without either, each host reports its number of cores.
     set("SLURM_JOB_CPUS_PER_NODE", "64(x3)");
     EXPECT_EQ(parse().hosts[0].slots, 2);
+    set("SLURM_TASKS_PER_NODE", "1");  // in a step on one of the nodes
+    set("SLURM_STEP_TASKS_PER_NODE", "1");
+    EXPECT_EQ(parse().hosts[0].slots, 64);
+    set("SLURM_STEP_TASKS_PER_NODE", "");
     set("SLURM_TASKS_PER_NODE", "");
     EXPECT_EQ(parse().hosts[0].slots, 64);
     set("SLURM_JOB_CPUS_PER_NODE", "");
