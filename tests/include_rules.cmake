@@ -72,12 +72,13 @@ set(arrows
     "launchers/checks: src/base src/wire collectives launchers/common launchers/program launchers/map launchers/pmi"
     "launchers/kubernetes/objects: src/base src/wire k8s launchers/common launchers/command_line"
     "launchers/kubernetes: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io"
-    "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes"
+    "launchers/slurm: src/base launchers/common launchers/program launchers/command_line"
+    "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes launchers/slurm"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
-    "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/backends launchers/agent"
+    "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/slurm launchers/backends launchers/agent"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/backends launchers/agent"
     "launchers/pods: src/base src/wire k8s launchers/kubernetes launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
-    "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/cli launchers/verbs/."
+    "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/slurm launchers/cli launchers/verbs/."
     "launchers: src/base src/wire src/world collectives"
     "include/sinew:"
     "benchmarks/peers: src/world src/transport benchmarks"   # whether a World takes MPI
@@ -101,7 +102,7 @@ set(public_above
 
 # third-party header: the paths (as regular expressions) it may be included in.
 set(third_party
-    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/peers/ benchmarks/python_allreduce/mpi_ tests/support/ tests/(.*/)?mpi_"
+    "mpi\\.h$: src/(transport|world|comm)/mpi_ src/pmpi/ include/sinew/mpi\\.hpp benchmarks/drop_in benchmarks/peers/ benchmarks/python_allreduce/mpi_ tests/support/ tests/(.*/)?mpi_"
     "hwy/: collectives/kernels/"
     "hwloc(\\.h$|/): src/world/ src/base/system/hwloc_topology\\.hpp launchers/"
     "cereal/: include/sinew/task/archive\\.hpp tests/ examples/"

@@ -22,9 +22,9 @@ struct Access;
 /// What Nodes::acquire asks for.
 struct NodesOptions {
     int count = 1;  ///< of nodes; resize() changes it
-    /// "local": processes of this host that stand for nodes. "ssh": `hosts`, or those of the batch
-    /// system's allocation. "kubernetes": a pod for each node. "auto": kubernetes in a pod of a
-    /// cluster, otherwise ssh if hosts are given or allocated, otherwise local.
+    /// "local": processes of this host. "ssh": `hosts`, or the batch system's. "slurm": steps of the
+    /// Slurm job of this process. "kubernetes": a pod for each node. "auto": kubernetes in a pod;
+    /// slurm in such a job, unless hosts are given; ssh if there are hosts; otherwise local.
     std::string backend = "auto";
     /// Hosts of backend ssh, used in turns. Empty: those of the allocation.
     std::vector<std::string> hosts = {};

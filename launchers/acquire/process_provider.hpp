@@ -81,8 +81,11 @@ private:
 /// Agents on this host, as children of `sinew acquire`.
 std::unique_ptr<NodeProvider> make_local_provider(wire::Loop& loop, AcquireRequest const& request,
                                                   ProviderEvents events, int output_fd);
-/// Agents on hosts, by ssh, the launcher of a batch system or the request's launch_agent.
+/// Agents on hosts, by ssh or the request's launch_agent.
 std::unique_ptr<NodeProvider> make_ssh_provider(wire::Loop& loop, AcquireRequest const& request,
                                                 ProviderEvents events, int output_fd);
+/// Agents on the nodes of the Slurm job in which this process runs, by a step of srun each.
+std::unique_ptr<NodeProvider> make_slurm_provider(wire::Loop& loop, AcquireRequest const& request,
+                                                  ProviderEvents events, int output_fd);
 
 }  // namespace sinew::launch

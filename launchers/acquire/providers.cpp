@@ -13,7 +13,7 @@ namespace sinew::launch {
 
 std::vector<ProviderEntry> const& providers() {
     static std::vector<ProviderEntry> const table {
-        {"local", make_local_provider}, {"ssh", make_ssh_provider},
+        {"local", make_local_provider}, {"ssh", make_ssh_provider}, {"slurm", make_slurm_provider},
 #if SINEW_HAVE_K8S
             {"kubernetes", make_kubernetes_provider},
 #endif

@@ -12,7 +12,7 @@ namespace sinew::launch {
 
 /// What a program asks `sinew acquire` for: its first line of standard input.
 struct AcquireRequest {
-    std::string backend = "local";  ///< local, ssh, kubernetes
+    std::string backend = "local";  ///< local, ssh, slurm, kubernetes
     int count = 1;                  ///< of nodes
     std::vector<std::string> hosts;
     std::string launch_agent;          ///< in place of ssh: see fill_template

@@ -15,13 +15,11 @@ namespace {
 /// The hosts, and how to start a program there.
 struct Hosts {
     std::vector<std::string> names;
-    std::string given_template;  ///< of the request, for all hosts
-    std::string found_template;  ///< of an allocation, for other hosts than this one
+    std::string given_template;  ///< of the request
 };
 
 Hosts hosts_of(AcquireRequest const& request) {
-    Hosts found{
-        .names = request.hosts, .given_template = request.launch_agent, .found_template = {}};
+    Hosts found{.names = request.hosts, .given_template = request.launch_agent};
     if (!found.names.empty()) return found;
     auto const allocation = find_allocation(ProcessContext::of_process());
     if (!allocation || allocation->hosts.empty())
@@ -29,7 +27,6 @@ Hosts hosts_of(AcquireRequest const& request) {
             "backend ssh needs hosts (none are named, and there is no allocation of a batch "
             "system). Name them in NodesOptions::hosts");
     for (auto const& each : allocation->hosts) found.names.push_back(each.host);
-    found.found_template = allocation->launch_agent;
     return found;
 }
 
@@ -50,10 +47,6 @@ std::unique_ptr<NodeProvider> make_ssh_provider(wire::Loop& loop, AcquireRequest
         if (is_this_host(host))
             return NodeCommand{
                 .argv = words, .env = {}, .folder = request.folder, .is_agent = true};
-        if (!hosts.found_template.empty())
-            return NodeCommand{.argv = fill_template(hosts.found_template, start, words),
-                               .env = {},
-                               .folder = request.folder};
         return NodeCommand{
             .argv = ssh_command(host, in_folder(request.folder, words)), .env = {}, .folder = {}};
     };

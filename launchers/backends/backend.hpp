@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <csignal>
 #include <functional>
 #include <memory>
 #include <string>
@@ -20,9 +21,11 @@ struct AgentStart {
     std::string configuration;  ///< one line of JSON with the secret; only for its stdin
 };
 
-/// The local process that starts an agent: the agent itself, or ssh.
+/// The local process that starts an agent, or several: the agent itself, ssh, srun.
 struct AgentProcess {
     std::vector<std::string> argv;  ///< argv[0] is looked up in PATH; must not contain secrets
+    /// Sent to it when this process ends; 0: its agents notice that, and it ends with them.
+    int death_signal = SIGTERM;
 };
 
 /// Starts agents on a kind of hosts; each backend is one file. The agents connect back to the root
@@ -40,6 +43,19 @@ public:
     /// started for it then.
     virtual bool comes_by_itself(int /*node*/) const { return false; }
     virtual AgentProcess command(AgentStart const& start) const = 0;
+    /// Whether one process starts all agents that are wanted at the same time; window() does not
+    /// count then. Each agent finds its part of the configuration by the name of its host, which is
+    /// in this variable of its environment. Empty: a process for each agent.
+    virtual std::string_view host_variable() const { return {}; }
+    /// That process. Requires: host_variable() is not empty.
+    virtual AgentProcess command_of_all(std::vector<AgentStart> const& starts) const {
+        return command(starts.front());
+    }
+    /// Asks the batch system whether it has told this job to end, and why: a line for the user;
+    /// empty: it has not. Takes 2 s at most.
+    virtual std::string why_told_to_end() const { return {}; }
+    /// Whether a line of its standard error is of no use to the user.
+    virtual bool is_noise(std::string_view /*line*/) const { return false; }
     /// Suggests a remedy for an agent that failed to start, from its exit code and last output.
     virtual std::string explain(int exit_code, std::string_view words) const = 0;
 };
@@ -55,6 +71,9 @@ struct BackendEntry {
     /// Runs a job wholly elsewhere and returns its exit code; shows what that would do (--dry-run).
     int (*run)(RunOptions const&) = nullptr;
     int (*plan)(RunOptions const&) = nullptr;
+
+    /// Whether this job runs wholly elsewhere. A backend that has both has hosts if its root is here.
+    bool runs_elsewhere(RunOptions const& options) const;
 };
 
 std::vector<BackendEntry> const& backends();

@@ -9,10 +9,12 @@
 #include "launchers/kubernetes/run.hpp"
 #endif
 #include "launchers/backends/local.hpp"
+#include "launchers/backends/slurm.hpp"
 #include "launchers/backends/ssh.hpp"
 #include "launchers/command_line/options.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/program/program_kind.hpp"
+#include "launchers/slurm/run.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -32,7 +34,7 @@ std::string local_unusable(RunOptions const& options) {
 }
 
 std::string ssh_unusable(RunOptions const& options) {
-    if (!options.launch_agent.empty() || !options.found_agent.empty()) return "";
+    if (!options.launch_agent.empty()) return "";
     char const* const path = ::getenv("PATH");
     if (find_program("ssh", "", path != nullptr ? path : "").error != 0)
         return text("there is no ssh in PATH",
@@ -47,9 +49,14 @@ std::vector<BackendEntry> const& backends() {
     static std::vector<BackendEntry> const table {
         {"local", "this host; --fake-nodes N simulates several", local_unusable, make_local},
             {"ssh",
-             "hosts of --hostfile and -H, or of an allocation, by ssh, srun or what --launch-agent "
-             "names",
+             "hosts of --hostfile and -H, or of an allocation, by ssh or what --launch-agent names",
              ssh_unusable, make_ssh},
+            {"slurm",
+             "nodes of Slurm: in its job by srun, elsewhere in a job that is submitted",
+             slurm_unusable,
+             make_slurm,
+             slurm::run,
+             slurm::plan},
 #if SINEW_HAVE_K8S
             {"kubernetes",
              "pods of a cluster, by the kubeconfig; needs --image",
@@ -70,11 +77,16 @@ std::vector<BackendEntry> const& backends() {
     return table;
 }
 
+bool BackendEntry::runs_elsewhere(RunOptions const& options) const {
+    return run != nullptr && (make == nullptr || options.hosts.empty());
+}
+
 BackendEntry const& choose_entry(RunOptions const& options) {
     std::string names;
-    auto const wanted = options.backend != "auto"                        ? options.backend
-                        : options.hosts.empty() || is_only_here(options) ? std::string("local")
-                                                                         : std::string("ssh");
+    auto const wanted = options.backend != "auto"                         ? options.backend
+                        : options.hosts.empty() || is_only_here(options)  ? std::string("local")
+                        : options.by_srun && options.launch_agent.empty() ? std::string("slurm")
+                                                                          : std::string("ssh");
     for (auto const& entry : backends()) {
         names += text(names.empty() ? "" : ", ", entry.name);
         if (entry.name != wanted) continue;
@@ -86,6 +98,12 @@ BackendEntry const& choose_entry(RunOptions const& options) {
             wanted != "kubernetes" && !flag.empty())
             throw UsageError(
                 text(flag, " is for --backend kubernetes (the backend is ", wanted, ")"));
+        if (auto const& flag = options.slurm.first_flag; wanted != "slurm" && !flag.empty())
+            throw UsageError(text(flag, " is for --backend slurm (the backend is ", wanted, ")"));
+        if (auto const& flag = options.kubernetes.detach_flag;
+            wanted != "kubernetes" && wanted != "slurm" && !flag.empty())
+            throw UsageError(
+                text(flag, " is for --backend kubernetes or slurm (the backend is ", wanted, ")"));
         return entry;
     }
     throw UsageError(text("there is no backend ", wanted, " (there are: ", names, ")"));

@@ -7,17 +7,11 @@
 #include "launchers/command_line/options.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/common/own_path.hpp"
+#include "launchers/common/shell_quoted.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
 namespace {
-
-// Quotes a word for the remote login shell, in a way that every shell accepts.
-std::string quoted(std::string const& word) {
-    std::string result = "'";
-    for (char const c : word) result += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return result + "'";
-}
 
 // Splits words as a POSIX shell does, without expansions.
 std::vector<std::string> split_words(std::string const& line) {
@@ -54,18 +48,16 @@ std::string fill(std::string word, std::string const& name, std::string const& v
 // Runs the same path as here if that exists on the remote host, otherwise the sinew in its PATH.
 std::string remote_command() {
     auto const here = own_path();
-    auto const script = text("p=", quoted(here), "; [ -x \"$p\" ] || p=sinew; exec \"$p\" agent");
-    return text("sh -c ", quoted(script));
+    auto const script =
+        text("p=", shell_quoted(here), "; [ -x \"$p\" ] || p=sinew; exec \"$p\" agent");
+    return text("sh -c ", shell_quoted(script));
 }
 
 class Ssh : public Backend {
 public:
-    Ssh(std::string agent_template, std::string found)
-        : template_(std::move(agent_template)), found_(std::move(found)) {}
+    explicit Ssh(std::string agent_template) : template_(std::move(agent_template)) {}
 
-    std::string_view name() const override {
-        return !template_.empty() ? "launch-agent" : found_.empty() ? "ssh" : "srun";
-    }
+    std::string_view name() const override { return template_.empty() ? "ssh" : "launch-agent"; }
     int window() const override { return 64; }
     bool on_this_host() const override { return false; }
 
@@ -74,7 +66,6 @@ public:
             return {.argv = fill_template(template_, start, {own_path(), "agent"})};
         // As in mpirun, no sshd is needed to start an agent on this host.
         if (is_this_host(start.host)) return {.argv = {own_path(), "agent"}};
-        if (!found_.empty()) return {.argv = fill_template(found_, start, {own_path(), "agent"})};
         return {.argv = ssh_command(start.host, remote_command())};
     }
 
@@ -83,8 +74,6 @@ public:
         if (says("cannot reach sinew run"))  // printed by the agent, so ssh has worked
             return "Name an address of this host that the other can reach by --root-address, and "
                    "check that no firewall is between them";
-        if (template_.empty() && !found_.empty() && exit_code != 127)
-            return "See squeue and scontrol show hostnames; --backend ssh uses ssh instead of srun";
         if (says("Permission denied"))
             return "The host does not accept your key: ssh-copy-id to it, or start an ssh-agent";
         if (says("Host key verification failed"))
@@ -103,7 +92,7 @@ public:
     }
 
 private:
-    std::string template_, found_;  ///< the user's template; the allocation's
+    std::string template_;  ///< of --launch-agent
 };
 
 }  // namespace
@@ -126,10 +115,11 @@ std::vector<std::string> ssh_command(std::string const& host, std::string const&
 }
 
 std::string in_folder(std::string const& folder, std::vector<std::string> const& words) {
-    auto script = folder.empty() ? std::string() : text("cd ", quoted(folder), " 2>/dev/null; ");
+    auto script =
+        folder.empty() ? std::string() : text("cd ", shell_quoted(folder), " 2>/dev/null; ");
     script += "exec";
-    for (auto const& word : words) script += text(" ", quoted(word));
-    return text("sh -c ", quoted(script));
+    for (auto const& word : words) script += text(" ", shell_quoted(word));
+    return text("sh -c ", shell_quoted(script));
 }
 
 std::vector<std::string> fill_template(std::string const& line, AgentStart const& start,
@@ -155,7 +145,7 @@ std::vector<std::string> fill_template(std::string const& line, AgentStart const
 }
 
 std::unique_ptr<Backend> make_ssh(RunOptions const& options) {
-    return std::make_unique<Ssh>(options.launch_agent, options.found_agent);
+    return std::make_unique<Ssh>(options.launch_agent);
 }
 
 }  // namespace sinew::launch

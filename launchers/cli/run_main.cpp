@@ -15,6 +15,7 @@
 #include "launchers/job/job_run.hpp"
 #include "launchers/map/binding.hpp"
 #include "launchers/map/mapping.hpp"
+#include "launchers/slurm/native.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -69,12 +70,13 @@ int run_main(std::vector<std::string> const& arguments) {
     if (options.verbosity >= 1 && !options.hosts_from.empty())
         std::cerr << "sinew: hosts: from " << options.hosts_from << '\n';
     auto const& backend = choose_entry(options);
-    if (backend.run != nullptr && !options.accelerate.empty())
+    bool const elsewhere = backend.runs_elsewhere(options);
+    if (elsewhere && backend.make == nullptr && !options.accelerate.empty())
         throw UsageError(text("--accelerate is not for --backend ", backend.name,
                               " (the program is in the image). Put libsinew_mpi.so into the image "
                               "and say -x LD_PRELOAD=PATH"));
-    if (backend.run != nullptr)
-        return options.dry_run ? backend.plan(options) : backend.run(options);
+    if (options.slurm.native) return slurm::run_native(options);
+    if (elsewhere) return options.dry_run ? backend.plan(options) : backend.run(options);
     accelerate(options);
     if (options.kubernetes.yaml)
         throw UsageError(

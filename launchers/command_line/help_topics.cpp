@@ -165,6 +165,28 @@ A flag is kept for next time by its key in ~/.config/sinew/config:
   image = registry.example/ml/train:7
 )";
 
+constexpr std::string_view slurm =
+    R"(In an allocation of Slurm (salloc, sbatch) the ranks run on its nodes: agents
+are started there by one srun, and no ssh is needed. Elsewhere sinew run
+submits a job by sbatch, which runs the same command, and shows its output:
+
+  salloc -N 2 sinew run -n 8 ./train
+  sinew run --backend slurm -n 8 --time 30 ./train      submits, and follows
+  sinew run --backend slurm --nodes 2 --gpu 1 -n 8 --partition gpu ./train
+  sinew run --backend slurm -d --name sgd -n 8 ./train  goes on by itself
+  sinew logs sgd -f --backend slurm                     also ps, attach, stop
+  sinew run --backend slurm --native -n 8 ./train       srun --mpi=pmix
+
+While the job waits, Slurm's reason is shown. Ctrl-C ends the job as it does
+elsewhere: SIGINT, SIGKILL after --grace; again cancels it at once. The exit
+code is that of the job; 124 if its time limit has passed. The folder in which
+sinew run is started must be shared with the nodes: the job writes its output
+there, into two files that are removed at the end. With -d they remain.
+
+The ranks do not see the step in which their agent runs: of Slurm's variables
+they get those of the job (SLURM_JOB_ID and the like). Details: docs/slurm.md
+)";
+
 constexpr std::string_view environment_help = R"(Every rank gets, under several names:
 
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
@@ -244,6 +266,7 @@ std::vector<HelpTopic> const& help_topics() {
         {"output", "tags, times, files, JSON, standard input", output},
         {"failures", "exit codes, timeouts, signals, restarts", failures},
         {"kubernetes", "pods, images, volumes, GPUs of a cluster", kubernetes},
+        {"slurm", "allocations of Slurm, and jobs that are submitted to it", slurm},
         {"environment", "variables the ranks get; configuration files", environment_help},
         {"examples", "to copy from", examples},
     };

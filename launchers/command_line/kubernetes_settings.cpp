@@ -173,10 +173,11 @@ std::map<std::string_view, Setter> const kubernetes_setters{
 Setter kubernetes_setter(std::string_view key) {
     auto const at = kubernetes_setters.find(key);
     if (at == kubernetes_setters.end()) return nullptr;
-    return [set = at->second](Draft& draft, Setting const& setting) {
+    auto const first =
+        key == "detach" ? &KubernetesOptions::detach_flag : &KubernetesOptions::first_flag;
+    return [set = at->second, first](Draft& draft, Setting const& setting) {
         set(draft, setting);
-        if (auto& first = draft.options.kubernetes.first_flag; first.empty())
-            first = setting.origin;
+        if (auto& flag = draft.options.kubernetes.*first; flag.empty()) flag = setting.origin;
     };
 }
 

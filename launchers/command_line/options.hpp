@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "launchers/command_line/kubernetes_options.hpp"
+#include "launchers/command_line/slurm_options.hpp"
 #include "launchers/common/job.hpp"
 
 namespace sinew::launch {
@@ -25,8 +26,8 @@ struct RunOptions {
     int gpus = 0;                    ///< --gpu: for each rank; 0: ranks see all GPUs of their node
     std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
     std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
-    std::string found_agent;       ///< the allocation's launch_agent, for hosts other than this one
-    std::string backend = "auto";  ///< auto: local without hosts, otherwise ssh
+    bool by_srun = false;          ///< these hosts are Slurm's, and srun reaches them
+    std::string backend = "auto";  ///< auto: local without hosts, otherwise slurm or ssh
     std::string launch_agent;      ///< --launch-agent template; see help hosts
     int fake_nodes = 0;            ///< --fake-nodes N: N agents on this host (local backend)
     std::vector<int> fake_slots;   ///< --fake-nodes 3,1,2: three agents with these slots
@@ -58,6 +59,8 @@ struct RunOptions {
     std::string folder;  ///< where `sinew run` was started; empty: that folder has been deleted
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
     KubernetesOptions kubernetes;
+    SlurmOptions slurm;
+    std::vector<std::string> words;  ///< all that was said after `sinew run`
     std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 
     std::string summary_file;  ///< for one line of JSON about the end of the job; empty: none

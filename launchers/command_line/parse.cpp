@@ -210,10 +210,10 @@ void add_files(Sources& sources, ProcessContext const& environment) {
 void take_allocation(RunOptions& options, ProcessContext const& environment) {
     if (options.backend == "local") return;
     auto found = find_allocation(environment);
-    if (!found) return;
+    if (!found || (options.backend == "slurm" && !found->of_slurm)) return;
     options.hosts = std::move(found->hosts);
     options.hosts_from = std::move(found->source);
-    if (options.backend == "auto") options.found_agent = std::move(found->launch_agent);
+    options.by_srun = found->by_srun;
 }
 
 }  // namespace
@@ -263,7 +263,11 @@ RunOptions parse_run(Words const& arguments, ProcessContext const& environment) 
                                   "its own)"));
     }
     // Configuration files may have settings for backends that are not used.
-    draft.options.kubernetes.first_flag = sources.check(first).options.kubernetes.first_flag;
+    RunOptions const said = sources.check(first).options;
+    draft.options.kubernetes.first_flag = said.kubernetes.first_flag;
+    draft.options.kubernetes.detach_flag = said.kubernetes.detach_flag;
+    draft.options.slurm.first_flag = said.slurm.first_flag;
+    draft.options.words = arguments;
     draft.options.folder = environment.folder;
     draft.options.apps = std::move(apps);
     return std::move(draft.options);

@@ -11,6 +11,7 @@
 
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/kubernetes_settings.hpp"
+#include "launchers/command_line/slurm_settings.hpp"
 #include "launchers/command_line/values.hpp"
 #include "launchers/common/job_name.hpp"
 #include "src/base/env.hpp"
@@ -209,6 +210,7 @@ std::map<std::string_view, Setter> const setters{
 
 void apply(Draft& draft, Setting const& setting) {
     if (auto const set = kubernetes_setter(setting.key)) return set(draft, setting);
+    if (auto const set = slurm_setter(setting.key)) return set(draft, setting);
     auto const at = setters.find(setting.key);
     if (at == setters.end())
         throw UsageError(text(setting.origin, " (nothing sets ", setting.key, ")"));

@@ -9,10 +9,10 @@ _sinew_switches="
     --display-allocation --report-bindings -report-bindings --tag-output -tag-output -l
     -prepend-rank --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup
     --enable-recovery -h --help -V --version
-    --network-policy -d --detach -a --attach
+    --network-policy -d --detach -a --attach --exclusive --native
 "
 _sinew_with_value="
-    --name --gpu --log-buffer -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes -x --x -genvlist
+    --name --gpu --log-buffer -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes --nodes -x --x -genvlist
     --env-file --wdir -wdir --wd -wd --mpi --hostfile -hostfile --machinefile -machinefile
     -f -H --host -host -hosts --hosts --backend --launch-agent --fake-nodes --tree-fanout
     --root-address --map-by -map-by --rank-order --bind-to -bind-to --display
@@ -21,6 +21,7 @@ _sinew_with_value="
     --image --image-pull-policy --image-pull-secret --agent-image --namespace --context
     --kubeconfig --cpu --memory --shm --volume --service-account --node-selector
     --toleration --pod-template --label --annotation --gang --discovery --ttl
+    --partition --account --qos --time --gres --constraint --slurm-arg
 "
 _sinew_with_two="
     -env -genv --mca -mca --gmca --omca --pmixmca
@@ -43,14 +44,14 @@ _sinew_value() {
         -bind-to | bind-to) words="auto core socket package none" ;;
         -rank-order) words="topology index hostfile" ;;
         -mpi) words="auto pmix pmi1 none" ;;
-        -backend) words="auto local ssh kubernetes" ;;
+        -backend) words="auto local ssh slurm kubernetes" ;;
         -gang) words="none auto volcano coscheduling kueue:" ;;
         -discovery) words="vip dns api" ;;
         -image-pull-policy) words="Always IfNotPresent Never" ;;
         -output) words="tag timestamp json plain dir=" ;;
         -display) words="map bind" ;;
         -stdin | stdin) words="0 all none" ;;
-        h | -help) words="run hosts mapping output failures kubernetes environment examples" ;;
+        h | -help) words="run hosts mapping output failures kubernetes slurm environment examples" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }

@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -27,7 +28,8 @@ public:
     };
     struct Callbacks {
         std::function<void(int node, End const& end)> ended;
-        /// Called for each line that an agent (or ssh) prints for the user; without newline.
+        /// Called for each line that an agent (or ssh) prints for the user; without newline. `node`
+        /// is -1 if the process has started several.
         std::function<void(int node, std::string const& line)> said;
     };
 
@@ -47,7 +49,10 @@ public:
 
 private:
     struct Running {
-        int node = 0;
+        std::set<int> nodes;   ///< whose agents it has started, without those that are lost
+        int first = 0;         ///< the first of them
+        bool several = false;  ///< it has started more than one
+        int said_by() const { return several ? -1 : first; }
         UniqueFd ended, words_from;
         wire::Loop::Handle ended_watch, words_watch;
         LineAssembler lines;
@@ -55,7 +60,9 @@ private:
         std::vector<std::string> held;  ///< printed by the agent before it connected
     };
     void start_next();
-    void run(AgentStart const& start);
+    void run(std::vector<AgentStart> const& starts);
+    bool is_awaited(pid_t pid, Running const& process) const;
+    void could_not_start(std::vector<AgentStart> const& starts, End const& end);
     std::size_t on_words(pid_t pid);
     void on_ended(pid_t pid);
 
@@ -65,6 +72,7 @@ private:
     std::deque<AgentStart> waiting_;
     std::map<int, pid_t> on_the_way_;   ///< by node; 0: could not be started
     std::map<pid_t, Running> running_;  ///< a lost node may have two for a while
+    bool gathering_ = false;            ///< further agents may be started together with these
 };
 
 }  // namespace sinew::launch

@@ -99,7 +99,7 @@ int JobRun::run() {
             .ended = [this](int node, auto const& end) { on_agent_process_ended(node, end); },
             .said =
                 [this](int node, auto const& line) {
-                    notice(text("[", nodes_.at(node).name, "] ", line), -1);
+                    notice(node < 0 ? line : text("[", nodes_.at(node).name, "] ", line), -1);
                 }});
     auto const signals = loop_.signals(
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
@@ -298,6 +298,7 @@ std::string JobRun::closing_lines() const {
     if (causes.failed() && options_.verbosity >= 0 && !machine_.reader_gone())
         lines += text(causes.summary().starts_with("sinew run") ? "" : "sinew: ", causes.summary(),
                       "\n");
+    if (machine_.exit_code() == 128 + SIGTERM) lines += backend_->why_told_to_end();
     return lines;
 }
 

@@ -15,12 +15,12 @@
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/common/job_name.hpp"
 #include "launchers/common/job_timing.hpp"
+#include "launchers/common/signals.hpp"
 #include "launchers/io/printer_options.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/console.hpp"
 #include "launchers/kubernetes/job_follower.hpp"
 #include "launchers/kubernetes/objects/job_objects.hpp"
-#include "launchers/kubernetes/signals.hpp"
 #include "launchers/kubernetes/submission.hpp"
 #include "src/base/text.hpp"
 

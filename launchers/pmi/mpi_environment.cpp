@@ -26,7 +26,7 @@ bool begins(std::array<std::string_view, size> const& prefixes, std::string_view
 }
 
 // Facts about the outer process, never a choice of the user.
-constexpr std::array<std::string_view, 16> identities{"PMI_",
+constexpr std::array<std::string_view, 18> identities{"PMI_",
                                                       "PMI2_",
                                                       "OMPI_COMM_WORLD_",
                                                       "OMPI_APP_CTX_",
@@ -41,7 +41,9 @@ constexpr std::array<std::string_view, 16> identities{"PMI_",
                                                       "PALS_",
                                                       "JSM_",
                                                       "PRTE_",
-                                                      "PRTERUN_"};
+                                                      "PRTERUN_",
+                                                      "SLURMD_",
+                                                      "SRUN_"};
 constexpr std::array<std::string_view, 17> identity{"OMPI_COMMAND",
                                                     "OMPI_ARGV",
                                                     "OMPI_FILE_LOCATION",
@@ -71,9 +73,10 @@ constexpr std::array<std::string_view, 8> ambiguous{"OMPI_MCA_ess",
                                                     "MPIR_CVAR_PMI_VERSION"};
 
 // Variables of the allocation, not of the job step: programs name their files after these.
-constexpr std::array<std::string_view, 8> kept_of_slurm{
+constexpr std::array<std::string_view, 10> kept_of_slurm{
     "SLURM_JOB_ID",        "SLURM_JOB_NAME", "SLURM_JOB_USER",     "SLURM_JOB_ACCOUNT",
-    "SLURM_JOB_PARTITION", "SLURM_TMPDIR",   "SLURM_CLUSTER_NAME", "SLURM_SUBMIT_DIR"};
+    "SLURM_JOB_PARTITION", "SLURM_TMPDIR",   "SLURM_CLUSTER_NAME", "SLURM_SUBMIT_DIR",
+    "SLURM_RESTART_COUNT", "SLURM_CONF"};
 
 bool is_foreign(std::string_view name, bool inside_mpirun) {
     if (name.starts_with("SLURM_"))

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "src/base/env.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
@@ -52,6 +53,19 @@ constexpr char const* message_name<Launch> = "launch order";
                           "). Are all agents of the same version of sinew?"));
 }
 
+// Of a line for several agents. Throws UsageError if this host is not among them.
+nlohmann::json part_of_this_host(nlohmann::json const& all) {
+    auto const variable = all.at("host_variable").get<std::string>();
+    auto const host = env(variable.c_str()).value_or("");
+    auto const& parts = all.at("by_host");
+    if (!parts.contains(host))
+        throw UsageError(text("the job has no node ", host, " (", variable,
+                              " is the name of this one). Name hosts as the batch system does"));
+    auto own = all.at("common");
+    own.update(parts.at(host));
+    return own;
+}
+
 }  // namespace
 
 // CBOR carries strings as raw bytes: arguments, folders and variables need not be UTF-8.
@@ -73,9 +87,27 @@ T decode(std::string_view bytes) {
 
 std::string config_line(AgentConfig const& config) { return nlohmann::json(config).dump(); }
 
+std::string shared_config_line(std::map<std::string, std::string> const& by_host,
+                               std::string_view host_variable) {
+    // Everything that the first one has, and what the others have instead.
+    auto const common = nlohmann::json::parse(by_host.begin()->second);
+    auto differences = nlohmann::json::object();
+    for (auto const& [host, line] : by_host) {
+        auto& own = differences[host] = nlohmann::json::object();
+        auto const config = nlohmann::json::parse(line);
+        for (auto const& [key, value] : config.items())
+            if (common.at(key) != value) own[key] = value;
+    }
+    return nlohmann::json{
+        {"common", common}, {"by_host", differences}, {"host_variable", host_variable}}
+        .dump();
+}
+
 AgentConfig parse_config(std::string_view line) {
     try {
-        return nlohmann::json::parse(line).get<AgentConfig>();
+        auto json = nlohmann::json::parse(line);
+        if (json.is_object() && json.contains("by_host")) json = part_of_this_host(json);
+        return json.get<AgentConfig>();
     } catch (nlohmann::json::exception const& problem) {
         refuse(message_name<AgentConfig>, line.size(), problem.id);
     }

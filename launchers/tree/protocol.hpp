@@ -216,6 +216,10 @@ T decode(std::string_view bytes);
 /// The same for an agent's configuration, as a line of JSON.
 std::string config_line(AgentConfig const& config);
 AgentConfig parse_config(std::string_view line);
+/// One line for several agents, from the lines of each, by host. parse_config() returns the part of
+/// the host that this variable of its environment names.
+std::string shared_config_line(std::map<std::string, std::string> const& by_host,
+                               std::string_view host_variable);
 
 /// Takes a head off the front of `bytes`, as it lies in memory. Requires: all agents of a job have the
 /// same architecture. Throws UsageError if there are too few bytes.

@@ -348,6 +348,53 @@ void hosts(std::vector<std::string> const& words) {
     check(took > 8 && took < 15, text("after the lease: ", took, " s"));
 }
 
+int long_square(int x) {
+    std::this_thread::sleep_for(2ms);
+    return x * x;
+}
+int process_number(int) { return static_cast<int>(::getpid()); }
+
+// Nodes of the Slurm job in which this runs: `acquire_program allocation HOST...`. The pool grows onto
+// the others; workers and an agent are killed while it maps.
+void allocation(std::vector<std::string> const& words) {
+    NodesOptions options{.count = 1, .meta = {.cpu = 2}, .start_timeout = 30s, .minimum = 1};
+    auto nodes = Nodes::acquire(options);
+    Pool pool(nodes, {.progress = Progress::off});
+    check(pool.map<square>(range(0, 100))[99] == 99 * 99, "squares on one node");
+    int const count = static_cast<int>(words.size());
+    nodes.resize(count);
+    check(nodes.wait_for(count, 20s), text("the nodes come: ", nodes.waiting_for()));
+    check(pool.wait_until_workers_up(), "workers come up");
+    std::set<std::string> found;
+    for (auto const& host : pool.map<where>(range(0, 1000))) found.insert(host);
+    check(found == std::set<std::string>(words.begin(), words.end()), "all hosts");
+    for (auto const& node : nodes.all()) {
+        Manager manager({.node = node});
+        auto const counter = manager.create<Counter>();
+        check(counter.call<&Counter::add>(5) == 5, "an object");
+        check(counter.call<&Counter::host>() == node.host(), "its host");
+    }
+    // All hosts of the lab share their process numbers.
+    std::set<int> workers;
+    for (auto const pid : pool.map<process_number>(range(0, 200))) workers.insert(pid);
+    auto const known = nodes.changes();
+    auto result = pool.map_async<long_square>(range(0, 3000));
+    int killed = 0;
+    for (int const pid : workers) {
+        std::this_thread::sleep_for(100ms);
+        if (++killed % 2 == 0) ::kill(pid, SIGKILL);
+    }
+    auto const agent = testing_support::process_info(*workers.begin()).parent;
+    ::kill(agent, SIGKILL);
+    auto const squares = result.get();
+    for (int i = 0; i < 3000; ++i)
+        check(squares[static_cast<std::size_t>(i)] == i * i, text("task ", i));
+    check(nodes.wait_for_change(known, 20s), "an agent that was killed is a lost node");
+    check(nodes.wait_for(count, 20s), "it is replaced");
+    check(pool.map<square>(range(0, 100))[99] == 99 * 99, "squares afterwards");
+    say(text(killed / 2, " workers and an agent were killed"));
+}
+
 int run(std::string const& what, std::vector<std::string> const& more) {
     if (what == "pools") pools();
     else if (what == "others") others();
@@ -359,6 +406,7 @@ int run(std::string const& what, std::vector<std::string> const& more) {
     else if (what == "orphaned") orphaned();
     else if (what == "lasting") lasting();
     else if (what == "hosts") hosts(more);
+    else if (what == "allocation") allocation(more);
     else check(false, "what is " + what);
     say("right");
     return 0;

@@ -6,50 +6,12 @@
 set -euo pipefail
 # shellcheck source=tests/launchers/hosts/support.sh
 . "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../launchers/hosts/support.sh"
-PATH=$PATH:/usr/sbin
-for needed in munged slurmctld slurmd srun; do
-    command -v $needed >/dev/null || { echo "no $needed: skipped"; exit 77; }
-done
+# shellcheck source=tests/support/slurm.sh
+. "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")/../support/slurm.sh"
+need_slurm
 on_a_lab 1 "$0" "$@"
 prepare "$1"
 mpi=$2 pmix=$3 hello=$4 pool=$5 chaos=$6
-
-start_slurm() {
-    local cores
-    cores=$(nproc)
-    mkdir -p slurm/key slurm/state slurm/spool
-    chmod 700 slurm/key
-    (umask 277 && head -c 1024 /dev/urandom >slurm/key/munge)
-    munged --force --key-file="$work/slurm/key/munge" --seed-file="$work/slurm/key/seed" \
-        --socket="$work/slurm/munge" --pid-file="$work/slurm/munged.pid" \
-        --log-file="$work/slurm/munged.log"
-    export SLURM_CONF=$work/slurm/slurm.conf
-    cat >"$SLURM_CONF" <<END
-ClusterName=lab
-SlurmctldHost=h1(127.0.0.1)
-SlurmUser=root
-SlurmdUser=root
-AuthType=auth/munge
-AuthInfo=socket=$work/slurm/munge
-StateSaveLocation=$work/slurm/state
-SlurmdSpoolDir=$work/slurm/spool
-SlurmctldPidFile=$work/slurm/slurmctld.pid
-SlurmdPidFile=$work/slurm/slurmd.pid
-ProctrackType=proctrack/linuxproc
-TaskPlugin=task/none
-SelectType=select/cons_tres
-SelectTypeParameters=CR_CPU
-ReturnToService=2
-NodeName=h1 NodeAddr=127.0.0.1 CPUs=$cores State=UNKNOWN
-PartitionName=all Nodes=ALL Default=YES State=UP
-END
-    echo CgroupPlugin=cgroup/v1 >slurm/cgroup.conf   # of which it uses nothing
-    # In the foreground: they end with this host of the lab, as all its processes do.
-    slurmctld -D >slurm/slurmctld.log 2>&1 &
-    slurmd -D >slurm/slurmd.log 2>&1 &
-    within 30 idle || { fail "Slurm does not come up: $(tail -n 5 slurm/*.log)"; finish; }
-}
-idle() { [[ $(sinfo --noheader --format=%T 2>/dev/null) == idle ]]; }
 
 # ranks KIND PROGRAM ARGUMENTS...: three of them
 ranks() {
@@ -75,7 +37,7 @@ pool() {
     says out "all right" || fail "killed workers under srun --mpi=$1: $(tail -n 5 out err)"
 }
 
-start_slurm
+start_slurm 1
 case $mpi in
     openmpi) world pmix mpi; pool pmix ;;
     mpich) world pmi2 mpi; pool pmi2 ;;
@@ -87,4 +49,5 @@ fi
 ranks none "$hello"
 expect "without PMIx" 0 "srun --mpi=pmix"
 [[ $(grep -c "^rank 0 of 1 " out) == 3 ]] || fail "without PMIx: $(<out)"
+stop_slurm
 finish

@@ -12,12 +12,6 @@
 namespace sinew::launch {
 namespace {
 
-/// Starts one task on the node, beside other steps of the job, with all of the node's processors,
-/// because the agent binds the ranks. srun forwards its standard input.
-constexpr char srun_agent[] =
-    "srun --nodes=1 --ntasks=1 --nodelist={host} --overlap --whole --cpu-bind=none --mpi=none "
-    "--quit-on-interrupt --input=all";
-
 class Reader {
 public:
     explicit Reader(ProcessContext const& around) : around_(around) {}
@@ -33,13 +27,17 @@ public:
         std::string const origin = "SLURM_JOB_NODELIST";
         auto const list = variable(origin);
         if (!list) return std::nullopt;
-        Allocation found{source("Slurm", "SLURM_JOB_ID", origin), {}, {}};
+        Allocation found{
+            .source = source("Slurm", "SLURM_JOB_ID", origin), .hosts = {}, .of_slurm = true};
         auto const hosts = parse_slurm_hostlist(*list, origin);
         std::vector<int> slots;
         // Use tasks if the user asked for tasks, otherwise processors.
         for (std::string const name : {"SLURM_TASKS_PER_NODE", "SLURM_JOB_CPUS_PER_NODE"}) {
             auto const counts = variable(name);
-            if (!counts) continue;
+            // In a step, the tasks are those of the step, and the hosts those of the job.
+            bool const of_step =
+                name == "SLURM_TASKS_PER_NODE" && variable("SLURM_STEP_TASKS_PER_NODE");
+            if (!counts || of_step) continue;
             slots = parse_slurm_counts(*counts, name);
             if (slots.size() != hosts.size())
                 throw UsageError(text(name, "=", *counts, " is for ", slots.size(), " hosts (",
@@ -50,7 +48,7 @@ public:
         for (std::size_t i = 0; i < hosts.size(); ++i)
             found.hosts.push_back({hosts[i], slots.empty() ? 0 : slots[i], 0});
         auto const path = variable("PATH").value_or("");
-        if (find_program("srun", "", path).error == 0) found.launch_agent = srun_agent;
+        found.by_srun = find_program("srun", "", path).error == 0;
         return found;
     }
 
@@ -59,19 +57,16 @@ public:
         if (!file) return std::nullopt;
         auto const origin = text("PBS_NODEFILE=", *file);
         return Allocation{source("PBS", "PBS_JOBID", "PBS_NODEFILE"),
-                          parse_host_per_slot(read_text(*file, "PBS_NODEFILE"), origin),
-                          {}};
+                          parse_host_per_slot(read_text(*file, "PBS_NODEFILE"), origin)};
     }
 
     std::optional<Allocation> lsf() const {
         if (auto const list = variable("LSB_MCPU_HOSTS"))
             return Allocation{source("LSF", "LSB_JOBID", "LSB_MCPU_HOSTS"),
-                              parse_mcpu_hosts(*list, "LSB_MCPU_HOSTS"),
-                              {}};
+                              parse_mcpu_hosts(*list, "LSB_MCPU_HOSTS")};
         if (auto const list = variable("LSB_HOSTS"))
             return Allocation{source("LSF", "LSB_JOBID", "LSB_HOSTS"),
-                              parse_host_per_slot(*list, "LSB_HOSTS"),
-                              {}};
+                              parse_host_per_slot(*list, "LSB_HOSTS")};
         return std::nullopt;
     }
 
@@ -80,8 +75,7 @@ public:
         if (!file) return std::nullopt;
         auto const origin = text("PE_HOSTFILE=", *file);
         return Allocation{source("Grid Engine", "JOB_ID", "PE_HOSTFILE"),
-                          parse_pe_hostfile(read_text(*file, "PE_HOSTFILE"), origin),
-                          {}};
+                          parse_pe_hostfile(read_text(*file, "PE_HOSTFILE"), origin)};
     }
 
 private:

@@ -15,7 +15,8 @@ struct ProcessContext;
 struct Allocation {
     std::string source;  ///< a name for messages: "Slurm job 4711 (SLURM_JOB_NODELIST)"
     std::vector<HostRequest> hosts;
-    std::string launch_agent;  ///< how to start agents there, as --launch-agent; empty: by ssh
+    bool of_slurm = false;
+    bool by_srun = false;  ///< srun is in PATH, and starts processes on them; otherwise ssh does
 };
 
 /// Finds the allocation of Slurm, PBS, LSF or Grid Engine, from their variables and the files that

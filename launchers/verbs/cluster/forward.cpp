@@ -16,13 +16,13 @@
 
 #include "k8s/objects/pod_view.hpp"
 #include "launchers/command_line/values.hpp"
+#include "launchers/common/signals.hpp"
 #include "launchers/io/output_record.hpp"
 #include "launchers/kubernetes/cluster.hpp"
 #include "launchers/kubernetes/kubectl/kubectl_output.hpp"
 #include "launchers/kubernetes/kubectl/port_forward.hpp"
 #include "launchers/kubernetes/objects/pod_template.hpp"
 #include "launchers/kubernetes/rank_pod.hpp"
-#include "launchers/kubernetes/signals.hpp"
 #include "launchers/verbs/cluster/cluster_flags.hpp"
 #include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "launchers/verbs/cluster/kubernetes_jobs.hpp"
@@ -120,7 +120,7 @@ public:
 
     /// Returns 128 and the signal's number. Throws Unavailable.
     int run() {
-        kubernetes::Signals signals;
+        Signals signals;
         int signal = 0;
         auto const on_signal = client_.readable(signals.fd(), [&] { signal = signals.take(); });
         auto const& route = plan_.route;

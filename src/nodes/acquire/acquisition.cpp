@@ -14,6 +14,7 @@
 #include "src/base/gpus/gpus.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
+#include "src/nodes/acquire/find_command.hpp"
 #include "src/nodes/meeting.hpp"
 #include "src/process/child/child_role.hpp"
 
@@ -34,7 +35,10 @@ bool in_allocation() {
 std::string chosen_backend(NodesOptions const& options) {
     if (options.backend != "auto") return options.backend;
     if (env("KUBERNETES_SERVICE_HOST")) return "kubernetes";
-    return !options.hosts.empty() || in_allocation() ? "ssh" : "local";
+    if (!options.hosts.empty()) return "ssh";
+    if (!in_allocation()) return "local";
+    bool const by_srun = env("SLURM_JOB_NODELIST") && options.launch_agent.empty();
+    return by_srun && !find_in_path("srun").empty() ? "slurm" : "ssh";
 }
 
 NodeShare share_of(JoinMessage const& join, Meta const& meta) {

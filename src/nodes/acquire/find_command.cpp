@@ -33,6 +33,14 @@ fs::path own_module() {
 
 }  // namespace
 
+std::string find_in_path(char const* command) {
+    std::istringstream folders(env("PATH").value_or(""));
+    for (std::string each; std::getline(folders, each, ':');)
+        if (auto const path = fs::path(each) / command; !each.empty() && can_run(path))
+            return path.string();
+    return {};
+}
+
 std::string find_command() {
     auto const given = env("SINEW_COMMAND");
     if (given && !can_run(*given))
@@ -47,10 +55,7 @@ std::string find_command() {
         folder = folder.parent_path();
         if (auto const path = folder / "bin" / "sinew"; can_run(path)) return path.string();
     }
-    std::istringstream folders(env("PATH").value_or(""));
-    for (std::string each; std::getline(folders, each, ':');)
-        if (auto const path = fs::path(each) / "sinew"; !each.empty() && can_run(path))
-            return path.string();
+    if (auto path = find_in_path("sinew"); !path.empty()) return path;
     throw SystemError(
         text("there is no sinew command to acquire nodes with (SINEW_COMMAND is not "
              "set, there is no bin/sinew in the installation of ",

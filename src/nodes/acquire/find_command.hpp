@@ -10,4 +10,7 @@ namespace sinew::nodes {
 /// Throws SystemError naming these three.
 std::string find_command();
 
+/// The path of a command that is in PATH; empty: it is not.
+std::string find_in_path(char const* command);
+
 }  // namespace sinew::nodes

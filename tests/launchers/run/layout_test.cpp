@@ -175,7 +175,12 @@ TEST_F(Allocations, OfTheBatchSystemGiveTheHosts) {
     std::ofstream(folder + "/srun") << "#!/bin/sh\n"
                                        "echo srun $* >&2\n"
                                        "while [ \"${1#--}\" != \"$1\" ]; do shift; done\n"
-                                       "exec \"$@\"\n";
+                                       "read -r line\n"
+                                       "for host in far1 far2; do\n"
+                                       "    printf '%s\\n' \"$line\" |\n"
+                                       "        SLURMD_NODENAME=$host \"$@\" &\n"
+                                       "done\n"
+                                       "wait\n";
     std::filesystem::permissions(folder + "/srun", std::filesystem::perms::owner_all);
     Launched::Setting setting;
     setting.env = {{"SLURM_JOB_ID", "4711"},
@@ -187,7 +192,7 @@ TEST_F(Allocations, OfTheBatchSystemGiveTheHosts) {
     EXPECT_EQ(ended.code, 0) << ended.err;
     EXPECT_EQ(count_of(ended.out, "at far1"), 2U) << ended.out;
     EXPECT_EQ(count_of(ended.out, "at far2"), 1U);
-    EXPECT_EQ(count_of(ended.err, "--nodelist=far2"), 1U) << ended.err;
+    EXPECT_EQ(count_of(ended.err, "--nodelist=far1,far2"), 1U) << ended.err;
     Words plan{"--dry-run"};
     plan.insert(plan.end(), words.begin(), words.end());
     EXPECT_EQ(count_of(run(plan, setting).out, "hosts: from Slurm job 4711 (SLURM_JOB_NODELIST)"),

@@ -66,10 +66,15 @@ TEST_F(AllocationTest, OfSlurmGivesHostsAndSlots) {
     EXPECT_THAT(options.hosts,
                 ElementsAre(Host{"node1", 2, 0}, Host{"node2", 2, 0}, Host{"big", 8, 0}));
     EXPECT_EQ(options.hosts_from, "Slurm job 4711 (SLURM_JOB_NODELIST)");
-    EXPECT_EQ(options.found_agent, "");  // there is no srun in PATH
+    EXPECT_FALSE(options.by_srun);  // it is not in PATH
+    EXPECT_EQ(choose_entry(options).name, "ssh");
     // Tasks count, not processors; without either, each host reports its number of cores.
     set("SLURM_JOB_CPUS_PER_NODE", "64(x3)");
     EXPECT_EQ(parse().hosts[0].slots, 2);
+    set("SLURM_TASKS_PER_NODE", "1");  // in a step on one of the nodes
+    set("SLURM_STEP_TASKS_PER_NODE", "1");
+    EXPECT_EQ(parse().hosts[0].slots, 64);
+    set("SLURM_STEP_TASKS_PER_NODE", "");
     set("SLURM_TASKS_PER_NODE", "");
     EXPECT_EQ(parse().hosts[0].slots, 64);
     set("SLURM_JOB_CPUS_PER_NODE", "");
@@ -80,17 +85,38 @@ TEST_F(AllocationTest, OfSlurmIsReachedBySrunUnlessSaidOtherwise) {
     slurm();
     install("srun");
     auto options = parse();
-    EXPECT_THAT(options.found_agent, testing::StartsWith("srun "));
+    EXPECT_TRUE(options.by_srun);
     auto const backend = choose_backend(options);
-    EXPECT_EQ(backend->name(), "srun");
-    auto const argv = backend->command({.node = 0, .host = "node1", .configuration = {}}).argv;
-    EXPECT_THAT(argv, AllOf(testing::Contains("--nodelist=node1"), testing::Contains("agent")));
-    // This host needs neither.
-    EXPECT_EQ(backend->command({.node = 1, .host = host_name(), .configuration = {}}).argv.size(),
-              2U);
-    EXPECT_EQ(parse({"--backend", "ssh"}).found_agent, "");
+    EXPECT_EQ(backend->name(), "slurm");
+    EXPECT_EQ(backend->host_variable(), "SLURMD_NODENAME");
+    auto const argv = backend
+                          ->command_of_all({{.node = 0, .host = "node1", .configuration = {}},
+                                            {.node = 2, .host = "big", .configuration = {}}})
+                          .argv;
+    for (auto const* word :
+         {"--unset=SLURM_GPUS_PER_TASK", "srun", "--nodes=2", "--ntasks=2", "--nodelist=node1,big",
+          "--mpi=none", "--overlap", "--kill-on-bad-exit=1", "agent"})
+        EXPECT_THAT(argv, testing::Contains(word));
+    // The others must live when an agent is lost, if the job goes on without it.
+    EXPECT_THAT(choose_backend(parse({"--max-restarts", "1"}))
+                    ->command({.node = 0, .host = "node1", .configuration = {}})
+                    .argv,
+                testing::Contains("--kill-on-bad-exit=0"));
+    EXPECT_EQ(choose_backend(parse({"--backend", "ssh"}))->name(), "ssh");
     EXPECT_EQ(parse({"--launch-agent", "mine {host}"}).launch_agent, "mine {host}");
     EXPECT_EQ(choose_backend(parse({"--launch-agent", "mine {host}"}))->name(), "launch-agent");
+}
+
+// Its own hosts need no srun, unless it is asked for.
+TEST_F(AllocationTest, OfThisHostAloneIsLocal) {
+    install("srun");
+    set("SLURM_JOB_ID", "4711");
+    set("SLURM_JOB_NODELIST", host_name());
+    set("SLURM_TASKS_PER_NODE", "2");
+    EXPECT_EQ(choose_entry(parse()).name, "local");
+    EXPECT_EQ(choose_entry(parse({"--backend", "slurm"})).name, "slurm");
+    EXPECT_FALSE(
+        choose_entry(parse({"--backend", "slurm"})).runs_elsewhere(parse({"--backend", "slurm"})));
 }
 
 TEST_F(AllocationTest, OfTheOthersGivesHostsAndSlots) {

@@ -5,7 +5,7 @@
 
 #include "src/base/system/unique_fd.hpp"
 
-namespace sinew::launch::kubernetes {
+namespace sinew::launch {
 
 /// SIGINT, SIGTERM, SIGHUP and SIGQUIT as a descriptor, while it lives. For one thread, before others
 /// are started.
@@ -30,4 +30,4 @@ private:
     int count_ = 0, last_ = 0;
 };
 
-}  // namespace sinew::launch::kubernetes
+}  // namespace sinew::launch

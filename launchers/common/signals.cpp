@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/kubernetes/signals.hpp"
+#include "launchers/common/signals.hpp"
 
 #include <sys/signalfd.h>
 #include <unistd.h>
@@ -11,7 +11,7 @@
 
 #include "src/base/text.hpp"
 
-namespace sinew::launch::kubernetes {
+namespace sinew::launch {
 
 Signals::Signals() {
     sigset_t wanted;
@@ -38,4 +38,4 @@ int Signals::take() {
     return std::exchange(last_, 0);
 }
 
-}  // namespace sinew::launch::kubernetes
+}  // namespace sinew::launch
