@@ -78,10 +78,10 @@ struct Mpi {
             std::memcpy(&function, &found, sizeof found);
             return found != nullptr;
         };
-        bool const all = find(allreduce, {"MPI_Allreduce"}) && find(iallreduce, {"MPI_Iallreduce"}) &&
-                         find(barrier, {"MPI_Barrier"}) && find(wait, {"MPI_Wait"}) &&
-                         find(test, {"MPI_Test"}) && find(start, {"MPI_Start"}) &&
-                         find(request_free, {"MPI_Request_free"});
+        bool const all = find(allreduce, {"MPI_Allreduce"}) &&
+                         find(iallreduce, {"MPI_Iallreduce"}) && find(barrier, {"MPI_Barrier"}) &&
+                         find(wait, {"MPI_Wait"}) && find(test, {"MPI_Test"}) &&
+                         find(start, {"MPI_Start"}) && find(request_free, {"MPI_Request_free"});
         if (!all) throw Unavailable(text("a function of MPI was not found: ", ::dlerror()));
         find(allreduce_init, {"MPI_Allreduce_init", "MPIX_Allreduce_init"});
     }
@@ -116,8 +116,8 @@ public:
                                                            {"persistent", &Way::persist}};
         call_ = known.at(name);
         if (name == "persistent")
-            mpi_.allreduce_init(in_.data(), out_.data(), count_, MPI_FLOAT, MPI_SUM,
-                                MPI_COMM_WORLD, MPI_INFO_NULL, &request_);
+            mpi_.allreduce_init(in_.data(), out_.data(), count_, MPI_FLOAT, MPI_SUM, MPI_COMM_WORLD,
+                                MPI_INFO_NULL, &request_);
     }
     Way(Way const&) = delete;
     ~Way() {
@@ -131,7 +131,9 @@ public:
         std::chrono::duration<double, std::micro> const taken = Clock::now() - begin;
         return taken.count() / calls;
     }
-    bool right(int ranks) const { return out_.front() == static_cast<float>(ranks) && out_.back() == out_.front(); }
+    bool right(int ranks) const {
+        return out_.front() == static_cast<float>(ranks) && out_.back() == out_.front();
+    }
 
 private:
     void block() {
@@ -189,7 +191,8 @@ Options parse(int argc, char** argv) {
     std::vector<std::string> const known{"blocking", "wait", "test", "compute", "persistent"};
     for (std::string const& way : options.ways)
         if (std::ranges::find(known, way) == known.end())
-            throw UsageError(text("--ways ", way, " (there are: ", join(known), "; did you mean ", nearest(way, known), "?)"));
+            throw UsageError(text("--ways ", way, " (there are: ", join(known), "; did you mean ",
+                                  nearest(way, known), "?)"));
     if (!(options.compute_ms >= 0 && options.compute_ms <= 1000))
         throw UsageError(text("--compute ", options.compute_ms, " (must be 0 to 1000 ms)"));
     return options;
@@ -208,16 +211,17 @@ void measure(Options const& options, Mpi const& ours, Mpi const& below) {
     MPI_Comm_size(MPI_COMM_WORLD, &ranks);
     nlohmann::json rows = nlohmann::json::array();
     if (rank == 0)
-        std::cout << "# " << ranks << " ranks\n# " << std::left << std::setw(12) << "way" << std::right << std::setw(8)
-                  << "size" << std::setw(14) << "sinew us" << std::setw(14) << "MPI us" << std::setw(8) << "ratio"
-                  << std::endl;
+        std::cout << "# " << ranks << " ranks\n# " << std::left << std::setw(12) << "way"
+                  << std::right << std::setw(8) << "size" << std::setw(14) << "sinew us"
+                  << std::setw(14) << "MPI us" << std::setw(8) << "ratio" << std::endl;
     for (std::string const& name : options.ways) {
         if (name == "persistent" && below.allreduce_init == nullptr) {
             if (rank == 0) std::cout << "# persistent: this MPI has none" << std::endl;
             continue;
         }
         for (std::size_t const size : options.sizes) {
-            Way way_of_ours(ours, name, size, options.compute_ms), other(below, name, size, options.compute_ms);
+            Way way_of_ours(ours, name, size, options.compute_ms),
+                other(below, name, size, options.compute_ms);
             Way* const both[] = {&way_of_ours, &other};
             std::vector<double> times[2];
             int calls[2] = {};
@@ -235,11 +239,16 @@ void measure(Options const& options, Mpi const& ours, Mpi const& below) {
                 }
             if (rank != 0) continue;
             double const ratio = median(ratios(times[1], times[0]));
-            std::cout << "  " << std::left << std::setw(12) << name << std::right << std::setw(8) << format_size(size)
-                      << std::setw(14) << fixed(median(times[0]), 2) << std::setw(14) << fixed(median(times[1]), 2)
-                      << std::setw(8) << fixed(ratio, 2) << std::endl;
-            rows.push_back({{"way", name}, {"bytes", size}, {"ranks", ranks}, {"sinew_us", median(times[0])},
-                            {"mpi_us", median(times[1])}, {"ratio", ratio}});
+            std::cout << "  " << std::left << std::setw(12) << name << std::right << std::setw(8)
+                      << format_size(size) << std::setw(14) << fixed(median(times[0]), 2)
+                      << std::setw(14) << fixed(median(times[1]), 2) << std::setw(8)
+                      << fixed(ratio, 2) << std::endl;
+            rows.push_back({{"way", name},
+                            {"bytes", size},
+                            {"ranks", ranks},
+                            {"sinew_us", median(times[0])},
+                            {"mpi_us", median(times[1])},
+                            {"ratio", ratio}});
         }
     }
     if (rank == 0 && !options.json.empty()) write_file(options.json, rows.dump(1) + "\n");
@@ -255,7 +264,9 @@ int run(int argc, char** argv) {
     MPI_Init_thread(&argc, &argv, MPI_THREAD_SINGLE, &provided);
     Mpi const ours(RTLD_DEFAULT), below(mpi_library());
     if (ours.allreduce == below.allreduce)
-        throw UsageError("libsinew_mpi.so is not loaded, so that there is nothing to compare. Start with: sinew run --accelerate");
+        throw UsageError(
+            "libsinew_mpi.so is not loaded, so that there is nothing to compare. Start with: sinew "
+            "run --accelerate");
     measure(options, ours, below);
     MPI_Finalize();
     return 0;

@@ -159,7 +159,7 @@ void chaos() {
     auto const nodes = Nodes::acquire(options);
     Pool pool(nodes, {.progress = Progress::off});
     std::atomic<bool> over{false};
-    int killed = 0;
+    std::atomic<int> killed{0};
     std::thread killer([&] {
         for (unsigned turn = 0; !over; ++turn) {
             std::this_thread::sleep_for(700ms);
@@ -175,16 +175,20 @@ void chaos() {
         return x * static_cast<long>(x);
     };
     auto const begin = Clock::now();
-    auto const squares = pool.map(slow_square, range(0, count));
+    int maps = 0;
+    for (; killed < 3; ++maps) {  // a fast machine has done the first one before
+        auto const squares = pool.map(slow_square, range(0, count));
+        for (int i = 0; i < count; ++i)
+            check(squares[static_cast<std::size_t>(i)] == i * static_cast<long>(i),
+                  text("task ", i));
+    }
     auto const took = since(begin);
     over = true;
     killer.join();
-    for (int i = 0; i < count; ++i)
-        check(squares[static_cast<std::size_t>(i)] == i * static_cast<long>(i), text("task ", i));
     auto const stats = pool.stats();
-    check(stats.done == count && stats.failed == 0, text(stats.done, " done"));
-    check(killed > 2, text("only ", killed, " agents were killed"));
-    say(text(killed, " agents killed in ", took, " s, ", stats.retried, " tasks retried, ",
+    check(stats.done == static_cast<std::uint64_t>(maps) * count && stats.failed == 0,
+          text(stats.done, " done"));
+    say(text(killed.load(), " agents killed in ", took, " s, ", stats.retried, " tasks retried, ",
              stats.started, " workers"));
 }
 

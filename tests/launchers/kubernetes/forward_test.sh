@@ -25,6 +25,7 @@ refused() {
 }
 # forward ARGUMENTS...: in the background; sets sinew_pid and port, when it listens.
 forward() {
+    rm -f "$work/out" "$work/err"   # of the one before
     timeout -k 5 60 "$sinew" forward "$@" --json >"$work/out" 2>"$work/err" </dev/null &
     timeout_pid=$!
     within 10 test -s "$work/out" || fail "forward $* does not listen"
