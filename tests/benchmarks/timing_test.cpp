@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 #include <sinew/thread_ranks.hpp>
 #include <thread>
@@ -32,7 +33,12 @@ int calls_made(int slow) {
 
 // A block of calls is a millisecond long. What interrupts one call must not make all blocks one call long.
 TEST(Timing, OneSlowCallDoesNotDecideTheLengthOfBlocks) {
-    for (int const slow : {0, 1, 5, 12, 13, 14, 20}) EXPECT_GT(calls_made(slow), 1000) << slow;
+    for (int const slow : {0, 1, 5, 12, 13, 14, 20}) {
+        int most = 0;  // a busy machine may interrupt other calls, too: not in each of many tries
+        for (int attempt = 0; most <= 1000 && attempt < 20; ++attempt)
+            most = std::max(most, calls_made(slow));
+        EXPECT_GT(most, 1000) << slow;
+    }
 }
 
 TEST(Timing, ACallOfAMillisecondIsABlock) {
