@@ -7,8 +7,6 @@
 
 #include <sinew/error.hpp>
 
-#include "src/base/log.hpp"
-#include "src/base/text.hpp"
 #include "src/pmpi/comm_route.hpp"
 #include "src/pmpi/requests/posting_queue.hpp"
 
@@ -150,13 +148,8 @@ void BackgroundQueue::progress() {
     route_.posted->progress();
     bool const all_arrived = call->arrival->ended.load(std::memory_order_acquire);
     if (!running && all_arrived && call->bytes(route_.size) <= moderate_bytes) {
-        try {
-            MpiWaiter waiter(route_);
-            execute_first(waiter);
-        } catch (std::exception const& error) {
-            log_warning(text(name_of(call->function), ": ", error.what()));
-            fail();
-        }
+        MpiWaiter waiter(route_);
+        execute_first(waiter);
         return;
     }
     bool begins = false;

@@ -16,7 +16,8 @@ public:
     CallQueue(CallQueue const&) = delete;
     CallQueue& operator=(CallQueue const&) = delete;
 
-    /// Ends the calls that can end without waiting for another rank.
+    /// Ends the calls that can end without waiting for a rank that has not made them. Throws PeerLost; the caller
+    /// then calls fail().
     virtual void progress() = 0;
     /// Waits until a call has ended. Throws PeerLost and Timeout; then all have failed.
     virtual void await(PendingCollective const& call) = 0;

@@ -61,12 +61,12 @@ void OwnRequest::abandon() noexcept {
 
 bool OwnRequest::try_complete() {
     if (complete_) return true;
-    if (!call_->ended.load(std::memory_order_acquire)) queue_.progress();
-    if (call_->ended.load(std::memory_order_acquire)) {
-        finish();
-        return true;
-    }
     try {
+        if (!call_->ended.load(std::memory_order_acquire)) queue_.progress();
+        if (call_->ended.load(std::memory_order_acquire)) {
+            finish();
+            return true;
+        }
         if (!waiter_) waiter_.emplace(queue_.route());
         waiter_->look_between_tests();
     } catch (std::exception const& error) {
