@@ -76,6 +76,11 @@ class PodStreams:
 
     def _send_log(self, h, c, n, limit, last, since, follow, stamps):
         epoch = h.server.parts.faults.watch_epoch
+        try:
+            file = open(c.log_file(n), 'rb')
+        except FileNotFoundError:   # it is about to be started
+            raise errors.bad_request('container "%s" in pod "%s" is waiting to start: ContainerCreating' % (
+                c.name, c.pod.name)) from None
         h.send_response(200)
         h.send_header('Content-Type', 'text/plain')
         h.send_header('Transfer-Encoding', 'chunked')
@@ -89,7 +94,7 @@ class PodStreams:
                 limit -= len(data)
             if data:
                 h.wfile.write(b'%x\r\n%s\r\n' % (len(data), data))
-        with open(c.log_file(n), 'rb') as f:
+        with file as f:
             rest, plain = b'', logs.Plain(stamps, since)
             first = True
             while True:
