@@ -141,6 +141,12 @@ std::unique_ptr<Backend> make_docker(RunOptions const& options) {
         throw UsageError(
             "backend docker needs the image that has the program. Name it by --image or "
             "SINEW_IMAGE");
+    bool const limits =
+        options.gpus > 0 || options.kubernetes.cpu_given || !options.kubernetes.memory.empty();
+    if (limits && ranks_of_container(options) == 0)
+        throw UsageError(
+            "--gpu, --cpu and --memory are of each rank, and the container must get those of all. "
+            "Say -n or -N");
     return std::make_unique<Docker>(options);
 }
 

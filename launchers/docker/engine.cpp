@@ -318,6 +318,8 @@ void Engine::start(std::string const& id, ContainerSpec const& spec) const {
         remedy = text("Is ", spec.command.front(),
                       " in the image, for its processors? A folder of this host is mounted by "
                       "--mount");
+    if (says("docker-init") || says("catatonit"))
+        remedy = "The engine's init is missing. Debian: apt-get install tini, for podman catatonit";
     if (says("could not select device driver") || says("nvidia"))
         remedy = "GPUs need the NVIDIA Container Toolkit on this host";
     refused(reply, "does not start " + spec.name, remedy);

@@ -44,7 +44,8 @@ int parse_node_number(std::string const& words) {
 }
 
 // What is known of the nodes of one name from their labels.
-JobSummary summary_of_containers(std::string const& name, std::vector<ListedContainer> const& containers) {
+JobSummary summary_of_containers(std::string const& name,
+                                 std::vector<ListedContainer> const& containers) {
     JobSummary job;
     job.name = name;
     job.backend = "docker";
@@ -69,8 +70,8 @@ JobSummary summary_of_containers(std::string const& name, std::vector<ListedCont
 class FrameReader {
 public:
     FrameReader(ListedContainer const& container, LogSink& sink, std::mutex& turn)
-        : node_(parse_node_number(container_label(container, docker::node_label))), name_(container.name),
-          sink_(sink), turn_(turn) {}
+        : node_(parse_node_number(container_label(container, docker::node_label))),
+          name_(container.name), sink_(sink), turn_(turn) {}
 
     void read(docker::HttpConnection frames) {
         while (auto const piece = frames.piece(longest_log_silence))
@@ -106,7 +107,8 @@ private:
 /// Acquired nodes. Their numbers stand for ranks.
 class ContainerJob final : public JobHandle {
 public:
-    ContainerJob(Engine const& engine, std::string name) : engine_(engine), name_(std::move(name)) {}
+    ContainerJob(Engine const& engine, std::string name)
+        : engine_(engine), name_(std::move(name)) {}
 
     JobSummary summary() override { return summary_of_containers(name_, containers()); }
 
@@ -198,7 +200,8 @@ public:
             if (auto const name = container_label(each, docker::job_label); is_job_name(name))
                 others[name].push_back(std::move(each));
         for (auto const& job : jobs) others.erase(job.name);
-        for (auto const& [name, containers] : others) jobs.push_back(summary_of_containers(name, containers));
+        for (auto const& [name, containers] : others)
+            jobs.push_back(summary_of_containers(name, containers));
         return jobs;
     }
 

@@ -69,7 +69,7 @@ without_engine() {
     run --image app -n 1 true
     expect "nobody listens" 125 "Connection refused"
     if command -v setpriv >/dev/null; then
-        start_engine
+        start_engine --image app
         chmod 600 "$work/engine/docker.sock"
         chmod 755 "$work" "$work/engine"
         mkdir -m 777 "$work/other"
@@ -83,14 +83,14 @@ without_engine() {
 
 # lying HOW code words...: of a job whose engine lies
 lying() {
-    start_engine --lie "$1"
+    start_engine --image app --lie "$1"
     run --image app -n 1 true
     expect "$1" "${@:2}"
     end_engine
 }
 
 signals_and_losses() {
-    start_engine
+    start_engine --image app
     signals
     losses
 }

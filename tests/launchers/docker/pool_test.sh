@@ -8,7 +8,7 @@ here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/support.sh"
 program=$(readlink -f "$2")
 prepare "$1"
-start_engine
+start_engine --image app
 
 # begun VARIABLES...: the program in the background, until it maps; then a container of node 0 is killed.
 begun() {
@@ -24,7 +24,8 @@ print([c["Id"] for c in json.load(sys.stdin) if c["Labels"]["sinew.node"] == "0"
 
 begun SINEW_BACKEND=docker SINEW_IMAGE=app
 wait_for_run 30
-[[ $code == 0 ]] && grep -q '^right$' out || fail "a pool: code $code: $(cat out err)"
+expect "a pool" 0
+grep -q "^right$" out || fail "a pool: $(cat out err)"
 leaves_nothing "a pool"
 ! grep -qE '"(secret|key|session)"' "$work/engine/log" || fail "a secret is in a container's description"
 

@@ -9,7 +9,7 @@ here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/support.sh"
 hello=$(readlink -f "$2") probe=$(readlink -m "$3")
 prepare "$1"
-start_engine --registry there --private secret/one
+start_engine --image app --registry there --private secret/one
 
 programs() {
     run --image app -n 3 -x SINEW_TRANSPORT=socket "$hello"
@@ -67,6 +67,8 @@ limits() {
     run --image app --user 65534:65534 -n 1 id -u
     expect "another user" 0
     [[ $(<out) == 65534 ]] || fail "another user: $(cat out err)"
+    run --image app --memory 64Mi true
+    expect "limits of an unknown number of ranks" 2 "-n or -N"
     run --image app --network host -n 1 true
     expect "--network host" 0
     run --image app --network nowhere -n 1 true

@@ -45,7 +45,7 @@ prepare() {
 # start_engine OPTIONS...: of fake_docker.
 start_engine() {
     mkdir "$work/engine"
-    python3 -B "$fake" --dir "$work/engine" --image app --hide "$work/here" "$@" >"$work/engine/out" 2>&1 &
+    python3 -B "$fake" --dir "$work/engine" --hide "$work/here" "$@" >"$work/engine/out" 2>&1 &
     engine=$!
     within 10 test -e "$work/engine/ready" || { cat "$work/engine/out" >&2; echo "the fake engine does not start" >&2; exit 1; }
     export DOCKER_HOST=unix://$work/engine/docker.sock

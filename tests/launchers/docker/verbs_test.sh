@@ -9,7 +9,7 @@ here=$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")
 . "$here/support.sh"
 program=$(readlink -f "$2")
 prepare "$1"
-start_engine
+start_engine --image app
 docker=(--backend docker)
 
 # is_listed NAME: by ps
@@ -18,8 +18,8 @@ is_listed() { "$sinew" ps "${docker[@]}" | grep -q "^$1 "; }
 start --name one -n 2 --image app sh -c 'echo "rank $SINEW_RANK"; sleep '"$nap"
 within 10 there_are 2 || fail "no sleepers: $(cat out err)"
 within 5 is_listed one || fail "ps: $("$sinew" ps "${docker[@]}")"
-"$sinew" logs "${docker[@]}" one --ranks 1 >logs
-[[ $(<logs) == "rank 1" ]] || fail "logs: $(<logs)"
+"$sinew" logs "${docker[@]}" one --ranks 1 >said
+[[ $(<said) == "rank 1" ]] || fail "logs: $(<said)"
 : >attached
 "$sinew" attach "${docker[@]}" one >attached 2>&1 &
 attached=$!
@@ -37,7 +37,7 @@ SINEW_BACKEND=docker SINEW_IMAGE=app "$program" containers >out 2>err &
 runner=$!
 within 20 grep -q '^mapping$' out || fail "it does not map: $(cat out err)"
 within 5 is_listed "nodes-[a-z0-9]*" || fail "ps of nodes: $("$sinew" ps "${docker[@]}")"
-"$sinew" logs "${docker[@]}" nodes >logs || fail "logs of nodes: $(<logs)"
+"$sinew" logs "${docker[@]}" nodes >said || fail "logs of nodes: $(<said)"
 "$sinew" stop "${docker[@]}" nodes >stopped || fail "stop of nodes: $(<stopped)"
 grep -q stopped stopped || fail "stop says $(<stopped)"
 [[ $(ask '/containers/json?all=1') == "[]" ]] || fail "containers go on: $(ask '/containers/json?all=1')"

@@ -39,6 +39,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         if lie == 'cut-json' and '/containers/create' in self.path:
             data = data[:len(data) // 2]
         self.send_response(status)
+        self.send_header('Connection', 'close')
         self.send_header('Api-Version', '1.2' if lie == 'old' else '%d.%d' % MAX)
         if data:
             self.send_header('Content-Type', 'application/json')
@@ -50,7 +51,8 @@ class Handler(http.server.BaseHTTPRequestHandler):
             except OSError:
                 return
         self.end_headers()
-        self.wfile.write(data)
+        if self.command != 'HEAD':
+            self.wfile.write(data)
         self.close_connection = True
 
     def begin_chunks(self):

@@ -20,6 +20,9 @@ class Refused(Exception):
 
 
 def with_tag(image):
+    """As the engine shows it: of Docker's own registry, without its name."""
+    for registry in ('docker.io/library/', 'docker.io/'):
+        image = image.removeprefix(registry)
     return image if ':' in image.rsplit('/', 1)[-1] or '@' in image else image + ':latest'
 
 
@@ -167,16 +170,26 @@ class Engine:
         with self.lock:
             if c.state == 'running':
                 return False
-            network = self.network(c.host.get('NetworkMode') or 'bridge')
+            mode = c.host.get('NetworkMode') or 'default'
+            try:
+                network = self.network('bridge' if mode == 'default' else mode)
+            except Refused:
+                self.failed_to_start(c)
+                raise
             network['Containers'][c.id] = {'Name': c.name}
         error = self.starter.submit(self._start, c, network).result()
         if error:
             with self.lock:
                 network['Containers'].pop(c.id, None)
-            if c.host.get('AutoRemove'):
-                self.forget(c)
+            self.failed_to_start(c)
             raise Refused(400 if 'exec:' in error else 500, error)
         return True
+
+    def failed_to_start(self, c):
+        with c.changed:
+            c.code = 127
+        if c.host.get('AutoRemove'):
+            self.forget(c)
 
     def _start(self, c, network):
         base = os.path.join(self.folder, c.id[:12])
