@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
-#include <algorithm>
-#include <iostream>
 #include <memory>
 #include <sinew/error.hpp>
 #include <utility>
@@ -23,14 +21,6 @@ std::vector<BindMount> mounts_of(AcquireRequest const& request) {
     std::vector<BindMount> mounts;
     for (auto const& words : request.mounts) mounts.push_back(parse_bind_mount(words, "the mount"));
     return mounts;
-}
-
-// Whether containers see the folder by the same path.
-bool is_shared(std::string const& folder, std::vector<BindMount> const& mounts) {
-    return std::ranges::any_of(mounts, [&](BindMount const& each) {
-        return each.source == each.target && !folder.empty() &&
-               (folder == each.target || folder.starts_with(each.target + "/"));
-    });
 }
 
 }  // namespace
@@ -58,7 +48,7 @@ std::unique_ptr<NodeProvider> make_docker_provider(wire::Loop& loop, AcquireRequ
         spec.env = {"SINEW_NODE_CONFIG=-", text("SINEW_NODE_ID=", id),
                     text("SINEW_NODE_INDEX=", index), text("SINEW_NODE_NAME=", spec.hostname)};
         spec.mounts = mounts;
-        if (is_shared(request.folder, mounts)) spec.folder = request.folder;
+        if (is_seen(request.folder, mounts)) spec.folder = request.folder;
         spec.nano_cpus = std::int64_t{request.cpu} * 1'000'000'000;
         spec.memory = static_cast<std::int64_t>(request.memory_mib) << 20;
         spec.shm = node_shm;

@@ -45,7 +45,9 @@ public:
     int window() const override { return 16; }
     bool on_this_host() const override { return false; }
     bool has_our_files() const override { return false; }
-    bool shares_folder(std::string const& folder) const override { return is_mounted(folder); }
+    bool shares_folder(std::string const& folder) const override {
+        return is_seen(folder, options_.docker.mounts);
+    }
 
     void prepare(std::string const& job) override {
         folder_ = docker::copy_command_folder();
@@ -77,13 +79,13 @@ public:
         spec.shm = shm();
         limit(spec);
         give_gpus(spec, start.node);
-        for (auto const& [key, value] : options_.kubernetes.labels) spec.labels[key] = value;
+        for (auto const& [key, value] : options_.kubernetes.labels) spec.labels.emplace(key, value);
         spec.labels[docker::node_label] = std::to_string(start.node);
         spec.labels[docker::ranks_label] = std::to_string(ranks_of(options_));
         auto const& words = options_.apps.front().argv;
         spec.labels[docker::command_label] = words.front();
         // A working folder of this host means something only where it is mounted.
-        if (is_mounted(options_.folder)) spec.folder = options_.folder;
+        if (shares_folder(options_.folder)) spec.folder = options_.folder;
         return {.argv = {own_path(), "container", docker::spec_text(spec)}};
     }
 
@@ -99,14 +101,6 @@ public:
     }
 
 private:
-    bool is_mounted(std::string const& folder) const {
-        return std::ranges::any_of(options_.docker.mounts, [&](auto const& each) {
-            return !folder.empty() && each.source == each.target &&
-                   (folder == each.target || folder.starts_with(each.target + "/") ||
-                    each.target == "/");
-        });
-    }
-
     std::int64_t shm() const {
         auto const& given = options_.kubernetes.shm;
         return given.empty() ? default_shm : std::llround(amount_of(given));

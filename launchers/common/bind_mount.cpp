@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/common/bind_mount.hpp"
 
+#include <algorithm>
 #include <sinew/error.hpp>
 
 #include "src/base/text.hpp"
@@ -25,6 +26,14 @@ BindMount parse_bind_mount(std::string const& words, std::string const& what) {
     while (mount.target.size() > 1 && mount.target.ends_with('/')) mount.target.pop_back();
     while (mount.source.size() > 1 && mount.source.ends_with('/')) mount.source.pop_back();
     return mount;
+}
+
+bool is_seen(std::string const& folder, std::vector<BindMount> const& mounts) {
+    return std::ranges::any_of(mounts, [&](BindMount const& each) {
+        auto const below = each.target == "/" ? each.target : each.target + "/";
+        return each.source == each.target && !folder.empty() &&
+               (folder == each.target || folder.starts_with(below));
+    });
 }
 
 }  // namespace sinew::launch

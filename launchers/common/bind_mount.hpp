@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 namespace sinew::launch {
 
@@ -15,5 +16,8 @@ struct BindMount {
 /// Parses SOURCE, SOURCE:TARGET or SOURCE:TARGET:ro (or :rw); an empty target is the source. Throws
 /// UsageError if the paths are not absolute, about `what`.
 BindMount parse_bind_mount(std::string const& words, std::string const& what);
+
+/// Whether containers see this folder of this host, by the same path.
+bool is_seen(std::string const& folder, std::vector<BindMount> const& mounts);
 
 }  // namespace sinew::launch

@@ -17,6 +17,8 @@ struct HttpRequest {
 };
 
 /// One request over a Unix socket and its answer. Blocks, within limits of time; for one thread.
+/// Heads and chunks are parsed by Boost.Beast. libcurl, which k8s/http uses, gives no connection away
+/// that has become a stream, and the backend must not depend on it.
 class HttpConnection {
 public:
     using Clock = std::chrono::steady_clock;

@@ -84,6 +84,15 @@ TEST(BindMount, IsParsed) {
         EXPECT_THROW(parse_bind_mount(wrong, "x"), UsageError) << wrong;
 }
 
+TEST(BindMount, ShowsAFolderOnlyAtItsOwnPath) {
+    std::vector<BindMount> const mounts{{.source = "/a", .target = "/a"},
+                                        {.source = "/b", .target = "/c"}};
+    for (auto const* seen : {"/a", "/a/x"}) EXPECT_TRUE(is_seen(seen, mounts)) << seen;
+    for (auto const* other : {"", "/", "/ab", "/b", "/c"})
+        EXPECT_FALSE(is_seen(other, mounts)) << other;
+    EXPECT_TRUE(is_seen("/x", {{.source = "/", .target = "/"}}));
+}
+
 TEST(Quantity, HasTheValueThatItsUnitSays) {
     EXPECT_DOUBLE_EQ(amount_of("2"), 2);
     EXPECT_DOUBLE_EQ(amount_of("500m"), 0.5);

@@ -67,6 +67,14 @@ limits() {
     run --image app --user 65534:65534 -n 1 id -u
     expect "another user" 0
     [[ $(<out) == 65534 ]] || fail "another user: $(cat out err)"
+    code=0
+    "$sinew" run --mount /data -n 1 true >out 2>err || code=$?
+    expect "a mount without containers" 2 "--mount /data is for --backend docker"
+    code=0
+    "$sinew" run --image app -n 1 true >out 2>err || code=$?
+    expect "an image without containers" 2 "is for --backend docker or kubernetes"
+    run --image app --label sinew.job=other --name mine -n 1 true
+    grep -q '"sinew.job": "mine"' "$work/engine/log" || fail "a label of ours was replaced"
     run --image app --memory 64Mi true
     expect "limits of an unknown number of ranks" 2 "-n or -N"
     run --image app --network host -n 1 true
