@@ -126,7 +126,7 @@ private:
         signalfd_siginfo asked{};
         if (::read(requests_.get(), &asked, sizeof asked) != sizeof asked) return;
         if (std::exchange(told_to_end_, true)) return kill_now();
-        engine_.kill(id_, "SIGTERM");
+        signal("SIGTERM");
         kill_at_ = Clock::now() + grace;
     }
 
@@ -136,8 +136,17 @@ private:
                                ", which was "
                                "killed"));
         told_to_end_ = true;
-        engine_.kill(id_, "SIGKILL");
+        signal("SIGKILL");
         kill_at_ = Clock::now() + removal_time;
+    }
+
+    // Whether or not the engine could do it, the container's end is waited for, within limits.
+    void signal(char const* number) const {
+        try {
+            engine_.kill(id_, number);
+        } catch (Error const& problem) {
+            std::cerr << "sinew container: " << problem.what() << std::endl;
+        }
     }
 
     void read_input() {

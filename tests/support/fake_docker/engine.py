@@ -86,7 +86,10 @@ class Container:
         with self.changed:
             if self.state != 'running':
                 raise Refused(409, 'Cannot kill container: %s: Container %s is not running' % (self.name, self.id))
-            os.kill(self.pid, number)
+            try:
+                os.kill(self.pid, number)
+            except ProcessLookupError:      # it is about to be noticed
+                raise Refused(409, 'Cannot kill container: %s: Container %s is not running' % (self.name, self.id)) from None
 
     def follow(self, first, until_removed=False):
         """Yields frames from number `first` on, until the container has ended and all have been given."""
