@@ -22,16 +22,21 @@ struct Access;
 /// What Nodes::acquire asks for.
 struct NodesOptions {
     int count = 1;  ///< of nodes; resize() changes it
-    /// "local": processes of this host. "ssh": `hosts`, or the batch system's. "slurm": steps of the
-    /// Slurm job of this process. "kubernetes": a pod for each node. "auto": kubernetes in a pod;
-    /// slurm in such a job, unless hosts are given; ssh if there are hosts; otherwise local.
+    /// "local": processes of this host. "ssh": `hosts`, or the batch system's. "docker": containers
+    /// of `image` on this host. "slurm": steps of the Slurm job of this process. "kubernetes": a pod
+    /// for each node. "auto": what SINEW_BACKEND names; kubernetes in a pod; what FIBER_BACKEND
+    /// names; slurm in such a job, unless hosts are given; ssh if there are hosts; otherwise local.
     std::string backend = "auto";
     /// Hosts of backend ssh, used in turns. Empty: those of the allocation.
     std::vector<std::string> hosts = {};
     /// Starts a program on a host in place of ssh, as --launch-agent of `sinew run` does:
     /// "ip netns exec {host} {command}".
     std::string launch_agent = {};
-    std::string image = {};  ///< of the pods; empty: that of this process's own pod
+    /// Of the pods; empty: that of this process's own pod. Of the containers; empty: SINEW_IMAGE or
+    /// FIBER_IMAGE.
+    std::string image = {};
+    /// Files and folders of this host that containers of docker see: "SOURCE[:TARGET[:ro]]", absolute.
+    std::vector<std::string> mounts = {};
     /// Variables "NAME=value" added to the environment of the nodes' processes, or replaced.
     std::vector<std::string> env = {};
     /// Resources of each node; a pool has as many workers there as they have room for. 0: what the

@@ -18,6 +18,7 @@
 
 #include "launchers/agent/descendants.hpp"
 #include "launchers/agent/rank_environment.hpp"
+#include "launchers/common/exit_codes.hpp"
 #include "launchers/program/program_kind.hpp"
 #include "src/base/system/spawn.hpp"
 #include "src/base/text.hpp"
@@ -131,6 +132,7 @@ void ProcessProvider::run(Slot& slot) {
     slot.errors = std::move(errors);
     slot.has_joined = false;
     slot.is_agent = command.is_agent;
+    slot.outlives_agent = command.outlives_agent;
     slot.tail.clear();
     slot.lines = LineAssembler();
     ::fcntl(slot.errors.get(), F_SETFL, O_NONBLOCK);
@@ -192,7 +194,9 @@ void ProcessProvider::on_end(Slot& slot) {
     slot.errors = {};
     slot.pid = 0;
     if (slot.is_agent) kill_leftovers();
-    events_.state(id_of(slot), slot.is_agent ? "gone" : "failed", "its agent " + how);
+    bool const is_gone = slot.is_agent || (slot.outlives_agent && WIFEXITED(status) &&
+                                           WEXITSTATUS(status) != exit_launcher_failed);
+    events_.state(id_of(slot), is_gone ? "gone" : "failed", "its agent " + how);
     after_end(slot, how);
 }
 
@@ -232,7 +236,7 @@ void ProcessProvider::end_unwanted(Slot& slot) {
     slot.pause = {};
     if (slot.pid == 0) return;
     slot.input = {};
-    if (slot.is_agent) ::kill(-slot.pid, SIGTERM);
+    if (slot.is_agent || slot.outlives_agent) ::kill(-slot.pid, SIGTERM);
     ::kill(-slot.pid, SIGCONT);
     slot.pause = loop_.after(grace, [&slot] {
         if (slot.pid != 0) ::kill(-slot.pid, SIGKILL);
@@ -247,7 +251,8 @@ void ProcessProvider::joined(std::string const& node) {
 }
 
 void ProcessProvider::lost(std::string const& node) {
-    if (auto* const slot = find(node)) ::kill(-slot->pid, SIGKILL);
+    auto* const slot = find(node);
+    if (slot != nullptr) ::kill(-slot->pid, slot->outlives_agent ? SIGTERM : SIGKILL);
 }
 
 void ProcessProvider::release() {

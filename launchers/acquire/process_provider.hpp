@@ -22,6 +22,9 @@ struct NodeCommand {
     std::string folder;             ///< its working directory; empty: ours
     /// The process is the agent itself, so that its end is the end of all it has started.
     bool is_agent = false;
+    /// Unless it is killed or ends with exit_launcher_failed, it ends after the agent and all that
+    /// the agent has started. It takes SIGTERM for them.
+    bool outlives_agent = false;
 };
 
 /// Nodes whose agents are started by a process here each: the agent itself, or ssh and the like. The
@@ -49,6 +52,7 @@ private:
         int life = 0;      ///< how many agents of this index were started before
         int failures = 0;  ///< agents in a row that have not joined
         bool wanted = true, has_joined = false, given_up = false, is_agent = false;
+        bool outlives_agent = false;
         pid_t pid = 0;
         UniqueFd ended, input, errors;
         wire::Loop::Handle ended_watch, errors_watch, pause;
@@ -84,6 +88,9 @@ std::unique_ptr<NodeProvider> make_local_provider(wire::Loop& loop, AcquireReque
 /// Agents on hosts, by ssh or the request's launch_agent.
 std::unique_ptr<NodeProvider> make_ssh_provider(wire::Loop& loop, AcquireRequest const& request,
                                                 ProviderEvents events, int output_fd);
+/// Agents in containers of this host's engine.
+std::unique_ptr<NodeProvider> make_docker_provider(wire::Loop& loop, AcquireRequest const& request,
+                                                   ProviderEvents events, int output_fd);
 /// Agents on the nodes of the Slurm job in which this process runs, by a step of srun each.
 std::unique_ptr<NodeProvider> make_slurm_provider(wire::Loop& loop, AcquireRequest const& request,
                                                   ProviderEvents events, int output_fd);

@@ -52,6 +52,7 @@ void check(AcquireRequest const& request) {
     if (!std::ranges::all_of(request.command, is_clean) || !is_clean(request.folder))
         refuse("command");
     if (!std::ranges::all_of(request.hosts, is_host)) refuse("hosts");
+    if (!std::ranges::all_of(request.mounts, is_clean)) refuse("mounts");
     for (auto const& [name, value] : request.env)
         if (name.empty() || name.find('=') != std::string::npos || !is_clean(name + value))
             refuse("env");
@@ -83,6 +84,7 @@ AcquireRequest parse_acquire_request(std::string_view line) try {
     take(json, "memory_mib", request.memory_mib);
     take_count(json, "gpu", request.gpu, most_devices);
     take(json, "image", request.image);
+    take(json, "mounts", request.mounts);
     take(json, "name", request.name);
     take(json, "configuration", request.configuration);
     check(request);

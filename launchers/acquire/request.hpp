@@ -12,7 +12,7 @@ namespace sinew::launch {
 
 /// What a program asks `sinew acquire` for: its first line of standard input.
 struct AcquireRequest {
-    std::string backend = "local";  ///< local, ssh, slurm, kubernetes
+    std::string backend = "local";  ///< local, ssh, docker, slurm, kubernetes
     int count = 1;                  ///< of nodes
     std::vector<std::string> hosts;
     std::string launch_agent;          ///< in place of ssh: see fill_template
@@ -23,6 +23,7 @@ struct AcquireRequest {
     std::uint64_t memory_mib = 0;
     int gpu = 0;
     std::string image;
+    std::vector<std::string> mounts;  ///< of docker: see parse_bind_mount
     std::string name = "nodes";
     std::string configuration;  ///< one line for the agents; contains a secret
 };

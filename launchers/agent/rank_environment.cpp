@@ -94,6 +94,10 @@ bool is_forwarded(std::string const& name) {
         "NCCL_",  "OMP_",      "HWLOC_",    "CUDA_VISIBLE_DEVICES"};
     for (auto const family : families)
         if (name.starts_with(family)) return true;
+    return is_search_path(name);
+}
+
+bool is_search_path(std::string const& name) {
     return name == "PATH" || name == "LD_LIBRARY_PATH" || name == "PYTHONPATH";
 }
 

@@ -31,5 +31,7 @@ std::vector<std::string> rank_variables(Launch const& launch, RankIdentity const
 
 /// Whether a variable of `sinew run` is passed to ranks on other hosts without -x.
 bool is_forwarded(std::string const& name);
+/// Whether its value consists of paths of this host.
+bool is_search_path(std::string const& name);
 
 }  // namespace sinew::launch

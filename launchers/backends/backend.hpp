@@ -42,6 +42,15 @@ public:
     /// with the job's secret and the root's address. It has an environment of its own. Nothing is
     /// started for it then.
     virtual bool comes_by_itself(int /*node*/) const { return false; }
+    /// Called once, before an agent is started, with the job's name. May take long and say so, on
+    /// standard error. Throws Error if no agent can be started.
+    virtual void prepare(std::string const& /*job*/) {}
+    /// Further addresses by which agents may reach this host, tried first. After prepare().
+    virtual std::vector<std::string> root_hosts() const { return {}; }
+    /// Whether programs and libraries are where they are here, so that ranks get PATH and the like.
+    virtual bool has_our_files() const { return true; }
+    /// Whether this folder of this host is there, too, if there is one of its name.
+    virtual bool shares_folder(std::string const& /*folder*/) const { return true; }
     virtual AgentProcess command(AgentStart const& start) const = 0;
     /// Whether one process starts all agents that are wanted at the same time; window() does not
     /// count then. Each agent finds its part of the configuration by the name of its host, which is

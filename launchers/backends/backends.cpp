@@ -8,6 +8,7 @@
 #if SINEW_HAVE_K8S
 #include "launchers/kubernetes/run.hpp"
 #endif
+#include "launchers/backends/docker.hpp"
 #include "launchers/backends/local.hpp"
 #include "launchers/backends/slurm.hpp"
 #include "launchers/backends/ssh.hpp"
@@ -51,6 +52,8 @@ std::vector<BackendEntry> const& backends() {
             {"ssh",
              "hosts of --hostfile and -H, or of an allocation, by ssh or what --launch-agent names",
              ssh_unusable, make_ssh},
+            {"docker", "containers on this host, by Docker or podman; needs --image",
+             docker_unusable, make_docker},
             {"slurm",
              "nodes of Slurm: in its job by srun, elsewhere in a job that is submitted",
              slurm_unusable,
@@ -98,6 +101,12 @@ BackendEntry const& choose_entry(RunOptions const& options) {
             wanted != "kubernetes" && !flag.empty())
             throw UsageError(
                 text(flag, " is for --backend kubernetes (the backend is ", wanted, ")"));
+        if (auto const& flag = options.kubernetes.shared_flag;
+            wanted != "kubernetes" && wanted != "docker" && !flag.empty())
+            throw UsageError(
+                text(flag, " is for --backend docker or kubernetes (the backend is ", wanted, ")"));
+        if (auto const& flag = options.docker.first_flag; wanted != "docker" && !flag.empty())
+            throw UsageError(text(flag, " is for --backend docker (the backend is ", wanted, ")"));
         if (auto const& flag = options.slurm.first_flag; wanted != "slurm" && !flag.empty())
             throw UsageError(text(flag, " is for --backend slurm (the backend is ", wanted, ")"));
         if (auto const& flag = options.kubernetes.detach_flag;

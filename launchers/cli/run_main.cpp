@@ -37,7 +37,7 @@ int show_plan(RunOptions const& options) {
     auto const backend = choose_backend(options);
     bool guessed = false;
     for (auto& node : nodes) {
-        if (backend->on_this_host()) node.cores = usable_cores();
+        if (backend->on_this_host() || options.backend == "docker") node.cores = usable_cores();
         guessed = guessed || (node.cores == 0 && node.slots == 0);
         if (node.cores == 0) node.cores = std::max(node.slots, 1);
     }

@@ -57,7 +57,7 @@ std::vector<Flag> const flags{
     {"host", "-H --host -host -hosts --hosts", "HOST[:N],...", one, For::job, "hosts",
      "hosts and slots; with a hostfile: which of its hosts"},
     {"backend", "--backend", "NAME", one, For::job, "hosts",
-     "where ranks run: auto, local, ssh, slurm, kubernetes; sinew info lists them"},
+     "where ranks run: auto, local, ssh, docker, slurm, kubernetes; sinew info lists them"},
     {"launch-agent", "--launch-agent", "COMMAND", one, For::job, "hosts",
      "start agents by this command, with {host} in it"},
     {"fake-nodes", "--fake-nodes", "COUNT|S,S,...", one, For::job, "hosts",
@@ -107,7 +107,7 @@ std::vector<Flag> const flags{
      "failures", "let the other ranks continue when one fails"},
 
     {"image", "--image", "IMAGE", one, For::job, "kubernetes",
-     "the container image that has the program"},
+     "the container image that has the program; for docker, too"},
     {"image-pull-policy", "--image-pull-policy", "Always|IfNotPresent|Never", one, For::job,
      "kubernetes", "when nodes pull the image; default: the cluster's rule"},
     {"image-pull-secret", "--image-pull-secret", "SECRET", one, For::job, "kubernetes",
@@ -120,8 +120,8 @@ std::vector<Flag> const flags{
      "context of the kubeconfig; default: the current one"},
     {"kubeconfig", "--kubeconfig", "FILE", one, For::job, "kubernetes",
      "default: $KUBECONFIG, ~/.kube/config, or the pod's service account"},
-    {"cpu", "--cpu", "QUANTITY", one, For::job, "kubernetes",
-     "CPUs requested for each rank, without a limit; default 1; 0: none"},
+    {"cpu", "--cpu --cpus", "QUANTITY", one, For::job, "kubernetes",
+     "CPUs requested for each rank, without a limit; default 1; 0: none; docker: the limit"},
     {"memory", "--memory", "QUANTITY", one, For::job, "kubernetes",
      "memory of each rank, such as 4Gi: requested, and the limit"},
     {"shm", "--shm", "QUANTITY", one, For::job, "kubernetes",
@@ -151,6 +151,16 @@ std::vector<Flag> const flags{
     {"detach", "-d --detach -a --attach", "", none, For::job, "kubernetes",
      "return when the job has been created; --attach, the default: show the output, end with the "
      "job's exit code, remove the job; for Slurm, too"},
+
+    {"mount", "--mount", "SOURCE[:TARGET[:ro]]", one, For::job, "docker",
+     "let containers see a file or folder of this host; default target: the same path; may be "
+     "repeated"},
+    {"network", "--network", "NAME", one, For::job, "docker",
+     "network of the containers, such as bridge or host; default: one for the job"},
+    {"user", "--user", "UID[:GID]", one, For::job, "docker",
+     "user in the containers; default: the image's"},
+    {"gpus", "--gpus", "all", one, For::job, "docker",
+     "let each container have all GPUs; --gpu gives each rank its own"},
 
     {"partition", "--partition", "NAME", one, For::job, "slurm", "partition of the job"},
     {"account", "--account", "NAME", one, For::job, "slurm", "account that is charged"},

@@ -165,6 +165,33 @@ A flag is kept for next time by its key in ~/.config/sinew/config:
   image = registry.example/ml/train:7
 )";
 
+constexpr std::string_view docker =
+    R"(The ranks run in containers on this host, made by Docker (or podman) through
+its socket: DOCKER_HOST=unix:///PATH, else /var/run/docker.sock.
+
+  sinew run --backend docker --image IMG -n 4 ./train            one container
+  sinew run --backend docker --image IMG --nodes 2 -n 4 ./train  two
+  sinew run --backend docker --image IMG --mount . -n 4 ./train  program here
+  sinew run --backend docker --image IMG --mount /data:/in:ro -n 4 ./train
+  sinew run --backend docker --image IMG --gpu 1 -n 2 nvidia-smi
+  sinew run --backend docker --image IMG --cpus 2 --memory 4Gi -n 4 ./train
+  sinew ps --backend docker                      also logs, attach, stop
+
+The program is in the image, or in a folder that --mount names; nothing else
+of this host is seen, not even the current folder. The image needs no sinew:
+containers see a copy of this one, which is kept in ~/.cache/sinew/copies. An
+image that is missing is pulled. --cpus, --memory and --gpu are of each rank.
+Containers and their network are removed at the end, also if sinew run is
+killed.
+
+A program that acquires nodes (Nodes::acquire) gets containers as workers, and
+runs on the host itself, if it is started so:
+
+  SINEW_BACKEND=docker SINEW_IMAGE=IMG ./program
+
+Fiber's FIBER_BACKEND and FIBER_IMAGE mean the same. Details: docs/docker.md
+)";
+
 constexpr std::string_view slurm =
     R"(In an allocation of Slurm (salloc, sbatch) the ranks run on its nodes: agents
 are started there by one srun, and no ssh is needed. Elsewhere sinew run
@@ -266,6 +293,7 @@ std::vector<HelpTopic> const& help_topics() {
         {"output", "tags, times, files, JSON, standard input", output},
         {"failures", "exit codes, timeouts, signals, restarts", failures},
         {"kubernetes", "pods, images, volumes, GPUs of a cluster", kubernetes},
+        {"docker", "containers on this host", docker},
         {"slurm", "allocations of Slurm, and jobs that are submitted to it", slurm},
         {"environment", "variables the ranks get; configuration files", environment_help},
         {"examples", "to copy from", examples},

@@ -26,7 +26,7 @@ enum class Discovery : std::uint8_t {
 
 enum class Gang : std::uint8_t { none, automatic, volcano, coscheduling, kueue };
 
-/// The options of `sinew run` that only the backend kubernetes has.
+/// The options of `sinew run` that only the backend kubernetes has, and those that docker has, too.
 struct KubernetesOptions {
     std::string kubeconfig, context, ns;  ///< empty: as kubectl would find them
     std::string image;
@@ -34,6 +34,7 @@ struct KubernetesOptions {
     std::vector<std::string> image_pull_secrets;
     std::string agent_image;  ///< has the agent, which is copied from it; empty: `image` has it
     std::string cpu = "1";    ///< requested for each rank; "0": nothing is requested
+    bool cpu_given = false;   ///< by the user
     std::string memory;  ///< requested for each rank, and its limit; empty: nothing is requested
     std::string shm;     ///< size limit of /dev/shm; empty: the pod's memory limit
     std::vector<VolumeMount> volumes;
@@ -52,6 +53,7 @@ struct KubernetesOptions {
     /// The first flag of these that was given; empty: none.
     std::string first_flag;
     std::string detach_flag;  ///< the same for `detach`
+    std::string shared_flag;  ///< the same for those that docker has, too
 };
 
 }  // namespace sinew::launch

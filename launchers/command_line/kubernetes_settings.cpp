@@ -2,6 +2,7 @@
 #include "launchers/command_line/kubernetes_settings.hpp"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <utility>
 
@@ -147,7 +148,9 @@ std::map<std::string_view, Setter> const kubernetes_setters{
     {"namespace", name(&KubernetesOptions::ns)},
     {"context", words(&KubernetesOptions::context)},
     {"kubeconfig", words(&KubernetesOptions::kubeconfig)},
-    {"cpu", quantity(&KubernetesOptions::cpu)},
+    {"cpu", [](Draft& d, Setting const& s) {
+        d.options.kubernetes.cpu = to_quantity(s);
+        d.options.kubernetes.cpu_given = true; }},
     {"memory", quantity(&KubernetesOptions::memory)},
     {"shm", quantity(&KubernetesOptions::shm)},
     {"volume", set_volume},
@@ -173,8 +176,12 @@ std::map<std::string_view, Setter> const kubernetes_setters{
 Setter kubernetes_setter(std::string_view key) {
     auto const at = kubernetes_setters.find(key);
     if (at == kubernetes_setters.end()) return nullptr;
-    auto const first =
-        key == "detach" ? &KubernetesOptions::detach_flag : &KubernetesOptions::first_flag;
+    static constexpr std::array<std::string_view, 6> shared{
+        "image", "image-pull-policy", "cpu", "memory", "shm", "label"};
+    auto const first = key == "detach" ? &KubernetesOptions::detach_flag
+                       : std::find(shared.begin(), shared.end(), key) != shared.end()
+                           ? &KubernetesOptions::shared_flag
+                           : &KubernetesOptions::first_flag;
     return [set = at->second, first](Draft& draft, Setting const& setting) {
         set(draft, setting);
         if (auto& flag = draft.options.kubernetes.*first; flag.empty()) flag = setting.origin;

@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "launchers/command_line/docker_options.hpp"
 #include "launchers/command_line/kubernetes_options.hpp"
 #include "launchers/command_line/slurm_options.hpp"
 #include "launchers/common/job.hpp"
@@ -60,6 +61,7 @@ struct RunOptions {
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved
     KubernetesOptions kubernetes;
     SlurmOptions slurm;
+    DockerOptions docker;
     std::vector<std::string> words;  ///< all that was said after `sinew run`
     std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 

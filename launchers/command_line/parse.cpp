@@ -129,6 +129,11 @@ private:
     /// Paths are relative to the folder of their source, so they are resolved while it is known.
     std::string stored(Setting const& part) const {
         static Words const paths{"wdir", "output-filename", "pod-template", "kubeconfig"};
+        // What follows a ':' is a path of containers.
+        if (part.key == "mount")
+            return resolve(part.value.substr(0, part.value.find(':')), part.folder,
+                           environment_.home) +
+                   part.value.substr(std::min(part.value.find(':'), part.value.size()));
         bool const path = std::find(paths.begin(), paths.end(), part.key) != paths.end();
         return path ? resolve(part.value, part.folder, environment_.home) : part.value;
     }
@@ -206,9 +211,17 @@ void add_files(Sources& sources, ProcessContext const& environment) {
     sources.add(read_config(path, path, environment.user));
 }
 
+/// Uses the image that programs that acquire nodes use, too, if no other is named.
+void take_image(RunOptions& options, ProcessContext const& environment) {
+    for (auto const* name : {"SINEW_IMAGE", "FIBER_IMAGE"})
+        if (auto const at = environment.variables.find(name);
+            options.kubernetes.image.empty() && at != environment.variables.end())
+            options.kubernetes.image = at->second;
+}
+
 /// Uses the allocation's hosts unless --backend is local. Requires: no source names hosts.
 void take_allocation(RunOptions& options, ProcessContext const& environment) {
-    if (options.backend == "local") return;
+    if (options.backend == "local" || options.backend == "docker") return;
     auto found = find_allocation(environment);
     if (!found || (options.backend == "slurm" && !found->of_slurm)) return;
     options.hosts = std::move(found->hosts);
@@ -266,7 +279,10 @@ RunOptions parse_run(Words const& arguments, ProcessContext const& environment) 
     RunOptions const said = sources.check(first).options;
     draft.options.kubernetes.first_flag = said.kubernetes.first_flag;
     draft.options.kubernetes.detach_flag = said.kubernetes.detach_flag;
+    draft.options.kubernetes.shared_flag = said.kubernetes.shared_flag;
     draft.options.slurm.first_flag = said.slurm.first_flag;
+    draft.options.docker.first_flag = said.docker.first_flag;
+    if (draft.options.backend == "docker") take_image(draft.options, environment);
     draft.options.words = arguments;
     draft.options.folder = environment.folder;
     draft.options.apps = std::move(apps);

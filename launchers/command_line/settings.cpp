@@ -9,6 +9,7 @@
 
 #include <sinew/error.hpp>
 
+#include "launchers/command_line/docker_settings.hpp"
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/kubernetes_settings.hpp"
 #include "launchers/command_line/slurm_settings.hpp"
@@ -210,6 +211,7 @@ std::map<std::string_view, Setter> const setters{
 
 void apply(Draft& draft, Setting const& setting) {
     if (auto const set = kubernetes_setter(setting.key)) return set(draft, setting);
+    if (auto const set = docker_setter(setting.key)) return set(draft, setting);
     if (auto const set = slurm_setter(setting.key)) return set(draft, setting);
     auto const at = setters.find(setting.key);
     if (at == setters.end())

@@ -19,8 +19,9 @@ _sinew_with_value="
     --output-filename -output-filename --output --stdin -stdin --timeout -timeout
     --start-timeout --grace --max-restarts
     --image --image-pull-policy --image-pull-secret --agent-image --namespace --context
-    --kubeconfig --cpu --memory --shm --volume --service-account --node-selector
+    --kubeconfig --cpu --cpus --memory --shm --volume --service-account --node-selector
     --toleration --pod-template --label --annotation --gang --discovery --ttl
+    --mount --network --user --gpus
     --partition --account --qos --time --gres --constraint --slurm-arg
 "
 _sinew_with_two="
@@ -35,6 +36,10 @@ _sinew_value() {
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return ;;
+        -mount)
+            compopt -o filenames -o nospace 2>/dev/null
+            mapfile -t COMPREPLY < <(compgen -f -- "$current")
+            return ;;
         -wdir | wdir | -wd | wd | -output-filename | output-filename)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -d -- "$current")
@@ -44,14 +49,16 @@ _sinew_value() {
         -bind-to | bind-to) words="auto core socket package none" ;;
         -rank-order) words="topology index hostfile" ;;
         -mpi) words="auto pmix pmi1 none" ;;
-        -backend) words="auto local ssh slurm kubernetes" ;;
+        -backend) words="auto local ssh docker slurm kubernetes" ;;
         -gang) words="none auto volcano coscheduling kueue:" ;;
         -discovery) words="vip dns api" ;;
+        -network) words="bridge host" ;;
+        -gpus) words="all" ;;
         -image-pull-policy) words="Always IfNotPresent Never" ;;
         -output) words="tag timestamp json plain dir=" ;;
         -display) words="map bind" ;;
         -stdin | stdin) words="0 all none" ;;
-        h | -help) words="run hosts mapping output failures kubernetes slurm environment examples" ;;
+        h | -help) words="run hosts mapping output failures kubernetes docker slurm environment examples" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }

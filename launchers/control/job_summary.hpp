@@ -25,7 +25,7 @@ struct JobSummary {
     using Time = std::chrono::system_clock::time_point;
     std::string name;     ///< --name, unique among the running jobs of its place
     std::string id;       ///< 12 hexadecimal digits; as SINEW_JOB_ID
-    std::string backend;  ///< local, ssh, slurm, launch-agent, kubernetes
+    std::string backend;  ///< local, ssh, docker, slurm, launch-agent, kubernetes
     std::string command;  ///< the program and its arguments, of all programs
     /// starting, running, restarting, finishing or ended; also stopped (its `sinew run` was stopped
     /// by a signal) and silent (it does not answer), of which little else is known.

@@ -90,6 +90,7 @@ JobRun::~JobRun() = default;
 int JobRun::run() {
     // This folder is for the root's socket; agents make their own.
     remove_stale_folders();
+    backend_->prepare(name_.name());
     open_control();
     if (backend_->on_this_host()) folder_.emplace(job_ + "-run");
     open_root();
@@ -222,6 +223,10 @@ void JobRun::act(JobMachine::StartAgent const& action) {
                        .by_itself = false,
                        .address = arranged_.address,
                        .place = node.place};
+    if (options_.root_address.empty())
+        for (auto const& host : backend_->root_hosts())
+            config.roots.insert(config.roots.begin(),
+                                wire::Address::tcp(host, root_->address().port).text());
     if (folder_) config.folders = {folder_->path(), name_.folder().path()};
     agents_->start({.node = action.node, .host = node.host, .configuration = config_line(config)});
 }
@@ -379,33 +384,35 @@ void JobRun::launch() {
 Launch JobRun::order() const {
     auto const& agents = machine_.agents();
     auto const& first = root_->hello(agents.front());
-    Launch launch{.epoch = machine_.epoch(),
-                  .restart = machine_.restarts(),
-                  .job = job_,
-                  .name = name_.name(),
-                  .data_key = secret_.derive(text("data plane ", machine_.epoch())).hex(),
-                  .map = machine_.map(),
-                  .agents = agents,
-                  .parents = root_->parents(),
-                  .addresses = {},
-                  .apps = options_.apps,
-                  .env = {},
-                  .folder = options_.folder,
-                  .gpus = options_.gpus,
-                  .bind_to = options_.bind_to,
-                  .mpi = options_.mpi,
-                  .stdin_to = options_.stdin_to,
-                  .master_address = first.address,
-                  .master_port = first.free_port,
-                  .window = std::clamp<std::int64_t>(
-                      window_of_all / static_cast<std::int64_t>(nodes_.size()), 64 << 10, 4 << 20),
-                  .report_bindings = options_.report_bindings && machine_.epoch() == 0,
-                  .progress = machine_.progress()};
+    Launch launch{
+        .epoch = machine_.epoch(),
+        .restart = machine_.restarts(),
+        .job = job_,
+        .name = name_.name(),
+        .data_key = secret_.derive(text("data plane ", machine_.epoch())).hex(),
+        .map = machine_.map(),
+        .agents = agents,
+        .parents = root_->parents(),
+        .addresses = {},
+        .apps = options_.apps,
+        .env = {},
+        .folder = backend_->shares_folder(options_.folder) ? options_.folder : std::string(),
+        .gpus = options_.gpus,
+        .bind_to = options_.bind_to,
+        .mpi = options_.mpi,
+        .stdin_to = options_.stdin_to,
+        .master_address = first.address,
+        .master_port = first.free_port,
+        .window = std::clamp<std::int64_t>(window_of_all / static_cast<std::int64_t>(nodes_.size()),
+                                           64 << 10, 4 << 20),
+        .report_bindings = options_.report_bindings && machine_.epoch() == 0,
+        .progress = machine_.progress()};
     for (int const agent : agents) launch.addresses.push_back(root_->hello(agent).address);
     if (!backend_->on_this_host() && arranged_.port == 0)
         for (auto const& [name, value] : own_variables())
             // With --gpu each node shares out the GPUs that it has.
-            if (is_forwarded(name) && (options_.gpus == 0 || name != "CUDA_VISIBLE_DEVICES"))
+            if (is_forwarded(name) && (options_.gpus == 0 || name != "CUDA_VISIBLE_DEVICES") &&
+                (backend_->has_our_files() || !is_search_path(name)))
                 launch.env.emplace(name, value);
     for (auto const& [name, value] : options_.env) launch.env.insert_or_assign(name, value);
     return launch;

@@ -50,6 +50,16 @@ std::vector<Node> fake_nodes(RunOptions const& options, std::string const& host)
     return nodes;
 }
 
+// Containers on this host; their names are their host names.
+std::vector<Node> containers(int count) {
+    std::vector<Node> nodes;
+    for (int i = 0; i < std::max(count, 1); ++i) {
+        auto const name = text("docker-", i);
+        nodes.push_back({name, name, 0, 0, 0, {}});
+    }
+    return nodes;
+}
+
 void keep_first(std::vector<Node>& nodes, int wanted) {
     if (wanted == 0) return;
     if (nodes.size() < static_cast<std::size_t>(wanted))
@@ -66,6 +76,7 @@ std::vector<Node> requested_nodes(RunOptions const& options, std::string const& 
     if (options.fake_nodes > 0 && !options.hosts.empty())
         throw UsageError(text("--fake-nodes ", options.fake_nodes,
                               " together with hosts (fake nodes are all on this one). Keep one"));
+    if (options.backend == "docker") return containers(options.nodes);
     std::vector<Node> nodes = options.fake_nodes > 0 ? fake_nodes(options, this_host)
                               : options.hosts.empty()
                                   ? std::vector<Node>{{this_host, this_host, 0, 0, 0, {}}}

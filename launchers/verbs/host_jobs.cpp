@@ -26,7 +26,8 @@ std::vector<std::string> folders() {
 // One that cannot be asked is shown whatever backend was asked for.
 bool HostJobs::wants(JobSummary const& job) const {
     if (backend_.empty() || job.backend.empty()) return true;
-    return (backend_ == "local") == (job.backend == "local");
+    bool const is_special = job.backend == "local" || job.backend == "docker";
+    return is_special || backend_ != "ssh" ? job.backend == backend_ : true;
 }
 
 std::vector<JobSummary> HostJobs::list() {

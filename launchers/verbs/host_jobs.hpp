@@ -13,7 +13,8 @@ namespace sinew::launch {
 /// their folders, so that those with another SINEW_TMPDIR are not seen.
 class HostJobs final : public JobSource {
 public:
-    /// `backend`: "local" or, for all others (slurm and --launch-agent too), "ssh"; empty: all.
+    /// `backend`: "local", "docker" or, for all others (slurm and --launch-agent too), "ssh"; empty:
+    /// all.
     explicit HostJobs(std::string backend) : backend_(std::move(backend)) {}
     std::string_view name() const override { return "this host"; }
     std::vector<JobSummary> list() override;

@@ -7,6 +7,7 @@
 #if SINEW_HAVE_K8S
 #include "launchers/verbs/cluster/kubernetes_jobs.hpp"
 #endif
+#include "launchers/verbs/cluster/docker_jobs.hpp"
 #include "launchers/verbs/cluster/slurm_jobs.hpp"
 #include "src/base/text.hpp"
 
@@ -24,6 +25,7 @@ std::vector<JobSourceEntry> const& job_sources() {
         {"auto", "jobs that were started on this host", of_host},
             {"local", "those of them whose ranks are on this host", of_host},
             {"ssh", "those of them whose ranks are on others", of_host},
+            {"docker", "jobs and acquired nodes in containers of this host", make_docker_jobs},
             {"slurm", "jobs that were submitted to Slurm", make_slurm_jobs},
 #if SINEW_HAVE_K8S
             {"kubernetes", "jobs in a namespace of a cluster", make_kubernetes_jobs},

@@ -399,6 +399,29 @@ void allocation(std::vector<std::string> const& words) {
     say(text(killed / 2, " workers and an agent were killed"));
 }
 
+// Nodes in containers, as SINEW_BACKEND and SINEW_IMAGE say. One is killed while the pool maps.
+void containers() {
+    auto const nodes =
+        Nodes::acquire({.count = 2, .meta = {.cpu = 1}, .start_timeout = 20s, .minimum = 2});
+    Pool pool(nodes, {.progress = Progress::off});
+    check(pool.wait_until_workers_up(), "workers come up");
+    std::set<std::string> found;
+    for (auto const& host : pool.map<where>(range(0, 1000))) found.insert(host);
+    check(found == std::set<std::string>({"nodes-0", "nodes-1"}), "all containers");
+    check(node_here().empty(), "the master is on the host");
+    auto const known = nodes.changes();
+    auto result = pool.map_async<long_square>(range(0, 2000));
+    say("mapping");
+    auto const squares = result.get();
+    for (int i = 0; i < 2000; ++i)
+        check(squares[static_cast<std::size_t>(i)] == i * i, text("task ", i));
+    check(nodes.wait_for_change(known, 20s), "a container that was killed is a lost node");
+    check(nodes.wait_for(2, 20s), text("it is replaced: ", nodes.waiting_for()));
+    check(pool.map<square>(range(0, 100))[99] == 99 * 99, "squares afterwards");
+    say("waiting");
+    if (std::getenv("LASTING") != nullptr) std::this_thread::sleep_for(1h);
+}
+
 int run(std::string const& what, std::vector<std::string> const& more) {
     if (what == "pools") pools();
     else if (what == "others") others();
@@ -410,6 +433,7 @@ int run(std::string const& what, std::vector<std::string> const& more) {
     else if (what == "orphaned") orphaned();
     else if (what == "lasting") lasting();
     else if (what == "hosts") hosts(more);
+    else if (what == "containers") containers();
     else if (what == "allocation") allocation(more);
     else check(false, "what is " + what);
     say("right");

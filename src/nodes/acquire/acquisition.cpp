@@ -34,7 +34,9 @@ bool in_allocation() {
 
 std::string chosen_backend(NodesOptions const& options) {
     if (options.backend != "auto") return options.backend;
+    if (auto const named = env("SINEW_BACKEND")) return *named;
     if (env("KUBERNETES_SERVICE_HOST")) return "kubernetes";
+    if (auto const named = env("FIBER_BACKEND")) return *named;
     if (!options.hosts.empty()) return "ssh";
     if (!in_allocation()) return "local";
     bool const by_srun = env("SLURM_JOB_NODELIST") && options.launch_agent.empty();
@@ -92,6 +94,9 @@ Acquisition::Acquisition(process::Runtime& runtime, NodesOptions options,
     : runtime_(runtime), options_(std::move(options)), backend_(chosen_backend(options_)),
       roster_(std::move(roster)) {
     if (options_.name.empty()) options_.name = "nodes";
+    if (backend_ != "docker") return;
+    for (auto const* name : {"SINEW_IMAGE", "FIBER_IMAGE"})
+        if (options_.image.empty()) options_.image = env(name).value_or("");
 }
 
 Acquisition::~Acquisition() = default;

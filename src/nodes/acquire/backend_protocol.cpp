@@ -74,6 +74,7 @@ std::string request_line(NodesOptions const& options, std::string const& backend
                     {"memory_mib", options.meta.memory_mib},
                     {"gpu", options.meta.gpu},
                     {"image", options.image},
+                    {"mounts", options.mounts},
                     {"name", options.name},
                     {"configuration", configuration}});
 }

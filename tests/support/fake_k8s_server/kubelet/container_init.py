@@ -23,7 +23,7 @@ _RUNC = ('failed to create containerd task: failed to create shim task: OCI runt
          'unable to start container process: ')
 
 
-def _devices(m):
+def _devices(m, shm):
     old = os.umask(0)
     mount('tmpfs', m + '/dev', 'tmpfs', NOSUID, 'mode=755,size=65536k')
     for n, a, b in (('null', 1, 3), ('zero', 1, 5), ('full', 1, 7), ('random', 1, 8), ('urandom', 1, 9), ('tty', 5, 0)):
@@ -33,6 +33,8 @@ def _devices(m):
         os.symlink(t, m + '/dev/' + n)
     os.mkdir(m + '/dev/pts')
     os.mkdir(m + '/dev/shm')
+    if shm:
+        mount('tmpfs', m + '/dev/shm', 'tmpfs', NOSUID | NODEV | NOEXEC, 'mode=1777,size=%d' % shm)
     mount('devpts', m + '/dev/pts', 'devpts', NOSUID | NOEXEC, 'newinstance,ptmxmode=0666,mode=0620')
     os.umask(old)
 
@@ -62,7 +64,7 @@ def _root(s):
     mount('overlay', m, 'overlay', 0, 'lowerdir=/,upperdir=%s/u,workdir=%s/w' % (base, base))
     mount('proc', m + '/proc', 'proc', NOSUID | NODEV | NOEXEC)
     mount('/sys', m + '/sys', None, BIND | REC)
-    _devices(m)
+    _devices(m, s.get('shm'))
     mount('tmpfs', m + '/run', 'tmpfs', NOSUID | NODEV, 'mode=755')
     host = os.open('/', os.O_PATH)
     os.chroot(m)
@@ -125,12 +127,11 @@ def default_signals():
     signal.pthread_sigmask(signal.SIG_SETMASK, [])
 
 
-def run(s, out, err, error_fd):
+def run(s, out, err, error_fd, stdin=None):
     """In the forked child: never returns.  Before exec, the CPU seconds of this preparation and a NUL go to
     error_fd; a failure's text goes there too, with exit status 128."""
     try:
-        null = os.open('/dev/null', os.O_RDONLY)
-        os.dup2(null, 0)
+        os.dup2(os.open('/dev/null', os.O_RDONLY) if stdin is None else stdin, 0)
         os.dup2(out, 1)
         os.dup2(err, 2)
         linux.unshare(linux.NEWNS)
