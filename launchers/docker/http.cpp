@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -59,6 +60,9 @@ UniqueFd connect_to(std::string const& path) {
     std::memcpy(address.sun_path, path.c_str(), path.size() + 1);
     UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
     if (!fd) throw SystemError("no socket can be made", errno);
+    // An engine that is stopped accepts nobody: connect() waits when its queue is full, as long as a send would.
+    timeval const longest{.tv_sec = std::chrono::seconds(sending_time).count(), .tv_usec = 0};
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_SNDTIMEO, &longest, sizeof longest);
     if (::connect(fd.get(), reinterpret_cast<sockaddr const*>(&address), sizeof address) != 0)
         throw SystemError(text("nothing answers at ", path), errno);
     return fd;

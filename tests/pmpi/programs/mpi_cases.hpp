@@ -5,6 +5,7 @@
 #include <mpi.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <string>
 #include <utility>
 #include <vector>
@@ -15,6 +16,13 @@ inline void require(bool right, std::string const& what) {
     if (right) return;
     std::fprintf(stderr, "rank %d: wrong: %s\n", rank, what.c_str());
     MPI_Abort(MPI_COMM_WORLD, 3);
+}
+
+/// The end of a rank whose call, with errors returned, needed one that has died.
+[[noreturn]] inline void end_after_loss(int code) {
+    std::printf("killed: %s\n", code == MPI_SUCCESS ? "not noticed" : "right");
+    std::fflush(stdout);
+    std::_Exit(code == MPI_SUCCESS ? 1 : 0);  // MPI_Finalize would wait for the dead rank
 }
 
 /// The body of main(). The case "threads" needs MPI_THREAD_MULTIPLE.
