@@ -266,12 +266,13 @@ void measure_overlap(Communicator& comm, Options const& options) {
 
 Options parse(int argc, char** argv) {
     po::options_description flags;
-    std::string cases, peers;
+    std::string cases;
+    std::vector<std::string> peers;
     Options options;
     // clang-format off
     flags.add_options()
         ("cases", po::value(&cases)->default_value("resnet50,small,wire,overlap"))
-        ("peer", po::value(&peers)->default_value(""))
+        ("peer", po::value(&peers)->composing())
         ("rounds", po::value(&options.rounds))
         ("compute", po::value(&options.compute_ms))
         ("autogroup-nice", po::value<int>())
@@ -282,7 +283,8 @@ Options parse(int argc, char** argv) {
     options.autogroup_nice = optional_int(given, "autogroup-nice");
     require_rounds(options.rounds);
     options.cases = split(cases, ',');
-    if (!peers.empty()) options.peers = split(peers, ',');
+    for (std::string const& list : peers)
+        for (std::string& peer : split(list, ',')) options.peers.push_back(std::move(peer));
     for (std::string const& name : options.cases)
         if (name != "resnet50" && name != "small" && name != "wire" && name != "overlap")
             throw UsageError(

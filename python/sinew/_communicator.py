@@ -15,7 +15,11 @@ from ._operations import Op, code_of_op
 from ._persistent import PersistentRequest
 from ._request import ANY_SOURCE, Received, Request
 
-_allreduce = library.sinew_allreduce
+#: Without declared types, whose conversions would be half of what a short call costs. So each argument is None, an object
+#: of ctypes that has the type of the parameter, or an integer where that is 32 bits wide.
+_allreduce = library["sinew_allreduce"]
+_size = ctypes.c_size_t
+_NO_ELEMENTS = _size(0)
 
 
 class BasicCommunicator(Group):
@@ -43,11 +47,12 @@ class BasicCommunicator(Group):
         if algorithm is None and timeout is None:
             # What most calls are: arrays of numpy whose types were seen before. Each name costs some 30 ns.
             try:
+                count = _size(array.size)
                 if out is None:
-                    status = _allreduce(self._handle, IN_PLACE, 0, from_buffer(array), array.size,
+                    status = _allreduce(self._handle, IN_PLACE, _NO_ELEMENTS, from_buffer(array), count,
                                         code_of_dtype[array.dtype], code_of_op[op], None)
                 elif out.dtype is array.dtype:
-                    status = _allreduce(self._handle, from_buffer(array), array.size, from_buffer(out), out.size,
+                    status = _allreduce(self._handle, from_buffer(array), count, from_buffer(out), _size(out.size),
                                         code_of_dtype[array.dtype], code_of_op[op], None)
             except (AttributeError, KeyError, TypeError, ValueError, BufferError):
                 pass  # Anything else, also what is wrong, takes the long way.

@@ -29,7 +29,7 @@ class Group:
     """What a group of ranks is, and how its calls reach the library: all of a communicator but its calls."""
 
     def __init__(self, handle: int, parent: Group | None) -> None:
-        self._handle: int | None = handle
+        self._handle: ctypes.c_void_p | None = ctypes.c_void_p(handle)
         self._owned = parent is not None
         #: Buffers of calls that have failed: other ranks and the medium may still write to them.
         self._failed: list[Any] = []
@@ -136,7 +136,7 @@ class Group:
 
     # ---- the way to the library --------------------------------------------------------------
 
-    def _checked(self) -> int:
+    def _checked(self) -> ctypes.c_void_p:
         if self._handle is None:
             raise UsageError("this communicator is closed")
         return self._handle

@@ -85,10 +85,10 @@ class Op:
 
 predefined = {name: Op(name) for name in Op.names}
 
-#: The number of each name and of each operation that was used, for calls that must be short.
-code_of_op: dict[Any, int] = {}
+#: The number of each predefined operation, by its name and itself, as the parameter of a call that must be short.
+code_of_op: dict[Any, ctypes.c_size_t] = {}
 for _op in predefined.values():
-    code_of_op[_op.name] = code_of_op[_op] = _op.code
+    code_of_op[_op.name] = code_of_op[_op] = ctypes.c_size_t(_op.code)
 
 
 def operation(op: str | Op) -> Op:
