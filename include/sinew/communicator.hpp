@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -105,6 +106,16 @@ public:
     Communicator split_node();
     /// Makes a communicator of the same ranks with separate messages. Collective.
     Communicator dup();
+    /// Makes a communicator of the ranks that are left, in their order, after this one was lost
+    /// (MPI_Comm_shrink of ULFM). Every rank that is left must call it; ranks that wait in a call of
+    /// this communicator get PeerLost. All get the same members, however many die meanwhile; one that died last
+    /// may be among them, and the first call then throws PeerLost. Of a network that is cut in two,
+    /// each side goes on by itself.
+    ///
+    /// `timeout` limits the time in which nothing is heard of a rank that must call it; 0: SINEW_TIMEOUT. Throws Timeout
+    /// then, after which it may be called again; UsageError if the messages pass through MPI, which
+    /// does not survive a rank; PeerLost if the others have lost the connection to this rank.
+    Communicator shrink(std::chrono::nanoseconds timeout = {});
 
     // --- collective operations; `out` of reduce and gather is used on the root only ----------
     /// Every rank gets the reduction of all ranks' elements.
@@ -237,7 +248,7 @@ public:
     }
 
     // --- point to point: matched by rank and tag, in order; tags 0 .. max_tag() --------------
-    /// The largest tag that messages may have; at least 32765.
+    /// The largest tag that messages may have; at least 32764.
     int max_tag() const noexcept;
     /// Returns when `data` may be reused. `tag` is between 0 and max_tag().
     void send(ConstBuffer data, int to, int tag = 0, CallOptions = {});

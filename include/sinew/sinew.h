@@ -179,7 +179,7 @@ SINEW_API int sinew_nodes(sinew_communicator const* comm);
 SINEW_API int sinew_node_of(sinew_communicator const* comm, int rank);
 SINEW_API int sinew_local_rank(sinew_communicator const* comm);
 SINEW_API int sinew_local_size(sinew_communicator const* comm);
-/* The largest tag of messages; at least 32765. */
+/* The largest tag of messages; at least 32764. */
 SINEW_API int sinew_max_tag(sinew_communicator const* comm);
 /* The name of the host of a rank; NULL if there is no such rank. Valid as long as `comm`. */
 SINEW_API char const* sinew_host_of(sinew_communicator const* comm, int rank);
@@ -193,6 +193,11 @@ SINEW_API int sinew_split(sinew_communicator* comm, int color, int key, sinew_co
 SINEW_API int sinew_split_node(sinew_communicator* comm, sinew_communicator** part);
 /* Makes a communicator of the same ranks with separate messages. Collective. */
 SINEW_API int sinew_dup(sinew_communicator* comm, sinew_communicator** copy);
+/* Makes a communicator of the ranks that are left, in their order, after `comm` was lost
+ * (SINEW_ERROR_PEER_LOST, SINEW_ERROR_TIMEOUT). Every rank that is left must call it. `timeout_ns` limits the
+ * time in which nothing is heard of one that does not; 0: SINEW_TIMEOUT. Not over MPI, which does
+ * not survive a rank. See Communicator::shrink in sinew/communicator.hpp. */
+SINEW_API int sinew_shrink(sinew_communicator* comm, int64_t timeout_ns, sinew_communicator** left);
 /* Not collective. Requests stay valid. Refuses the communicator that belongs to a world. */
 SINEW_API int sinew_communicator_destroy(sinew_communicator* comm);
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from . import _buffers
 from ._buffers import Span, span
-from ._call import Call, check, check_same_type, options_of, text_of
+from ._call import Call, check, check_same_type, nanoseconds_of, options_of, text_of
 from ._errors import USAGE, UsageError
 from ._library import Process, library
 from ._memory import allocate
@@ -115,6 +115,14 @@ class Group:
         """A communicator of the same ranks with separate messages. Collective."""
         part = ctypes.c_void_p()
         check(library.sinew_dup(self._checked(), part))
+        return type(self)(part.value or 0, self)
+
+    def shrink(self: Own, timeout: float | None = None) -> Own:
+        """A communicator of the ranks that are left, in their order, after this one was lost (PeerLost, Timeout). Every
+        rank that is left must call it; `timeout` (seconds; default SINEW_TIMEOUT) limits the time in which nothing is
+        heard of one that does not. Not over MPI, which does not survive a rank: SINEW_TRANSPORT=socket."""
+        part = ctypes.c_void_p()
+        check(library.sinew_shrink(self._checked(), nanoseconds_of(timeout), part))
         return type(self)(part.value or 0, self)
 
     def close(self) -> None:

@@ -176,6 +176,7 @@ _others: dict[str, tuple[Any, list[Any]]] = {
     "split": (c_int, [c_void_p, c_int, c_int, POINTER(c_void_p)]),
     "split_node": (c_int, [c_void_p, POINTER(c_void_p)]),
     "dup": (c_int, [c_void_p, POINTER(c_void_p)]),
+    "shrink": (c_int, [c_void_p, c_int64, POINTER(c_void_p)]),
     "communicator_destroy": (c_int, [c_void_p]),
     "explain": (c_int, [c_void_p, c_char_p, c_char_p, c_size_t, POINTER(c_size_t)]),
     "algorithm_for": (c_int, [c_void_p, c_char_p, c_size_t, _type, _op, c_char_p, c_size_t, POINTER(c_size_t)]),

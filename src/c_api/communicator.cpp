@@ -71,6 +71,15 @@ int sinew_dup(sinew_communicator* comm, sinew_communicator** copy) {
     return make_part(comm, copy, [](Communicator& all) { return all.dup(); });
 }
 
+int sinew_shrink(sinew_communicator* comm, int64_t timeout_ns, sinew_communicator** left) {
+    return make_part(comm, left, [&](Communicator& all) {
+        if (timeout_ns < 0)
+            throw UsageError(
+                text("sinew_shrink: timeout_ns is ", timeout_ns, " (expected at least 0)"));
+        return all.shrink(std::chrono::nanoseconds(timeout_ns));
+    });
+}
+
 int sinew_communicator_destroy(sinew_communicator* comm) {
     return guarded([&] {
         if (comm == nullptr) return;

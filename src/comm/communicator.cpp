@@ -49,6 +49,9 @@ Communicator Communicator::split(int color, int key) {
 void Communicator::split_none() { state_->split(std::nullopt, 0); }
 Communicator Communicator::split_node() { return split(nodes().node); }
 Communicator Communicator::dup() { return split(0); }
+Communicator Communicator::shrink(std::chrono::nanoseconds timeout) {
+    return Communicator(state_->shrink(timeout));
+}
 
 // One line per form of a collective; the macro defines its blocking, non-blocking and persistent
 // function.

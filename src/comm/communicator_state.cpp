@@ -21,6 +21,7 @@
 #include "src/comm/device/device_paths.hpp"
 #include "src/comm/memory/posted_calls.hpp"
 #include "src/comm/share.hpp"
+#include "src/comm/shrink/shrinking.hpp"
 
 namespace sinew::detail {
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <exception>
 #include <memory>
 #include <mutex>
@@ -25,10 +26,11 @@
 
 namespace sinew::detail {
 
-/// The tags of a transport: two internal ones, then the user's.
+/// The tags of a transport: three internal ones, then the user's.
 inline constexpr int collective_tag = 0;
 inline constexpr int detector_tag = 1;
-inline constexpr int first_user_tag = 2;
+inline constexpr int shrink_tag = 2;
+inline constexpr int first_user_tag = 3;
 
 /// The settings that all communicators of a job share: those of rank 0 (see adopt_settings).
 struct CommonSettings {
@@ -63,6 +65,7 @@ class DevicePaths;
 class MessageTickets;
 struct PersistentCall;
 struct ShortCall;
+class Shrinking;
 struct DeviceSide;
 enum class Returns : bool;
 
@@ -135,6 +138,8 @@ public:
 
     /// Collective. Returns null without a color: the rank joins no part.
     std::shared_ptr<CommunicatorState> split(std::optional<int> color, int key);
+    /// See Communicator::shrink. `limit` 0: that of the settings.
+    std::shared_ptr<CommunicatorState> shrink(std::chrono::nanoseconds limit);
 
     CommonSettings const& settings() const { return settings_; }
     /// Records this communicator's operations, and those of communicators that are made from it from
@@ -201,6 +206,11 @@ private:
     ProgressPolicy::Pace pace() const;
     void throw_if_lost();
     void remember_loss(std::exception_ptr error) noexcept;
+    /// Makes a communicator of `members`, which all do the same and have agreed on the lane.
+    std::shared_ptr<CommunicatorState> make_part(std::vector<int> const& members,
+                                                 std::uint64_t lane, std::string name);
+    void agree_on_survivors(std::chrono::nanoseconds limit);
+
     std::unique_ptr<Transport> transport_;
     NodeLayout nodes_;
     std::shared_ptr<Engine> engine_;
@@ -228,6 +238,8 @@ private:
     std::exception_ptr loss_;               // guarded by lost_mutex_
     std::unique_ptr<DevicePaths> devices_;  // made by the first collective on the memory of a GPU
     std::atomic<DevicePaths*> devices_seen_{nullptr};  // the same, for other threads
+    std::unique_ptr<Shrinking> shrinking_;             // since the first call of shrink
+    bool shrunk_ = false;
 };
 
 }  // namespace sinew::detail

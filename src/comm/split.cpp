@@ -49,13 +49,18 @@ std::shared_ptr<CommunicatorState> CommunicatorState::split(std::optional<int> c
     std::stable_sort(members.begin(), members.end(), [&](int a, int b) {
         return choices[static_cast<std::size_t>(a)].key < choices[static_cast<std::size_t>(b)].key;
     });
+    // The allgather was the last collective of all members.
+    return make_part(members, lane, text(log_.name(), '/', log_.entered(), '.', *color));
+}
+
+std::shared_ptr<CommunicatorState> CommunicatorState::make_part(std::vector<int> const& members,
+                                                                std::uint64_t lane,
+                                                                std::string name) {
     auto part = transport_->split(members, lane);
     NodeLayout nodes = restrict_node_layout(nodes_, members, part->rank());
     std::vector<Locality> localities;
     for (int const member : members)
         localities.push_back(localities_[static_cast<std::size_t>(member)]);
-    // The allgather was the last collective of all members.
-    std::string name = text(log_.name(), '/', log_.entered(), '.', *color);
     auto state = std::make_shared<CommunicatorState>(std::move(part), std::move(nodes), engine_,
                                                      tuners_, settings_, std::move(localities),
                                                      arena_, std::move(name));

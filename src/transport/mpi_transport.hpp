@@ -64,6 +64,7 @@ public:
     void progress() override;
     void abandon() noexcept override;
     std::vector<int> lost() override;
+    bool outlives_ranks() const noexcept override { return false; }
     std::uint64_t free_lane() const override;
     std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane) override;
 

@@ -261,6 +261,23 @@ class Jobs(unittest.TestCase):
         self.assertEqual(result.stdout.count("this communicator is closed"), 2)
         self.assertEqual(result.stderr, "")
 
+    def test_the_ranks_that_are_left_go_on(self) -> None:
+        result = self.job(3, """
+            with sinew.World() as world:
+                comm = world.communicator
+                comm.barrier()
+                if comm.rank == 1:
+                    os.kill(os.getpid(), signal.SIGKILL)
+                try:
+                    comm.barrier()
+                except (sinew.PeerLost, sinew.Timeout):
+                    left = comm.shrink(timeout=60)
+                    total = left.allreduce_value(world.rank + 1)
+                    print(f"{left.rank} of {left.size}: {total}", flush=True)
+                    left.barrier()
+            """, SINEW_TRANSPORT="socket", SINEW_RUN_NO_KILL="1")
+        self.assertEqual(sorted(result.stdout.splitlines()), ["0 of 2: 4", "1 of 2: 4"], result.stderr)
+
     def test_a_forked_child_leaves_the_rank_alone(self) -> None:
         result = self.job(2, """
             world = sinew.World()

@@ -35,6 +35,7 @@ public:
     std::optional<Received> probe(int from, int tag) override { return below_->probe(from, tag); }
     void abandon() noexcept override { below_->abandon(); }
     std::vector<int> lost() override { return below_->lost(); }
+    bool outlives_ranks() const noexcept override { return below_->outlives_ranks(); }
     std::uint64_t free_lane() const override { return below_->free_lane(); }
     std::unique_ptr<Transport> split(std::span<int const> members, std::uint64_t lane) override {
         return below_->split(members, lane);

@@ -83,6 +83,9 @@ public:
     /// every few ms.
     virtual std::vector<int> lost() = 0;
 
+    /// Whether the ranks that are left can still send to each other after a rank has died.
+    virtual bool outlives_ranks() const noexcept { return true; }
+
     /// The `lane` that this rank proposes for the next split; the members use the largest.
     virtual std::uint64_t free_lane() const { return 0; }
     /// Makes a transport of `members` alone (ranks of this transport, in the new order) with
