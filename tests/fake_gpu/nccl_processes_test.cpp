@@ -30,6 +30,30 @@ TEST(NcclRank, ThatIsKilledIsNamed) {
                                               HasSubstr("allreduce(f32 x 100, sum) #")));
 }
 
+TEST(NcclRank, ThatIsKilledIsLeftOutByShrink) {
+    testing_support::ProcessRanks ranks({.ranks = 4}, [](Communicator& comm) {
+        use_fake_nccl();
+        ::setenv("SINEW_NCCL", "1", 1);
+        fake_cuda_use_device(comm.rank());
+        if (comm.rank() == 1) fake_nccl_fault(1, {Fault::kills, 3, 0, 0});
+        try {
+            for (int i = 0; i < 5; ++i) reduce_hundred(comm);
+        } catch (PeerLost const&) {
+            Communicator left = comm.shrink();
+            DeviceArray<float> data(1000, static_cast<float>(comm.rank()));
+            left.allreduce(data.span(), sum);
+            auto const result = text(left.rank(), " of ", left.size(), ": ", data.values()[999]);
+            left.barrier();
+            return result;
+        }
+        return std::string("no error");
+    });
+    ASSERT_TRUE(ranks.all_have_ended());
+    EXPECT_EQ(ranks.result(0), "0 of 3: 5");
+    EXPECT_EQ(ranks.result(2), "1 of 3: 5");
+    EXPECT_EQ(ranks.result(3), "2 of 3: 5");
+}
+
 TEST(NcclProcesses, ReduceOnTheirGpus) {
     testing_support::ProcessRanks ranks({.ranks = 4}, [](Communicator& comm) {
         use_fake_nccl();

@@ -138,7 +138,7 @@ private:
                 detail::Engine::make(Threading::any), NodeIdentity::named(node, node), settings);
             Communicator comm(state);
             result = body(comm);
-            comm.barrier();
+            if (!state->lost()) comm.barrier();
         } catch (Timeout const& error) {
             result = std::string("Timeout: ") + error.what();
         } catch (PeerLost const& error) {
