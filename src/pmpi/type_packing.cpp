@@ -2,7 +2,10 @@
 #include "src/pmpi/type_packing.hpp"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstdlib>
 #include <cstring>
+#include <vector>
 
 #include <sinew/error.hpp>
 
@@ -50,6 +53,37 @@ private:
 
 }  // namespace
 
+/// A copy in host memory of elements in the memory of a GPU, with the gaps between their data.
+class TypePacking::Host {
+public:
+    Host(TypePacking const& device, void const* buffer, std::size_t elements)
+        : host_(device.type_, false), device_(const_cast<void*>(buffer)) {
+        MPI_Aint low = 0, bytes = 0;
+        real().Type_get_true_extent(device.type_, &low, &bytes);
+        std::ptrdiff_t const last =
+            static_cast<std::ptrdiff_t>(elements - 1) * device.layout_.extent;
+        first_ = low + std::min<std::ptrdiff_t>(last, 0);
+        bytes_.resize(static_cast<std::size_t>(bytes + std::abs(last)));
+        copy_from_device(bytes_.data(), static_cast<std::byte const*>(buffer) + first_,
+                         bytes_.size());
+    }
+    TypePacking const& packing() const { return host_; }
+    /// The place of the buffer's beginning, which need not be in the copy.
+    void* buffer() {
+        return reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(bytes_.data()) -
+                                       static_cast<std::uintptr_t>(first_));
+    }
+    void write_back() const {
+        copy_to_device(static_cast<std::byte*>(device_) + first_, bytes_.data(), bytes_.size());
+    }
+
+private:
+    TypePacking host_;
+    void* device_;
+    std::ptrdiff_t first_ = 0;  // of the data, from the buffer's beginning
+    std::vector<std::byte> bytes_;
+};
+
 /// MPI_Pack counts bytes by int.
 std::size_t TypePacking::elements_at_once() const {
     constexpr std::size_t most = std::size_t{1} << 30;
@@ -62,6 +96,11 @@ void TypePacking::pack(std::byte* bytes, void const* buffer, std::size_t element
     if (flat()) {
         if (bytes != buffer) std::memmove(bytes, buffer, all);
         return;
+    }
+    if (on_device_) {
+        if (layout_.flat) return copy_from_device(bytes, buffer, all);
+        Host host(*this, buffer, elements);
+        return host.packing().pack(bytes, host.buffer(), elements);
     }
     for (std::size_t done = 0; done < elements;) {
         std::size_t const n = std::min(elements_at_once(), elements - done);
@@ -81,6 +120,12 @@ void TypePacking::unpack(void* buffer, std::byte const* bytes, std::size_t eleme
     if (flat()) {
         if (bytes != buffer) std::memmove(buffer, bytes, all);
         return;
+    }
+    if (on_device_) {
+        if (layout_.flat) return copy_to_device(buffer, bytes, all);
+        Host host(*this, buffer, elements);
+        host.packing().unpack(host.buffer(), bytes, elements);
+        return host.write_back();
     }
     for (std::size_t done = 0; done < elements;) {
         std::size_t const n = std::min(elements_at_once(), elements - done);

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 
+#include "src/pmpi/device_buffers.hpp"
 #include "src/pmpi/types.hpp"
 
 namespace sinew::pmpi {
@@ -12,11 +13,19 @@ namespace sinew::pmpi {
 class TypePacking {
 public:
     TypePacking() = default;
-    /// Requires: not MPI_DATATYPE_NULL.
-    explicit TypePacking(MPI_Datatype type) : type_(type), layout_(layout_of(type)) {}
+    /// Of elements whatever their buffer, or in the memory of a GPU. Requires: not MPI_DATATYPE_NULL.
+    explicit TypePacking(MPI_Datatype type, bool on_device = false)
+        : type_(type), layout_(layout_of(type)), on_device_(on_device) {}
+    /// Of `elements` in a buffer, wherever that is.
+    TypePacking(MPI_Datatype type, void const* buffer, std::size_t elements) : TypePacking(type) {
+        on_device_ =
+            is_on_device(static_cast<std::byte const*>(buffer) + layout_.first, bytes(elements));
+    }
 
-    /// Whether the bytes of consecutive elements lie in the buffer as they are sent.
-    bool flat() const { return layout_.flat; }
+    MPI_Datatype type() const { return type_; }
+    bool on_device() const { return on_device_; }
+    /// Whether the bytes of consecutive elements lie in the buffer, in host memory, as they are sent.
+    bool flat() const { return layout_.flat && !on_device_; }
     std::size_t bytes(std::size_t elements) const { return elements * layout_.size; }
     /// The address of an element.
     std::byte* at(void* buffer, std::ptrdiff_t element) const {
@@ -30,10 +39,13 @@ public:
     void unpack(void* buffer, std::byte const* bytes, std::size_t elements) const;
 
 private:
+    class Host;
+
     std::size_t elements_at_once() const;
 
     MPI_Datatype type_{};
     TypeLayout layout_;
+    bool on_device_ = false;
 };
 
 }  // namespace sinew::pmpi

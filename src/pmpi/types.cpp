@@ -102,7 +102,7 @@ TypeLayout examine(MPI_Datatype type) {
     real().Type_size_x(type, &size);
     real().Type_get_extent(type, &low, &extent);
     real().Type_get_true_extent(type, &true_low, &true_extent);
-    TypeLayout layout{.size = static_cast<std::size_t>(size), .extent = extent};
+    TypeLayout layout{.size = static_cast<std::size_t>(size), .extent = extent, .first = true_low};
     layout.gapless = low == 0 && true_low == 0 && extent == size && true_extent == size;
     layout.flat = layout.gapless && is_in_order(type);
     return layout;

@@ -11,6 +11,7 @@ namespace sinew::pmpi {
 struct TypeLayout {
     std::size_t size = 0;       ///< bytes of data of one element
     std::ptrdiff_t extent = 0;  ///< bytes from one element to the next
+    std::ptrdiff_t first = 0;   ///< byte of the data of an element at its address, as a rule 0
     bool gapless = false;       ///< an array of elements is one block of data, which begins at 0
     bool flat = false;  ///< gapless, and the data lie there in the order in which they are sent
 };

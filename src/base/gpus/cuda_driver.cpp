@@ -56,6 +56,7 @@ char const* look_up_all(CudaDriver& driver) {
     find("cuEventRecord", driver.event_record);
     find("cuEventQuery", driver.event_query);
     find("cuEventDestroy_v2", driver.event_destroy);
+    find("cuMemcpy", driver.copy);
     find("cuMemcpyAsync", driver.copy_async);
     find("cuMemsetD8Async", driver.memory_set_async);
     find("cuMemAlloc_v2", driver.memory_allocate);

@@ -57,6 +57,7 @@ struct CudaDriver {
     int (*event_record)(Event event, Stream stream);
     int (*event_query)(Event event);
     int (*event_destroy)(Event event);
+    int (*copy)(Address to, Address from, std::size_t bytes);
     int (*copy_async)(Address to, Address from, std::size_t bytes, Stream stream);
     int (*memory_set_async)(Address memory, unsigned char value, std::size_t bytes, Stream stream);
     int (*memory_allocate)(Address* memory, std::size_t bytes);

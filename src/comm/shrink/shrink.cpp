@@ -53,7 +53,8 @@ void CommunicatorState::agree_on_survivors(std::chrono::nanoseconds limit) {
         pause = std::min(pause * 2, longest_pause);
     }
     auto const until = Clock::now() + time_to_send;
-    for (shrinking_->advance(); !shrinking_->all_sent() && Clock::now() < until; shrinking_->advance())
+    for (shrinking_->advance(); !shrinking_->all_sent() && Clock::now() < until;
+         shrinking_->advance())
         std::this_thread::sleep_for(shortest_pause);
 }
 
@@ -62,8 +63,9 @@ std::shared_ptr<CommunicatorState> CommunicatorState::shrink(std::chrono::nanose
         throw UsageError(text(detector_.self_text(), ": shrink: ", why));
     };
     if (!transport_->outlives_ranks())
-        refuse("its messages pass through MPI, which does not go on without a rank. Start the program "
-               "with SINEW_TRANSPORT=socket");
+        refuse(
+            "its messages pass through MPI, which does not go on without a rank. Start the program "
+            "with SINEW_TRANSPORT=socket");
     if (shrunk_) refuse("it has been called before; go on with the communicator that it made");
     // So that ranks which wait for this one in a call leave it, and come here.
     if (!lost()) abandon("it shrinks this communicator");
@@ -75,7 +77,8 @@ std::shared_ptr<CommunicatorState> CommunicatorState::shrink(std::chrono::nanose
     for (int rank = 0; rank < transport_->size(); ++rank)
         if (decision.left[static_cast<std::size_t>(rank)] == 1) members.push_back(rank);
     if (decision.left[static_cast<std::size_t>(transport_->rank())] == 0)
-        throw PeerLost(text(detector_.self_text(), ": the ranks that are left go on without this one: ",
+        throw PeerLost(text(detector_.self_text(),
+                            ": the ranks that are left go on without this one: ",
                             "one of them, or ", detector_.rank_text(decision.coordinator),
                             ", which decided, has lost the connection to it"));
     shrunk_ = true;

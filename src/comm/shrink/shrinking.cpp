@@ -71,7 +71,8 @@ bool Shrinking::notice_deaths() {
         std::erase_if(sending_, [&](Transfer& transfer) {
             if (transfer.peer != rank) return false;
             transport_.cancel(transfer.ticket);
-            if (transport_.holds_cancelled_buffers()) retain_value_until_exit(std::move(transfer.bytes));
+            if (transport_.holds_cancelled_buffers())
+                retain_value_until_exit(std::move(transfer.bytes));
             return true;
         });
     }

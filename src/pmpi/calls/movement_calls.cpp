@@ -15,7 +15,7 @@ CallOutcome Bcast::check(CommRoute const& route) const {
 CallOutcome Bcast::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
     CallScratch scratch(call);
-    RankMessage const message(scratch, TypePacking(type), buffer, count);
+    RankMessage const message(scratch, type, buffer, count);
     call.args.root = root;
     if (call.at_root()) message.pack();
     call.args.out = message.data();
@@ -31,7 +31,7 @@ CallOutcome Bcast::post(NonBlockingCall& call) const {
     auto const elements = static_cast<std::size_t>(count);
     auto const outcome = call.plan(packing.bytes(elements), Pattern::from_root, root);
     if (outcome != CallOutcome::taken) return outcome;
-    if (call.rank() == root) call.send(packing, buffer, elements);
+    if (call.rank() == root) call.send(type, buffer, elements);
     else call.receive(root, 0, type, buffer, elements, call.posted->plan.bytes);
     return outcome;
 }
@@ -51,7 +51,7 @@ CallOutcome Allgather<P>::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
     bool const in_place = send == MPI_IN_PLACE;
     CallScratch scratch(call);
-    TypePacking const packing(type);
+    TypePacking const packing = parts.packing(type, receive, call.size());
     PartBytes const out(scratch, parts, packing, receive, call.size());
     if (in_place) out.pack(parts, packing, receive, call.rank());
     else pack_own(out, call.rank(), send, count, send_type);
@@ -80,9 +80,9 @@ CallOutcome Allgather<P>::post(NonBlockingCall& call) const {
     auto const outcome = call.plan(longest);
     if (outcome != CallOutcome::taken) return outcome;
     if (in_place)
-        call.send(packing, packing.at(receive, parts.offset(call.rank())),
+        call.send(type, packing.at(receive, parts.offset(call.rank())),
                   parts.elements(call.rank()));
-    else call.send(TypePacking(send_type), send, static_cast<std::size_t>(count));
+    else call.send(send_type, send, static_cast<std::size_t>(count));
     for (int r = 0; r < call.size(); ++r)
         if (!in_place || r != call.rank())
             call.receive(r, 0, type, packing.at(receive, parts.offset(r)), parts.elements(r), all);
@@ -101,7 +101,7 @@ template <class P>
 CallOutcome Alltoall<P>::run(CollectiveCall& call) const {
     if (auto const outcome = check(call.route); outcome != CallOutcome::taken) return outcome;
     CallScratch scratch(call);
-    TypePacking const packing(type);
+    TypePacking const packing = parts.packing(type, receive, call.size());
     PartBytes const out(scratch, parts, packing, receive, call.size());
     if (send == MPI_IN_PLACE) {
         // The parts are sent from a copy, which has the places of the result.
@@ -119,7 +119,7 @@ CallOutcome Alltoall<P>::run(CollectiveCall& call) const {
         call.args.in = copy;
         call.args.sent = collectives::Blocks::listed(sizes, offsets, 1);
     } else {
-        TypePacking const packing_sent(send_type);
+        TypePacking const packing_sent = sent.packing(send_type, send, call.size());
         PartBytes const in(scratch, sent, packing_sent, const_cast<void*>(send), call.size());
         for (int r = 0; r < call.size(); ++r) in.pack(sent, packing_sent, send, r);
         call.args.in = in.data();
@@ -145,10 +145,8 @@ CallOutcome Alltoall<P>::post(NonBlockingCall& call) const {
     std::size_t const block = packing.bytes(elements), all = block * call.ranks();
     auto const outcome = call.plan(all);
     if (outcome != CallOutcome::taken) return outcome;
-    if (send == MPI_IN_PLACE) call.send(packing, receive, elements * call.ranks());
-    else
-        call.send(TypePacking(send_type), send,
-                  static_cast<std::size_t>(sent.count) * call.ranks());
+    if (send == MPI_IN_PLACE) call.send(type, receive, elements * call.ranks());
+    else call.send(send_type, send, static_cast<std::size_t>(sent.count) * call.ranks());
     if (call.message.size() != all) return CallOutcome::arguments;
     for (int r = 0; r < call.size(); ++r)
         call.receive(r, block * static_cast<std::size_t>(call.rank()), type,

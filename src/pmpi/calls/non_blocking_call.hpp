@@ -36,8 +36,8 @@ public:
     /// Only finds out whether the call can be posted: the program's buffers are not read.
     void only_check() { only_checks_ = true; }
     /// Elements of a buffer of the program are this rank's message.
-    void send(TypePacking const& packing, void const* buffer, std::size_t elements) {
-        RankMessage const own(scratch_, packing, buffer, static_cast<MPI_Count>(elements));
+    void send(MPI_Datatype type, void const* buffer, std::size_t elements) {
+        RankMessage const own(scratch_, type, buffer, static_cast<MPI_Count>(elements));
         if (!only_checks_) own.pack();
         message = {own.data(), own.bytes()};
     }
@@ -45,22 +45,40 @@ public:
     /// parts that the call receives.
     void receive(int from, std::size_t offset, MPI_Datatype type, void* to, std::size_t elements,
                  std::size_t most) {
-        TypePacking const packing(type);
+        TypePacking const packing(type, to, elements);
         std::size_t const bytes = packing.bytes(elements);
-        auto* place = static_cast<std::byte*>(to);
-        if (!packing.flat()) {
-            auto& unpacking = posted->unpacking;
-            if (!unpacking)
-                unpacking =
-                    std::make_unique<PostedCollective::Unpacking>(type, most, !types_are_kept_);
-            place = unpacking->bytes() + unpacked_;
-            unpacking->add(unpacked_, elements, to);
-            unpacked_ += bytes;
-        }
+        if (bytes == 0) return;
+        auto* const place = packing.flat() ? static_cast<std::byte*>(to)
+                                           : place_to_unpack(packing, to, elements, most);
         posted->pieces.push_back({.rank = from, .offset = offset, .bytes = bytes, .to = place});
+    }
+    /// The same for a vector that a reduction reads where it lies, in host memory.
+    void send_vector(std::byte const* vector, std::size_t bytes) {
+        message = {vector, bytes};
+        if (!is_on_device(vector, bytes)) return;
+        auto* const copy = scratch_.take(bytes);
+        if (!only_checks_) copy_from_device(copy, vector, bytes);
+        message = {copy, bytes};
+    }
+    /// Where the result of a reduction is written that is to be at `to`.
+    std::byte* place_of_result(std::byte* to, std::size_t bytes) {
+        TypePacking const packing(MPI_BYTE, to, bytes);
+        return packing.flat() ? to : place_to_unpack(packing, to, bytes, bytes);
     }
 
 private:
+    std::byte* place_to_unpack(TypePacking const& packing, void* to, std::size_t elements,
+                               std::size_t most) {
+        auto& unpacking = posted->unpacking;
+        if (!unpacking)
+            unpacking =
+                std::make_unique<PostedCollective::Unpacking>(packing, most, !types_are_kept_);
+        auto* const place = unpacking->bytes() + unpacked_;
+        unpacking->add(unpacked_, elements, to);
+        unpacked_ += packing.bytes(elements);
+        return place;
+    }
+
     CommRoute const& route_;
     CallScratch scratch_;  // until it has been posted
     bool only_checks_ = false, types_are_kept_ = false;

@@ -25,6 +25,13 @@ struct RankParts {
     std::ptrdiff_t offset(int rank) const {
         return static_cast<std::ptrdiff_t>(offsets != nullptr ? offsets[rank] : rank * count);
     }
+    /// The packing of a buffer that has them.
+    TypePacking packing(MPI_Datatype type, void const* buffer, int ranks) const {
+        TypePacking const plain(type);
+        for (int r = 0; r < ranks; ++r)
+            if (elements(r) > 0) return {type, plain.at(buffer, offset(r)), elements(r)};
+        return plain;
+    }
     /// Whether MPI would accept them.
     bool valid(int ranks) const {
         if (counts == nullptr) return count >= 0;
@@ -93,11 +100,10 @@ private:
 /// A message of this rank alone: where it lies if the type is flat, else in a packed copy.
 class RankMessage {
 public:
-    RankMessage(CallScratch& scratch, TypePacking const& packing, void const* buffer,
-                MPI_Count count)
-        : packing_(packing), elements_(static_cast<std::size_t>(count)),
+    RankMessage(CallScratch& scratch, MPI_Datatype type, void const* buffer, MPI_Count count)
+        : elements_(static_cast<std::size_t>(count)), packing_(type, buffer, elements_),
           buffer_(const_cast<void*>(buffer)),
-          data_(packing.flat() ? static_cast<std::byte*>(buffer_) : scratch.take(bytes())) {}
+          data_(packing_.flat() ? static_cast<std::byte*>(buffer_) : scratch.take(bytes())) {}
 
     std::size_t bytes() const { return packing_.bytes(elements_); }
     std::byte* data() const { return data_; }
@@ -109,8 +115,8 @@ public:
     }
 
 private:
-    TypePacking packing_;
     std::size_t elements_;
+    TypePacking packing_;
     void* buffer_;
     std::byte* data_;
 };
@@ -140,7 +146,8 @@ inline std::size_t bytes_of(MPI_Datatype type, MPI_Count elements) {
 /// Puts what this rank sends to itself, as many bytes as its part has, into that.
 inline void pack_own(PartBytes const& out, int rank, void const* send, MPI_Count count,
                      MPI_Datatype type) {
-    TypePacking(type).pack(out.of(rank), send, static_cast<std::size_t>(count));
+    auto const elements = static_cast<std::size_t>(count);
+    TypePacking(type, send, elements).pack(out.of(rank), send, elements);
 }
 
 }  // namespace sinew::pmpi

@@ -48,15 +48,46 @@ CallOutcome set_vectors(collectives::Arguments& args, void const* send, void* re
 CallOutcome plan(NonBlockingCall& call, Reduction const& reduction, std::byte const* vector,
                  std::size_t bytes, Pattern pattern, int root = -1) {
     if (reduction.operation->kind() == ReduceOp::Kind::user) return CallOutcome::of_program;
-    call.message = {vector, bytes};
-    return call.plan(bytes, pattern, root);
+    auto const outcome = call.plan(bytes, pattern, root);
+    if (outcome == CallOutcome::taken) call.send_vector(vector, bytes);
+    return outcome;
+}
+
+/// Executes a reduction. Vectors in the memory of a GPU are replaced by copies, and the result is copied back.
+void execute(CollectiveCall& call, BackgroundCollective::Algorithm algorithm,
+             std::size_t input_bytes, std::size_t result_bytes) {
+    if (!has_device_driver()) [[likely]]
+        return call.run(algorithm);
+    collectives::Arguments& args = call.args;
+    bool const copies_in = is_on_device(args.in, input_bytes);
+    bool const copies_out = is_on_device(args.out, result_bytes);
+    if (!copies_in && !copies_out) return call.run(algorithm);
+    CallScratch scratch(call);
+    bool const in_place = args.in == args.out;
+    std::byte* const result = args.out;
+    if (copies_in) {
+        auto* const copy = scratch.take(input_bytes);
+        copy_from_device(copy, args.in, input_bytes);
+        args.in = copy;
+        if (in_place) args.out = copy;
+    }
+    if (copies_out && !in_place) {
+        args.out = scratch.take(result_bytes);
+        // The lowest rank of an exscan has no result, and its buffer stays as it is.
+        copy_from_device(args.out, result, result_bytes);
+    }
+    call.run(algorithm);
+    if (copies_out)
+        call.afterwards([result, copy = args.out, result_bytes] {
+            copy_to_device(result, copy, result_bytes);
+        });
 }
 
 /// The part of the vectors from element `first` on, combined up to a rank, becomes the result.
-void receive_part(NonBlockingCall const& call, Reduction const& reduction, std::byte* to,
+void receive_part(NonBlockingCall& call, Reduction const& reduction, std::byte* to,
                   std::size_t first, std::size_t count, int last_rank) {
     call.posted->combination = {.reducer = *reduction.reducer,
-                                .to = to,
+                                .to = call.place_of_result(to, count * reduction.element),
                                 .offset = first * reduction.element,
                                 .count = count,
                                 .last_rank = last_rank};
@@ -72,9 +103,11 @@ CallOutcome VectorToAll::arrange(CommRoute const& route, collectives::Arguments&
 CallOutcome VectorToAll::run(CollectiveCall& call) const {
     auto const outcome = arrange(call.route, call.args);
     if (outcome == CallOutcome::taken && count > 0)
-        call.run(result == Result::of_all      ? node::allreduce
-                 : result == Result::up_to_own ? node::scan
-                                               : node::exscan);
+        execute(call,
+                result == Result::of_all      ? node::allreduce
+                : result == Result::up_to_own ? node::scan
+                                              : node::exscan,
+                call.args.bytes(), call.args.bytes());
     return outcome;
 }
 
@@ -112,7 +145,8 @@ CallOutcome Reduce::arrange(CommRoute const& route, collectives::Arguments& args
 
 CallOutcome Reduce::run(CollectiveCall& call) const {
     auto const outcome = arrange(call.route, call.args);
-    if (outcome == CallOutcome::taken && count > 0) call.run(node::reduce);
+    if (outcome == CallOutcome::taken && count > 0)
+        execute(call, node::reduce, call.args.bytes(), call.at_root() ? call.args.bytes() : 0);
     return outcome;
 }
 
@@ -166,6 +200,7 @@ CallOutcome ReduceScatter<Count>::run(CollectiveCall& call) const {
     if (outcome != CallOutcome::taken || total == 0) return outcome;
     CallScratch scratch(call);
     auto const ranks = static_cast<std::size_t>(call.size());
+    std::size_t const input_bytes = call.args.bytes();
     call.args.count = static_cast<std::size_t>(block(call.rank()));
     if (equal) {
         call.args.blocks = collectives::Blocks::equal(call.args.count, call.args.element);
@@ -182,10 +217,12 @@ CallOutcome ReduceScatter<Count>::run(CollectiveCall& call) const {
     }
     std::size_t const bytes = call.args.bytes();
     if (in_place()) call.args.out = scratch.take(bytes);
-    call.run(node::reduce_scatter);
+    execute(call, node::reduce_scatter, input_bytes, bytes);
     if (in_place() && bytes > 0)
-        call.afterwards(
-            [to = receive, result = call.args.out, bytes] { std::memcpy(to, result, bytes); });
+        call.afterwards([to = receive, result = call.args.out, bytes] {
+            if (is_on_device(to, bytes)) copy_to_device(to, result, bytes);
+            else std::memcpy(to, result, bytes);
+        });
     return outcome;
 }
 

@@ -25,7 +25,7 @@ CallOutcome Gather<P>::run(CollectiveCall& call) const {
     CallScratch scratch(call);
     call.args.root = root;
     if (!call.at_root()) {
-        RankMessage const message(scratch, TypePacking(send_type), send, count);
+        RankMessage const message(scratch, send_type, send, count);
         message.pack();
         call.args.in = message.data();
         call.args.count = message.bytes();
@@ -33,7 +33,7 @@ CallOutcome Gather<P>::run(CollectiveCall& call) const {
         return CallOutcome::taken;
     }
     bool const in_place = send == MPI_IN_PLACE;
-    TypePacking const packing(type);
+    TypePacking const packing = parts.packing(type, receive, call.size());
     PartBytes const out(scratch, parts, packing, receive, call.size());
     if (!in_place) pack_own(out, root, send, count, send_type);
     call.args.out = out.data();
@@ -57,7 +57,7 @@ CallOutcome Gather<P>::post(NonBlockingCall& call) const {
     std::size_t const block = packing.bytes(elements);
     auto const outcome = call.plan(block, Pattern::to_root, root);
     if (outcome != CallOutcome::taken) return outcome;
-    if (!in_place) call.send(TypePacking(send_type), send, static_cast<std::size_t>(count));
+    if (!in_place) call.send(send_type, send, static_cast<std::size_t>(count));
     for (int r = 0; at_root && r < call.size(); ++r)
         if (!in_place || r != root)
             call.receive(r, 0, type, packing.at(receive, parts.offset(r)), elements,
@@ -86,7 +86,7 @@ CallOutcome Scatter<P>::run(CollectiveCall& call) const {
         return CallOutcome::taken;
     }
     CallScratch scratch(call);
-    RankMessage const message(scratch, TypePacking(type), receive, count);
+    RankMessage const message(scratch, type, receive, count);
     call.args.out = message.data();
     call.args.count = message.bytes();
     call.run(node::scatter);
@@ -98,11 +98,12 @@ template <class P>
 void Scatter<P>::run_at_root(CollectiveCall& call) const {
     bool const in_place = receive == MPI_IN_PLACE;
     CallScratch scratch(call);
-    TypePacking const packing(send_type);
+    TypePacking const packing = parts.packing(send_type, send, call.size());
     PartBytes const in(scratch, parts, packing, const_cast<void*>(send), call.size());
     for (int r = 0; r < call.size(); ++r)
         if (!in_place || r != root) in.pack(parts, packing, send, r);
-    if (!in_place) TypePacking(type).unpack(receive, in.of(root), static_cast<std::size_t>(count));
+    auto const own = static_cast<std::size_t>(count);
+    if (!in_place) TypePacking(type, receive, own).unpack(receive, in.of(root), own);
     call.args.in = in.data();
     call.args.blocks = in.blocks();
     call.args.count = in.bytes(root);
@@ -117,9 +118,7 @@ CallOutcome Scatter<P>::post(NonBlockingCall& call) const {
     std::size_t const block = at_root ? bytes_of(send_type, parts.count) : bytes_of(type, count);
     auto const outcome = call.plan(block * call.ranks(), Pattern::from_root, root);
     if (outcome != CallOutcome::taken) return outcome;
-    if (at_root)
-        call.send(TypePacking(send_type), send,
-                  static_cast<std::size_t>(parts.count) * call.ranks());
+    if (at_root) call.send(send_type, send, static_cast<std::size_t>(parts.count) * call.ranks());
     if (receive != MPI_IN_PLACE)
         call.receive(root, block * static_cast<std::size_t>(call.rank()), type, receive,
                      static_cast<std::size_t>(count), block);

@@ -19,9 +19,10 @@ MPI_Datatype duplicate_of(MPI_Datatype type) {
 
 }  // namespace
 
-PostedCollective::Unpacking::Unpacking(MPI_Datatype type, std::size_t bytes, bool duplicate)
-    : duplicate_(duplicate), type_(duplicate ? duplicate_of(type) : type), packing_(type_),
-      bytes_(new std::byte[bytes]) {}
+PostedCollective::Unpacking::Unpacking(TypePacking const& packing, std::size_t bytes,
+                                       bool duplicate)
+    : duplicate_(duplicate), type_(duplicate ? duplicate_of(packing.type()) : packing.type()),
+      packing_(type_, packing.on_device()), bytes_(new std::byte[bytes]) {}
 
 PostedCollective::Unpacking::~Unpacking() {
     if (duplicate_) real().Type_free(&type_);

@@ -33,11 +33,11 @@ public:
         std::size_t offset, count;
         int last_rank;
     };
-    /// Bytes that are unpacked when the call is complete. With `duplicate` the type is a duplicate: the
+    /// Bytes that are unpacked when the call is complete, or copied to a GPU. With `duplicate` the type is a duplicate: the
     /// program may free its own earlier.
     class Unpacking {
     public:
-        Unpacking(MPI_Datatype type, std::size_t bytes, bool duplicate);
+        Unpacking(TypePacking const& packing, std::size_t bytes, bool duplicate);
         Unpacking(Unpacking const&) = delete;
         ~Unpacking();
         std::byte* bytes() const { return bytes_.get(); }

@@ -45,6 +45,7 @@ int main(int argc, char** argv) {
     }
     std::vector<int> members{self, self};
     comm->allgather(std::span(&self, 1), members);
-    std::cout << "left: " << members[0] << ' ' << members[1] << " after " << sums << " sums" << std::endl;
+    std::cout << "left: " << members[0] << ' ' << members[1] << " after " << sums << " sums"
+              << std::endl;
     comm->barrier();
 }

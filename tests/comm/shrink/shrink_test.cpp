@@ -76,7 +76,8 @@ TEST(Shrink, NamesTheRankThatDoesNotComeAndCanBeCalledAgain) {
         comm.barrier();
         if (comm.rank() == 2) wait_until([&] { return timed_out.load(); });
         if (comm.rank() == 0) {
-            EXPECT_THAT(thrown_by<Timeout>([&] { comm.shrink(300ms); }), HasSubstr("waits for rank 2 on"));
+            EXPECT_THAT(thrown_by<Timeout>([&] { comm.shrink(300ms); }),
+                        HasSubstr("waits for rank 2 on"));
             timed_out = true;
         }
         Communicator left = comm.shrink(long_time);
@@ -114,7 +115,8 @@ TEST_P(SocketShrink, GoesOnUntilOneIsLeft) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Nodes, SocketShrink,
-                         testing::Values(std::vector{0, 0, 0, 0}, std::vector{0, 1, 2}, std::vector{0, 0, 1, 1, 1}));
+                         testing::Values(std::vector{0, 0, 0, 0}, std::vector{0, 1, 2},
+                                         std::vector{0, 0, 1, 1, 1}));
 
 }  // namespace
 }  // namespace sinew::tests

@@ -19,7 +19,8 @@ using Message = SurvivorAgreement::Message;
 /// Ranks that exchange messages over links that keep the order, in a sequence that a seed chooses.
 class Simulation {
 public:
-    Simulation(int size, std::uint64_t seed) : size_(size), random_(seed), ranks_(static_cast<std::size_t>(size)) {}
+    Simulation(int size, std::uint64_t seed)
+        : size_(size), random_(seed), ranks_(static_cast<std::size_t>(size)) {}
 
     void run() {
         while (true) {
@@ -37,7 +38,8 @@ public:
                 if (!messages.empty() && !at(link.second).dead && at(link.second).part)
                     steps.push_back({'d', link});
             if (steps.empty()) break;
-            if (deaths_ + 1 < size_ && random_() % 12 == 0) die(static_cast<int>(random_() % static_cast<unsigned>(size_)));
+            if (deaths_ + 1 < size_ && random_() % 12 == 0)
+                die(static_cast<int>(random_() % static_cast<unsigned>(size_)));
             else take(steps[random_() % steps.size()]);
         }
     }
@@ -56,7 +58,8 @@ public:
             if (rank.dead) continue;
             ASSERT_TRUE(rank.part) << what;
             auto const& decision = rank.part->decision();
-            ASSERT_TRUE(decision) << what << ", rank " << r << " awaits " << testing::PrintToString(rank.part->awaited());
+            ASSERT_TRUE(decision) << what << ", rank " << r << " awaits "
+                                  << testing::PrintToString(rank.part->awaited());
             if (!first) first = decision;
             EXPECT_EQ(decision->left, first->left) << what << ", rank " << r;
             EXPECT_EQ(decision->lane, first->lane) << what << ", rank " << r;
@@ -120,7 +123,8 @@ private:
         }
     }
     void collect(int rank) {
-        for (auto& outgoing : at(rank).part->take_outgoing()) at(rank).unsent.push_back(std::move(outgoing));
+        for (auto& outgoing : at(rank).part->take_outgoing())
+            at(rank).unsent.push_back(std::move(outgoing));
     }
 
     int const size_;

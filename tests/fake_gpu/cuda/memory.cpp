@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <cstring>
 
 #include "tests/fake_gpu/cuda/driver.hpp"
 
@@ -58,6 +59,13 @@ int cuPointerGetAttribute(void* result, int attribute, unsigned long long pointe
     }
 }
 
+int cuMemcpy(unsigned long long to, unsigned long long from, std::size_t bytes) {
+    if (!has_context()) return invalid_context;
+    if (spoils_capture()) return capture_unsupported;
+    std::memcpy(fake_cuda_shadow(reinterpret_cast<void*>(to)),
+                fake_cuda_shadow(reinterpret_cast<void const*>(from)), bytes);
+    return success;
+}
 int cuMemAlloc_v2(unsigned long long* memory, std::size_t bytes) {
     if (!has_context()) return invalid_context;
     if (spoils_capture()) return capture_unsupported;

@@ -18,6 +18,9 @@
 
 namespace persistent {
 
+/// Where the bytes of a buffer can be accessed; another header may know better.
+inline void* (*accessible)(void*) = [](void* buffer) { return buffer; };
+
 /// The bytes of a buffer of the program, saved when it is made.
 class Region {
 public:
@@ -30,7 +33,9 @@ public:
         begin_ =
             reinterpret_cast<char*>(reinterpret_cast<MPI_Aint>(buffer) + true_low + first * extent);
         auto const bytes = static_cast<std::size_t>((elements - 1) * extent + true_extent);
-        if (buffer != nullptr || true_low != 0) saved_.assign(begin_, begin_ + bytes);
+        if (buffer == nullptr && true_low == 0) return;
+        begin_ = static_cast<char*>(accessible(begin_));
+        saved_.assign(begin_, begin_ + bytes);
     }
     static Region none() { return {nullptr, 0, 0, MPI_DATATYPE_NULL}; }
     void clear() const {
