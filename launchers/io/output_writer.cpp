@@ -2,34 +2,15 @@
 #include "launchers/io/output_writer.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <filesystem>
 
+#include "launchers/common/write_output.hpp"
 #include "src/base/system/signals_blocked.hpp"
 
 namespace sinew::launch {
-namespace {
-
-// Writes all bytes, also to a file that another process made non-blocking. Returns errno, or 0.
-int write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
-        if (count >= 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        } else if (errno == EAGAIN) {
-            pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-            ::poll(&ready, 1, -1);
-        } else if (errno != EINTR) {
-            return errno;
-        }
-    }
-    return 0;
-}
-
-}  // namespace
 
 OutputWriter::OutputWriter(wire::Loop& loop, std::function<void()> on_idle)
     : loop_(loop), on_idle_(std::move(on_idle)) {
@@ -64,7 +45,7 @@ void OutputWriter::push(Piece piece) {
 }
 
 int OutputWriter::perform(Piece const& piece) {
-    if (piece.fd >= 0) return write_all(piece.fd, piece.bytes);
+    if (piece.fd >= 0) return write_output(piece.fd, piece.bytes);
     bool const first = begun_.insert(piece.path).second;
     if (first) {
         std::error_code ignored;  // open reports the error
@@ -74,7 +55,7 @@ int OutputWriter::perform(Piece const& piece) {
     int const file = ::open(piece.path.c_str(),
                             O_WRONLY | O_CREAT | O_CLOEXEC | (first ? O_TRUNC : O_APPEND), 0666);
     if (file < 0) return errno;
-    int const error = write_all(file, piece.bytes);
+    int const error = write_output(file, piece.bytes);
     // File systems with quotas or servers may report only on close that there was no room.
     return ::close(file) != 0 && error == 0 ? errno : error;
 }

@@ -2,7 +2,6 @@
 #include "launchers/slurm/output_file.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -12,6 +11,7 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
+#include "launchers/common/write_output.hpp"
 #include "src/base/system/unique_fd.hpp"
 #include "src/base/text.hpp"
 
@@ -21,19 +21,10 @@ namespace {
 constexpr off_t most_at_once = 1 << 20;
 constexpr std::size_t most_kept = 4096;
 
-void write_whole(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
-        if (count >= 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        } else if (errno == EAGAIN) {
-            pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-            ::poll(&ready, 1, 1000);
-        } else if (errno != EINTR) {
-            throw SystemError(
-                text("output of the job cannot be written (", std::strerror(errno), ")"), errno);
-        }
-    }
+void print(int fd, std::string_view bytes) {
+    if (int const error = write_output(fd, bytes); error != 0)
+        throw SystemError(text("output of the job cannot be written (", std::strerror(error), ")"),
+                          error);
 }
 
 }  // namespace
@@ -53,7 +44,7 @@ bool OutputFile::copy() {
         std::string_view const bytes(buffer.data(), static_cast<std::size_t>(count));
         last_ += bytes;
         last_.erase(0, last_.size() - std::min(last_.size(), most_kept));
-        write_whole(fd_, bytes);
+        print(fd_, bytes);
     }
     return true;
 }

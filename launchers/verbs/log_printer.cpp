@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/verbs/log_printer.hpp"
 
-#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -9,25 +8,17 @@
 #include <sinew/error.hpp>
 #include <string_view>
 
+#include "launchers/common/write_output.hpp"
 #include "src/base/text.hpp"
 
 namespace sinew::launch {
 namespace {
 
-void write_all(int fd, std::string_view bytes) {
-    while (!bytes.empty()) {
-        ssize_t const count = ::write(fd, bytes.data(), bytes.size());
-        if (count >= 0) {
-            bytes.remove_prefix(static_cast<std::size_t>(count));
-        } else if (errno == EAGAIN) {
-            pollfd ready{.fd = fd, .events = POLLOUT, .revents = 0};
-            ::poll(&ready, 1, -1);  // until it is read: whoever reads decides
-        } else if (errno != EINTR) {
-            throw SystemError(text("standard ", fd == STDOUT_FILENO ? "output" : "error",
-                                   " cannot be written (", std::strerror(errno), ")"),
-                              errno);
-        }
-    }
+void print_bytes(int fd, std::string_view bytes) {
+    if (int const error = write_output(fd, bytes); error != 0)
+        throw SystemError(text("standard ", fd == STDOUT_FILENO ? "output" : "error",
+                               " cannot be written (", std::strerror(error), ")"),
+                          error);
 }
 
 }  // namespace
@@ -50,13 +41,13 @@ void LogPrinter::skipped(std::uint64_t bytes) {
 void LogPrinter::report(std::string const& line) {
     printer_.end_line(OutputStream::err);
     write();
-    write_all(STDERR_FILENO, line + "\n");
+    print_bytes(STDERR_FILENO, line + "\n");
 }
 
 void LogPrinter::write() {
     for (auto const& piece : printer_.take())
-        write_all(piece.target == OutputWrite::Target::out ? STDOUT_FILENO : STDERR_FILENO,
-                  piece.bytes);
+        print_bytes(piece.target == OutputWrite::Target::out ? STDOUT_FILENO : STDERR_FILENO,
+                    piece.bytes);
 }
 
 }  // namespace sinew::launch

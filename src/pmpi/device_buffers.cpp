@@ -56,7 +56,9 @@ bool is_on_device(void const* buffer, std::size_t bytes) noexcept {
     return has_device_driver() && detail::is_device_memory(buffer, bytes);
 }
 
-void copy_from_device(void* to, void const* from, std::size_t bytes) { copy(to, from, bytes, from); }
+void copy_from_device(void* to, void const* from, std::size_t bytes) {
+    copy(to, from, bytes, from);
+}
 void copy_to_device(void* to, void const* from, std::size_t bytes) { copy(to, from, bytes, to); }
 
 }  // namespace sinew::pmpi

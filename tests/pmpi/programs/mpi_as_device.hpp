@@ -113,7 +113,8 @@ public:
     ~Copy() {
         if (copy_ == nullptr) return;
         if (writes_)
-            std::memcpy(static_cast<char*>(buffer_) + offset_, Driver::get()->shadow(copy_), bytes_);
+            std::memcpy(static_cast<char*>(buffer_) + offset_, Driver::get()->shadow(copy_),
+                        bytes_);
         Driver::get()->release(copy_);
     }
     /// What the call gets for the buffer.
