@@ -154,7 +154,7 @@ TEST(NcclStart, ThatFailsIsExplained) {
          {Fault{Fault::init_hangs, 0, 0, 0}, Fault{Fault::init_fails, 0, 0, 0}}) {
         SCOPED_TRACE(fault.kind);
         Faults const one(2, fault);
-        auto const errors = errors_of([](Communicator& comm) { allreduce(comm); });
+        auto const errors = errors_of([](Communicator& comm) { allreduce(comm); }, "3s");
         for (auto const& error : errors)
             EXPECT_THAT(error, AllOf(HasSubstr("allreduce(f32 x 100, sum) #1"),
                                      HasSubstr("rank 2 on "), HasSubstr("Likely cause: ")));

@@ -30,7 +30,7 @@ private:
 
 using Seconds = std::chrono::duration<double>;
 /// Waits until `holds()`; returns false at the limit.
-bool eventually(std::function<bool()> const& holds, Seconds limit = Seconds(15));
+bool eventually(std::function<bool()> const& holds, Seconds limit = Seconds(40));
 
 /// Folders that this process and its children have made and that are not locked.
 std::vector<std::string> unheld_folders();
