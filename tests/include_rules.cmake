@@ -28,6 +28,8 @@ set(arrows
     "src/process/queue: src/base src/task src/wire src/process/. src/process/rpc"
     "src/process/child: src/base src/task src/wire src/process/. src/process/resources src/process/shared"
     "src/process: src/base src/task src/wire"
+    "src/lease/locks: src/base"
+    "src/lease/gpus: src/base src/process/resources src/lease/locks"
     "src/lease: src/base src/process/resources"
     "src/nodes/acquire: src/base src/task src/wire src/process src/nodes/."
     "src/nodes: src/base src/task src/wire src/process"

@@ -7,11 +7,11 @@
 #include "src/base/env.hpp"
 #include "src/base/text.hpp"
 #include "src/lease/allocation.hpp"
-#include "src/lease/holders.hpp"
 #include "src/lease/host.hpp"
-#include "src/lease/layout.hpp"
-#include "src/lease/release_wait.hpp"
-#include "src/lease/ticket.hpp"
+#include "src/lease/locks/holders.hpp"
+#include "src/lease/locks/layout.hpp"
+#include "src/lease/locks/release_wait.hpp"
+#include "src/lease/locks/ticket.hpp"
 
 namespace sinew::lease {
 namespace {

@@ -8,8 +8,8 @@
 
 #include <sinew/lease.hpp>
 
-#include "src/lease/gpu_inventory.hpp"
-#include "src/lease/lock_file.hpp"
+#include "src/lease/gpus/gpu_inventory.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

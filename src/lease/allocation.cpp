@@ -9,7 +9,7 @@
 
 #include "src/base/system/processor_groups.hpp"
 #include "src/base/text.hpp"
-#include "src/lease/layout.hpp"
+#include "src/lease/locks/layout.hpp"
 #include "src/lease/memory_account.hpp"
 #include "src/process/resources/cores.hpp"
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "src/lease/host.hpp"
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

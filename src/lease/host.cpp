@@ -13,8 +13,8 @@
 #include "src/base/system/allowed_cpus.hpp"
 #include "src/base/system/cgroup.hpp"
 #include "src/base/text.hpp"
-#include "src/lease/gpu_environment.hpp"
-#include "src/lease/layout.hpp"
+#include "src/lease/gpus/gpu_environment.hpp"
+#include "src/lease/locks/layout.hpp"
 
 namespace sinew::lease {
 namespace {

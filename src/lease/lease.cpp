@@ -8,8 +8,8 @@
 #include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
 #include "src/lease/acquisition.hpp"
-#include "src/lease/gpu_environment.hpp"
-#include "src/lease/process_fd.hpp"
+#include "src/lease/gpus/gpu_environment.hpp"
+#include "src/lease/locks/process_fd.hpp"
 
 namespace sinew {
 

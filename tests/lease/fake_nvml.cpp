@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "src/lease/nvml.hpp"
+#include "src/lease/gpus/nvml.hpp"
 
 namespace {
 

@@ -48,7 +48,6 @@ public:
     CommRoute& route() const override { return route_; }
 
     Need look() override;
-    void help() override {}
 
 private:
     class Lock;

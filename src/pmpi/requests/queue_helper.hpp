@@ -22,8 +22,8 @@ public:
 
     /// Makes progress without waiting for another rank.
     virtual Need look() = 0;
-    /// May wait for other ranks, and calls no MPI.
-    virtual void help() = 0;
+    /// What a queue needs a thread for: may wait for other ranks, and calls no MPI.
+    virtual void help() {}
     /// The calls of the queue fail, since look() or help() has thrown.
     virtual void fail() noexcept = 0;
 

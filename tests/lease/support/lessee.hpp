@@ -16,8 +16,8 @@
 #include <thread>
 
 #include "src/base/system/unique_fd.hpp"
-#include "src/lease/layout.hpp"
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/layout.hpp"
+#include "src/lease/locks/lock_file.hpp"
 #include "tests/lease/support/environment.hpp"
 #include "tests/support/child.hpp"
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 /// What a lock on each byte of the lock file means. Changing it separates old programs from new
 /// ones, which then have the same GPU: use another name of the file instead.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/process_fd.hpp"
+#include "src/lease/locks/process_fd.hpp"
 
 #include <pthread.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The folder and the file, and what other users, limits and accidents may do to them.
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 #include <gmock/gmock.h>
 #include <sched.h>

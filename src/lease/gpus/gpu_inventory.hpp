@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "src/lease/gpu_choice.hpp"
-#include "src/lease/lock_file.hpp"
+#include "src/lease/gpus/gpu_choice.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/lease/process_fd.hpp"
+#include "src/lease/locks/process_fd.hpp"
 
 namespace sinew::lease {
 

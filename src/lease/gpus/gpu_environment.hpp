@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "src/lease/gpu_inventory.hpp"
+#include "src/lease/gpus/gpu_inventory.hpp"
 
 namespace sinew::lease {
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

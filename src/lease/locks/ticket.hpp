@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

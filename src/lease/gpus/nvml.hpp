@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "src/base/system/shared_library.hpp"
-#include "src/lease/gpu_choice.hpp"
+#include "src/lease/gpus/gpu_choice.hpp"
 
 namespace sinew::lease {
 

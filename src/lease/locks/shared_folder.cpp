@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/shared_folder.hpp"
+#include "src/lease/locks/shared_folder.hpp"
 
 #include <fcntl.h>
 #include <sys/file.h>

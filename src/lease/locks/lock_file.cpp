@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 #include <fcntl.h>
 
@@ -11,7 +11,7 @@
 
 #include "src/base/system/io.hpp"
 #include "src/base/text.hpp"
-#include "src/lease/shared_folder.hpp"
+#include "src/lease/locks/shared_folder.hpp"
 
 namespace sinew::lease {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/holders.hpp"
+#include "src/lease/locks/holders.hpp"
 
 #include <sys/stat.h>
 
@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "src/base/text.hpp"
-#include "src/lease/layout.hpp"
+#include "src/lease/locks/layout.hpp"
 
 namespace sinew::lease {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/release_wait.hpp"
+#include "src/lease/locks/release_wait.hpp"
 
 #include <fcntl.h>
 #include <pthread.h>

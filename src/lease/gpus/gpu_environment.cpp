@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/gpu_environment.hpp"
+#include "src/lease/gpus/gpu_environment.hpp"
 
 #include <algorithm>
 #include <cstdlib>

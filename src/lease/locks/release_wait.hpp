@@ -7,7 +7,7 @@
 #include <stop_token>
 #include <vector>
 
-#include "src/lease/lock_file.hpp"
+#include "src/lease/locks/lock_file.hpp"
 
 namespace sinew::lease {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/ticket.hpp"
+#include "src/lease/locks/ticket.hpp"
 
 #include <gtest/gtest.h>
 
@@ -10,7 +10,7 @@
 #include <thread>
 #include <vector>
 
-#include "src/lease/layout.hpp"
+#include "src/lease/locks/layout.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace sinew::lease {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/layout.hpp"
+#include "src/lease/locks/layout.hpp"
 
 #include "src/base/sha256.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/gpu_inventory.hpp"
+#include "src/lease/gpus/gpu_inventory.hpp"
 
 #include <algorithm>
 #include <charconv>
@@ -10,8 +10,8 @@
 #include "src/base/env.hpp"
 #include "src/base/gpus/gpus.hpp"
 #include "src/base/text.hpp"
-#include "src/lease/layout.hpp"
-#include "src/lease/nvml.hpp"
+#include "src/lease/gpus/nvml.hpp"
+#include "src/lease/locks/layout.hpp"
 
 namespace sinew::lease {
 namespace {

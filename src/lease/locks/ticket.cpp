@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/ticket.hpp"
+#include "src/lease/locks/ticket.hpp"
 
 #include <sinew/error.hpp>
 
-#include "src/lease/layout.hpp"
+#include "src/lease/locks/layout.hpp"
 
 namespace sinew::lease {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "src/lease/nvml.hpp"
+#include "src/lease/gpus/nvml.hpp"
 
 #include <algorithm>
 #include <array>
