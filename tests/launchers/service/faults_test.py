@@ -60,6 +60,20 @@ def job_that_ends_without_the_server_is_recorded(place):
     place.command("run", "--at", server.at, "--gpu", 4, "true")
 
 
+def gpus_are_free_only_when_all_processes_are_gone(place):
+    server = place.serve()
+    job = place.submit(server, "stubborn", "--gpu", 4, "--grace", "1s", "sh", "-c",
+                       'trap "" TERM; while :; do date +%s%N >last; sleep 0.02; done')
+    eventually(lambda: os.path.exists(f"{place.folder}/work/last"), "it runs")
+    for pid, words in place.processes():
+        if " supervise " in words:
+            os.kill(pid, signal.SIGKILL)
+    place.command("run", "--at", server.at, "--gpu", 4, "sh", "-c", "date +%s%N >first")
+    times = [open(f"{place.folder}/work/{name}").read() for name in ("last", "first")]
+    expect("" not in times and int(times[0]) < int(times[1]), times)
+    expect(place.state_of(job) == "failed", place.state_of(job))
+
+
 def client_comes_back_to_a_restarted_server(place):
     server = place.serve()
     client = place.start("run", "--at", server.at, "sh", "-c",
@@ -144,5 +158,5 @@ if __name__ == "__main__":
     os.umask(0o077)
     run_tests([
         restarted_server_has_queue_and_jobs, job_that_ends_without_the_server_is_recorded,
-        client_comes_back_to_a_restarted_server, job_without_its_client_ends_after_a_restart,
+        gpus_are_free_only_when_all_processes_are_gone, client_comes_back_to_a_restarted_server, job_without_its_client_ends_after_a_restart,
         full_disk_refuses_jobs_and_loses_none, wrong_files_are_explained])
