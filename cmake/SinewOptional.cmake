@@ -123,6 +123,15 @@ macro(sinew_find_k8s)
     endif()
 endmacro()
 
+# Where `sinew serve` keeps its jobs: of the command alone.
+macro(sinew_find_sqlite)
+    find_package(SQLite3 3.35 QUIET)
+    if(SQLite3_FOUND)
+        set(found TRUE)
+        set(about "SQLite ${SQLite3_VERSION}")
+    endif()
+endmacro()
+
 # For the tests with GPU memory (tests/gpu), and to compile kernels (SinewKernels.cmake): the library links
 # nothing of it.
 macro(sinew_find_cuda)

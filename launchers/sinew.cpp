@@ -14,9 +14,11 @@
 #include "launchers/cli/doctor.hpp"
 #include "launchers/cli/info.hpp"
 #include "launchers/cli/run_main.hpp"
+#include "launchers/cli/serve_main.hpp"
 #include "launchers/common/exit_codes.hpp"
 #include "launchers/docker/container_main.hpp"
 #include "launchers/pods/pod_main.hpp"
+#include "launchers/service/job/supervisor.hpp"
 #include "launchers/verbs/cluster/cluster_verbs.hpp"
 #include "launchers/verbs/verbs.hpp"
 
@@ -29,6 +31,9 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "agent") return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
     if (verb == "acquire") return acquire_main(arguments);
     if (verb == "container") return container_main(arguments);
+    if (verb == "serve") return serve_main(arguments, std::cout);
+    if (verb == "registry") return registry_main(arguments, std::cout);
+    if (verb == "supervise") return supervise_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
     if (verb == "ps") return ps_main(arguments, std::cout);

@@ -15,6 +15,7 @@
 #include "launchers/command_line/options.hpp"
 #include "launchers/common/host_name.hpp"
 #include "launchers/program/program_kind.hpp"
+#include "launchers/service/client/run.hpp"
 #include "launchers/slurm/run.hpp"
 #include "src/base/text.hpp"
 
@@ -76,6 +77,9 @@ std::vector<BackendEntry> const& backends() {
              },
              nullptr},
 #endif
+            {"service",         "a machine with sinew serve, which --at names",
+             service::unusable, nullptr,
+             service::run,      service::plan},
     };
     return table;
 }
@@ -87,6 +91,7 @@ bool BackendEntry::runs_elsewhere(RunOptions const& options) const {
 BackendEntry const& choose_entry(RunOptions const& options) {
     std::string names;
     auto const wanted = options.backend != "auto"                         ? options.backend
+                        : !options.service.at.empty()                     ? std::string("service")
                         : options.hosts.empty() || is_only_here(options)  ? std::string("local")
                         : options.by_srun && options.launch_agent.empty() ? std::string("slurm")
                                                                           : std::string("ssh");
@@ -102,17 +107,22 @@ BackendEntry const& choose_entry(RunOptions const& options) {
             throw UsageError(
                 text(flag, " is for --backend kubernetes (the backend is ", wanted, ")"));
         if (auto const& flag = options.kubernetes.shared_flag;
-            wanted != "kubernetes" && wanted != "docker" && !flag.empty())
+            wanted != "kubernetes" && wanted != "docker" && wanted != "service" && !flag.empty())
             throw UsageError(
-                text(flag, " is for --backend docker or kubernetes (the backend is ", wanted, ")"));
+                text(flag, " is for --backend docker or kubernetes, or --at (the backend is ",
+                     wanted, ")"));
         if (auto const& flag = options.docker.first_flag; wanted != "docker" && !flag.empty())
             throw UsageError(text(flag, " is for --backend docker (the backend is ", wanted, ")"));
         if (auto const& flag = options.slurm.first_flag; wanted != "slurm" && !flag.empty())
             throw UsageError(text(flag, " is for --backend slurm (the backend is ", wanted, ")"));
+        if (auto const& flag = options.service.first_flag; wanted != "service" && !flag.empty())
+            throw UsageError(text(flag, " is for jobs of a sinew serve (the backend is ", wanted,
+                                  "). Name one by --at"));
         if (auto const& flag = options.kubernetes.detach_flag;
-            wanted != "kubernetes" && wanted != "slurm" && !flag.empty())
-            throw UsageError(
-                text(flag, " is for --backend kubernetes or slurm (the backend is ", wanted, ")"));
+            wanted != "kubernetes" && wanted != "slurm" && wanted != "service" && !flag.empty())
+            throw UsageError(text(flag,
+                                  " is for --backend kubernetes or slurm, or --at (the backend is ",
+                                  wanted, ")"));
         return entry;
     }
     throw UsageError(text("there is no backend ", wanted, " (there are: ", names, ")"));

@@ -95,7 +95,7 @@ int help_main(std::string const& verb, std::vector<std::string> const& arguments
         return show_help(arguments.empty() ? "" : arguments.front());
     throw UsageError(text("there is no command ", verb,
                           " (there are: run, ps, logs, attach, stop, scale, cp, events, forward, "
-                          "acquire, agent, info, doctor, help). See sinew help"));
+                          "acquire, agent, serve, registry, info, doctor, help). See sinew help"));
 }
 
 }  // namespace sinew::launch

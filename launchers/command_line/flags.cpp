@@ -57,7 +57,7 @@ std::vector<Flag> const flags{
     {"host", "-H --host -host -hosts --hosts", "HOST[:N],...", one, For::job, "hosts",
      "hosts and slots; with a hostfile: which of its hosts"},
     {"backend", "--backend", "NAME", one, For::job, "hosts",
-     "where ranks run: auto, local, ssh, docker, slurm, kubernetes; sinew info lists them"},
+     "where ranks run: auto, local, ssh, docker, slurm, kubernetes, service; sinew info lists them"},
     {"launch-agent", "--launch-agent", "COMMAND", one, For::job, "hosts",
      "start agents by this command, with {host} in it"},
     {"fake-nodes", "--fake-nodes", "COUNT|S,S,...", one, For::job, "hosts",
@@ -95,7 +95,7 @@ std::vector<Flag> const flags{
     {"stdin", "--stdin -stdin", "RANK|all|none", one, For::job, "output",
      "which ranks get the standard input; default: rank 0"},
 
-    {"timeout", "--timeout -timeout", "TIME", one, For::job, "failures",
+    {"timeout", "--timeout -timeout --time-limit", "TIME", one, For::job, "failures",
      "stop the job after this time, with exit code 124; 0: never"},
     {"start-timeout", "--start-timeout", "TIME", one, For::job, "failures",
      "how long all nodes may take to report; default 1min"},
@@ -150,7 +150,7 @@ std::vector<Flag> const flags{
      "how long a job that has ended is kept if nobody removes it; default 1h"},
     {"detach", "-d --detach -a --attach", "", none, For::job, "kubernetes",
      "return when the job has been created; --attach, the default: show the output, end with the "
-     "job's exit code, remove the job; for Slurm, too"},
+     "job's exit code, remove the job; for Slurm and --at, too"},
 
     {"mount", "--mount", "SOURCE[:TARGET[:ro]]", one, For::job, "docker",
      "let containers see a file or folder of this host; default target: the same path; may be "
@@ -174,6 +174,20 @@ std::vector<Flag> const flags{
      "any other option of sbatch (with --native: of srun): --slurm-arg=--mem=4G; may be repeated"},
     {"native", "--native", "", none, For::job, "slurm",
      "have srun start the ranks (--mpi=pmix), without agents"},
+
+    {"at", "--at", "HOST[:PORT]|SERVICE,...", one, For::job, "service",
+     "run the job on a machine with sinew serve, when it is its turn; of several, "
+     "on the first that is free"},
+    {"key", "--key", "FILE", one, For::job, "service",
+     "the key of the server; default ~/.config/sinew/key"},
+    {"registry", "--registry", "HOST[:PORT]", one, For::job, "service",
+     "the sinew registry that knows the services by name"},
+    {"services", "--services", "FILE", one, For::job, "service",
+     "services by name, lines HOST:PORT NAME...; default ~/.config/sinew/services"},
+    {"priority", "--priority", "NUMBER", one, For::job, "service",
+     "-1000 to 1000: those with more begin first; default 0"},
+    {"keep", "--keep", "", none, For::job, "service",
+     "let the job go on if this command is killed or loses the server"},
 
     {"help", "-h --help", "[TOPIC]", Takes::maybe_value, For::job, "run", "show help"},
     {"version", "-V --version", "", none, For::job, "run", "show the version"},

@@ -71,6 +71,7 @@ std::string help_text(std::string_view topic) {
             "  sinew attach JOB            output and exit code, as if it were run here\n"
             "  sinew stop JOB              end it\n"
             "  sinew help kubernetes       also events, scale, cp, forward: on clusters\n"
+            "  sinew serve                 run jobs of others here: sinew help service\n"
             "  sinew info                  what is built in, and what this machine has\n"
             "  sinew doctor                look for causes of failing or slow jobs\n"
             "  sinew help TOPIC            more, with examples\n\ntopics:\n",

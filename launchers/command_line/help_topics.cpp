@@ -214,6 +214,28 @@ The ranks do not see the step in which their agent runs: of Slurm's variables
 they get those of the job (SLURM_JOB_ID and the like). Details: docs/slurm.md
 )";
 
+constexpr std::string_view service =
+    R"(A machine with GPUs that several people use can run sinew serve. Jobs wait
+there until it is their turn, and run with GPUs of their own:
+
+  sinew serve --new-key ~/.config/sinew/key    once; clients need the same file
+  sinew serve --address 10.0.0.3               on the machine with the GPUs
+  sinew run --at 10.0.0.3 --gpu 2 ./train      waits, runs, shows the output
+  sinew run --at box1,box2 --gpu 2 ./train     on the one that is free first
+  sinew run --at box1 -d --time-limit 2h --name sgd ./train
+  sinew ps --at box1                           also logs, attach, stop
+
+The job runs as the user of sinew serve, in this folder if it exists there,
+with the variables of the server and those of -x. -n is the number of its ranks
+(default: 1), --gpu the GPUs of each; --cpu and --memory are leased, too. Jobs
+begin in the order in which they came, but first those with more --priority.
+Ctrl-C ends the job. It also ends when this command is killed, unless --keep or
+-d was said. Flags in configuration files, except those above, do not count.
+
+Names instead of hosts come from ~/.config/sinew/services (lines HOST:PORT NAME
+ALIAS...) or from a sinew registry (--registry). Details: docs/service.md
+)";
+
 constexpr std::string_view environment_help = R"(Every rank gets, under several names:
 
   SINEW_RANK SINEW_SIZE SINEW_LOCAL_RANK SINEW_LOCAL_SIZE
@@ -295,6 +317,7 @@ std::vector<HelpTopic> const& help_topics() {
         {"kubernetes", "pods, images, volumes, GPUs of a cluster", kubernetes},
         {"docker", "containers on this host", docker},
         {"slurm", "allocations of Slurm, and jobs that are submitted to it", slurm},
+        {"service", "jobs of a machine with sinew serve", service},
         {"environment", "variables the ranks get; configuration files", environment_help},
         {"examples", "to copy from", examples},
     };

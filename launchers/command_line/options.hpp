@@ -11,6 +11,7 @@
 
 #include "launchers/command_line/docker_options.hpp"
 #include "launchers/command_line/kubernetes_options.hpp"
+#include "launchers/command_line/service_options.hpp"
 #include "launchers/command_line/slurm_options.hpp"
 #include "launchers/common/job.hpp"
 
@@ -26,12 +27,13 @@ struct RunOptions {
     std::string name;                ///< --name: of the job; empty: made from the program's name
     int gpus = 0;                    ///< --gpu: for each rank; 0: ranks see all GPUs of their node
     std::vector<HostRequest> hosts;  ///< from --hostfile and -H, or an allocation; empty: this host
-    std::string hosts_from;        ///< the allocation that provided the hosts; empty: the user did
-    bool by_srun = false;          ///< these hosts are Slurm's, and srun reaches them
-    std::string backend = "auto";  ///< auto: local without hosts, otherwise slurm or ssh
-    std::string launch_agent;      ///< --launch-agent template; see help hosts
-    int fake_nodes = 0;            ///< --fake-nodes N: N agents on this host (local backend)
-    std::vector<int> fake_slots;   ///< --fake-nodes 3,1,2: three agents with these slots
+    std::string hosts_from;  ///< the allocation that provided the hosts; empty: the user did
+    bool by_srun = false;    ///< these hosts are Slurm's, and srun reaches them
+    std::string backend =
+        "auto";  ///< auto: service with --at, local without hosts, otherwise slurm or ssh
+    std::string launch_agent;     ///< --launch-agent template; see help hosts
+    int fake_nodes = 0;           ///< --fake-nodes N: N agents on this host (local backend)
+    std::vector<int> fake_slots;  ///< --fake-nodes 3,1,2: three agents with these slots
     int tree_fanout = 32;
 
     int per_node = 0;  ///< -N or --map-by ppr:N:node; 0: unspecified
@@ -62,6 +64,7 @@ struct RunOptions {
     KubernetesOptions kubernetes;
     SlurmOptions slurm;
     DockerOptions docker;
+    ServiceOptions service;
     std::vector<std::string> words;  ///< all that was said after `sinew run`
     std::string root_address;  ///< --root-address: the address that agents dial; empty: detected
 

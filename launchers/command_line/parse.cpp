@@ -128,7 +128,8 @@ public:
 private:
     /// Paths are relative to the folder of their source, so they are resolved while it is known.
     std::string stored(Setting const& part) const {
-        static Words const paths{"wdir", "output-filename", "pod-template", "kubeconfig"};
+        static Words const paths{"wdir", "output-filename", "pod-template", "kubeconfig",
+                                 "key",  "services"};
         // What follows a ':' is a path of containers.
         if (part.key == "mount")
             return resolve(part.value.substr(0, part.value.find(':')), part.folder,
@@ -221,7 +222,8 @@ void take_image(RunOptions& options, ProcessContext const& environment) {
 
 /// Uses the allocation's hosts unless --backend is local. Requires: no source names hosts.
 void take_allocation(RunOptions& options, ProcessContext const& environment) {
-    if (options.backend == "local" || options.backend == "docker") return;
+    if (options.backend == "local" || options.backend == "docker" || !options.service.at.empty())
+        return;
     auto found = find_allocation(environment);
     if (!found || (options.backend == "slurm" && !found->of_slurm)) return;
     options.hosts = std::move(found->hosts);
@@ -282,6 +284,7 @@ RunOptions parse_run(Words const& arguments, ProcessContext const& environment) 
     draft.options.kubernetes.shared_flag = said.kubernetes.shared_flag;
     draft.options.slurm.first_flag = said.slurm.first_flag;
     draft.options.docker.first_flag = said.docker.first_flag;
+    draft.options.service.first_flag = said.service.first_flag;
     if (draft.options.backend == "docker") take_image(draft.options, environment);
     draft.options.words = arguments;
     draft.options.folder = environment.folder;

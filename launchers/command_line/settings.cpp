@@ -12,6 +12,7 @@
 #include "launchers/command_line/docker_settings.hpp"
 #include "launchers/command_line/flags.hpp"
 #include "launchers/command_line/kubernetes_settings.hpp"
+#include "launchers/command_line/service_settings.hpp"
 #include "launchers/command_line/slurm_settings.hpp"
 #include "launchers/command_line/values.hpp"
 #include "launchers/common/job_name.hpp"
@@ -213,6 +214,7 @@ void apply(Draft& draft, Setting const& setting) {
     if (auto const set = kubernetes_setter(setting.key)) return set(draft, setting);
     if (auto const set = docker_setter(setting.key)) return set(draft, setting);
     if (auto const set = slurm_setter(setting.key)) return set(draft, setting);
+    if (auto const set = service_setter(setting.key)) return set(draft, setting);
     auto const at = setters.find(setting.key);
     if (at == setters.end())
         throw UsageError(text(setting.origin, " (nothing sets ", setting.key, ")"));

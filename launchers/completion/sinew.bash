@@ -9,19 +9,20 @@ _sinew_switches="
     --display-allocation --report-bindings -report-bindings --tag-output -tag-output -l
     -prepend-rank --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup
     --enable-recovery -h --help -V --version
-    --network-policy -d --detach -a --attach --exclusive --native
+    --network-policy -d --detach -a --attach --exclusive --native --keep
 "
 _sinew_with_value="
     --name --gpu --log-buffer -n -np -c --n --np -N -npernode --npernode -ppn --ppn --nnodes --nodes -x --x -genvlist
     --env-file --wdir -wdir --wd -wd --mpi --hostfile -hostfile --machinefile -machinefile
     -f -H --host -host -hosts --hosts --backend --launch-agent --fake-nodes --tree-fanout
     --root-address --map-by -map-by --rank-order --bind-to -bind-to --display
-    --output-filename -output-filename --output --stdin -stdin --timeout -timeout
+    --output-filename -output-filename --output --stdin -stdin --timeout -timeout --time-limit
     --start-timeout --grace --max-restarts
     --image --image-pull-policy --image-pull-secret --agent-image --namespace --context
     --kubeconfig --cpu --cpus --memory --shm --volume --service-account --node-selector
     --toleration --pod-template --label --annotation --gang --discovery --ttl
     --mount --network --user --gpus
+    --at --key --registry --services --priority
     --partition --account --qos --time --gres --constraint --slurm-arg
 "
 _sinew_with_two="
@@ -32,7 +33,7 @@ _sinew_with_two="
 _sinew_value() {
     local flag=$1 current=$2 words=
     case ${flag#-} in
-        -hostfile | hostfile | -machinefile | machinefile | f | -env-file | -pod-template | -kubeconfig)
+        -hostfile | hostfile | -machinefile | machinefile | f | -env-file | -pod-template | -kubeconfig | -key | -services)
             compopt -o filenames 2>/dev/null
             mapfile -t COMPREPLY < <(compgen -f -- "$current")
             return ;;
@@ -49,7 +50,7 @@ _sinew_value() {
         -bind-to | bind-to) words="auto core socket package none" ;;
         -rank-order) words="topology index hostfile" ;;
         -mpi) words="auto pmix pmi1 none" ;;
-        -backend) words="auto local ssh docker slurm kubernetes" ;;
+        -backend) words="auto local ssh docker slurm kubernetes service" ;;
         -gang) words="none auto volcano coscheduling kueue:" ;;
         -discovery) words="vip dns api" ;;
         -network) words="bridge host" ;;
@@ -58,7 +59,7 @@ _sinew_value() {
         -output) words="tag timestamp json plain dir=" ;;
         -display) words="map bind" ;;
         -stdin | stdin) words="0 all none" ;;
-        h | -help) words="run hosts mapping output failures kubernetes docker slurm environment examples" ;;
+        h | -help) words="run hosts mapping output failures kubernetes docker slurm service environment examples" ;;
     esac
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
 }
@@ -100,7 +101,7 @@ _sinew_jobs() {
 # The flags of a verb, and the names of the jobs that it may be for.
 _sinew_verb() {
     local command=$1 current=$2 cluster="--help --namespace --context --kubeconfig"
-    local words="$cluster --backend"
+    local words="$cluster --backend --at --key --registry --services"
     case $command in
         ps) words+=" --json" ;;
         logs) words+=" --follow --ranks --tail --tag --no-tag --timestamps --json" ;;
@@ -111,6 +112,8 @@ _sinew_verb() {
         cp) words="$cluster --image" ;;
         forward) words+=" --rank --address --json" ;;
         acquire) words="--help --output-fd" ;;
+        serve) words="--help --address --key --new-key --state --backfill --max-running --client-timeout --retention --registry --name --alias --announce" ;;
+        registry) words="--help --address --key --expiry --list" ;;
     esac
     if [[ $command == cp && $current != -* ]]; then
         compopt -o filenames 2>/dev/null
@@ -118,7 +121,7 @@ _sinew_verb() {
         return
     elif [[ $command == scale || $command == events || $command == forward ]]; then
         [[ $current == -* ]] || words=$(_sinew_jobs --backend kubernetes)
-    elif [[ $command != ps && $command != acquire && $current != -* ]]; then
+    elif [[ $command != ps && $command != acquire && $command != serve && $command != registry && $current != -* ]]; then
         words=$(_sinew_jobs)
     fi
     mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
@@ -136,13 +139,13 @@ _sinew() {
     fi
     local command=${words[1]-} state
     if ((${#words[@]} <= 1)); then
-        mapfile -t COMPREPLY < <(compgen -W "run ps logs attach stop scale events cp forward acquire info doctor help" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "run ps logs attach stop scale events cp forward acquire serve registry info doctor help" -- "$current")
         return
     fi
     case $command in
         help) _sinew_value --help "$current"; return ;;
         run) ;;
-        ps | logs | attach | stop | scale | events | cp | forward | acquire) _sinew_verb "$command" "$current"; return ;;
+        ps | logs | attach | stop | scale | events | cp | forward | acquire | serve | registry) _sinew_verb "$command" "$current"; return ;;
         *) return ;;
     esac
     state=$(_sinew_state "${words[@]:2}")

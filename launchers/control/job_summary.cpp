@@ -32,6 +32,12 @@ Json json_of(JobSummary const& job) {
               {"exit_code", job.exit_code ? Json(*job.exit_code) : Json()},
               {"cause", job.cause},
               {"per_rank", Json::array()}};
+    if (job.service)
+        json["service"] = {{"owner", job.service->owner},
+                           {"gpus", job.service->gpus},
+                           {"gpus_wanted", job.service->gpus_wanted},
+                           {"priority", job.service->priority},
+                           {"memory", job.service->memory}};
     for (auto const& rank : job.per_rank)
         json["per_rank"].push_back({{"rank", rank.rank},
                                     {"node", rank.node},

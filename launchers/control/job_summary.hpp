@@ -20,12 +20,21 @@ struct RankSummary {
     std::string state;  ///< starting, running, ended
 };
 
+/// What a `sinew serve` knows of its job besides.
+struct ServiceJobSummary {
+    std::string owner;  ///< who has submitted it: "anna@laptop (10.0.0.3)"
+    std::string gpus;   ///< indices of those that it has: "0,3"
+    int gpus_wanted = 0;
+    int priority = 0;
+    std::uint64_t memory = 0;  ///< resident bytes of its processes
+};
+
 /// What is known of a job from outside, whatever its backend.
 struct JobSummary {
     using Time = std::chrono::system_clock::time_point;
     std::string name;     ///< --name, unique among the running jobs of its place
     std::string id;       ///< 12 hexadecimal digits; as SINEW_JOB_ID
-    std::string backend;  ///< local, ssh, docker, slurm, launch-agent, kubernetes
+    std::string backend;  ///< local, ssh, docker, slurm, launch-agent, kubernetes, service
     std::string command;  ///< the program and its arguments, of all programs
     /// starting, running, restarting, finishing or ended; also stopped (its `sinew run` was stopped
     /// by a signal) and silent (it does not answer), of which little else is known.
@@ -37,6 +46,7 @@ struct JobSummary {
     std::optional<int> exit_code;  ///< once it has ended
     std::string cause;             ///< why it ends or has ended; empty: nothing failed
     std::vector<RankSummary> per_rank;
+    std::optional<ServiceJobSummary> service = {};  ///< only with backend service
 };
 
 /// One line of JSON, without '\n'.

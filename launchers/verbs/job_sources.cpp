@@ -8,6 +8,7 @@
 #include "launchers/verbs/cluster/kubernetes_jobs.hpp"
 #endif
 #include "launchers/verbs/cluster/docker_jobs.hpp"
+#include "launchers/verbs/cluster/service_jobs.hpp"
 #include "launchers/verbs/cluster/slurm_jobs.hpp"
 #include "src/base/text.hpp"
 
@@ -30,17 +31,20 @@ std::vector<JobSourceEntry> const& job_sources() {
 #if SINEW_HAVE_K8S
             {"kubernetes", "jobs in a namespace of a cluster", make_kubernetes_jobs},
 #endif
+            {"service", "jobs of a sinew serve, which --at names", make_service_jobs},
     };
     return sources;
 }
 
 std::unique_ptr<JobSource> choose_job_source(JobSourceOptions const& options) {
     std::string names;
+    bool const at = options.backend == "auto" && !options.service.at.empty();
+    auto const backend = at ? std::string("service") : options.backend;
     for (auto const& source : job_sources()) {
-        if (source.backend == options.backend) return source.make(options);
+        if (source.backend == backend) return source.make(options);
         names += (names.empty() ? "" : ", ") + std::string(source.backend);
     }
-    throw UsageError(text("--backend ", options.backend, " (must be one of ", names, ")"));
+    throw UsageError(text("--backend ", backend, " (must be one of ", names, ")"));
 }
 
 std::optional<std::size_t> choose_job(std::vector<JobSummary> const& jobs, std::string const& job) {

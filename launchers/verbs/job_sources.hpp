@@ -7,14 +7,16 @@
 #include <vector>
 
 #include "launchers/command_line/kubernetes_options.hpp"
+#include "launchers/command_line/service_options.hpp"
 #include "launchers/verbs/job_source.hpp"
 
 namespace sinew::launch {
 
 /// What the verbs' flags say about where to look for jobs.
 struct JobSourceOptions {
-    std::string backend = "auto";  ///< auto: this host
+    std::string backend = "auto";  ///< auto: a server with --at, otherwise this host
     KubernetesOptions kubernetes = {};
+    ServiceOptions service = {};
 };
 
 /// A row of the table of job sources.

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <ostream>
+#include <string>
+#include <vector>
 
+#include "launchers/verbs/log_printer.hpp"
 #include "launchers/verbs/verb_options.hpp"
 #include "launchers/verbs/verbs.hpp"
 #include "src/base/text.hpp"
@@ -15,13 +17,15 @@ constexpr char ps_usage[] =
     "sinew ps [flags]: lists the jobs that run\n\n"
     "  sinew ps                    yours that were started on this host\n"
     "  sinew ps --backend ssh      those of them that run on other hosts\n"
+    "  sinew ps --at HOST          queue and jobs of the sinew serve of HOST\n"
     "  sinew ps --json             all that is known, with every rank's node and pid\n\n"
     "NAME is what sinew logs, attach and stop take; its beginning is enough. RANKS are\n"
     "those that run, of all. STATE is starting, running, restarting or finishing; stopped\n"
-    "if a signal has stopped sinew run, silent if it does not answer.\n\n";
+    "if a signal has stopped sinew run, silent if it does not answer. Of a sinew serve, jobs\n"
+    "are waiting, starting or running; GPUS are those that they have, or how many they wait\n"
+    "for, and MEMORY what their processes have in memory.\n\n";
 
-constexpr std::size_t columns = 7;
-using Row = std::array<std::string, columns>;
+using Row = std::vector<std::string>;
 
 std::string age(std::chrono::system_clock::duration since) {
     auto const seconds =
@@ -53,14 +57,33 @@ Row row_of(JobSummary const& job) {
             printable(job.command)};
 }
 
+Row row_of_service(JobSummary const& job) {
+    auto const& about = *job.service;
+    bool const waits = about.gpus.empty();
+    return {printable(job.name),
+            job.id,
+            printable(job.state),
+            printable(about.owner),
+            waits ? (about.gpus_wanted == 0 ? "-" : text(about.gpus_wanted, " wanted"))
+                  : printable(about.gpus),
+            about.memory == 0 ? "-" : in_units(about.memory),
+            text(about.priority),
+            age(std::chrono::system_clock::now() - job.started),
+            printable(job.command)};
+}
+
 void write_table(std::vector<JobSummary> const& jobs, std::ostream& out) {
-    std::vector<Row> rows{{"NAME", "STATE", "RANKS", "NODES", "BACKEND", "AGE", "COMMAND"}};
-    for (auto const& job : jobs) rows.push_back(row_of(job));
-    std::array<std::size_t, columns> widths{};
+    bool const of_service = !jobs.empty() && jobs.front().service;
+    std::vector<Row> rows{
+        of_service
+            ? Row{"NAME", "ID", "STATE", "OWNER", "GPUS", "MEMORY", "PRIORITY", "AGE", "COMMAND"}
+            : Row{"NAME", "STATE", "RANKS", "NODES", "BACKEND", "AGE", "COMMAND"}};
+    for (auto const& job : jobs) rows.push_back(job.service ? row_of_service(job) : row_of(job));
+    std::vector<std::size_t> widths(rows.front().size());
     for (auto const& row : rows)
-        for (std::size_t i = 0; i < columns; ++i) widths[i] = std::max(widths[i], row[i].size());
+        for (std::size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
     for (auto const& row : rows) {
-        for (std::size_t i = 0; i + 1 < columns; ++i)
+        for (std::size_t i = 0; i + 1 < row.size(); ++i)
             out << row[i] << std::string(widths[i] - row[i].size() + 2, ' ');
         out << row.back() << '\n';
     }

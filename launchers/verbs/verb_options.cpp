@@ -27,6 +27,7 @@ po::options_description verb_flags() {
             ->default_value(env("SINEW_RUN_BACKEND").value_or("auto"))
             ->value_name("NAME"),
         about.c_str());
+    add_service_flags(all);
     add_cluster_flags(all);
     return all;
 }
@@ -80,8 +81,9 @@ OutputPrinter::Options printer_options(po::variables_map const& values) {
 }
 
 std::unique_ptr<JobSource> source_of(po::variables_map const& values) {
-    return choose_job_source(
-        {.backend = values["backend"].as<std::string>(), .kubernetes = cluster_options(values)});
+    return choose_job_source({.backend = values["backend"].as<std::string>(),
+                              .kubernetes = cluster_options(values),
+                              .service = service_options(values)});
 }
 
 std::vector<std::string> jobs_of(po::variables_map const& values) {

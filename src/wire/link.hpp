@@ -131,6 +131,9 @@ public:
     struct Options {
         LinkOptions link;
         std::size_t max_unauthenticated = 64;  ///< further ones wait in the kernel's queue
+        /// Called for each connection that is refused, with the peer's address (empty: not known) and
+        /// the reason. It must not destroy the listener.
+        std::function<void(std::string const& peer, std::string const& why)> refused = {};
     };
     using Accepted = std::function<void(std::unique_ptr<Link>)>;
 

@@ -32,6 +32,7 @@ struct Listener::State : std::enable_shared_from_this<State> {
     struct Pending {
         std::uint64_t number;
         std::shared_ptr<LinkHandshake> handshake;
+        std::string host;  ///< of the peer; found out only if somebody is told of refusals
     };
 
     State(Loop& loop_, Address const& address_, Credentials const& credentials, Options options_,
@@ -52,7 +53,7 @@ struct Listener::State : std::enable_shared_from_this<State> {
     bool make_room();
     void shake_hands(UniqueFd peer);
     void shaken(std::uint64_t number, LinkHandshake::Outcome outcome);
-    void refuse(std::string const& why);
+    void refuse(std::string const& why, std::string const& host = {});
 
     Loop& loop;
     Address address;
@@ -99,9 +100,11 @@ bool Listener::State::make_room() {
         });
     if (found == unauthenticated.end()) return false;
     bool const silent = found->handshake->silent();
+    auto const host = found->host;
     unauthenticated.erase(found);
     refuse(silent ? "sent nothing while others waited"
-                  : "did not authenticate in time while others waited");
+                  : "did not authenticate in time while others waited",
+           host);
     return true;
 }
 
@@ -125,6 +128,7 @@ bool Listener::State::accept_one() {
 }
 
 void Listener::State::shake_hands(UniqueFd peer) {
+    auto const host = options.refused ? peer_host(peer.get()) : std::string();
     try {
         std::unique_ptr<Stream> stream;
         if (tls) {
@@ -132,30 +136,37 @@ void Listener::State::shake_hands(UniqueFd peer) {
             stream = tls->make_stream(std::move(peer));
         } else {
             auto const problem = check_peer_user(peer.get());
-            if (!problem.empty()) return refuse(problem);
+            if (!problem.empty()) return refuse(problem, host);
             stream = make_socket_stream(std::move(peer));
         }
         auto const number = next_number++;
         auto handshake = std::make_shared<LinkHandshake>(
             LinkHandshake::Setup{loop, Role::acceptor, hello, options.link}, std::move(stream),
             [this, number](LinkHandshake::Outcome outcome) { shaken(number, std::move(outcome)); });
-        unauthenticated.push_back({number, handshake});
+        unauthenticated.push_back({number, handshake, host});
         handshake->start();
     } catch (std::bad_alloc const&) {
-        refuse("out of memory");
+        refuse("out of memory", host);
     }
 }
 
 void Listener::State::shaken(std::uint64_t number, LinkHandshake::Outcome outcome) {
     auto const self = shared_from_this();
-    std::erase_if(unauthenticated, [&](Pending const& each) { return each.number == number; });
+    std::string host;
+    if (auto const found = std::ranges::find_if(unauthenticated,
+                                                [&](auto& each) { return each.number == number; });
+        found != unauthenticated.end()) {
+        host = std::move(found->host);
+        unauthenticated.erase(found);
+    }
     if (resumption && unauthenticated.size() < options.max_unauthenticated) listen();
-    if (auto* const refusal = std::get_if<Refusal>(&outcome)) return refuse(refusal->text);
+    if (auto* const refusal = std::get_if<Refusal>(&outcome)) return refuse(refusal->text, host);
     accepted(make_link(loop, std::get<HandshakeResult>(std::move(outcome)), options.link));
 }
 
 // Logs at most once a second, so that connecting processes cannot fill the log.
-void Listener::State::refuse(std::string const& why) {
+void Listener::State::refuse(std::string const& why, std::string const& host) {
+    if (options.refused) options.refused(host, why);
     ++refused;
     ++unreported;
     auto const now = Clock::now();

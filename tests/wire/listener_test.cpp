@@ -81,6 +81,24 @@ TEST_P(ListenerTest, ClosesOnSilence) {
     EXPECT_EQ(read_all(stranger.get()), "");
 }
 
+TEST_P(ListenerTest, TellsWhoWasRefusedAndWhy) {
+    std::vector<std::string> told;
+    Listener::Options options;
+    options.link.handshake = 100ms;
+    options.refused = [&](std::string const& peer, std::string const& why) {
+        told.push_back(text(peer, ": ", why));
+    };
+    Door door(GetParam(), options);
+    EXPECT_NE(door.dial_with(Secret::random()), "");
+    UniqueFd const silent = door.knock();
+    EXPECT_TRUE(run_until(door.loop, [&] { return told.size() == 2; }));
+    EXPECT_EQ(door.dial_with(door.secret), "");
+    ASSERT_EQ(told.size(), 2u);
+    for (auto const& each : told)
+        EXPECT_THAT(each, testing::StartsWith(GetParam() == tcp ? "127.0.0.1: " : ": "));
+    EXPECT_NE(told[0], told[1]);
+}
+
 TEST_P(ListenerTest, LetsItsOwnInPastAThousandIdleConnections) {
     Door door(GetParam());
     int const before = test::open_descriptors();

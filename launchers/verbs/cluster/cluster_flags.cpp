@@ -25,6 +25,26 @@ void add_cluster_flags(po::options_description& flags) {
         "default: $KUBECONFIG or ~/.kube/config");
 }
 
+void add_service_flags(po::options_description& flags) {
+    flags.add_options()("at", po::value<std::string>()->value_name("HOST"),
+                        "jobs of the sinew serve of HOST[:PORT], or of a service by its name")(
+        "key", po::value<std::string>()->value_name("FILE"),
+        "key of that server; default ~/.config/sinew/key")(
+        "registry", po::value<std::string>()->value_name("HOST"),
+        "sinew registry that knows the services by name")(
+        "services", po::value<std::string>()->value_name("FILE"),
+        "services by name; default ~/.config/sinew/services");
+}
+
+ServiceOptions service_options(po::variables_map const& values) {
+    ServiceOptions options;
+    options.at = value_of(values, "at", "SINEW_RUN_AT");
+    options.key = value_of(values, "key", "SINEW_RUN_KEY");
+    options.registry = value_of(values, "registry", "SINEW_RUN_REGISTRY");
+    options.services = value_of(values, "services", "SINEW_RUN_SERVICES");
+    return options;
+}
+
 KubernetesOptions cluster_options(po::variables_map const& values) {
     KubernetesOptions options;
     options.ns = value_of(values, "namespace", "SINEW_RUN_NAMESPACE");

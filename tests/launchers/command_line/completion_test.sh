@@ -31,7 +31,7 @@ offers() {
     done
 }
 
-offers "sinew " run ps logs attach stop scale events cp forward acquire info doctor help
+offers "sinew " run ps logs attach stop scale events cp forward acquire serve registry info doctor help
 offers "sinew logs --t" --tail --tag --timestamps not:--now
 offers "sinew stop --n" --now --namespace not:--json
 offers "sinew forward --" --rank --address --json --backend --namespace not:--follow
@@ -40,6 +40,10 @@ offers "sinew scale --" --namespace not:--backend
 offers "sinew cp --" --image --context not:--backend
 offers "sinew cp ho" hosts
 offers "sinew acquire --" --output-fd not:--backend
+offers "sinew serve --" --new-key --backfill --state not:--tail
+offers "sinew registry --" --expiry --list not:--state
+offers "sinew ps --" --at --json
+offers "sinew run --time-" --time-limit
 # Jobs are those that sinew ps lists.
 mkdir bin
 printf '#!/bin/sh\necho NAME STATE\necho train-x7k2p running\necho eval running\n' >bin/sinew
