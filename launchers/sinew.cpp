@@ -15,6 +15,7 @@
 #include "launchers/cli/info.hpp"
 #include "launchers/cli/run_main.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/dashboard/dashboard_main.hpp"
 #include "launchers/docker/container_main.hpp"
 #include "launchers/pods/pod_main.hpp"
 #include "launchers/verbs/cluster/cluster_verbs.hpp"
@@ -29,6 +30,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "agent") return is_for_pod(arguments) ? pod_main(arguments) : agent_main(arguments);
     if (verb == "acquire") return acquire_main(arguments);
     if (verb == "container") return container_main(arguments);
+    if (verb == "dashboard") return dashboard_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
     if (verb == "ps") return ps_main(arguments, std::cout);
