@@ -45,8 +45,8 @@ void PoolReports::note_losses(Pool const& pool, Time now) {
     for (std::size_t i = pool.losses.size() - shown; i < pool.losses.size(); ++i) {
         auto const& loss = pool.losses[i];
         state_.add_event(Level::warning,
-                         text("A worker of pool ", pool.number, " was lost and is replaced. ",
-                              loss.why, ".", tasks_of(loss)),
+                         text("Pool ", pool.number, " has lost a worker: ", loss.why, ".",
+                              tasks_of(loss)),
                          now);
     }
 }

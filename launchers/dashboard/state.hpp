@@ -20,13 +20,13 @@ using Time = std::chrono::system_clock::time_point;
 
 /// What the page shows at its top.
 struct Job {
-    std::string name, id, backend, command;
-    std::string state;  ///< starting, running, restarting, finishing or ended
-    std::string host;   ///< where the process that serves the page runs
+    std::string name = {}, id = {}, backend = {}, command = {};
+    std::string state = {};  ///< starting, running, restarting, finishing or ended
+    std::string host = {};   ///< where the process that serves the page runs
     Time started{};
     int restarts = 0;
-    std::optional<int> exit_code;  ///< once it has ended
-    std::string cause;             ///< why it ends or has ended; empty: nothing failed
+    std::optional<int> exit_code = {};  ///< once it has ended
+    std::string cause = {};             ///< why it ends or has ended; empty: nothing failed
 };
 
 enum class RankState : std::uint8_t { starting, running, finished, stopped, failed, lost };
@@ -36,34 +36,34 @@ struct Rank {
     int node = 0;   ///< index of its node
     pid_t pid = 0;  ///< 0: it has not started
     RankState state = RankState::starting;
-    std::string detail;  ///< how it ended: "killed by signal 9 (Killed)"
+    std::string detail = {};  ///< how it ended: "killed by signal 9 (Killed)"
 };
 
 struct Node {
-    std::string name;
-    std::string host;  ///< host name there; empty: not known
+    std::string name = {};
+    std::string host = {};  ///< host name there; empty: not known
     bool lost = false;
 };
 
 /// A worker of a pool that has ended unexpectedly, and the tasks that it was executing.
 struct Loss {
     struct Task {
-        std::string function;
+        std::string function = {};
         std::uint64_t index = 0;
         bool failed = false;  ///< false: it is executed again
     };
     Time time{};
-    std::string worker;  ///< "pid 4711 on node-b"
-    std::string why;
-    std::vector<Task> tasks;
+    std::string worker = {};  ///< "pid 4711 on node-b"
+    std::string why = {};
+    std::vector<Task> tasks = {};
     std::uint64_t more = 0;  ///< tasks that are not listed
 };
 
 /// A Pool, as its program counts it.
 struct Pool {
     std::uint64_t number = 0;  ///< in its program, from 1
-    std::optional<int> rank;   ///< of the program; nothing: it is no rank
-    std::string node;          ///< where the program runs
+    std::optional<int> rank = {};   ///< of the program; nothing: it is no rank
+    std::string node = {};          ///< where the program runs
     pid_t pid = 0;             ///< of the program
     std::uint64_t submitted = 0, done = 0, failed = 0, dropped = 0, retried = 0;
     std::uint64_t queued = 0, held = 0;
@@ -71,31 +71,31 @@ struct Pool {
     std::uint32_t workers = 0, ready = 0;
     double busy_seconds = 0;  ///< that workers have spent in tasks
     bool ended = false;
-    std::vector<Loss> losses;  ///< the last ones
+    std::vector<Loss> losses = {};  ///< the last ones
     double rate = 0;           ///< tasks that end per second; State computes it
 };
 
 /// A job that waits for resources, or runs, at a server.
 struct QueuedJob {
-    std::string id, name, owner, state;
+    std::string id = {}, name = {}, owner = {}, state = {};
     int priority = 0, gpus = 0, processors = 0;
     Time submitted{};
-    std::optional<Time> started;
+    std::optional<Time> started = {};
 };
 
 struct Gpu {
-    std::string host;
+    std::string host = {};
     int index = 0;
-    std::string name;
-    std::string holder;  ///< the job that has it; empty: free
+    std::string name = {};
+    std::string holder = {};  ///< the job that has it; empty: free
     std::uint64_t memory_used = 0, memory_total = 0;  ///< bytes; 0: not known
-    std::optional<double> utilization;                ///< 0 to 1
+    std::optional<double> utilization = {};                ///< 0 to 1
 };
 
 /// What a job has for itself until a time.
 struct Lease {
-    std::string holder, host, resources;
-    std::optional<Time> until;
+    std::string holder = {}, host = {}, resources = {};
+    std::optional<Time> until = {};
 };
 
 enum class Level : std::uint8_t { info, warning, error };
@@ -104,15 +104,15 @@ struct Event {
     std::uint64_t number = 0;  ///< from 1, without gaps
     Time time{};
     Level level = Level::info;
-    std::string text;
+    std::string text = {};
 };
 
 struct LogLine {
     std::uint64_t number = 0;  ///< from 1; a gap: lines that came too fast
     Time time{};
-    std::optional<int> rank;  ///< nothing: the launcher's own
+    std::optional<int> rank = {};  ///< nothing: the launcher's own
     int stream = 1;           ///< 1 or 2
-    std::string text;
+    std::string text = {};
 };
 
 /// What a dashboard shows. Thread-safe: those whose work is shown replace parts, and the server

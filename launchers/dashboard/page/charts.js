@@ -82,8 +82,12 @@ export function drawRing(svg, ranks, nodes, chosen) {
     svg.append(shape("path", {d: arc(begin + 0.01, angle - 0.01, 133), class: "node-arc", "data-lost": about.lost}));
     if (byNode.size <= 12) {
       const middle = (begin + angle) / 2;
-      const name = about.name.length > 12 ? about.name.slice(0, 11) + "…" : about.name;
-      svg.append(shape("text", {x: Math.sin(middle) * 147, y: -Math.cos(middle) * 147}, byNode.size > 1 ? name : ""));
+      const name = about.name.length > 14 ? about.name.slice(0, 13) + "…" : about.name;
+      const side = Math.sin(middle);
+      svg.append(shape("text", {
+        x: side * 142, y: -Math.cos(middle) * 146,
+        class: side > 0.3 ? "on-right" : side < -0.3 ? "on-left" : "",
+      }, byNode.size > 1 ? name : ""));
     }
     angle += gap;
   }

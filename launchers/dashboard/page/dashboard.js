@@ -105,9 +105,11 @@ function chooseRank(rank) {
   $("log-card").scrollIntoView({block: "nearest"});
 }
 
+const colored = new Set(["done", "held", "queued", "failed"]);   // as in the bar
+
 function count(key, name, value) {
   return element("div", {className: `c-${key}`},
-    element("dt", {}, element("i", {ariaHidden: "true"}), name), element("dd", {data: {key}}, numbers.format(value)));
+    element("dt", {}, ...(colored.has(key) ? [element("i", {ariaHidden: "true"})] : []), name), element("dd", {data: {key}}, numbers.format(value)));
 }
 
 function part(name, share) {
@@ -141,12 +143,12 @@ function showPool(pool) {
       element("small", {}, pool.ended ? "ended" : `${rounded(rate)} tasks/s${left}`)),
     bar,
     element("dl", {className: "counts"},
-      count("done", "done", pool.done), count("held", "with workers", pool.held),
+      count("done", "done", pool.done), count("held", "running", pool.held),
       count("queued", "waiting", pool.queued), count("failed", "failed", pool.failed),
-      count("retried", "executed again", pool.retried), count("deaths", "workers lost", pool.deaths),
-      element("div", {}, element("dt", {}, "workers ready"), element("dd", {}, `${pool.ready} of ${pool.workers}`))));
+      count("retried", "retried", pool.retried), count("deaths", "lost workers", pool.deaths),
+      element("div", {}, element("dt", {}, "ready workers"), element("dd", {}, `${pool.ready} of ${pool.workers}`))));
   if (pool.losses.length)
-    made.append(element("ul", {className: "blame", ariaLabel: "Workers that were lost"}, ...[...pool.losses].reverse().map(blame)));
+    made.append(element("ul", {className: "blame", tabIndex: 0, ariaLabel: "Workers that were lost, the last one first"}, ...[...pool.losses].reverse().map(blame)));
   return made;
 }
 

@@ -2,6 +2,7 @@
 #include "src/pool/master/dashboard_reporter.hpp"
 
 #include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "src/base/env.hpp"
@@ -27,6 +28,14 @@ std::optional<int> own_rank() {
     auto const end = words->data() + words->size();
     return std::from_chars(words->data(), end, rank).ptr == end && rank >= 0 ? std::optional(rank)
                                                                              : std::nullopt;
+}
+
+// A function's name for people.
+std::string without_anonymous(std::string name) {
+    constexpr std::string_view words = "(anonymous namespace)::";
+    for (std::size_t at = 0; (at = name.find(words, at)) != std::string::npos;)
+        name.erase(at, words.size());
+    return name;
 }
 
 }  // namespace
@@ -79,7 +88,7 @@ void DashboardReporter::task_lost(std::string function, std::uint64_t index, boo
     if (!losing_) return;
     auto& loss = figures_.losses.back();
     if (loss.tasks.size() < WorkerLoss::most_tasks)
-        loss.tasks.push_back({std::move(function), index, failed});
+        loss.tasks.push_back({without_anonymous(std::move(function)), index, failed});
     else ++loss.more;
 }
 

@@ -97,7 +97,9 @@ TEST(PoolReport, IsRefusedIfAnythingIsWrong) {
     for (auto const& [key, value] : good.items()) {
         auto bad = good;
         bad.erase(key);
-        if (key != "rank") EXPECT_THROW(parse_pool_report(bad.dump()), UsageError) << key;
+        if (key != "rank") {
+            EXPECT_THROW(parse_pool_report(bad.dump()), UsageError) << key;
+        }
         for (json const& other : {json("x"), json(-1), json(1e300), json::array({1}), json(nullptr)}) {
             bad[key] = other;
             if (key == "busy_seconds" && other.is_number() && other != -1) continue;

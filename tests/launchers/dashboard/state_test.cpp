@@ -49,7 +49,7 @@ TEST_F(DashboardState, IsWholeAtFirst) {
 }
 
 TEST_F(DashboardState, GivesOnlyWhatHasChanged) {
-    state.set(Job{.name = "train", .id = {}, .backend = {}, .command = {}, .state = {}, .host = {}, .cause = {}});
+    state.set(Job{.name = "train"});
     changes_now();
     state.set({{.name = "node-a", .host = "a"}}, {{.rank = 0, .node = 0, .pid = 7, .state = RankState::lost, .detail = "gone"}});
     auto const change = changes_now();
@@ -153,9 +153,9 @@ TEST_F(DashboardState, MayBeWrittenAndReadAtOnce) {
 
 TEST(DashboardMetrics, HaveAFamilyForEachFigure) {
     State state;
-    state.set(Job{.name = "a\"b\\c\nd", .id = "i", .backend = "local", .command = {}, .state = "running", .host = {}, .started = at(1000), .restarts = 2, .cause = {}});
-    state.set({{.name = "n", .host = {}}, {.name = "m", .host = {}, .lost = true}},
-              {{.rank = 0, .detail = {}}, {.rank = 1, .state = RankState::failed, .detail = {}}});
+    state.set(Job{.name = "a\"b\\c\nd", .id = "i", .backend = "local", .state = "running", .started = at(1000), .restarts = 2});
+    state.set({{.name = "n"}, {.name = "m", .lost = true}},
+              {{.rank = 0}, {.rank = 1, .state = RankState::failed}});
     state.set(pool_with(400), at(1000));
     auto const text = metrics_text(state.view(), at(1060));
     EXPECT_THAT(text, HasSubstr("sinew_job_info{name=\"a\\\"b\\\\c\\nd\",id=\"i\""));
@@ -165,8 +165,8 @@ TEST(DashboardMetrics, HaveAFamilyForEachFigure) {
     EXPECT_THAT(text, HasSubstr("sinew_nodes{state=\"lost\"} 1\n"));
     EXPECT_THAT(text, HasSubstr("# TYPE sinew_pool_tasks_done_total counter\nsinew_pool_tasks_done_total{pool=\"node-a/12/1\"} 400\n"));
     EXPECT_THAT(text, Not(HasSubstr("sinew_gpus"))) << "nothing is known of them";
-    state.set(std::vector<Gpu>{{.host = "n", .index = 0, .name = "H100", .holder = "job", .utilization = {}}});
-    state.set(std::vector<QueuedJob>{{.id = "1", .name = {}, .owner = {}, .state = "waiting", .started = {}}});
+    state.set(std::vector<Gpu>{{.host = "n", .index = 0, .name = "H100", .holder = "job"}});
+    state.set(std::vector<QueuedJob>{{.id = "1", .state = "waiting"}});
     state.set(std::vector<Lease>{});
     auto const server = metrics_text(state.view(), at(1060));
     EXPECT_THAT(server, HasSubstr("sinew_gpus{state=\"held\"} 1\n"));
