@@ -1,11 +1,15 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: Apache-2.0
 # The dashboard in headless Chromium, driven by playwright-core. Skipped (77), with the reason, where one of them is
-# missing; `./dev test` installs both. browser_test.sh SINEW PROGRAM BUILD_FOLDER
+# missing; `./dev test` installs both. With SINEW_REQUIRE_BROWSER=1 that is a failure. browser_test.sh SINEW PROGRAM BUILD_FOLDER
 # With SINEW_DASHBOARD_SCREENSHOTS=FOLDER it takes half a minute longer, and leaves pictures of the page there.
 set -euo pipefail
 sinew=$1 program=$2 build=$3
-skip() { echo "skipped: $*"; exit 77; }
+skip() {
+    [[ -z ${SINEW_REQUIRE_BROWSER-} ]] || { echo "failed, as SINEW_REQUIRE_BROWSER is set: $*"; exit 1; }
+    echo "skipped: $*"
+    exit 77
+}
 
 node=$(command -v node || command -v nodejs) || skip "there is no node here (Debian: nodejs)"
 SINEW_TEST_CHROMIUM=$(command -v chromium || command -v chromium-browser) || skip "there is no chromium here (Debian: chromium)"
