@@ -31,12 +31,21 @@ struct Job {
 
 enum class RankState : std::uint8_t { starting, running, finished, stopped, failed, lost };
 
+/// The collective that a rank is in, or was in last.
+struct Collective {
+    std::string operation;     ///< "allreduce(f32 x 1000, sum)"
+    std::string communicator;  ///< "world"
+    std::uint64_t number = 0;  ///< on that communicator, from 1
+    bool inside = false;
+};
+
 struct Rank {
     int rank = 0;
     int node = 0;   ///< index of its node
     pid_t pid = 0;  ///< 0: it has not started
     RankState state = RankState::starting;
     std::string detail = {};  ///< how it ended: "killed by signal 9 (Killed)"
+    std::optional<Collective> collective = {};  ///< if its program tells
 };
 
 struct Node {

@@ -37,6 +37,11 @@ json of(Rank const& rank) {
     json one{{"rank", rank.rank}, {"node", rank.node}, {"state", name_of(rank.state)}};
     if (rank.pid != 0) one["pid"] = rank.pid;
     if (!rank.detail.empty()) one["detail"] = rank.detail;
+    if (auto const& call = rank.collective)
+        one["collective"] = {{"operation", call->operation},
+                             {"communicator", call->communicator},
+                             {"number", call->number},
+                             {"inside", call->inside}};
     return one;
 }
 

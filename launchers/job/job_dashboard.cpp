@@ -2,6 +2,7 @@
 #include "launchers/job/job_dashboard.hpp"
 
 #include <cstring>
+#include <sinew/error.hpp>
 #include <utility>
 
 #include "src/base/text.hpp"
@@ -127,8 +128,21 @@ void JobDashboard::notice(std::string const& line) {
 }
 
 void JobDashboard::report(std::string const& node, ReportHead const& head, std::string_view line) {
-    if (head.gone != 0) pools_.gone(node, head.pid);
-    else pools_.take(node, head.pid, line, system_clock::now());
+    if (head.gone != 0) return pools_.gone(node, head.pid);
+    if (!dashboard::is_operation_report(line))
+        return pools_.take(node, head.pid, line, system_clock::now());
+    try {
+        take(dashboard::parse_operation_report(line));
+    } catch (UsageError const& problem) {
+        event(Level::warning,
+              text("Process ", head.pid, " on ", node, " has sent ", problem.what()));
+    }
+}
+
+void JobDashboard::take(dashboard::OperationReport report) {
+    if (report.rank >= static_cast<int>(ranks_.size())) return;
+    ranks_[report.rank].collective = std::move(report.collective);
+    changed_ = true;
 }
 
 void JobDashboard::finish() {

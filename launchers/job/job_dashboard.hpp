@@ -8,6 +8,7 @@
 
 #include "launchers/common/job.hpp"
 #include "launchers/dashboard/dashboard.hpp"
+#include "launchers/dashboard/operation_report.hpp"
 #include "launchers/dashboard/pool_reports.hpp"
 #include "launchers/tree/protocol.hpp"
 #include "src/wire/loop/loop.hpp"
@@ -42,6 +43,7 @@ public:
 
 private:
     void publish();
+    void take(dashboard::OperationReport report);
     void event(dashboard::Level level, std::string text);
 
     dashboard::Dashboard dashboard_;

@@ -492,7 +492,7 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
         case Kind::report: {
             auto const head = take_head<ReportHead>(body);
             if (dashboard_) dashboard_->report(nodes_.at(node).name, head, text_of(body));
-            return root_->send(node, Kind::report_taken, {});
+            return acknowledge_report(node);
         }
         case Kind::abort:
             return perform(machine_.rank_aborted(decode<Aborted>(text_of(body))));
@@ -516,6 +516,14 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
         default:
             return;  // of a later version
     }
+}
+
+// All agents together may send so many reports a second.
+void JobRun::acknowledge_report(int node) {
+    constexpr std::size_t most_reports = 2000;
+    auto const pause = std::chrono::microseconds(std::size_t{1'000'000} * nodes_.size() / most_reports);
+    report_pauses_[node] =
+        loop_.after(pause, [this, node] { root_->send(node, Kind::report_taken, {}); });
 }
 
 void JobRun::on_modex(int node, Kind kind, std::span<std::byte const> body) {

@@ -96,7 +96,18 @@ function showRanks() {
       element("td", {className: `state-cell ${rank.state}`}, `${signs[rank.state]} ${rank.state}`),
       element("td", {}, state.nodes[rank.node]?.name ?? ""),
       element("td", {}, rank.pid ? String(rank.pid) : ""),
-      element("td", {}, rank.detail ?? ""))));
+      element("td", {}, ...detailOf(rank)))));
+}
+
+function detailOf(rank) {
+  const parts = [];
+  if (rank.detail) parts.push(element("div", {}, rank.detail));
+  if (rank.collective) {
+    const {operation, communicator, number, inside} = rank.collective;
+    parts.push(element("div", {className: "collective"}, inside ? "in " : "last: ",
+      element("code", {}, operation), ` #${numbers.format(number)}${communicator === "world" ? "" : " of " + communicator}`));
+  }
+  return parts;
 }
 
 function chooseRank(rank) {

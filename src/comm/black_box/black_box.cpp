@@ -179,6 +179,19 @@ std::optional<std::string> BlackBox::file() const {
     return has_folder_ ? std::optional(path_) : std::nullopt;
 }
 
+std::optional<BlackBox::Latest> BlackBox::latest() const {
+    std::optional<Latest> found;
+    Guard const guard(*this);
+    // The newest communicator comes first.
+    for (Node const* node = first_; node != nullptr; node = node->next) {
+        bool const inside = node->log->inside();
+        auto const record = node->log->at(node->log->entered());
+        if (record) found = Latest{node->log->name(), *record, inside};
+        if (record && inside) break;
+    }
+    return found;
+}
+
 void BlackBox::on_signal(int signal) noexcept {
     int const before = errno;
     BlackBox& box = instance();

@@ -29,6 +29,15 @@ public:
     /// The file of this process, if there is a folder.
     std::optional<std::string> file() const;
 
+    /// The collective that this process is in or, if it is in none, was in last on the communicator
+    /// that it has had for longest. Nothing before the first.
+    struct Latest {
+        std::string communicator;
+        OperationRecord record;
+        bool inside;
+    };
+    std::optional<Latest> latest() const;
+
     /// Writes all logs as JSON to the file of this process, in place of an earlier one; `reason` is
     /// one line. Returns its path; empty if there is none or it could not be written.
     std::string write(std::string const& reason) noexcept;

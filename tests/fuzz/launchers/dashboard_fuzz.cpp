@@ -13,6 +13,7 @@
 
 #include "launchers/dashboard/answer.hpp"
 #include "launchers/dashboard/metrics.hpp"
+#include "launchers/dashboard/operation_report.hpp"
 #include "launchers/dashboard/page.hpp"
 #include "launchers/dashboard/pool_report.hpp"
 #include "launchers/dashboard/pool_reports.hpp"
@@ -47,6 +48,9 @@ void report(std::string_view input) {
     try {
         auto const pool = parse_pool_report(input);
         expect(pool.losses.size() <= 64);
+    } catch (sinew::UsageError const&) {}
+    try {
+        expect(parse_operation_report(input).rank >= 0);
     } catch (sinew::UsageError const&) {}
 }
 

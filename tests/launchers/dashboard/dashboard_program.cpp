@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job to look at: rank 0 has a pool, of which a worker dies now and then; the others print how far
-// they are. dashboard_program SECONDS
+// A job to look at: rank 0 has a pool, of which a worker dies now and then; the others reduce vectors,
+// and print how far they are. Outside of a job, the pool alone. dashboard_program SECONDS
 #include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdlib>
-#include <cstring>
 #include <iostream>
+#include <sinew/communicator.hpp>
 #include <sinew/init.hpp>
 #include <sinew/pool.hpp>
 #include <sinew/this_task.hpp>
+#include <sinew/world.hpp>
+#include <span>
 #include <thread>
+#include <vector>
 
 namespace {
 
@@ -32,19 +35,30 @@ void search(Clock::time_point until) {
     }
 }
 
+void train(sinew::Communicator& communicator, int rank, Clock::time_point until) {
+    std::vector<float> gradients(1 << 20, 1.0F);
+    for (int step = 1; Clock::now() < until; ++step) {
+        communicator.allreduce(std::span(gradients), sinew::average);
+        std::cout << "step " << 100 * step << ": loss " << 2.3 / (1 + 0.2 * step) << std::endl;
+        if (step % 9 == 0) std::cerr << "step " << 100 * step << ": checkpoint written" << std::endl;
+        std::this_thread::sleep_for(std::chrono::milliseconds(700 + 17 * rank));
+    }
+}
+
+// Of several ranks the last but one waits alone: it may be killed, and the others go on.
+void take_part(Clock::time_point until) {
+    sinew::World world;
+    bool const alone = world.rank() == 0 || world.rank() == world.size() - 2;
+    auto group = world.communicator().split(alone ? 1 + world.rank() : 0, world.rank());
+    if (world.rank() == 0) search(until);
+    else train(group, world.rank(), until);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
     sinew::init(argc, argv);
     auto const until = Clock::now() + std::chrono::seconds(argc > 1 ? std::atoi(argv[1]) : 60);
-    auto const* const rank = std::getenv("SINEW_RANK");
-    if (rank == nullptr || std::strcmp(rank, "0") == 0) {
-        search(until);
-        return 0;
-    }
-    for (int step = 1; Clock::now() < until; ++step) {
-        std::cout << "step " << 100 * step << ": loss " << 2.3 / (1 + 0.2 * step) << std::endl;
-        if (step % 9 == 0) std::cerr << "step " << 100 * step << ": checkpoint written" << std::endl;
-        std::this_thread::sleep_for(std::chrono::milliseconds(700 + 37 * std::atoi(rank)));
-    }
+    if (std::getenv("SINEW_RANK") != nullptr) take_part(until);
+    else search(until);
 }

@@ -5,7 +5,6 @@
 #include <gmock/gmock.h>
 #include <poll.h>
 #include <sys/resource.h>
-#include <sys/socket.h>
 
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
@@ -13,7 +12,7 @@
 
 #include "launchers/dashboard/dashboard.hpp"
 #include "src/base/text.hpp"
-#include "src/wire/socket/sockets.hpp"
+#include "tests/launchers/dashboard/http_client.hpp"
 #include "tests/support/leak_check.hpp"
 
 namespace sinew::launch::dashboard {
@@ -25,47 +24,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 using testing_support::eventually;
-
-/// One connection to the server.
-class Client {
-public:
-    explicit Client(std::uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
-        if (receive_buffer > 0)
-            ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
-        auto const address = wire::numeric_address(wire::Address::tcp("127.0.0.1", port));
-        connected_ = ::connect(fd_.get(), address->get(), address->length) == 0;
-    }
-    bool connected() const { return connected_; }
-    int fd() const { return fd_.get(); }
-    bool send(std::string const& bytes) const {
-        return ::send(fd_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL) ==
-               static_cast<ssize_t>(bytes.size());
-    }
-    /// What comes until the server ends the connection, or `enough` says so.
-    std::string receive(std::function<bool(std::string const&)> const& enough = {},
-                        std::chrono::milliseconds limit = 20s) {
-        auto const until = std::chrono::steady_clock::now() + limit;
-        while (!enough || !enough(got_)) {
-            auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
-            pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
-            if (left <= 0ms || ::poll(&ready, 1, static_cast<int>(left.count())) != 1) {
-                timed_out_ = true;
-                break;
-            }
-            char buffer[65536];
-            auto const count = ::recv(fd_.get(), buffer, sizeof buffer, 0);
-            if (count <= 0) break;
-            got_.append(buffer, static_cast<std::size_t>(count));
-        }
-        return got_;
-    }
-    bool timed_out() const { return timed_out_; }
-
-private:
-    UniqueFd fd_;
-    bool connected_ = false, timed_out_ = false;
-    std::string got_;
-};
+using Client = testing_support::HttpClient;
 
 class DashboardServer : public testing::Test {
 protected:

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <sinew/error.hpp>
 
+#include "launchers/dashboard/operation_report.hpp"
 #include "launchers/dashboard/pool_reports.hpp"
+#include "src/comm/operation_reporter.hpp"
 #include "src/pool/master/report_line.hpp"
 
 namespace sinew::launch::dashboard {
@@ -106,6 +108,22 @@ TEST(PoolReport, IsRefusedIfAnythingIsWrong) {
             EXPECT_THROW(parse_pool_report(bad.dump()), UsageError) << key << " = " << other;
         }
     }
+}
+
+TEST(OperationReport, ArrivesAsItWasSent) {
+    auto const line = detail::operation_line(3, "world/12.0", 17, true, "allreduce(f32 x 1000, sum)");
+    ASSERT_TRUE(is_operation_report(line));
+    EXPECT_FALSE(is_operation_report(pool::report_line(figures())));
+    auto const report = parse_operation_report(line);
+    EXPECT_EQ(report.rank, 3);
+    EXPECT_EQ(report.collective.operation, "allreduce(f32 x 1000, sum)");
+    EXPECT_EQ(report.collective.communicator, "world/12.0");
+    EXPECT_EQ(report.collective.number, 17U);
+    EXPECT_TRUE(report.collective.inside);
+    for (std::string const bad : {"", "{", "[]", "{\"operation\":1}", "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":-1,\"inside\":true,\"rank\":0}",
+          "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":1,\"inside\":true,\"rank\":1000000}"})
+        EXPECT_THROW(parse_operation_report(bad), UsageError) << bad;
+    EXPECT_THROW(parse_operation_report(line + std::string(5000, ' ')), UsageError);
 }
 
 TEST(PoolReports, MakeAnEventOfEachLostWorker) {
