@@ -47,8 +47,10 @@ void measure(Options const& wanted) {
     Pool pool(wanted.workers, {.progress = Progress::off});
     constexpr std::uint64_t batch = 20'000;
     auto const tasks = range(std::uint64_t{0}, batch);
-    auto const single = pool.with({.chunk = 1});   // a message for each task: the master has most to do
-    for (int i = 0; i < 4; ++i) single.map<nothing>(tasks);   // workers start, and learn how long tasks take
+    auto const single =
+        pool.with({.chunk = 1});  // a message for each task: the master has most to do
+    for (int i = 0; i < 4; ++i)
+        single.map<nothing>(tasks);  // workers start, and learn how long tasks take
     std::uint64_t done = 0;
     auto const begin = Clock::now();
     std::chrono::duration<double> passed{};
@@ -75,7 +77,8 @@ public:
         to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
         if (::connect(fd_, reinterpret_cast<sockaddr*>(&to), sizeof to) != 0)
             throw std::runtime_error("the dashboard does not answer");
-        auto const request = "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " + token + "\r\n\r\n";
+        auto const request = "GET /events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer " +
+                             token + "\r\n\r\n";
         if (::send(fd_, request.data(), request.size(), MSG_NOSIGNAL) < 0)
             throw std::runtime_error("the dashboard has hung up");
         thread_ = std::thread([this] {
@@ -100,7 +103,7 @@ private:
 
 struct Result {
     double rate = 0;
-    std::uint64_t bytes = 0;   ///< that the reader got
+    std::uint64_t bytes = 0;  ///< that the reader got
 };
 
 // One job; its standard output and error come by one pipe.
@@ -109,8 +112,9 @@ Result run_job(std::string const& own, Options const& wanted, bool with_dashboar
     if (::pipe2(ends.data(), O_CLOEXEC) != 0) throw std::runtime_error("no pipe");
     std::vector<std::string> words{SINEW_BENCH_COMMAND, "run", "-n", "1", "--mpi", "none"};
     if (with_dashboard) words.emplace_back("--dashboard");
-    for (auto const& word : {own, std::string("--measure"), std::string("--seconds"), std::to_string(wanted.seconds),
-                             std::string("--workers"), std::to_string(wanted.workers)})
+    for (auto const& word :
+         {own, std::string("--measure"), std::string("--seconds"), std::to_string(wanted.seconds),
+          std::string("--workers"), std::to_string(wanted.workers)})
         words.push_back(word);
     std::vector<char*> arguments;
     for (auto& word : words) arguments.push_back(word.data());
@@ -120,7 +124,8 @@ Result run_job(std::string const& own, Options const& wanted, bool with_dashboar
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], 1);
     ::posix_spawn_file_actions_adddup2(&actions, ends[1], 2);
     pid_t pid = 0;
-    int const error = ::posix_spawn(&pid, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
+    int const error =
+        ::posix_spawn(&pid, words.front().c_str(), &actions, nullptr, arguments.data(), environ);
     ::posix_spawn_file_actions_destroy(&actions);
     ::close(ends[1]);
     if (error != 0) throw std::runtime_error(words.front() + " cannot be started");
@@ -131,7 +136,8 @@ Result run_job(std::string const& own, Options const& wanted, bool with_dashboar
         said.append(buffer.data(), static_cast<std::size_t>(count));
         auto const at = said.find("http://");
         auto const end = at == std::string::npos ? at : said.find('\n', at);
-        if (!reader && end != std::string::npos) reader = std::make_unique<Reader>(said.substr(at, end - at));
+        if (!reader && end != std::string::npos)
+            reader = std::make_unique<Reader>(said.substr(at, end - at));
     }
     ::close(ends[0]);
     int status = 0;
@@ -145,10 +151,12 @@ Result run_job(std::string const& own, Options const& wanted, bool with_dashboar
 int run(int argc, char** argv) {
     Options wanted;
     options::options_description flags(
-        "The throughput of a pool of tasks that do nothing, with a page that is open and without, in turns");
-    flags.add_options()("help,h", "show this")("rounds", options::value(&wanted.rounds), "pairs of jobs (7)")(
-        "seconds", options::value(&wanted.seconds), "of each (3)")("workers", options::value(&wanted.workers),
-                                                                   "of the pool (2)")("measure", "be the job");
+        "The throughput of a pool of tasks that do nothing, with a page that is open and without, "
+        "in turns");
+    flags.add_options()("help,h", "show this")("rounds", options::value(&wanted.rounds),
+                                               "pairs of jobs (7)")(
+        "seconds", options::value(&wanted.seconds), "of each (3)")(
+        "workers", options::value(&wanted.workers), "of the pool (2)")("measure", "be the job");
     options::variables_map given;
     options::store(options::parse_command_line(argc, argv, flags), given);
     options::notify(given);
@@ -162,21 +170,25 @@ int run(int argc, char** argv) {
     }
     std::vector<double> with, without;
     std::uint64_t bytes = 0;
-    std::cout << std::fixed << std::setprecision(0) << "round  without tasks/s  with tasks/s  ratio\n";
+    std::cout << std::fixed << std::setprecision(0)
+              << "round  without tasks/s  with tasks/s  ratio\n";
     for (int round = 0; round < wanted.rounds; ++round) {
-        for (bool const dashboard : {round % 2 == 0, round % 2 != 0}) {   // who is first changes, too
+        for (bool const dashboard :
+             {round % 2 == 0, round % 2 != 0}) {  // who is first changes, too
             auto const result = run_job(argv[0], wanted, dashboard);
             (dashboard ? with : without).push_back(result.rate);
             bytes += result.bytes;
         }
-        std::cout << std::setw(5) << round + 1 << std::setw(17) << without.back() << std::setw(14) << with.back()
-                  << std::setw(7) << std::setprecision(3) << with.back() / without.back() << std::setprecision(0) << std::endl;
+        std::cout << std::setw(5) << round + 1 << std::setw(17) << without.back() << std::setw(14)
+                  << with.back() << std::setw(7) << std::setprecision(3)
+                  << with.back() / without.back() << std::setprecision(0) << std::endl;
     }
     auto const middle = percentiles(ratios(with, without));
-    std::cout << std::setprecision(3) << "with / without: median " << middle.p50 << " (10 % to 90 %: " << middle.p10
-              << " to " << middle.p90 << "); the goal is at least 0.980\n"
-              << std::setprecision(1) << "the reader got " << static_cast<double>(bytes) / 1e3 / wanted.rounds
-              << " kB per job\n";
+    std::cout << std::setprecision(3) << "with / without: median " << middle.p50
+              << " (10 % to 90 %: " << middle.p10 << " to " << middle.p90
+              << "); the goal is at least 0.980\n"
+              << std::setprecision(1) << "the reader got "
+              << static_cast<double>(bytes) / 1e3 / wanted.rounds << " kB per job\n";
     return 0;
 }
 

@@ -35,8 +35,8 @@ private:
         UniqueFd fd;
         pid_t pid = 0;
         std::string in;
-        std::string line;    ///< waits for its turn
-        bool gone = false;   ///< so does the news that it has ended
+        std::string line;   ///< waits for its turn
+        bool gone = false;  ///< so does the news that it has ended
         wire::Loop::Handle readable;
     };
     using Clients = std::list<Client>;

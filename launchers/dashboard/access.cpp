@@ -50,8 +50,8 @@ bool Token::admits(std::string_view authorization) const {
     if (given.size() != value_.size()) return false;
     unsigned volatile difference = 0;
     for (std::size_t i = 0; i < given.size(); ++i)
-        difference = difference | (static_cast<unsigned char>(given[i]) ^
-                                   static_cast<unsigned char>(value_[i]));
+        difference = difference |
+                     (static_cast<unsigned char>(given[i]) ^ static_cast<unsigned char>(value_[i]));
     return difference == 0;
 }
 

@@ -56,8 +56,7 @@ std::string head(int status, std::string_view type, std::string_view more) {
 
 Answer whole(int status, std::string_view type, std::string_view body, std::string_view more = {}) {
     return {status,
-            head(status, type, text("Content-Length: ", body.size(), "\r\n", more))
-                .append(body),
+            head(status, type, text("Content-Length: ", body.size(), "\r\n", more)).append(body),
             false};
 }
 

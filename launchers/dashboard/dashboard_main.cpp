@@ -27,8 +27,10 @@ using std::chrono::system_clock;
 
 constexpr char dashboard_help[] =
     "sinew dashboard [--port=PORT]\n\n"
-    "Serves a page about the pools of a program, which starts it if SINEW_DASHBOARD is 1 or a port,\n"
-    "and reports by lines of JSON on standard input. It ends with its standard input. The page of a\n"
+    "Serves a page about the pools of a program, which starts it if SINEW_DASHBOARD is 1 or a "
+    "port,\n"
+    "and reports by lines of JSON on standard input. It ends with its standard input. The page of "
+    "a\n"
     "whole job is that of sinew run --dashboard.\n";
 
 std::uint16_t port_of(std::vector<std::string> const& arguments) {
@@ -55,8 +57,8 @@ std::string command_of(pid_t pid) {
 class Session {
 public:
     explicit Session(std::uint16_t port)
-        : dashboard_({.port = port,
-                      .token_file = env("SINEW_DASHBOARD_TOKEN_FILE").value_or("")}) {}
+        : dashboard_({.port = port, .token_file = env("SINEW_DASHBOARD_TOKEN_FILE").value_or("")}) {
+    }
     Session(Session const&) = delete;
 
     int run() {
@@ -70,7 +72,8 @@ public:
         std::cerr << text("sinew: dashboard: ", dashboard_.address(), "\n");
         reading_ = loop_.readable(STDIN_FILENO, [this] { read(); });
         // The program's end, which its input shows, too.
-        auto const signals = loop_.signals({SIGTERM, SIGINT, SIGHUP}, [this](int) { loop_.stop(); });
+        auto const signals =
+            loop_.signals({SIGTERM, SIGINT, SIGHUP}, [this](int) { loop_.stop(); });
         loop_.run(sleeps_);
         job_.state = "ended";
         pools_.gone(host_, program_);
@@ -95,8 +98,9 @@ private:
                         system_clock::now());
         in_.erase(0, begin);
         if (in_.size() > dashboard::longest_report)
-            throw UsageError("a line of standard input is too long. Is this sinew of another "
-                             "version than the program's?");
+            throw UsageError(
+                "a line of standard input is too long. Is this sinew of another "
+                "version than the program's?");
     }
 
     pid_t const program_ = ::getppid();
@@ -119,8 +123,9 @@ int dashboard_main(std::vector<std::string> const& arguments) {
     }
     auto const port = port_of(arguments);
     if (::isatty(STDIN_FILENO) != 0)
-        throw UsageError("sinew dashboard is started by programs. Set SINEW_DASHBOARD=1 for a "
-                         "program with pools, or use sinew run --dashboard");
+        throw UsageError(
+            "sinew dashboard is started by programs. Set SINEW_DASHBOARD=1 for a "
+            "program with pools, or use sinew run --dashboard");
     ::signal(SIGPIPE, SIG_IGN);
     return Session(port).run();
 }

@@ -35,8 +35,8 @@ UniqueFd listen_at(std::uint16_t port) {
 
 }  // namespace
 
-HttpServer::HttpServer(wire::Loop& loop, State const& state, Token const& token,
-                       std::uint16_t port, Limits limits)
+HttpServer::HttpServer(wire::Loop& loop, State const& state, Token const& token, std::uint16_t port,
+                       Limits limits)
     : loop_(loop), state_(state), token_(token), limits_(limits), listener_(listen_at(port)),
       port_(wire::bound_port(listener_.get())) {
     listen();
@@ -91,9 +91,10 @@ void HttpServer::on_readable(Clients::iterator at) {
     int const status =
         at->reader.take(std::string_view(buffer.data(), static_cast<std::size_t>(count)));
     if (status == 0) return;
-    if (status != 200) return reply(at, refusal(status, "this is no request that is answered here"));
-    auto answer = dashboard::answer(at->reader.request(), state_, token_,
-                                    std::chrono::system_clock::now());
+    if (status != 200)
+        return reply(at, refusal(status, "this is no request that is answered here"));
+    auto answer =
+        dashboard::answer(at->reader.request(), state_, token_, std::chrono::system_clock::now());
     if (answer.streams && streams() >= limits_.streams)
         answer = refusal(503, text("it serves ", limits_.streams, " pages already. Close one"));
     reply(at, std::move(answer));
@@ -118,8 +119,8 @@ void HttpServer::reply(Clients::iterator at, Answer answer) {
 
 // Sends what the kernel takes.
 void HttpServer::pump(Clients::iterator at) {
-    ssize_t const count = ::send(at->fd.get(), at->out.data() + at->sent,
-                                 at->out.size() - at->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+    ssize_t const count = ::send(at->fd.get(), at->out.data() + at->sent, at->out.size() - at->sent,
+                                 MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count < 0 && errno != EAGAIN && errno != EINTR) return void(clients_.erase(at));
     if (count > 0) at->sent += static_cast<std::size_t>(count);
     if (at->sent == at->out.size()) return all_sent(at);

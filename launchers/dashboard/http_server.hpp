@@ -25,9 +25,9 @@ public:
     using Duration = wire::Clock::duration;
     struct Limits {
         std::size_t connections = 64;
-        std::size_t streams = 16;                     ///< of these
-        Duration head = std::chrono::seconds(5);      ///< for a request to arrive
-        Duration sending = std::chrono::seconds(10);  ///< of an answer, or of one change
+        std::size_t streams = 16;                          ///< of these
+        Duration head = std::chrono::seconds(5);           ///< for a request to arrive
+        Duration sending = std::chrono::seconds(10);       ///< of an answer, or of one change
         Duration period = std::chrono::milliseconds(200);  ///< between two changes of a stream
     };
 

@@ -44,10 +44,9 @@ void PoolReports::note_losses(Pool const& pool, Time now) {
     auto const shown = std::min<std::uint64_t>(fresh, pool.losses.size());
     for (std::size_t i = pool.losses.size() - shown; i < pool.losses.size(); ++i) {
         auto const& loss = pool.losses[i];
-        state_.add_event(Level::warning,
-                         text("Pool ", pool.number, " has lost a worker: ", loss.why, ".",
-                              tasks_of(loss)),
-                         now);
+        state_.add_event(
+            Level::warning,
+            text("Pool ", pool.number, " has lost a worker: ", loss.why, ".", tasks_of(loss)), now);
     }
 }
 

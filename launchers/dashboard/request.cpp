@@ -27,8 +27,7 @@ int RequestReader::take(std::string_view bytes) {
         auto const used =
             parser_->put(boost::asio::buffer(unparsed_.data(), unparsed_.size()), error);
         unparsed_.erase(0, used);
-        if (error == http::error::need_more)
-            return unparsed_.size() > largest_head ? 431 : 0;
+        if (error == http::error::need_more) return unparsed_.size() > largest_head ? 431 : 0;
         if (error == http::error::header_limit) return 431;
         if (error == http::error::body_limit) return 413;
         if (error) return 400;

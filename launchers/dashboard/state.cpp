@@ -23,9 +23,7 @@ auto from(Entries const& entries, std::uint64_t number) {
 
 }  // namespace
 
-std::string id_of(Pool const& pool) {
-    return text(pool.node, '/', pool.pid, '/', pool.number);
-}
+std::string id_of(Pool const& pool) { return text(pool.node, '/', pool.pid, '/', pool.number); }
 
 char const* name_of(RankState state) {
     constexpr std::array names{"starting", "running", "finished", "stopped", "failed", "lost"};
@@ -120,8 +118,8 @@ void State::add_output(std::optional<int> rank, int stream, std::string_view byt
         auto const end = std::min(bytes.find('\n'), bytes.size());
         auto const number = view_.next_line++;
         if (left <= most_lines)
-            lines_.push_back(
-                {number, now, rank, stream, std::string(bytes.substr(0, std::min(end, most_line)))});
+            lines_.push_back({number, now, rank, stream,
+                              std::string(bytes.substr(0, std::min(end, most_line)))});
         bytes.remove_prefix(std::min(end + 1, bytes.size()));
     }
     while (lines_.size() > most_lines) lines_.pop_front();

@@ -44,7 +44,7 @@ struct Rank {
     int node = 0;   ///< index of its node
     pid_t pid = 0;  ///< 0: it has not started
     RankState state = RankState::starting;
-    std::string detail = {};  ///< how it ended: "killed by signal 9 (Killed)"
+    std::string detail = {};                    ///< how it ended: "killed by signal 9 (Killed)"
     std::optional<Collective> collective = {};  ///< if its program tells
 };
 
@@ -70,10 +70,10 @@ struct Loss {
 
 /// A Pool, as its program counts it.
 struct Pool {
-    std::uint64_t number = 0;  ///< in its program, from 1
-    std::optional<int> rank = {};   ///< of the program; nothing: it is no rank
-    std::string node = {};          ///< where the program runs
-    pid_t pid = 0;             ///< of the program
+    std::uint64_t number = 0;      ///< in its program, from 1
+    std::optional<int> rank = {};  ///< of the program; nothing: it is no rank
+    std::string node = {};         ///< where the program runs
+    pid_t pid = 0;                 ///< of the program
     std::uint64_t submitted = 0, done = 0, failed = 0, dropped = 0, retried = 0;
     std::uint64_t queued = 0, held = 0;
     std::uint64_t deaths = 0, started = 0;
@@ -81,7 +81,7 @@ struct Pool {
     double busy_seconds = 0;  ///< that workers have spent in tasks
     bool ended = false;
     std::vector<Loss> losses = {};  ///< the last ones
-    double rate = 0;           ///< tasks that end per second; State computes it
+    double rate = 0;                ///< tasks that end per second; State computes it
 };
 
 /// A job that waits for resources, or runs, at a server.
@@ -96,9 +96,9 @@ struct Gpu {
     std::string host = {};
     int index = 0;
     std::string name = {};
-    std::string holder = {};  ///< the job that has it; empty: free
+    std::string holder = {};                          ///< the job that has it; empty: free
     std::uint64_t memory_used = 0, memory_total = 0;  ///< bytes; 0: not known
-    std::optional<double> utilization = {};                ///< 0 to 1
+    std::optional<double> utilization = {};           ///< 0 to 1
 };
 
 /// What a job has for itself until a time.
@@ -120,7 +120,7 @@ struct LogLine {
     std::uint64_t number = 0;  ///< from 1; a gap: lines that came too fast
     Time time{};
     std::optional<int> rank = {};  ///< nothing: the launcher's own
-    int stream = 1;           ///< 1 or 2
+    int stream = 1;                ///< 1 or 2
     std::string text = {};
 };
 

@@ -8,9 +8,7 @@ namespace {
 
 using nlohmann::json;
 
-double seconds(Time time) {
-    return std::chrono::duration<double>(time.time_since_epoch()).count();
-}
+double seconds(Time time) { return std::chrono::duration<double>(time.time_since_epoch()).count(); }
 
 template <class T>
 json or_null(std::optional<T> const& value) {

@@ -23,9 +23,9 @@ RankState state_of(Exited const& exited) {
 }
 
 std::string how(Exited const& exited) {
-    auto words = exited.signal != 0
-                     ? text("killed by signal ", exited.signal, " (", ::strsignal(exited.signal), ")")
-                     : text("exited with code ", exited.code);
+    auto words = exited.signal != 0 ? text("killed by signal ", exited.signal, " (",
+                                           ::strsignal(exited.signal), ")")
+                                    : text("exited with code ", exited.code);
     if (exited.oom) words += ", the kernel ran out of memory";
     else if (!exited.cause.empty()) words += ", " + exited.cause;
     return words;
@@ -64,9 +64,9 @@ void JobDashboard::launched(JobMap const& map, std::vector<int> const& agents,
     for (int rank = 0; rank < map.size(); ++rank)
         ranks_.push_back({.rank = rank, .node = map.ranks[rank].node, .detail = {}});
     changed_ = true;
-    event(Level::info, text(epochs_++ == 0 ? "The job starts: " : "The job starts again: ",
-                            map.size(), " ranks on ", map.nodes.size(),
-                            map.nodes.size() == 1 ? " node" : " nodes"));
+    event(Level::info,
+          text(epochs_++ == 0 ? "The job starts: " : "The job starts again: ", map.size(),
+               " ranks on ", map.nodes.size(), map.nodes.size() == 1 ? " node" : " nodes"));
 }
 
 void JobDashboard::started(std::vector<StartedRank> const& report) {
@@ -92,8 +92,8 @@ void JobDashboard::exited(Exited const& exited) {
     auto const& node = nodes_[rank.node].name;
     pools_.gone(node, rank.pid);
     if (rank.state == RankState::failed)
-        event(Level::error, text("Rank ", rank.rank, " on ", node, " (pid ", rank.pid, ") was lost: ",
-                                 rank.detail));
+        event(Level::error, text("Rank ", rank.rank, " on ", node, " (pid ", rank.pid,
+                                 ") was lost: ", rank.detail));
 }
 
 void JobDashboard::agent_joined(std::string const& node, std::string const& host) {

@@ -521,7 +521,8 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
 // All agents together may send so many reports a second.
 void JobRun::acknowledge_report(int node) {
     constexpr std::size_t most_reports = 2000;
-    auto const pause = std::chrono::microseconds(std::size_t{1'000'000} * nodes_.size() / most_reports);
+    auto const pause =
+        std::chrono::microseconds(std::size_t{1'000'000} * nodes_.size() / most_reports);
     report_pauses_[node] =
         loop_.after(pause, [this, node] { root_->send(node, Kind::report_taken, {}); });
 }

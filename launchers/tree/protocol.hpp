@@ -41,17 +41,17 @@ enum class Kind : std::uint8_t {
     abort,   ///< agent: a rank called MPI_Abort: Aborted
     fence_up,
     fence_down,
-    modex,        ///< agent: asks for the data that a rank has put: ModexHead
-    modex_reply,  ///< the answer: ModexHead and bytes
-    name,         ///< agent: publish, look up, unpublish: NameRequest
-    name_reply,   ///< root: NameReply
-    notice,       ///< agent: a line for the user
-    leaving,      ///< agent: was asked to end (SIGTERM): a planned leave
-    finish,       ///< root: clean up and end
-    bye,          ///< agent: cleaned up
-    failing,      ///< agent: ends its ranks and itself; text of the reason
-    dismiss,      ///< root: as finish, for one node, while the job goes on without this agent
-    report,       ///< agent: what a program tells the dashboard: ReportHead and a line
+    modex,         ///< agent: asks for the data that a rank has put: ModexHead
+    modex_reply,   ///< the answer: ModexHead and bytes
+    name,          ///< agent: publish, look up, unpublish: NameRequest
+    name_reply,    ///< root: NameReply
+    notice,        ///< agent: a line for the user
+    leaving,       ///< agent: was asked to end (SIGTERM): a planned leave
+    finish,        ///< root: clean up and end
+    bye,           ///< agent: cleaned up
+    failing,       ///< agent: ends its ranks and itself; text of the reason
+    dismiss,       ///< root: as finish, for one node, while the job goes on without this agent
+    report,        ///< agent: what a program tells the dashboard: ReportHead and a line
     report_taken,  ///< root: the agent may send the next report
 };
 

@@ -68,11 +68,10 @@ void OperationReporter::run() {
 void OperationReporter::report() {
     auto const latest = BlackBox::instance().latest();
     if (!latest) return;
-    auto line = operation_line(rank_, latest->communicator, latest->record.sequence,
-                               latest->inside, latest->record.text());
+    auto line = operation_line(rank_, latest->communicator, latest->record.sequence, latest->inside,
+                               latest->record.text());
     if (line == sent_) return;
-    auto const count =
-        ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+    auto const count = ::send(socket_.get(), line.data(), line.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
     if (count == static_cast<ssize_t>(line.size())) sent_ = std::move(line);
     else if (count >= 0) ::shutdown(socket_.get(), SHUT_RDWR);
 }

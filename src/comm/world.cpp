@@ -44,7 +44,7 @@ struct World::State {
 
     Bootstrap bootstrap;
     Communicator communicator;
-    std::optional<Timeline> timeline;  ///< with SINEW_TIMELINE
+    std::optional<Timeline> timeline;                     ///< with SINEW_TIMELINE
     std::unique_ptr<detail::OperationReporter> reporter;  ///< with a dashboard
     int exceptions = std::uncaught_exceptions();
 };

@@ -157,7 +157,7 @@ function showPool(pool) {
       count("done", "done", pool.done), count("held", "running", pool.held),
       count("queued", "waiting", pool.queued), count("failed", "failed", pool.failed),
       count("retried", "retried", pool.retried), count("deaths", "lost workers", pool.deaths),
-      element("div", {}, element("dt", {}, "ready workers"), element("dd", {}, `${pool.ready} of ${pool.workers}`))));
+      element("div", {}, element("dt", {}, "ready"), element("dd", {}, `${pool.ready} of ${pool.workers}`))));
   if (pool.losses.length)
     made.append(element("ul", {className: "blame", tabIndex: 0, ariaLabel: "Workers that were lost, the last one first"}, ...[...pool.losses].reverse().map(blame)));
   return made;

@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include <sinew/comm/black_box.hpp>
 #include <sinew/error.hpp>
@@ -120,7 +121,7 @@ BlackBox& BlackBox::instance() {
 }
 
 void BlackBox::add(OperationLog& log) {
-    Node* const node = new Node{&log, nullptr};
+    Node* const node = new Node{.log = &log, .next = nullptr};
     Guard const guard(*this);
     node->next = first_;
     first_ = node;
@@ -179,16 +180,26 @@ std::optional<std::string> BlackBox::file() const {
     return has_folder_ ? std::optional(path_) : std::nullopt;
 }
 
-std::optional<BlackBox::Latest> BlackBox::latest() const {
+std::optional<BlackBox::Latest> BlackBox::latest() {
     std::optional<Latest> found;
     Guard const guard(*this);
-    // The newest communicator comes first.
-    for (Node const* node = first_; node != nullptr; node = node->next) {
-        bool const inside = node->log->inside();
-        auto const record = node->log->at(node->log->entered());
-        if (record) found = Latest{node->log->name(), *record, inside};
-        if (record && inside) break;
+    ++looks_;
+    Node const* newest = nullptr;
+    for (Node* node = first_; node != nullptr; node = node->next) {
+        if (auto const entered = node->log->entered(); entered != node->seen) {
+            node->seen = entered;
+            node->changed = looks_;
+        }
+        if (node->seen == 0) continue;
+        auto const urgency = [](Node const& each) {
+            return std::pair(each.log->inside(), each.changed);
+        };
+        if (newest == nullptr || urgency(*node) > urgency(*newest)) newest = node;
     }
+    if (newest == nullptr) return found;
+    auto const& log = *newest->log;
+    if (auto const record = log.at(newest->seen))
+        found = Latest{log.name(), *record, log.inside() && log.entered() == newest->seen};
     return found;
 }
 

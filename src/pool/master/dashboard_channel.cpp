@@ -34,7 +34,8 @@ std::optional<std::string> wanted_port() {
         std::ranges::all_of(*value, [](char each) { return each >= '0' && each <= '9'; });
     if (number && *value != "0" && *value != "1") {
         if (value->size() <= 5 && std::stoi(*value) <= 65535) return value;
-        throw UsageError(text("SINEW_DASHBOARD=", *value, " (must be 0, 1, or a port up to 65535)"));
+        throw UsageError(
+            text("SINEW_DASHBOARD=", *value, " (must be 0, 1, or a port up to 65535)"));
     }
     if (!env_flag("SINEW_DASHBOARD", false)) return std::nullopt;
     return "0";

@@ -17,8 +17,7 @@ namespace sinew::pool {
 class DashboardReporter {
 public:
     /// `busy`: the time that workers have spent in tasks.
-    DashboardReporter(wire::Loop& loop, Scheduler const& scheduler,
-                      std::function<Duration()> busy);
+    DashboardReporter(wire::Loop& loop, Scheduler const& scheduler, std::function<Duration()> busy);
 
     /// The pool has begun to work. Later calls have no effect.
     void begin();

@@ -65,7 +65,8 @@ TEST(DashboardToken, ComesFromAPrivateFile) {
 }
 
 TEST(DashboardHost, IsLoopbackByName) {
-    for (auto const* host : {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:65535", "[::1]:1"})
+    for (auto const* host :
+         {"localhost", "LOCALHOST:80", "127.0.0.1", "127.0.0.1:65535", "[::1]:1"})
         EXPECT_TRUE(names_loopback(host)) << host;
     for (auto const* host :
          {"", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "127.0.0.2",

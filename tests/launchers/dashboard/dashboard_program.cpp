@@ -29,7 +29,8 @@ void search(Clock::time_point until) {
     sinew::Pool pool(4, {.progress = sinew::Progress::off});
     for (int generation = 1; Clock::now() < until; ++generation) {
         double best = 0;
-        for (double const each : pool.map<simulate>(sinew::range(std::uint64_t{0}, std::uint64_t{4000})))
+        for (double const each :
+             pool.map<simulate>(sinew::range(std::uint64_t{0}, std::uint64_t{4000})))
             best = std::max(best, each);
         std::cout << "generation " << generation << ": best score " << best << std::endl;
     }
@@ -40,7 +41,8 @@ void train(sinew::Communicator& communicator, int rank, Clock::time_point until)
     for (int step = 1; Clock::now() < until; ++step) {
         communicator.allreduce(std::span(gradients), sinew::average);
         std::cout << "step " << 100 * step << ": loss " << 2.3 / (1 + 0.2 * step) << std::endl;
-        if (step % 9 == 0) std::cerr << "step " << 100 * step << ": checkpoint written" << std::endl;
+        if (step % 9 == 0)
+            std::cerr << "step " << 100 * step << ": checkpoint written" << std::endl;
         std::this_thread::sleep_for(std::chrono::milliseconds(700 + 17 * rank));
     }
 }

@@ -17,7 +17,8 @@ namespace sinew::testing_support {
 /// One connection to a dashboard.
 class HttpClient {
 public:
-    explicit HttpClient(std::uint16_t port, int receive_buffer = 0) : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
+    explicit HttpClient(std::uint16_t port, int receive_buffer = 0)
+        : fd_(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
         if (receive_buffer > 0)
             ::setsockopt(fd_.get(), SOL_SOCKET, SO_RCVBUF, &receive_buffer, sizeof receive_buffer);
         auto const address = wire::numeric_address(wire::Address::tcp("127.0.0.1", port));
@@ -34,7 +35,8 @@ public:
                         std::chrono::milliseconds limit = std::chrono::seconds(20)) {
         auto const until = std::chrono::steady_clock::now() + limit;
         while (!enough || !enough(got_)) {
-            auto const left = std::chrono::ceil<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
+            auto const left = std::chrono::ceil<std::chrono::milliseconds>(
+                until - std::chrono::steady_clock::now());
             pollfd ready{.fd = fd_.get(), .events = POLLIN, .revents = 0};
             if (left.count() <= 0 || ::poll(&ready, 1, static_cast<int>(left.count())) != 1) {
                 timed_out_ = true;

@@ -37,13 +37,15 @@ protected:
     }
     std::uint16_t port() const {
         auto const address = dashboard.address();
-        return static_cast<std::uint16_t>(std::stoi(address.substr(sizeof "http://127.0.0.1:" - 1)));
+        return static_cast<std::uint16_t>(
+            std::stoi(address.substr(sizeof "http://127.0.0.1:" - 1)));
     }
     std::string token() const {
         auto const address = dashboard.address();
         return address.substr(address.find("#token=") + 7);
     }
-    std::string head(std::string const& target, std::string const& more = {}, std::string const& host = "localhost") const {
+    std::string head(std::string const& target, std::string const& more = {},
+                     std::string const& host = "localhost") const {
         return text("GET ", target, " HTTP/1.1\r\nHost: ", host, "\r\n", more, "\r\n");
     }
     std::string authorization() const { return text("Authorization: Bearer ", token(), "\r\n"); }
@@ -81,10 +83,9 @@ TEST_F(DashboardServer, RefusesWhoHasNoToken) {
     auto wrong = token();
     wrong.back() = wrong.back() == '0' ? '1' : '0';
     for (auto const* target : {"/api", "/events", "/metrics", "/api?token=x"})
-        for (std::string const& more : std::vector<std::string>
-             {"", "Authorization: Bearer " + wrong + "\r\n",
-              "Authorization: Bearer\r\n", "Authorization: Basic " + token() + "\r\n",
-              "Cookie: token=" + token() + "\r\n"}) {
+        for (std::string const& more : std::vector<std::string>{
+                 "", "Authorization: Bearer " + wrong + "\r\n", "Authorization: Bearer\r\n",
+                 "Authorization: Basic " + token() + "\r\n", "Cookie: token=" + token() + "\r\n"}) {
             auto const answer = ask(head(target, more));
             EXPECT_THAT(answer, StartsWith("HTTP/1.1 401 Unauthorized\r\n"));
             EXPECT_THAT(answer, HasSubstr("WWW-Authenticate: Bearer"));
@@ -95,17 +96,23 @@ TEST_F(DashboardServer, RefusesWhoHasNoToken) {
 TEST_F(DashboardServer, RefusesOtherNamesAndOrigins) {
     EXPECT_THAT(ask(head("/api", authorization(), "evil.example")), StartsWith("HTTP/1.1 421"));
     EXPECT_THAT(ask(head("/", {}, "evil.example")), StartsWith("HTTP/1.1 421"));
-    EXPECT_THAT(ask(head("/api", authorization() + "Origin: http://evil.example\r\n")), StartsWith("HTTP/1.1 403"));
-    EXPECT_THAT(ask(head("/api", authorization() + "Origin: null\r\n")), StartsWith("HTTP/1.1 403"));
-    EXPECT_THAT(ask(head("/api", authorization() + "Origin: http://localhost\r\n")), StartsWith("HTTP/1.1 200"));
+    EXPECT_THAT(ask(head("/api", authorization() + "Origin: http://evil.example\r\n")),
+                StartsWith("HTTP/1.1 403"));
+    EXPECT_THAT(ask(head("/api", authorization() + "Origin: null\r\n")),
+                StartsWith("HTTP/1.1 403"));
+    EXPECT_THAT(ask(head("/api", authorization() + "Origin: http://localhost\r\n")),
+                StartsWith("HTTP/1.1 200"));
 }
 
 TEST_F(DashboardServer, RefusesWhatItDoesNotKnow) {
     EXPECT_THAT(ask(head("/../etc/passwd", authorization())), StartsWith("HTTP/1.1 404"));
-    EXPECT_THAT(ask("POST /api HTTP/1.1\r\nHost: localhost\r\n" + authorization() + "\r\n"), StartsWith("HTTP/1.1 405"));
-    EXPECT_THAT(ask("GET /api HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"), StartsWith("HTTP/1.1 413"));
+    EXPECT_THAT(ask("POST /api HTTP/1.1\r\nHost: localhost\r\n" + authorization() + "\r\n"),
+                StartsWith("HTTP/1.1 405"));
+    EXPECT_THAT(ask("GET /api HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5\r\n\r\nhello"),
+                StartsWith("HTTP/1.1 413"));
     EXPECT_THAT(ask("nonsense\r\n\r\n"), StartsWith("HTTP/1.1 400"));
-    EXPECT_THAT(ask("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'a')), StartsWith("HTTP/1.1 431"));
+    EXPECT_THAT(ask("GET / HTTP/1.1\r\nX: " + std::string(100'000, 'a')),
+                StartsWith("HTTP/1.1 431"));
 }
 
 TEST_F(DashboardServer, GivesUpOnWhoSpeaksSlowly) {
@@ -191,7 +198,8 @@ TEST_F(DashboardServer, GivesASlowReaderTheNewestState) {
         dashboard.state().set(Job{.name = text("name-", i)});
         if (i % 100 == 0) std::this_thread::sleep_for(5ms);
     }
-    auto const all = slow.receive([](std::string const& got) { return got.find("name-1999") != std::string::npos; });
+    auto const all = slow.receive(
+        [](std::string const& got) { return got.find("name-1999") != std::string::npos; });
     EXPECT_FALSE(slow.timed_out());
     std::size_t messages = 0;
     for (std::size_t at = 0; (at = all.find("data: ", at)) != std::string::npos; ++at) ++messages;
@@ -203,7 +211,8 @@ TEST_F(DashboardServer, LimitsTheNumberOfStreams) {
     for (std::size_t i = 0; i < limits().streams; ++i) {
         readers.push_back(std::make_unique<Client>(port()));
         readers.back()->send(head("/events", authorization()));
-        readers.back()->receive([](std::string const& got) { return got.find("schema") != std::string::npos; });
+        readers.back()->receive(
+            [](std::string const& got) { return got.find("schema") != std::string::npos; });
         ASSERT_FALSE(readers.back()->timed_out());
     }
     auto const refused = ask(head("/events", authorization()));
@@ -212,7 +221,8 @@ TEST_F(DashboardServer, LimitsTheNumberOfStreams) {
     EXPECT_TRUE(eventually([&] {
         Client again(port());
         again.send(head("/events", authorization()));
-        return again.receive([](std::string const& got) { return got.size() > 16; }).starts_with("HTTP/1.1 200");
+        return again.receive([](std::string const& got) { return got.size() > 16; })
+            .starts_with("HTTP/1.1 200");
     }));
 }
 

@@ -102,7 +102,8 @@ TEST(PoolReport, IsRefusedIfAnythingIsWrong) {
         if (key != "rank") {
             EXPECT_THROW(parse_pool_report(bad.dump()), UsageError) << key;
         }
-        for (json const& other : {json("x"), json(-1), json(1e300), json::array({1}), json(nullptr)}) {
+        for (json const& other :
+             {json("x"), json(-1), json(1e300), json::array({1}), json(nullptr)}) {
             bad[key] = other;
             if (key == "busy_seconds" && other.is_number() && other != -1) continue;
             EXPECT_THROW(parse_pool_report(bad.dump()), UsageError) << key << " = " << other;
@@ -111,7 +112,8 @@ TEST(PoolReport, IsRefusedIfAnythingIsWrong) {
 }
 
 TEST(OperationReport, ArrivesAsItWasSent) {
-    auto const line = detail::operation_line(3, "world/12.0", 17, true, "allreduce(f32 x 1000, sum)");
+    auto const line =
+        detail::operation_line(3, "world/12.0", 17, true, "allreduce(f32 x 1000, sum)");
     ASSERT_TRUE(is_operation_report(line));
     EXPECT_FALSE(is_operation_report(pool::report_line(figures())));
     auto const report = parse_operation_report(line);
@@ -120,8 +122,11 @@ TEST(OperationReport, ArrivesAsItWasSent) {
     EXPECT_EQ(report.collective.communicator, "world/12.0");
     EXPECT_EQ(report.collective.number, 17U);
     EXPECT_TRUE(report.collective.inside);
-    for (std::string const bad : {"", "{", "[]", "{\"operation\":1}", "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":-1,\"inside\":true,\"rank\":0}",
-          "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":1,\"inside\":true,\"rank\":1000000}"})
+    for (std::string const bad :
+         {"", "{", "[]", "{\"operation\":1}",
+          "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":-1,\"inside\":true,\"rank\":0}",
+          "{\"operation\":\"x\",\"communicator\":\"y\",\"number\":1,\"inside\":true,\"rank\":"
+          "1000000}"})
         EXPECT_THROW(parse_operation_report(bad), UsageError) << bad;
     EXPECT_THROW(parse_operation_report(line + std::string(5000, ' ')), UsageError);
 }
@@ -134,9 +139,11 @@ TEST(PoolReports, MakeAnEventOfEachLostWorker) {
     auto events = state.events_from(1);
     ASSERT_EQ(events.size(), 1U) << "the death was reported twice";
     EXPECT_THAT(events[0].text, HasSubstr("killed by signal 9 (Killed)"));
-    EXPECT_THAT(events[0].text, HasSubstr("square #12 (executed again), square #13 (failed) and 4 more"));
+    EXPECT_THAT(events[0].text,
+                HasSubstr("square #12 (executed again), square #13 (failed) and 4 more"));
     reports.take("node-a", 12, "nonsense", at(1002));
-    EXPECT_THAT(state.events_from(2).at(0).text, HasSubstr("Process 12 on node-a has sent not a report"));
+    EXPECT_THAT(state.events_from(2).at(0).text,
+                HasSubstr("Process 12 on node-a has sent not a report"));
     auto const pools = state.view().pools.value;
     EXPECT_TRUE(pools->contains("node-a/12/3")) << "the pid is what the kernel says";
     reports.gone("node-a", 12);

@@ -3,8 +3,8 @@
 
 #include <gmock/gmock.h>
 
-#include <nlohmann/json.hpp>
 #include <atomic>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <sstream>
 #include <thread>
@@ -51,7 +51,8 @@ TEST_F(DashboardState, IsWholeAtFirst) {
 TEST_F(DashboardState, GivesOnlyWhatHasChanged) {
     state.set(Job{.name = "train"});
     changes_now();
-    state.set({{.name = "node-a", .host = "a"}}, {{.rank = 0, .node = 0, .pid = 7, .state = RankState::lost, .detail = "gone"}});
+    state.set({{.name = "node-a", .host = "a"}},
+              {{.rank = 0, .node = 0, .pid = 7, .state = RankState::lost, .detail = "gone"}});
     auto const change = changes_now();
     EXPECT_FALSE(change.contains("job"));
     EXPECT_FALSE(change.contains("pools"));
@@ -153,7 +154,12 @@ TEST_F(DashboardState, MayBeWrittenAndReadAtOnce) {
 
 TEST(DashboardMetrics, HaveAFamilyForEachFigure) {
     State state;
-    state.set(Job{.name = "a\"b\\c\nd", .id = "i", .backend = "local", .state = "running", .started = at(1000), .restarts = 2});
+    state.set(Job{.name = "a\"b\\c\nd",
+                  .id = "i",
+                  .backend = "local",
+                  .state = "running",
+                  .started = at(1000),
+                  .restarts = 2});
     state.set({{.name = "n"}, {.name = "m", .lost = true}},
               {{.rank = 0}, {.rank = 1, .state = RankState::failed}});
     state.set(pool_with(400), at(1000));
@@ -163,7 +169,9 @@ TEST(DashboardMetrics, HaveAFamilyForEachFigure) {
     EXPECT_THAT(text, HasSubstr("sinew_job_restarts_total 2\n"));
     EXPECT_THAT(text, HasSubstr("sinew_ranks{state=\"failed\"} 1\n"));
     EXPECT_THAT(text, HasSubstr("sinew_nodes{state=\"lost\"} 1\n"));
-    EXPECT_THAT(text, HasSubstr("# TYPE sinew_pool_tasks_done_total counter\nsinew_pool_tasks_done_total{pool=\"node-a/12/1\"} 400\n"));
+    EXPECT_THAT(text,
+                HasSubstr("# TYPE sinew_pool_tasks_done_total "
+                          "counter\nsinew_pool_tasks_done_total{pool=\"node-a/12/1\"} 400\n"));
     EXPECT_THAT(text, Not(HasSubstr("sinew_gpus"))) << "nothing is known of them";
     state.set(std::vector<Gpu>{{.host = "n", .index = 0, .name = "H100", .holder = "job"}});
     state.set(std::vector<QueuedJob>{{.id = "1", .state = "waiting"}});

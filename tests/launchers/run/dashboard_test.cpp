@@ -29,7 +29,8 @@ protected:
         return found;
     }
     /// The state, once it is as wanted.
-    static json state_of(DashboardAddress const& address, std::function<bool(json const&)> const& wanted) {
+    static json state_of(DashboardAddress const& address,
+                         std::function<bool(json const&)> const& wanted) {
         json state;
         EXPECT_TRUE(eventually(
             [&] {
@@ -57,7 +58,8 @@ TEST_F(DashboardOf, AJobTellsItsAddressOnceAndTheTokenToNobodyElse) {
     EXPECT_THAT(state["job"]["command"], HasSubstr("sleep 1000"));
     for (auto const& each : descendants_of(job.pid())) {
         EXPECT_THAT(each.command, Not(HasSubstr(address.token)));
-        for (auto const& [name, value] : environment_of(each.pid)) EXPECT_THAT(value, Not(HasSubstr(address.token))) << name;
+        for (auto const& [name, value] : environment_of(each.pid))
+            EXPECT_THAT(value, Not(HasSubstr(address.token))) << name;
     }
     job.signal(SIGTERM);
     auto const end = job.wait();
@@ -87,47 +89,58 @@ TEST_F(DashboardOf, AJobShowsAKilledRankToTheEnd) {
 }
 
 TEST_F(DashboardOf, AJobShowsItsCollectivesAndPools) {
-    Launched job({"-n", "4", "--fake-nodes", "2,2", "--dashboard", std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), "1000"});
+    Launched job({"-n", "4", "--fake-nodes", "2,2", "--dashboard",
+                  std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), "1000"});
     auto const address = address_of(job);
     auto const state = state_of(address, [](json const& now) {
         if (now["pools"].empty() || now["ranks"].size() != 4) return false;
         auto const& pool = now["pools"][0];
         return pool["done"] > 100 && pool["rate"] > 0 && !pool["losses"].empty() &&
                now["ranks"][1].contains("collective") &&
-               now["ranks"][3].value("/collective/operation"_json_pointer, "") == "allreduce(f32 x 1048576, average)";
+               now["ranks"][3].value("/collective/operation"_json_pointer, "") ==
+                   "allreduce(f32 x 1048576, average)";
     });
     auto const& pool = state["pools"][0];
     EXPECT_EQ(pool["rank"], 0);
     EXPECT_EQ(pool["pid"], state["ranks"][0]["pid"]);
     EXPECT_THAT(pool["losses"][0]["why"], HasSubstr("killed by signal 9"));
-    EXPECT_EQ(pool["losses"][0]["tasks"][0], json({{"failed", false}, {"function", "simulate"}, {"index", 1500}}));
-    EXPECT_THAT(address.get("/metrics"), HasSubstr(text("sinew_pool_workers{pool=\"", pool["id"].get<std::string>(), "\"} 4")));
+    EXPECT_EQ(pool["losses"][0]["tasks"][0],
+              json({{"failed", false}, {"function", "simulate"}, {"index", 1500}}));
+    EXPECT_THAT(address.get("/metrics"), HasSubstr(text("sinew_pool_workers{pool=\"",
+                                                        pool["id"].get<std::string>(), "\"} 4")));
     job.signal(SIGTERM);
     job.wait();
-    leaks.folders_may_stay();   // of the program, which was ended by a signal
+    leaks.folders_may_stay();  // of the program, which was ended by a signal
 }
 
 TEST_F(DashboardOf, AProgramWithPoolsEndsWithIt) {
     for (bool const killed : {false, true}) {
-        Launched program({}, {.env = {{"SINEW_DASHBOARD", "1"}, {"SINEW_COMMAND", std::getenv("SINEW_TEST_COMMAND")}},
-                              .command = {std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), killed ? "1000" : "3"}});
+        Launched program(
+            {}, {.env = {{"SINEW_DASHBOARD", "1"},
+                         {"SINEW_COMMAND", std::getenv("SINEW_TEST_COMMAND")}},
+                 .command = {std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), killed ? "1000" : "3"}});
         auto const address = address_of(program);
-        auto const state = state_of(address, [](json const& now) { return !now["pools"].empty() && now["pools"][0]["done"] > 10; });
+        auto const state = state_of(address, [](json const& now) {
+            return !now["pools"].empty() && now["pools"][0]["done"] > 10;
+        });
         EXPECT_EQ(state["pools"][0]["pid"], program.pid());
         EXPECT_TRUE(state["pools"][0]["rank"].is_null());
         EXPECT_EQ(state["job"]["name"], "dashboard_program");
         if (killed) program.signal(SIGKILL);
         EXPECT_EQ(program.wait().code, killed ? 128 + SIGKILL : 0);
-        EXPECT_TRUE(eventually([&] { return !HttpClient(address.port).connected(); })) << "its page is still there";
+        EXPECT_TRUE(eventually([&] { return !HttpClient(address.port).connected(); }))
+            << "its page is still there";
     }
     leaks.folders_may_stay();
 }
 
 TEST_F(DashboardOf, AProgramWithoutTheCommandDoesWithoutIt) {
-    auto const end = run({}, {.env = {{"SINEW_DASHBOARD", "1"}, {"SINEW_COMMAND", "/nowhere/sinew"}},
-                              .command = {std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), "0"}});
+    auto const end =
+        run({}, {.env = {{"SINEW_DASHBOARD", "1"}, {"SINEW_COMMAND", "/nowhere/sinew"}},
+                 .command = {std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), "0"}});
     EXPECT_EQ(end.code, 0);
-    auto const wrong = run({}, {.env = {{"SINEW_DASHBOARD", "70000"}, {"SINEW_COMMAND", std::getenv("SINEW_TEST_COMMAND")}},
+    auto const wrong = run({}, {.env = {{"SINEW_DASHBOARD", "70000"},
+                                        {"SINEW_COMMAND", std::getenv("SINEW_TEST_COMMAND")}},
                                 .command = {std::getenv("SINEW_TEST_DASHBOARD_PROGRAM"), "1"}});
     EXPECT_EQ(wrong.code, 0);
     EXPECT_THAT(wrong.err, HasSubstr("SINEW_DASHBOARD=70000 (must be"));
@@ -136,7 +149,8 @@ TEST_F(DashboardOf, AProgramWithoutTheCommandDoesWithoutIt) {
 TEST_F(DashboardOf, AJobIsRefusedWhereThereCanBeNone) {
     auto const port = run({"-n", "1", "--dashboard=70000", "true"});
     EXPECT_EQ(port.code, 2);
-    EXPECT_THAT(port.err, AllOf(HasSubstr("--dashboard=70000"), HasSubstr("a port from 2 to 65535")));
+    EXPECT_THAT(port.err,
+                AllOf(HasSubstr("--dashboard=70000"), HasSubstr("a port from 2 to 65535")));
     Launched first({"-n", "1", "--dashboard", "sleep", "1000"});
     auto const taken = address_of(first).port;
     auto const second = run({"-n", "1", text("--dashboard=", taken), "true"});
