@@ -77,6 +77,8 @@ set(arrows
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes launchers/slurm launchers/docker"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/slurm launchers/docker launchers/backends launchers/agent"
+    "launchers/dashboard/page:"
+    "launchers/dashboard/http: src/base src/wire launchers/common launchers/dashboard/. launchers/dashboard/page"
     "launchers/dashboard: src/base src/wire launchers/common launchers/io"
     "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/dashboard launchers/backends launchers/agent"
     "launchers/pods: src/base src/wire k8s launchers/kubernetes launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"

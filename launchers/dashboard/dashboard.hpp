@@ -6,8 +6,8 @@
 #include <string>
 #include <thread>
 
-#include "launchers/dashboard/access.hpp"
-#include "launchers/dashboard/http_server.hpp"
+#include "launchers/dashboard/http/access.hpp"
+#include "launchers/dashboard/http/http_server.hpp"
 #include "launchers/dashboard/state.hpp"
 #include "src/base/waiting/spin_policy.hpp"
 #include "src/wire/loop/loop.hpp"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "launchers/job/job_dashboard.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <sinew/error.hpp>
 #include <utility>
@@ -34,8 +35,9 @@ std::string how(Exited const& exited) {
 }  // namespace
 
 JobDashboard::JobDashboard(wire::Loop& loop, dashboard::Settings const& settings,
-                           std::function<dashboard::Job()> job)
-    : dashboard_(settings), pools_(dashboard_.state()), job_(std::move(job)) {
+                           Callbacks callbacks)
+    : dashboard_(settings), pools_(dashboard_.state()), loop_(loop),
+      callbacks_(std::move(callbacks)) {
     publish();
     publishing_ = loop.every(period, [this] { publish(); });
 }
@@ -45,7 +47,7 @@ void JobDashboard::event(Level level, std::string text) {
 }
 
 void JobDashboard::publish() {
-    auto job = job_();
+    auto job = callbacks_.job();
     if (auto shown = text(job.state, job.restarts, job.cause); shown != shown_state_) {
         shown_state_ = std::move(shown);
         dashboard_.state().set(std::move(job));
@@ -127,7 +129,17 @@ void JobDashboard::notice(std::string const& line) {
     event(Level::warning, std::string(words.substr(0, words.find_last_not_of('\n') + 1)));
 }
 
-void JobDashboard::report(std::string const& node, ReportHead const& head, std::string_view line) {
+// All agents together may send so many reports a second.
+void JobDashboard::report(int agent, std::string const& node, ReportHead const& head,
+                          std::string_view line) {
+    constexpr std::size_t most_reports = 2000;
+    take(node, head, line);
+    auto const agents = std::max<std::size_t>(agents_.size(), 1);
+    pauses_[agent] = loop_.after(std::chrono::microseconds(1'000'000 * agents / most_reports),
+                                 [this, agent] { callbacks_.taken(agent); });
+}
+
+void JobDashboard::take(std::string const& node, ReportHead const& head, std::string_view line) {
     if (head.gone != 0) return pools_.gone(node, head.pid);
     if (!dashboard::is_operation_report(line))
         return pools_.take(node, head.pid, line, system_clock::now());
@@ -145,10 +157,12 @@ void JobDashboard::take(dashboard::OperationReport report) {
     changed_ = true;
 }
 
-void JobDashboard::finish() {
+void JobDashboard::finish(int exit_code) {
     publishing_ = {};
-    auto job = job_();
+    pauses_.clear();
+    auto job = callbacks_.job();
     job.state = "ended";
+    job.exit_code = exit_code;
     if (job.cause.empty()) event(Level::info, "The job has ended");
     else event(Level::error, text("The job has ended: ", job.cause));
     dashboard_.state().set(std::move(job));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,9 +21,11 @@ namespace sinew::launch {
 /// second.
 class JobDashboard {
 public:
-    /// `job`: what is known of the job as a whole; asked now and then.
-    JobDashboard(wire::Loop& loop, dashboard::Settings const& settings,
-                 std::function<dashboard::Job()> job);
+    struct Callbacks {
+        std::function<dashboard::Job()> job;   ///< as it is now; asked a few times a second
+        std::function<void(int agent)> taken;  ///< the agent may send its next report
+    };
+    JobDashboard(wire::Loop& loop, dashboard::Settings const& settings, Callbacks callbacks);
 
     std::string address() const { return dashboard_.address(); }
 
@@ -37,24 +40,27 @@ public:
     /// A line of the launcher for the user.
     void notice(std::string const& line);
     /// A message of kind `report` of an agent's.
-    void report(std::string const& node, ReportHead const& head, std::string_view line);
+    void report(int agent, std::string const& node, ReportHead const& head, std::string_view line);
     /// The job is over: shows that to those who look, and ends the dashboard.
-    void finish();
+    void finish(int exit_code);
 
 private:
     void publish();
+    void take(std::string const& node, ReportHead const& head, std::string_view line);
     void take(dashboard::OperationReport report);
     void event(dashboard::Level level, std::string text);
 
     dashboard::Dashboard dashboard_;
     dashboard::PoolReports pools_;
-    std::function<dashboard::Job()> const job_;
+    wire::Loop& loop_;
+    Callbacks const callbacks_;
     std::vector<dashboard::Node> nodes_;
     std::vector<dashboard::Rank> ranks_;
     std::vector<int> agents_;  ///< by node
     bool changed_ = false;     ///< ranks or nodes, since they were published
     int epochs_ = 0;
     std::string shown_state_;
+    std::map<int, wire::Loop::Handle> pauses_;  ///< before an agent's next report
     wire::Loop::Handle publishing_;
 };
 

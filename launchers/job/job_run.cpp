@@ -120,7 +120,7 @@ int JobRun::run() {
     timing_.mark("agents started");
     run_loop();
     control_->finish(machine_.exit_code(), machine_.causes().summary());
-    if (dashboard_) dashboard_->finish();
+    if (dashboard_) dashboard_->finish(machine_.exit_code());
     if (agents_->running()) {
         agents_.reset();  // kills both processes of each agent
         remove_stale_folders();
@@ -171,23 +171,27 @@ JobSummary JobRun::summary() const {
 
 void JobRun::open_dashboard() {
     if (!options_.dashboard) return;
+    auto const job = summary();
+    dashboard::Job const fixed{.name = job.name,
+                               .id = job.id,
+                               .backend = job.backend,
+                               .command = job.command,
+                               .host = job.host,
+                               .started = job.started};
     dashboard_.emplace(
         loop_,
         dashboard::Settings{.port = *options_.dashboard,
                             .token_file = env("SINEW_DASHBOARD_TOKEN_FILE").value_or("")},
-        [this] {
-            auto const job = summary();
-            return dashboard::Job{.name = job.name,
-                                  .id = job.id,
-                                  .backend = job.backend,
-                                  .command = job.command,
-                                  .state = job.state,
-                                  .host = job.host,
-                                  .started = job.started,
-                                  .restarts = job.restarts,
-                                  .exit_code = {},
-                                  .cause = job.cause};
-        });
+        JobDashboard::Callbacks{
+            .job =
+                [this, fixed] {
+                    auto now = fixed;
+                    now.state = machine_.state();
+                    now.restarts = machine_.restarts();
+                    now.cause = machine_.causes().summary();
+                    return now;
+                },
+            .taken = [this](int node) { root_->send(node, Kind::report_taken, {}); }});
     output_.report(text("sinew: dashboard: ", dashboard_->address()));
 }
 
@@ -491,8 +495,8 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
         }
         case Kind::report: {
             auto const head = take_head<ReportHead>(body);
-            if (dashboard_) dashboard_->report(nodes_.at(node).name, head, text_of(body));
-            return acknowledge_report(node);
+            if (dashboard_) dashboard_->report(node, nodes_.at(node).name, head, text_of(body));
+            return;
         }
         case Kind::abort:
             return perform(machine_.rank_aborted(decode<Aborted>(text_of(body))));
@@ -516,15 +520,6 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
         default:
             return;  // of a later version
     }
-}
-
-// All agents together may send so many reports a second.
-void JobRun::acknowledge_report(int node) {
-    constexpr std::size_t most_reports = 2000;
-    auto const pause =
-        std::chrono::microseconds(std::size_t{1'000'000} * nodes_.size() / most_reports);
-    report_pauses_[node] =
-        loop_.after(pause, [this, node] { root_->send(node, Kind::report_taken, {}); });
 }
 
 void JobRun::on_modex(int node, Kind kind, std::span<std::byte const> body) {

@@ -91,7 +91,6 @@ private:
     Launch order() const;
     void on_joined(int node);
     void on_message(int node, Kind kind, std::span<std::byte const> body);
-    void acknowledge_report(int node);
     void on_modex(int node, Kind kind, std::span<std::byte const> body);
     void on_agent_process_ended(int node, AgentProcesses::End const& end);
     void on_signal(int number);
@@ -124,7 +123,6 @@ private:
     std::unique_ptr<Root> root_;
     std::unique_ptr<AgentProcesses> agents_;
     std::map<JobMachine::Timer, wire::Loop::Handle> timers_;
-    std::map<int, wire::Loop::Handle> report_pauses_;  ///< by agent
     wire::Loop::Handle timeout_, stop_self_, changes_;
     std::optional<int> wanted_;  ///< the number of nodes that was asked for last
     std::string shown_map_;      ///< by --report-map

@@ -16,7 +16,8 @@ namespace sinew::detail {
 /// is, or was last: it looks at the logs that the black box has anyway, so that calls cost nothing.
 class OperationReporter {
 public:
-    /// Null without SINEW_DASHBOARD_SOCKET, or if nothing can be reached there, which is logged.
+    /// Null without SINEW_DASHBOARD_SOCKET, in a process that is not this rank of the job, or if
+    /// nothing can be reached there, which is logged.
     static std::unique_ptr<OperationReporter> make(int rank);
 
     OperationReporter(UniqueFd socket, int rank);

@@ -11,10 +11,10 @@
 
 #include <sinew/error.hpp>
 
-#include "launchers/dashboard/answer.hpp"
+#include "launchers/dashboard/http/answer.hpp"
 #include "launchers/dashboard/metrics.hpp"
 #include "launchers/dashboard/operation_report.hpp"
-#include "launchers/dashboard/page.hpp"
+#include "launchers/dashboard/page/page.hpp"
 #include "launchers/dashboard/pool_report.hpp"
 #include "launchers/dashboard/pool_reports.hpp"
 #include "launchers/dashboard/state_json.hpp"

@@ -82,6 +82,7 @@ TEST_F(DashboardOf, AJobShowsAKilledRankToTheEnd) {
     ASSERT_NE(at, std::string::npos);
     auto const last = json::parse(all.substr(at + 6, all.find('\n', at) - at - 6));
     EXPECT_EQ(last["job"]["state"], "ended");
+    EXPECT_EQ(last["job"]["exit_code"], 128 + SIGKILL);
     EXPECT_EQ(last["ranks"][1]["state"], "failed");
     EXPECT_EQ(last["ranks"][1]["detail"], "killed by signal 9 (Killed)");
     EXPECT_EQ(last["ranks"][0]["state"], "stopped");

@@ -3,8 +3,8 @@
 
 #include <string>
 
-#include "launchers/dashboard/access.hpp"
-#include "launchers/dashboard/request.hpp"
+#include "launchers/dashboard/http/access.hpp"
+#include "launchers/dashboard/http/request.hpp"
 #include "launchers/dashboard/state.hpp"
 
 namespace sinew::launch::dashboard {

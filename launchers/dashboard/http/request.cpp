@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/dashboard/request.hpp"
+#include "launchers/dashboard/http/request.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/empty_body.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/dashboard/http_server.hpp"
+#include "launchers/dashboard/http/http_server.hpp"
 
 #include <sys/socket.h>
 

@@ -6,9 +6,9 @@
 #include <list>
 #include <string>
 
-#include "launchers/dashboard/access.hpp"
-#include "launchers/dashboard/answer.hpp"
-#include "launchers/dashboard/request.hpp"
+#include "launchers/dashboard/http/access.hpp"
+#include "launchers/dashboard/http/answer.hpp"
+#include "launchers/dashboard/http/request.hpp"
 #include "launchers/dashboard/state.hpp"
 #include "launchers/dashboard/state_json.hpp"
 #include "src/base/system/unique_fd.hpp"

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/dashboard/answer.hpp"
+#include "launchers/dashboard/http/answer.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 #include "launchers/dashboard/metrics.hpp"
-#include "launchers/dashboard/page.hpp"
+#include "launchers/dashboard/page/page.hpp"
 #include "launchers/dashboard/state_json.hpp"
 #include "src/base/text.hpp"
 

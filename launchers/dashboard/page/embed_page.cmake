@@ -19,8 +19,8 @@ foreach(entry IN LISTS files)
     string(APPEND rows "    PageFile{\"${target}\", \"${type}\", view(file_${index})},\n")
     math(EXPR index "${index} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "// Made by launchers/dashboard/embed_page.cmake.
-#include \"launchers/dashboard/page.hpp\"
+file(WRITE ${OUTPUT} "// Made by launchers/dashboard/page/embed_page.cmake.
+#include \"launchers/dashboard/page/page.hpp\"
 
 #include <array>
 #include <cstddef>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/dashboard/access.hpp"
+#include "launchers/dashboard/http/access.hpp"
 
 #include <gmock/gmock.h>
 #include <sys/stat.h>
@@ -7,7 +7,7 @@
 #include <set>
 #include <sinew/error.hpp>
 
-#include "launchers/dashboard/request.hpp"
+#include "launchers/dashboard/http/request.hpp"
 #include "tests/support/temp_folder.hpp"
 
 namespace sinew::launch::dashboard {

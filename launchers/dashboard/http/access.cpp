@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "launchers/dashboard/access.hpp"
+#include "launchers/dashboard/http/access.hpp"
 
 #include <algorithm>
 #include <array>

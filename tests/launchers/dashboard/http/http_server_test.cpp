@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The server of a dashboard and clients that mean no good, over real sockets.
-#include "launchers/dashboard/http_server.hpp"
+#include "launchers/dashboard/http/http_server.hpp"
 
 #include <gmock/gmock.h>
 #include <poll.h>
