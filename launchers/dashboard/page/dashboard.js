@@ -13,6 +13,7 @@ const samples = [];
 let poolsSeen = 0;         // when the pools changed last, by this machine's clock
 let clockOffset = 0;       // the server's clock minus this machine's, in seconds
 let over = false;
+let ringDrawn = "";       // what the ring shows
 
 // ---- the token ---------------------------------------------------------------------------------
 
@@ -80,23 +81,56 @@ function showRanks() {
   $("ranks-card").hidden = state.ranks.length === 0;
   document.querySelector("main").classList.toggle("without-ranks", state.ranks.length === 0);
   if (state.ranks.length === 0) return;
-  drawRing($("ring"), state.ranks, state.nodes, chooseRank);
+  // Collectives change all the time, states rarely.
+  const drawn = JSON.stringify([state.nodes, state.ranks.map((rank) => [rank.state, rank.node, rank.detail])]);
+  if (drawn !== ringDrawn) {
+    ringDrawn = drawn;
+    drawRing($("ring"), state.ranks, state.nodes, chooseRank);
+    showLegend();
+  }
+  // Those that have failed come first, and of a large job not all fit.
+  const order = {failed: 0, lost: 1, starting: 2, stopped: 3, running: 4, finished: 5};
+  const shown = [...state.ranks].sort((a, b) => order[a.state] - order[b.state] || a.rank - b.rank).slice(0, 200);
+  keepChildren($("rank-table").tBodies[0], shown, (rank) => String(rank.rank), rankRow);
+}
+
+function showLegend() {
   const counts = Object.fromEntries(states.map((name) => [name, 0]));
   for (const rank of state.ranks) ++counts[rank.state];
   $("rank-legend").replaceChildren(...states.map((name) =>
     element("li", {className: name, data: {count: counts[name], state: name}},
       element("span", {className: "sign", ariaHidden: "true"}, signs[name]),
       element("span", {}, name), element("b", {}, numbers.format(counts[name])))));
-  // Those that have failed come first, and of a large job not all fit.
-  const order = {failed: 0, lost: 1, starting: 2, stopped: 3, running: 4, finished: 5};
-  const shown = [...state.ranks].sort((a, b) => order[a.state] - order[b.state] || a.rank - b.rank).slice(0, 200);
-  $("rank-table").tBodies[0].replaceChildren(...shown.map((rank) =>
-    element("tr", {data: {rank: rank.rank, state: rank.state}},
-      element("td", {}, String(rank.rank)),
-      element("td", {className: `state-cell ${rank.state}`}, `${signs[rank.state]} ${rank.state}`),
-      element("td", {}, state.nodes[rank.node]?.name ?? ""),
-      element("td", {}, rank.pid ? String(rank.pid) : ""),
-      element("td", {}, ...detailOf(rank)))));
+}
+
+function rankRow(rank) {
+  return element("tr", {data: {rank: rank.rank, state: rank.state}},
+    element("td", {}, String(rank.rank)),
+    element("td", {className: `state-cell ${rank.state}`}, `${signs[rank.state]} ${rank.state}`),
+    element("td", {}, state.nodes[rank.node]?.name ?? ""),
+    element("td", {}, rank.pid ? String(rank.pid) : ""),
+    element("td", {}, ...detailOf(rank)));
+}
+
+// Makes the children show these items, and replaces only those whose item has changed: what is selected or focused
+// elsewhere stays so.
+function keepChildren(parent, items, keyOf, make) {
+  const known = new Map([...parent.children].map((child) => [child.dataset.key, child]));
+  const wanted = items.map((item) => {
+    const key = keyOf(item), content = JSON.stringify(item);
+    const old = known.get(key);
+    if (old?.content === content) return old;
+    const made = make(item);
+    made.dataset.key = key;
+    made.content = content;
+    if (old) old.replaceWith(made);
+    return made;
+  });
+  const stay = new Set(wanted);
+  for (const child of [...parent.children]) if (!stay.has(child)) child.remove();
+  wanted.forEach((child, i) => {
+    if (parent.children[i] !== child) parent.insertBefore(child, parent.children[i] ?? null);
+  });
 }
 
 function detailOf(rank) {
@@ -158,8 +192,9 @@ function showPool(pool) {
       count("queued", "waiting", pool.queued), count("failed", "failed", pool.failed),
       count("retried", "retried", pool.retried), count("deaths", "lost workers", pool.deaths),
       element("div", {}, element("dt", {}, "ready"), element("dd", {}, `${pool.ready} of ${pool.workers}`))));
-  if (pool.losses.length)
-    made.append(element("ul", {className: "blame", tabIndex: 0, ariaLabel: "Workers that were lost, the last one first"}, ...[...pool.losses].reverse().map(blame)));
+  const losses = element("ul", {className: "blame", tabIndex: 0, hidden: pool.losses.length === 0,
+    ariaLabel: "Workers that were lost, the last one first"});
+  made.append(losses);
   return made;
 }
 
@@ -169,7 +204,20 @@ const rateOfAll = () => (stale() || over ? 0 : state.pools.reduce((sum, pool) =>
 function showPools() {
   $("no-pools").hidden = state.pools.length > 0;
   const order = [...state.pools].sort((a, b) => a.ended - b.ended || a.id.localeCompare(b.id, "en", {numeric: true}));
-  $("pools").replaceChildren(...order.map(showPool));
+  const lists = new Map([...document.querySelectorAll(".pool")].map((pool) => [pool.dataset.pool, pool.querySelector(".blame")]));
+  const focused = document.activeElement;
+  $("pools").replaceChildren(...order.map((pool) => {
+    const made = showPool(pool);
+    // The list stays, with its place and the focus.
+    const list = lists.get(pool.id) ?? made.querySelector(".blame");
+    const top = list.scrollTop;
+    list.hidden = pool.losses.length === 0;
+    keepChildren(list, [...pool.losses].reverse(), (loss) => `${loss.time} ${loss.worker}`, blame);
+    made.querySelector(".blame").replaceWith(list);
+    requestAnimationFrame(() => { list.scrollTop = top; });
+    return made;
+  }));
+  if (focused?.classList?.contains("blame")) focused.focus({preventScroll: true});
 }
 
 function showGpus() {
