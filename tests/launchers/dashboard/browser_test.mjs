@@ -100,7 +100,7 @@ async function check(browser, job) {
   if (screenshots) {
     await page.locator("#log-rank").blur();
     await new Promise((resume) => setTimeout(resume, 1500));
-    await page.screenshot({path: `${screenshots}/dashboard.png`, fullPage: true});
+    await page.screenshot({path: `${screenshots}/dashboard.png`, fullPage: true, clip: {x: 0, y: 0, width: 1320, height: 1420}});
     await page.emulateMedia({colorScheme: "dark"});
     await page.screenshot({path: `${screenshots}/dashboard-dark.png`, fullPage: true});
     await page.setViewportSize({width: 420, height: 900});
