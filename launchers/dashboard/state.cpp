@@ -110,16 +110,21 @@ void State::add_event(Level level, std::string text, Time now) {
     ++view_.version;
 }
 
+// A piece may have many thousand lines, of which only the last are looked at.
 void State::add_output(std::optional<int> rank, int stream, std::string_view bytes, Time now) {
     if (bytes.ends_with('\n')) bytes.remove_suffix(1);
-    auto left = static_cast<std::size_t>(std::ranges::count(bytes, '\n')) + 1;
+    auto const count = static_cast<std::size_t>(std::ranges::count(bytes, '\n')) + 1;
+    auto const kept = std::min(count, most_lines);
+    std::size_t begin = bytes.size();
+    for (std::size_t i = 0; i < kept && begin != std::string_view::npos; ++i)
+        begin = begin == 0 ? std::string_view::npos : bytes.rfind('\n', begin - 1);
+    bytes.remove_prefix(begin == std::string_view::npos ? 0 : begin + 1);
     std::lock_guard const lock(mutex_);
-    for (; left > 0; --left) {
+    view_.next_line += count - kept;
+    for (std::size_t i = 0; i < kept; ++i) {
         auto const end = std::min(bytes.find('\n'), bytes.size());
-        auto const number = view_.next_line++;
-        if (left <= most_lines)
-            lines_.push_back({number, now, rank, stream,
-                              std::string(bytes.substr(0, std::min(end, most_line)))});
+        lines_.push_back({view_.next_line++, now, rank, stream,
+                          std::string(bytes.substr(0, std::min(end, most_line)))});
         bytes.remove_prefix(std::min(end + 1, bytes.size()));
     }
     while (lines_.size() > most_lines) lines_.pop_front();

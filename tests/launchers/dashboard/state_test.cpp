@@ -87,6 +87,22 @@ TEST_F(DashboardState, KeepsTheLastLinesAndCountsThoseItMissed) {
     EXPECT_EQ(log.front()["number"], 10'001 - State::most_lines);
 }
 
+TEST_F(DashboardState, SplitsAnyOutputIntoItsLines) {
+    struct Case {
+        std::string bytes;
+        std::vector<std::string> lines;
+    };
+    for (auto const& [bytes, lines] :
+         {Case{"", {""}}, Case{"\n", {""}}, Case{"\n\n", {"", ""}}, Case{"a", {"a"}},
+          Case{"a\n", {"a"}}, Case{"\na", {"", "a"}}, Case{"a\n\nb\n", {"a", "", "b"}}}) {
+        state.add_output(0, 1, bytes, at(1000));
+        std::vector<std::string> found;
+        auto const change = changes_now();
+        for (auto const& line : change["log"]) found.push_back(line["text"]);
+        EXPECT_EQ(found, lines) << testing::PrintToString(bytes);
+    }
+}
+
 TEST_F(DashboardState, CutsLongLinesAndKeepsEmptyOnes) {
     state.add_output(0, 1, "\n" + std::string(1 << 20, 'x'), at(1000));
     auto const log = changes_now()["log"];
