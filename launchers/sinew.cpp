@@ -16,6 +16,7 @@
 #include "launchers/cli/run_main.hpp"
 #include "launchers/cli/serve_main.hpp"
 #include "launchers/common/exit_codes.hpp"
+#include "launchers/dashboard/dashboard_main.hpp"
 #include "launchers/docker/container_main.hpp"
 #include "launchers/pods/pod_main.hpp"
 #include "launchers/service/job/supervisor.hpp"
@@ -34,6 +35,7 @@ int perform(std::string const& verb, std::vector<std::string> const& arguments) 
     if (verb == "serve") return serve_main(arguments, std::cout);
     if (verb == "registry") return registry_main(arguments, std::cout);
     if (verb == "supervise") return supervise_main(arguments);
+    if (verb == "dashboard") return dashboard_main(arguments);
     if (verb == "info") return info_main(arguments, std::cout, std::cerr);
     if (verb == "doctor") return doctor_main(arguments, std::cout, std::cerr);
     if (verb == "ps") return ps_main(arguments, std::cout);

@@ -83,7 +83,10 @@ set(arrows
     "launchers/backends: src/base launchers/common launchers/program launchers/command_line launchers/kubernetes launchers/slurm launchers/docker launchers/service"
     "launchers/agent: src/base src/wire src/world launchers/common launchers/program launchers/map launchers/tree launchers/io launchers/pmi launchers/checks"
     "launchers/acquire: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/kubernetes launchers/slurm launchers/docker launchers/backends launchers/agent"
-    "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/backends launchers/agent"
+    "launchers/dashboard/page:"
+    "launchers/dashboard/http: src/base src/wire launchers/common launchers/dashboard/. launchers/dashboard/page"
+    "launchers/dashboard: src/base src/wire launchers/common launchers/io"
+    "launchers/job: src/base src/wire launchers/common launchers/program launchers/command_line launchers/map launchers/tree launchers/io launchers/control launchers/dashboard launchers/backends launchers/agent"
     "launchers/pods: src/base src/wire k8s launchers/kubernetes launchers/common launchers/command_line launchers/tree launchers/backends launchers/agent launchers/job"
     "launchers/verbs/cluster: src/base src/wire k8s launchers/common launchers/program launchers/command_line launchers/io launchers/control launchers/kubernetes launchers/slurm launchers/docker launchers/service launchers/cli launchers/verbs/."
     "launchers: src/base src/wire src/world collectives"
@@ -124,7 +127,7 @@ set(third_party
     "nccl\\.h$: tests/gpu/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"
-    "nlohmann/: k8s/ launchers/ src/nodes/acquire/ benchmarks/ examples/ tests/"
+    "nlohmann/: k8s/ launchers/ src/nodes/acquire/ src/pool/master/report_line benchmarks/ examples/ tests/"
     "(gtest|gmock)/: tests/")
 
 set(violations "")

@@ -127,6 +127,10 @@ void Agent::handle(Kind kind, std::span<std::byte const> body) {
             if (job_) job_->input(text_of(body));
             return;
         }
+        case Kind::report_taken: {
+            if (job_) job_->report_taken();
+            return;
+        }
         case Kind::credit: {
             auto const bytes = take_head<std::int64_t>(body);
             if (job_) job_->credit(bytes);

@@ -75,6 +75,7 @@ void NodeJob::start() {
         take_gpus();
         epoch_folder_ = folder_.below(text("epoch-", launch_.epoch));
         world_file_ = epoch_folder_ + "/world";
+        take_reports();
         auto const many = launch_.map.nodes.size() > 1;
         for (int const rank : mine_)
             listeners_.push_back(
@@ -251,6 +252,14 @@ void NodeJob::fence_failed(FenceKey const& key, std::string const& why) {
     else if (mpi_) mpi_->fence_failed(key, why);
 }
 
+void NodeJob::take_reports() {
+    if (!launch_.reports) return;
+    reports_.emplace(loop_, epoch_folder_ + "/reports.sock",
+                     [this](ReportHead const& head, std::string_view line) {
+                         tree_.up(Kind::report, {bytes_of(head), bytes_of(line)});
+                     });
+}
+
 void NodeJob::write_world(FenceParts const& parts) {
     auto const& map = launch_.map;
     WorldFile world{.job = launch_.job,
@@ -311,6 +320,8 @@ Variables NodeJob::environment_for(int rank, std::vector<int>& keep) {
                                               .job_folder = epoch_folder_,
                                               .world_file = world_file_,
                                               .listen_fds = fds}));
+    environment.erase("SINEW_DASHBOARD_SOCKET");  // of a job in which this one was started
+    if (reports_) environment.insert_or_assign("SINEW_DASHBOARD_SOCKET", reports_->path());
     add(environment, mpi_->environment(rank, keep));
     if (launch_.gpus > 0) {
         auto const first = setting_.gpus.gpus().begin() +

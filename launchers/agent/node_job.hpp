@@ -12,6 +12,7 @@
 #include "launchers/agent/local_rank.hpp"
 #include "launchers/agent/rank_environment.hpp"
 #include "launchers/agent/rank_listeners.hpp"
+#include "launchers/agent/report_socket.hpp"
 #include "launchers/common/loop_gate.hpp"
 #include "launchers/pmi/mpi_service.hpp"
 #include "launchers/tree/fence.hpp"
@@ -45,6 +46,10 @@ public:
     void fence_done(FenceKey const& key, FenceParts const& parts);
     void fence_failed(FenceKey const& key, std::string const& why);
     MpiService* mpi() { return mpi_.get(); }
+    /// The root has taken a report.
+    void report_taken() {
+        if (reports_) reports_->taken();
+    }
 
     /// The process ids of the ranks.
     std::vector<pid_t> pids() const;
@@ -65,6 +70,7 @@ private:
     void take_gpus();
     void find_programs();
     void on_programs(Search& search);
+    void take_reports();
     void serve_mpi(MpiNeeds needs);
     void start_if_ready();
 
@@ -96,6 +102,7 @@ private:
     std::vector<std::string> cpusets_;
     std::map<int, Program> programs_;  ///< by app
     std::string epoch_folder_, world_file_;
+    std::optional<ReportSocket> reports_;   ///< if there is a dashboard
     std::vector<RankListeners> listeners_;  ///< by local rank
     std::unique_ptr<MpiService> mpi_;       ///< null until the servers are started
     std::optional<FenceParts> addresses_;   ///< of all ranks; none until exchanged

@@ -75,6 +75,9 @@ int run_main(std::vector<std::string> const& arguments) {
         throw UsageError(text("--accelerate is not for --backend ", backend.name,
                               " (the program is in the image). Put libsinew_mpi.so into the image "
                               "and say -x LD_PRELOAD=PATH"));
+    if ((elsewhere || options.slurm.native) && options.dashboard)
+        throw UsageError(text("--dashboard is not for a job whose root runs elsewhere (--backend ",
+                              backend.name, "). sinew ps, logs and attach show it"));
     if (options.slurm.native) return slurm::run_native(options);
     if (elsewhere) return options.dry_run ? backend.plan(options) : backend.run(options);
     accelerate(options);

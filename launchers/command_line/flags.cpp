@@ -92,6 +92,8 @@ std::vector<Flag> const flags{
      "any of tag, timestamp, json, plain, dir=DIR, separated by commas"},
     {"log-buffer", "--log-buffer", "SIZE", one, For::job, "output",
      "how much of the last output is kept for sinew logs, such as 16M; 0: none; default 1M"},
+    {"dashboard", "--dashboard", "", none, For::job, "output",
+     "serve a page about the job on this host, and print its address; =PORT: there"},
     {"stdin", "--stdin -stdin", "RANK|all|none", one, For::job, "output",
      "which ranks get the standard input; default: rank 0"},
 

@@ -73,6 +73,11 @@ beginning; sinew ps lists the jobs:
   sinew logs train -f --tail 20 -r 0      follow rank 0
   sinew attach train                      all output, and the exit code
 
+A page in the browser shows ranks, pools, events and output; its address is
+printed once, with the token that is needed (docs/dashboard.md):
+
+  sinew run --dashboard -n 8 ./train      or --dashboard=PORT
+
 Part of a line (a prompt) is shown after 100 ms. Rank 0 gets the standard
 input; it is not read while sinew runs in the background.
 )";

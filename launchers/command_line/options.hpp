@@ -50,6 +50,7 @@ struct RunOptions {
     OutputFormat output = OutputFormat::plain;
     std::string output_folder;                      ///< --output-filename DIR; empty: none
     std::size_t log_buffer = std::size_t{1} << 20;  ///< bytes kept for `sinew logs`
+    std::optional<std::uint16_t> dashboard;         ///< --dashboard: its port; 0: one that is free
     std::string stdin_to = "0";                     ///< "0", "3", "all", "none"
     int verbosity = 0;                              ///< -1 with -q, 1 with -v, 2 with -vv
 

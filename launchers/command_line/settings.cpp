@@ -142,6 +142,19 @@ void set_log_buffer(Draft& draft, Setting const& setting) {
         bad_value(setting, "a size such as 0, 64K or 16M, up to 1G");
 }
 
+void set_dashboard(Draft& draft, Setting const& setting) {
+    constexpr int most_port = 65535;
+    if (auto const port = parse_int(setting.value, 2, most_port)) {
+        draft.options.dashboard = static_cast<std::uint16_t>(*port);
+        return;
+    }
+    std::string const value = lower(setting.value);
+    if (value.find_first_not_of("0123456789") == std::string::npos && value != "0" && value != "1")
+        bad_value(setting, "a port from 2 to 65535");
+    draft.options.dashboard.reset();
+    if (to_flag(setting)) draft.options.dashboard = 0;
+}
+
 using Field = bool RunOptions::*;
 
 Setter flag(Field field) {
@@ -197,6 +210,7 @@ std::map<std::string_view, Setter> const setters{
     {"output", [](Draft& d, Setting const& s) {
         d.options.output = static_cast<OutputFormat>(to_choice(s, {"plain", "json"})); }},
     {"log-buffer", set_log_buffer},
+    {"dashboard", set_dashboard},
     {"stdin", set_stdin},
     {"timeout", set_timeout},
     {"start-timeout", [](Draft& d, Setting const& s) { d.options.start_timeout = to_time(s, false); }},

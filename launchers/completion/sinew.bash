@@ -7,7 +7,7 @@ _sinew_switches="
     --accelerate --dry-run --do-not-launch --timing -q --quiet -v -vv --verbose --allow-run-as-root
     --oversubscribe -oversubscribe --nooversubscribe --report-map --display-map
     --display-allocation --report-bindings -report-bindings --tag-output -tag-output -l
-    -prepend-rank --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup
+    -prepend-rank --dashboard --timestamp-output -timestamp-output --no-kill -disable-auto-cleanup
     --enable-recovery -h --help -V --version
     --network-policy -d --detach -a --attach --exclusive --native --keep
 "

@@ -25,6 +25,7 @@
 #include "launchers/job/summary/summary_file.hpp"
 #include "launchers/map/mapping.hpp"
 #include "src/base/bytes.hpp"
+#include "src/base/env.hpp"
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 
@@ -106,6 +107,7 @@ int JobRun::run() {
         {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGTSTP, SIGCONT, SIGWINCH},
         [this](int number) { on_signal(number); });
     accept_signals();
+    open_dashboard();
     if (options_.timeout)
         timeout_ = loop_.after(*options_.timeout, [this] {
             output_.limit_patience();
@@ -118,6 +120,7 @@ int JobRun::run() {
     timing_.mark("agents started");
     run_loop();
     control_->finish(machine_.exit_code(), machine_.causes().summary());
+    if (dashboard_) dashboard_->finish(machine_.exit_code());
     if (agents_->running()) {
         agents_.reset();  // kills both processes of each agent
         remove_stale_folders();
@@ -166,6 +169,32 @@ JobSummary JobRun::summary() const {
     return job;
 }
 
+void JobRun::open_dashboard() {
+    if (!options_.dashboard) return;
+    auto const job = summary();
+    dashboard::Job const fixed{.name = job.name,
+                               .id = job.id,
+                               .backend = job.backend,
+                               .command = job.command,
+                               .host = job.host,
+                               .started = job.started};
+    dashboard_.emplace(
+        loop_,
+        dashboard::Settings{.port = *options_.dashboard,
+                            .token_file = env("SINEW_DASHBOARD_TOKEN_FILE").value_or("")},
+        JobDashboard::Callbacks{
+            .job =
+                [this, fixed] {
+                    auto now = fixed;
+                    now.state = machine_.state();
+                    now.restarts = machine_.restarts();
+                    now.cause = machine_.causes().summary();
+                    return now;
+                },
+            .taken = [this](int node) { root_->send(node, Kind::report_taken, {}); }});
+    output_.report(text("sinew: dashboard: ", dashboard_->address()));
+}
+
 // ---- the root of the tree -----------------------------------------------------------------------
 
 void JobRun::open_root() {
@@ -179,7 +208,11 @@ void JobRun::open_root() {
         options_.tree_fanout,
         Root::Callbacks{
             .joined = [this](int node) { on_joined(node); },
-            .lost = [this](int node, auto const& why) { perform(machine_.agent_lost(node, why)); },
+            .lost =
+                [this](int node, auto const& why) {
+                    if (dashboard_) dashboard_->agent_lost(node, nodes_.at(node).name, why);
+                    perform(machine_.agent_lost(node, why));
+                },
             .left = [this] { perform(machine_.agent_left()); },
             .message = [this](int node, Kind kind, auto body) { on_message(node, kind, body); }});
 }
@@ -265,7 +298,10 @@ void JobRun::act(JobMachine::SetTimer const& action) {
 }
 
 void JobRun::act(JobMachine::CancelTimer const& action) { timers_.erase(action.timer); }
-void JobRun::act(JobMachine::Report const& action) { notice(action.line); }
+void JobRun::act(JobMachine::Report const& action) {
+    if (dashboard_) dashboard_->notice(action.line);
+    notice(action.line);
+}
 void JobRun::act(JobMachine::Mark const& action) { timing_.mark(action.what); }
 void JobRun::act(JobMachine::ExitAtOnce const& action) {
     write_summary(action.code);
@@ -323,6 +359,7 @@ void JobRun::leave_output_behind() {
     root_.reset();
     folder_.reset();
     control_.reset();
+    dashboard_.reset();
     name_.release();
     ::_exit(machine_.exit_code());
 }
@@ -375,6 +412,11 @@ void JobRun::launch() {
     if (arranged_.port != 0) output_.write_result(RankNodes::line(map) + "\n", [] {});
     names_.clear();
     perform(machine_.launched(std::move(map), std::move(agents)));
+    if (dashboard_) {
+        std::vector<std::string> hosts;
+        for (int const agent : machine_.agents()) hosts.push_back(root_->hello(agent).host);
+        dashboard_->launched(machine_.map(), machine_.agents(), hosts);
+    }
     auto const message = encode(order());
     root_->restart_fences(machine_.epoch(), machine_.agents());
     root_->send(everyone, Kind::launch, {bytes_of(message)});
@@ -406,6 +448,7 @@ Launch JobRun::order() const {
         .window = std::clamp<std::int64_t>(window_of_all / static_cast<std::int64_t>(nodes_.size()),
                                            64 << 10, 4 << 20),
         .report_bindings = options_.report_bindings && machine_.epoch() == 0,
+        .reports = dashboard_.has_value(),
         .progress = machine_.progress()};
     for (int const agent : agents) launch.addresses.push_back(root_->hello(agent).address);
     if (!backend_->on_this_host() && arranged_.port == 0)
@@ -420,6 +463,7 @@ Launch JobRun::order() const {
 
 void JobRun::on_joined(int node) {
     agents_->arrived(node);
+    if (dashboard_) dashboard_->agent_joined(nodes_[node].name, root_->hello(node).host);
     nodes_[node].cores = root_->hello(node).cores;
     nodes_[node].place = root_->hello(node).place;
     if (arranged_.port != 0) output_.write_result(joined_record(root_->hello(node)), [] {});
@@ -436,13 +480,24 @@ void JobRun::on_message(int node, Kind kind, std::span<std::byte const> body) {
                               .time = std::chrono::system_clock::now(),
                               .bytes = std::string(text_of(body)),
                               .starts_line = head.starts_line != 0});
+            if (dashboard_) dashboard_->output(head.rank, head.stream, text_of(body));
             return output_.from_rank(node, nodes_.at(node).name, head, body);
         }
-        case Kind::started:
-            return perform(
-                machine_.ranks_started(node, decode<std::vector<StartedRank>>(text_of(body))));
-        case Kind::exited:
-            return perform(machine_.rank_exited(node, decode<Exited>(text_of(body))));
+        case Kind::started: {
+            auto const report = decode<std::vector<StartedRank>>(text_of(body));
+            if (dashboard_) dashboard_->started(report);
+            return perform(machine_.ranks_started(node, report));
+        }
+        case Kind::exited: {
+            auto const exited = decode<Exited>(text_of(body));
+            if (dashboard_) dashboard_->exited(exited);
+            return perform(machine_.rank_exited(node, exited));
+        }
+        case Kind::report: {
+            auto const head = take_head<ReportHead>(body);
+            if (dashboard_) dashboard_->report(node, nodes_.at(node).name, head, text_of(body));
+            return;
+        }
         case Kind::abort:
             return perform(machine_.rank_aborted(decode<Aborted>(text_of(body))));
         case Kind::modex:

@@ -17,6 +17,7 @@
 #include "launchers/job/agent_processes.hpp"
 #include "launchers/job/claimed_name.hpp"
 #include "launchers/job/input_forwarder.hpp"
+#include "launchers/job/job_dashboard.hpp"
 #include "launchers/job/job_machine.hpp"
 #include "launchers/job/names.hpp"
 #include "launchers/job/output_forwarder.hpp"
@@ -60,6 +61,7 @@ private:
     Output output() const override { return output_.state(); }
 
     void open_control();
+    void open_dashboard();
     JobSummary summary() const;
     void open_root();
     RootPlace root_place() const;
@@ -117,6 +119,7 @@ private:
     std::deque<JobMachine::Action> actions_;
     bool performing_ = false;
     std::optional<ControlServer> control_;
+    std::optional<JobDashboard> dashboard_;
     std::unique_ptr<Root> root_;
     std::unique_ptr<AgentProcesses> agents_;
     std::map<JobMachine::Timer, wire::Loop::Handle> timers_;

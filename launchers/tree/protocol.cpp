@@ -26,7 +26,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Placement, parent, address, refused, later)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Attach, nodes, again)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Detached, child, nodes, why, process, incarnation)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Launch, epoch, restart, job, name, data_key, map, agents, parents, addresses, apps, env, folder,
-    gpus, bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, progress)
+    gpus, bind_to, mpi, stdin_to, master_address, master_port, window, report_bindings, reports, progress)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(StartedRank, rank, pid, error, step)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Exited, rank, pid, code, signal, stopped, joined, left,
     in_world, oom, cause)
@@ -138,6 +138,7 @@ SINEW_MESSAGE(NameRequest)
 SINEW_MESSAGE(NameReply)
 #undef SINEW_MESSAGE
 template OutputHead take_head(std::span<std::byte const>&);
+template ReportHead take_head(std::span<std::byte const>&);
 template ModexHead take_head(std::span<std::byte const>&);
 template std::int32_t take_head(std::span<std::byte const>&);
 template std::int64_t take_head(std::span<std::byte const>&);

@@ -41,16 +41,18 @@ enum class Kind : std::uint8_t {
     abort,   ///< agent: a rank called MPI_Abort: Aborted
     fence_up,
     fence_down,
-    modex,        ///< agent: asks for the data that a rank has put: ModexHead
-    modex_reply,  ///< the answer: ModexHead and bytes
-    name,         ///< agent: publish, look up, unpublish: NameRequest
-    name_reply,   ///< root: NameReply
-    notice,       ///< agent: a line for the user
-    leaving,      ///< agent: was asked to end (SIGTERM): a planned leave
-    finish,       ///< root: clean up and end
-    bye,          ///< agent: cleaned up
-    failing,      ///< agent: ends its ranks and itself; text of the reason
-    dismiss,      ///< root: as finish, for one node, while the job goes on without this agent
+    modex,         ///< agent: asks for the data that a rank has put: ModexHead
+    modex_reply,   ///< the answer: ModexHead and bytes
+    name,          ///< agent: publish, look up, unpublish: NameRequest
+    name_reply,    ///< root: NameReply
+    notice,        ///< agent: a line for the user
+    leaving,       ///< agent: was asked to end (SIGTERM): a planned leave
+    finish,        ///< root: clean up and end
+    bye,           ///< agent: cleaned up
+    failing,       ///< agent: ends its ranks and itself; text of the reason
+    dismiss,       ///< root: as finish, for one node, while the job goes on without this agent
+    report,        ///< agent: what a program tells the dashboard: ReportHead and a line
+    report_taken,  ///< root: the agent may send the next report
 };
 
 /// The configuration that an agent reads from standard input: one line of JSON. Holds the secret.
@@ -146,6 +148,7 @@ struct Launch {
     int master_port = 0;
     std::int64_t window = 0;  ///< bytes of output in flight from one agent, at most
     bool report_bindings = false;
+    bool reports = false;  ///< a dashboard shows what programs tell of their pools
     JobProgress progress;  ///< with this epoch
 };
 
@@ -205,6 +208,11 @@ struct ModexHead {
     std::int32_t rank = 0;
     std::int32_t from = 0;  ///< the node that asks
     std::uint64_t ok = 0;   ///< 1: the bytes are the answer
+};
+
+struct ReportHead {
+    std::int32_t pid = 0;   ///< of the program, as the kernel says
+    std::int32_t gone = 0;  ///< 1: it has closed the connection; no line follows
 };
 
 /// Encodes a CBOR message, and decodes it. `decode` throws UsageError naming the kind of message.

@@ -13,6 +13,7 @@
 #include "src/base/log.hpp"
 #include "src/base/text.hpp"
 #include "src/comm/join.hpp"
+#include "src/comm/operation_reporter.hpp"
 #include "src/world/bootstrap.hpp"
 
 namespace sinew {
@@ -38,11 +39,13 @@ struct World::State {
               NodeIdentity::mine(), detail::CommonSettings::from_environment())) {
         if (communicator.state().settings().timeline)
             timeline.emplace(communicator, env("SINEW_TIMELINE").value_or(""));
+        reporter = detail::OperationReporter::make(communicator.rank());
     }
 
     Bootstrap bootstrap;
     Communicator communicator;
-    std::optional<Timeline> timeline;  ///< with SINEW_TIMELINE
+    std::optional<Timeline> timeline;                     ///< with SINEW_TIMELINE
+    std::unique_ptr<detail::OperationReporter> reporter;  ///< with a dashboard
     int exceptions = std::uncaught_exceptions();
 };
 

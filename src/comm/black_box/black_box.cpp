@@ -11,6 +11,7 @@
 #include <csignal>
 #include <cstring>
 #include <system_error>
+#include <utility>
 
 #include <sinew/comm/black_box.hpp>
 #include <sinew/error.hpp>
@@ -120,7 +121,7 @@ BlackBox& BlackBox::instance() {
 }
 
 void BlackBox::add(OperationLog& log) {
-    Node* const node = new Node{&log, nullptr};
+    Node* const node = new Node{.log = &log, .next = nullptr};
     Guard const guard(*this);
     node->next = first_;
     first_ = node;
@@ -177,6 +178,29 @@ void BlackBox::open_folder(int rank, int size, std::string const& host) {
 std::optional<std::string> BlackBox::file() const {
     Guard const guard(*this);
     return has_folder_ ? std::optional(path_) : std::nullopt;
+}
+
+std::optional<BlackBox::Latest> BlackBox::latest() {
+    std::optional<Latest> found;
+    Guard const guard(*this);
+    ++looks_;
+    Node const* newest = nullptr;
+    for (Node* node = first_; node != nullptr; node = node->next) {
+        if (auto const entered = node->log->entered(); entered != node->seen) {
+            node->seen = entered;
+            node->changed = looks_;
+        }
+        if (node->seen == 0) continue;
+        auto const urgency = [](Node const& each) {
+            return std::pair(each.log->inside(), each.changed);
+        };
+        if (newest == nullptr || urgency(*node) > urgency(*newest)) newest = node;
+    }
+    if (newest == nullptr) return found;
+    auto const& log = *newest->log;
+    if (auto const record = log.at(newest->seen))
+        found = Latest{log.name(), *record, log.inside() && log.entered() == newest->seen};
+    return found;
 }
 
 void BlackBox::on_signal(int signal) noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <filesystem>
 #include <mutex>
 #include <optional>
@@ -29,6 +30,15 @@ public:
     /// The file of this process, if there is a folder.
     std::optional<std::string> file() const;
 
+    /// The collective that this process is in. If it is in none: the last one of the communicator
+    /// that was used since the call before this one. Nothing before the first.
+    struct Latest {
+        std::string communicator;
+        OperationRecord record;
+        bool inside;
+    };
+    std::optional<Latest> latest();
+
     /// Writes all logs as JSON to the file of this process, in place of an earlier one; `reason` is
     /// one line. Returns its path; empty if there is none or it could not be written.
     std::string write(std::string const& reason) noexcept;
@@ -39,6 +49,8 @@ private:
     struct Node {
         OperationLog* log;
         Node* next;
+        std::uint64_t seen = 0;     ///< the last operation that latest() saw
+        std::uint64_t changed = 0;  ///< the call of latest() that saw it first
     };
     struct Identity {
         int rank = 0, size = 0;
@@ -54,6 +66,7 @@ private:
     mutable std::atomic_flag guard_ = ATOMIC_FLAG_INIT;
     struct Guard;
     Node* first_ = nullptr;
+    std::uint64_t looks_ = 0;  ///< calls of latest()
     Identity identity_;
     std::string path_, temporary_path_;
     bool has_folder_ = false, has_failed_ = false;

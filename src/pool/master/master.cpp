@@ -35,7 +35,8 @@ Master::Master(PoolOptions const& options, std::unique_ptr<WorkerPlacement> plac
       workers_(runtime_, options_, *placement_, scheduler_, jobs_, events_,
                {.event = [this](Event const& event,
                                 ArrivedResults* arrived) { step_in_turn(event, arrived); },
-                .changed = [this] { notify(changed_); }}) {}
+                .changed = [this] { notify(changed_); }}),
+      dashboard_(runtime_.loop(), scheduler_, [this] { return workers_.busy(); }) {}
 
 Master::~Master() = default;
 
@@ -78,6 +79,7 @@ void Master::submit(detail::JobSpec spec) {
     settle_meta(spec.function->meta);
     check_meta(*spec.function, options_, *meta_);
     progress_.begin();
+    dashboard_.begin();
     auto const job = spec.job;
     bool const complete = spec.complete;
     JobRecord record(std::move(spec));
@@ -123,6 +125,7 @@ void Master::start_workers() {
     UserLock const lock(*this);
     if (closed_) return;
     settle_meta({});
+    dashboard_.begin();
     step(Begin{});
 }
 
@@ -206,6 +209,7 @@ void Master::join() {
              [this] { return (ended_ && workers_.empty()) || runtime_.over(); });
         timer_ = {};
         progress_.stop();
+        dashboard_.end();
         placement_->over();
     }
     callbacks_.finish();
@@ -254,7 +258,11 @@ void Master::step_in_turn(Event const& event, ArrivedResults* arrived) {
         for (auto const& action : actions_)
             if (auto const* broken = std::get_if<Broken>(&action)) broken_ = broken->why;
         woken_ = wakes_before_it_starts();
+        auto const* const died = std::get_if<WorkerDied>(&next.event);
+        if (died != nullptr && died->cause != WorkerDied::Cause::planned)
+            dashboard_.worker_died(died->worker, died->why);
         for (auto const& action : actions_) perform(action, next.arrived);
+        dashboard_.step_over();
     }
     stepping_ = false;
     if (!from_user_) over_.clear();  // in a callback, where destructors of handles do not lock
@@ -376,6 +384,7 @@ void Master::act(Accept const& action, ArrivedResults& arrived) {
 void Master::act(Fail const& action, ArrivedResults const* arrived) {
     auto& job = jobs_.at(action.job);
     job.fail(action, arrived);
+    dashboard_.task_lost(detail::task_name(*job.spec().function), action.index, true);
     events_.write("task_failed", {{"job", action.job},
                                   {"function", detail::task_name(*job.spec().function)},
                                   {"task", action.index},
@@ -440,6 +449,7 @@ void Master::act(Broken const& action) {
 void Master::act(Retried const& action) {
     auto const found = jobs_.find(action.job);
     auto const name = found == jobs_.end() ? "" : detail::task_name(*found->second.spec().function);
+    dashboard_.task_lost(name, action.index, false);
     events_.write("task_retried", {{"job", action.job},
                                    {"function", name},
                                    {"task", action.index},
@@ -453,6 +463,7 @@ void Master::act(Retried const& action) {
 
 void Master::act(Ended const&) {
     ended_ = true;
+    dashboard_.end();
     events_.write("ended", {});
     notify(changed_);
 }

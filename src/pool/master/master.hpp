@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "src/pool/master/callback_thread.hpp"
+#include "src/pool/master/dashboard_reporter.hpp"
 #include "src/pool/master/event_log.hpp"
 #include "src/pool/master/progress_line.hpp"
 #include "src/pool/master/worker_set.hpp"
@@ -105,6 +106,7 @@ private:
     EventLog events_;
     WorkerSet::Jobs jobs_;
     WorkerSet workers_;
+    DashboardReporter dashboard_;
     std::vector<JobRecord> over_;  ///< jobs that have ended in this step, with their results
     std::vector<WorkerRecord*> spoken_to_;  ///< in a step from a user's thread
     std::vector<Action> actions_;

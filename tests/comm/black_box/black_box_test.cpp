@@ -50,6 +50,30 @@ TEST(BlackBox, IsWrittenByEveryRankWhenOneIsMissing) {
         EXPECT_EQ(entry.path().extension(), ".json");
 }
 
+TEST(BlackBox, KnowsTheLastCollectiveOfTheCommunicatorThatWasUsedLast) {
+    auto& box = detail::BlackBox::instance();
+    detail::OperationLog world("world", 0, {"node-a"}), part("world/1.0", 0, {"node-a"});
+    detail::OperationRecord barrier, reduction;
+    reduction.collective = Collective::allreduce;
+    world.enter(barrier);
+    ASSERT_TRUE(box.latest());
+    EXPECT_EQ(box.latest()->communicator, "world");
+    EXPECT_TRUE(box.latest()->inside);
+    world.leave();
+    part.enter(reduction);
+    part.leave();
+    auto const last = box.latest();
+    EXPECT_EQ(last->communicator, "world/1.0");
+    EXPECT_EQ(last->record.sequence, 1U);
+    EXPECT_EQ(last->record.collective, Collective::allreduce);
+    EXPECT_FALSE(last->inside);
+    EXPECT_EQ(box.latest()->communicator, "world/1.0") << "nothing has happened meanwhile";
+    world.enter(barrier);
+    EXPECT_EQ(box.latest()->communicator, "world");
+    EXPECT_EQ(box.latest()->record.sequence, 2U);
+    world.leave();
+}
+
 TEST(BlackBox, IsWrittenOnASignalWhileTheRankComputes) {
     TempFolder folder;
     Variable const where("SINEW_BLACKBOX", folder.path().c_str());
