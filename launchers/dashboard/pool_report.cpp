@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t most_losses = 64, most_tasks = 16, longest_text = 4096;
+constexpr std::size_t most_losses = 64, most_tasks = 16, longest_value = 4096;
 
 [[noreturn]] void refuse(std::string const& why) {
     throw UsageError(text("not a report of a pool (", why, ")"));
@@ -27,7 +27,7 @@ std::uint64_t count_of(json const& object, char const* key) {
 
 std::string words_of(json const& object, char const* key) {
     auto words = object.at(key).get<std::string>();
-    if (words.size() > longest_text) words.resize(longest_text);
+    if (words.size() > longest_value) words.resize(longest_value);
     return words;
 }
 
