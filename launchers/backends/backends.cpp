@@ -118,7 +118,7 @@ BackendEntry const& choose_entry(RunOptions const& options) {
         if (auto const& flag = options.service.first_flag; wanted != "service" && !flag.empty())
             throw UsageError(text(flag, " is for jobs of a sinew serve (the backend is ", wanted,
                                   "). Name one by --at"));
-        if (auto const& flag = options.kubernetes.detach_flag;
+        if (auto const& flag = options.detach_flag;
             wanted != "kubernetes" && wanted != "slurm" && wanted != "service" && !flag.empty())
             throw UsageError(text(flag,
                                   " is for --backend kubernetes or slurm, or --at (the backend is ",

@@ -47,12 +47,10 @@ struct KubernetesOptions {
     bool network_policy = false;
     Discovery discovery = Discovery::vip;
     std::chrono::seconds ttl = std::chrono::hours(1);
-    bool detach = false;  ///< of Slurm's jobs, too
-    bool yaml = false;    ///< --dry-run=yaml
+    bool yaml = false;  ///< --dry-run=yaml
 
     /// The first flag of these that was given; empty: none.
     std::string first_flag;
-    std::string detach_flag;  ///< the same for `detach`
     std::string shared_flag;  ///< the same for those that docker has, too
 };
 

@@ -167,7 +167,6 @@ std::map<std::string_view, Setter> const kubernetes_setters{
         d.options.kubernetes.discovery = static_cast<Discovery>(to_choice(s, {"vip", "dns", "api"})); }},
     {"ttl", [](Draft& d, Setting const& s) {
         d.options.kubernetes.ttl = std::chrono::ceil<std::chrono::seconds>(to_time(s, true)); }},
-    {"detach", [](Draft& d, Setting const& s) { d.options.kubernetes.detach = to_flag(s); }},
 };
 // clang-format on
 
@@ -178,8 +177,7 @@ Setter kubernetes_setter(std::string_view key) {
     if (at == kubernetes_setters.end()) return nullptr;
     static constexpr std::array<std::string_view, 6> shared{
         "image", "image-pull-policy", "cpu", "memory", "shm", "label"};
-    auto const first = key == "detach" ? &KubernetesOptions::detach_flag
-                       : std::find(shared.begin(), shared.end(), key) != shared.end()
+    auto const first = std::find(shared.begin(), shared.end(), key) != shared.end()
                            ? &KubernetesOptions::shared_flag
                            : &KubernetesOptions::first_flag;
     return [set = at->second, first](Draft& draft, Setting const& setting) {

@@ -59,6 +59,9 @@ struct RunOptions {
     std::chrono::nanoseconds grace = std::chrono::seconds(5);  ///< between TERM and KILL
     int max_restarts = 0;
     bool kill_on_failure = true;
+    bool detach =
+        false;  ///< -d: the job goes on without this process, where the backend can do that
+    std::string detach_flag;  ///< what asked for it; empty: nothing did
 
     std::string folder;  ///< where `sinew run` was started; empty: that folder has been deleted
     std::map<std::string, std::string> env;  ///< -x and --env-file, values resolved

@@ -280,7 +280,7 @@ RunOptions parse_run(Words const& arguments, ProcessContext const& environment) 
     // Configuration files may have settings for backends that are not used.
     RunOptions const said = sources.check(first).options;
     draft.options.kubernetes.first_flag = said.kubernetes.first_flag;
-    draft.options.kubernetes.detach_flag = said.kubernetes.detach_flag;
+    draft.options.detach_flag = said.detach_flag;
     draft.options.kubernetes.shared_flag = said.kubernetes.shared_flag;
     draft.options.slurm.first_flag = said.slurm.first_flag;
     draft.options.docker.first_flag = said.docker.first_flag;

@@ -211,6 +211,9 @@ std::map<std::string_view, Setter> const setters{
         d.options.output = static_cast<OutputFormat>(to_choice(s, {"plain", "json"})); }},
     {"log-buffer", set_log_buffer},
     {"dashboard", set_dashboard},
+    {"detach", [](Draft& d, Setting const& s) {
+        d.options.detach = to_flag(s);
+        if (d.options.detach_flag.empty()) d.options.detach_flag = s.origin; }},
     {"stdin", set_stdin},
     {"timeout", set_timeout},
     {"start-timeout", [](Draft& d, Setting const& s) { d.options.start_timeout = to_time(s, false); }},

@@ -91,7 +91,7 @@ int ClusterRun::run() {
     }
     creating_ = false;
     timing_.mark("created");
-    if (options_.kubernetes.detach) return detached();
+    if (options_.detach) return detached();
     console_.notice(text("sinew: job ", name_, " in namespace ", ns_, " (",
                          client_->configuration().source, ")"),
                     1);

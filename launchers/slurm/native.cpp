@@ -29,7 +29,7 @@ void refuse_what_agents_do(RunOptions const& options) {
     refuse(!options.output_folder.empty(), "--output-filename", without);
     refuse(options.timestamp_output, "--timestamp-output", without);
     refuse(!options.accelerate.empty(), "--accelerate", without);
-    refuse(options.kubernetes.detach, "--detach", without);
+    refuse(options.detach, "--detach", without);
     refuse(!options.hosts.empty() && options.hosts_from.empty(), "-H or --hostfile",
            "Say --slurm-arg=--nodelist=HOSTS");
 }

@@ -85,7 +85,7 @@ int SubmittedJob::run() {
                  std::strerror(errno), "). Start it in another, which the nodes share"));
     id_ = submit(options_, name_);
     auto const output = output_name(name_, id_);
-    if (options_.kubernetes.detach) {
+    if (options_.detach) {
         std::cout << name_ << std::endl;
         notice(text("Slurm job ", id_, " was submitted; its output goes to ", output,
                     ".out and .err. ", "sinew attach ", name_,

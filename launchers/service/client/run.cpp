@@ -81,7 +81,7 @@ public:
 
     int run() {
         connect(connect_patience);
-        if (options_.kubernetes.detach) return detach();
+        if (options_.detach) return detach();
         for (;;) {
             try {
                 return follow();

@@ -98,7 +98,7 @@ JobRequest make_job_request(RunOptions const& options) {
     if (options.timeout)
         request.limit = std::chrono::ceil<std::chrono::milliseconds>(*options.timeout);
     request.grace = std::chrono::ceil<std::chrono::milliseconds>(options.grace);
-    request.keep = options.service.keep || options.kubernetes.detach;
+    request.keep = options.service.keep || options.detach;
     return request;
 }
 
