@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <iostream>
 #include <ostream>
 #include <sinew/error.hpp>
 
@@ -102,6 +103,17 @@ string state_folder_of(po::variables_map const& values) {
     throw UsageError("HOME is not set, so that there is no ~/.sinew-serve. Say --state FOLDER");
 }
 
+std::optional<dashboard::Settings> dashboard_settings(po::variables_map const& values) {
+    if (values.count("dashboard") == 0) return std::nullopt;
+    auto const word = values["dashboard"].as<string>();
+    dashboard::Settings settings{.token_file = env("SINEW_DASHBOARD_TOKEN_FILE").value_or("")};
+    if (word.empty()) return settings;
+    auto const port = parse_int(word, 2, 65535);
+    if (!port) throw UsageError(text("--dashboard=", word, " (must be a port from 2 to 65535)"));
+    settings.port = static_cast<std::uint16_t>(*port);
+    return settings;
+}
+
 ServerOptions server_options(po::variables_map const& values) {
     using namespace std::chrono_literals;
     ServerOptions options{.address = address_of(values, default_port),
@@ -121,6 +133,7 @@ ServerOptions server_options(po::variables_map const& values) {
     if (values.count("alias") != 0)
         for (auto const& alias : values["alias"].as<std::vector<string>>())
             options.announced.names.push_back(service_name(alias));
+    options.dashboard = dashboard_settings(values);
     auto const registry = word_of(values, "registry");
     if (registry.empty() != options.announced.names.empty())
         throw UsageError(
@@ -148,6 +161,8 @@ int serve(po::variables_map const& values, std::ostream& out) {
     Server server(loop, std::move(options));
     out << "listening on " << server.address().text().substr(std::string_view("tcp:").size())
         << " (" << all.gpus << " GPUs, " << all.cpus << " processors)" << std::endl;
+    if (auto const address = server.dashboard_address())
+        std::cerr << text("sinew: dashboard: ", *address, "\n");
     run_until_signal(loop);
     return 0;
 }
@@ -178,9 +193,11 @@ int serve_main(std::vector<string> const& arguments, std::ostream& out) {
         "how long a job without --keep goes on when its client is gone; default 10s")(
         "retention", po::value<string>()->value_name("TIME"),
         "how long jobs that have ended are kept; default 7 days")(
-        "registry", po::value<string>()->value_name("HOST[:PORT]"),
-        "announce this server to a sinew registry")("name", po::value<string>()->value_name("NAME"),
-                                                    "under this name")(
+        "dashboard", po::value<string>()->implicit_value("")->value_name("PORT"),
+        "serve a page about the queue and the GPUs on this host, and print its address; =PORT: "
+        "there")("registry", po::value<string>()->value_name("HOST[:PORT]"),
+                 "announce this server to a sinew registry")(
+        "name", po::value<string>()->value_name("NAME"), "under this name")(
         "alias", po::value<std::vector<string>>()->value_name("NAME"),
         "and under this one; may be repeated")("announce",
                                                po::value<string>()->value_name("HOST[:PORT]"),

@@ -112,7 +112,7 @@ _sinew_verb() {
         cp) words="$cluster --image" ;;
         forward) words+=" --rank --address --json" ;;
         acquire) words="--help --output-fd" ;;
-        serve) words="--help --address --key --new-key --state --backfill --max-running --client-timeout --retention --registry --name --alias --announce" ;;
+        serve) words="--help --address --key --new-key --state --backfill --max-running --client-timeout --retention --dashboard --registry --name --alias --announce" ;;
         registry) words="--help --address --key --expiry --list" ;;
     esac
     if [[ $command == cp && $current != -* ]]; then

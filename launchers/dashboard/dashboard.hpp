@@ -31,6 +31,8 @@ public:
     ~Dashboard();
 
     State& state() { return state_; }
+    /// Whether somebody follows the changes, or did so a second ago. Thread-safe.
+    bool is_watched() const { return server_.is_watched(); }
     /// With the token, which whoever sees this line has.
     std::string address() const;
     /// Sends the last changes to those who look, for at most `patience`, and ends the thread.

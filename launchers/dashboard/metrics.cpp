@@ -35,12 +35,15 @@ std::string label(std::string_view name, std::string_view value) {
 
 void add_job(Text& out, State::View const& view, Time now) {
     auto const& job = *view.job.value;
-    out.family("job_info", "gauge", "The job; its value is 1.");
+    out.family("job_info", "gauge", "The job or the server; its value is 1.");
     out.sample(label("name", job.name) + ',' + label("id", job.id) + ',' +
                    label("backend", job.backend) + ',' + label("state", job.state),
                1);
-    out.family("job_uptime_seconds", "gauge", "Time since the job began.");
+    out.family("job_uptime_seconds", "gauge", "Time since the job or the server began.");
     out.sample("", std::chrono::duration<double>(now - job.started).count());
+    out.family("events_total", "counter", "Events of the list on the page.");
+    out.sample("", static_cast<double>(view.next_event - 1));
+    if (job.is_server) return;
     out.family("job_restarts_total", "counter", "How often the job was started again.");
     out.sample("", job.restarts);
     out.family("ranks", "gauge", "Ranks, by state.");
@@ -54,8 +57,6 @@ void add_job(Text& out, State::View const& view, Time now) {
     out.family("nodes", "gauge", "Nodes, by whether their agents are linked.");
     out.sample(label("state", "present"), static_cast<double>(view.nodes.value->size() - lost));
     out.sample(label("state", "lost"), static_cast<double>(lost));
-    out.family("events_total", "counter", "Events of the list on the page.");
-    out.sample("", static_cast<double>(view.next_event - 1));
 }
 
 void add_pools(Text& out, State::Pools const& pools) {
@@ -96,15 +97,14 @@ void add_pools(Text& out, State::Pools const& pools) {
 
 void add_server(Text& out, State::View const& view) {
     if (view.queue.version > 0) {
-        std::map<std::string, double> by_state;
-        for (auto const& job : *view.queue.value) ++by_state[job.state];
         out.family("queue_jobs", "gauge", "Jobs of the queue, by state.");
-        for (auto const& [state, count] : by_state) out.sample(label("state", state), count);
+        for (auto const& [state, count] : view.queue.value->counts)
+            out.sample(label("state", state), static_cast<double>(count));
     }
     if (view.gpus.version > 0) {
         double held = 0;
         for (auto const& gpu : *view.gpus.value) held += gpu.holder.empty() ? 0 : 1;
-        out.family("gpus", "gauge", "GPUs, by whether a job has them.");
+        out.family("gpus", "gauge", "GPUs, by whether they are leased.");
         out.sample(label("state", "held"), held);
         out.sample(label("state", "free"), static_cast<double>(view.gpus.value->size()) - held);
     }

@@ -45,7 +45,7 @@ void State::replace(Part<T>& part, T value) {
 }
 
 void State::set(Job job) { replace(view_.job, std::move(job)); }
-void State::set(std::vector<QueuedJob> queue) { replace(view_.queue, std::move(queue)); }
+void State::set(Queue queue) { replace(view_.queue, std::move(queue)); }
 void State::set(std::vector<Gpu> gpus) { replace(view_.gpus, std::move(gpus)); }
 void State::set(std::vector<Lease> leases) { replace(view_.leases, std::move(leases)); }
 
@@ -110,8 +110,16 @@ void State::add_event(Level level, std::string text, Time now) {
     ++view_.version;
 }
 
-// A piece may have many thousand lines, of which only the last are looked at.
 void State::add_output(std::optional<int> rank, int stream, std::string_view bytes, Time now) {
+    add_lines(bytes, {.time = now, .rank = rank, .stream = stream});
+}
+
+void State::add_job_output(std::string const& job, int stream, std::string_view bytes, Time now) {
+    add_lines(bytes, {.time = now, .stream = stream, .job = job});
+}
+
+// A piece may have many thousand lines, of which only the last are looked at.
+void State::add_lines(std::string_view bytes, LogLine const& like) {
     if (bytes.ends_with('\n')) bytes.remove_suffix(1);
     auto const count = static_cast<std::size_t>(std::ranges::count(bytes, '\n')) + 1;
     auto const kept = std::min(count, most_lines);
@@ -123,8 +131,9 @@ void State::add_output(std::optional<int> rank, int stream, std::string_view byt
     view_.next_line += count - kept;
     for (std::size_t i = 0; i < kept; ++i) {
         auto const end = std::min(bytes.find('\n'), bytes.size());
-        lines_.push_back({view_.next_line++, now, rank, stream,
-                          std::string(bytes.substr(0, std::min(end, most_line)))});
+        auto& line = lines_.emplace_back(like);
+        line.number = view_.next_line++;
+        line.text = bytes.substr(0, std::min(end, most_line));
         bytes.remove_prefix(std::min(end + 1, bytes.size()));
     }
     while (lines_.size() > most_lines) lines_.pop_front();

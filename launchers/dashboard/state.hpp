@@ -20,6 +20,7 @@ using Time = std::chrono::system_clock::time_point;
 
 /// What the page shows at its top.
 struct Job {
+    bool is_server = false;  ///< a `sinew serve`: its name, address and time; it has no ranks
     std::string name = {}, id = {}, backend = {}, command = {};
     std::string state = {};  ///< starting, running, restarting, finishing or ended
     std::string host = {};   ///< where the process that serves the page runs
@@ -84,12 +85,22 @@ struct Pool {
     double rate = 0;                ///< tasks that end per second; State computes it
 };
 
-/// A job that waits for resources, or runs, at a server.
+/// A job that waits for resources, runs, or has ended, at a server.
 struct QueuedJob {
     std::string id = {}, name = {}, owner = {}, state = {};
     int priority = 0, gpus = 0, processors = 0;
+    std::string gpus_held = {};  ///< "0,1"; empty: none, or it waits
     Time submitted{};
-    std::optional<Time> started = {};
+    std::optional<Time> started = {}, ended = {};
+    std::optional<int> exit_code = {};
+    std::string cause = {};  ///< why it has ended; empty: nothing is known
+};
+
+/// The jobs of a server.
+struct Queue {
+    std::vector<QueuedJob> jobs = {};  ///< the first ones of those that have not ended
+    std::map<std::string, std::size_t> counts = {};  ///< of all of these, by state
+    std::vector<QueuedJob> ended = {};               ///< the last ones, the newest first
 };
 
 struct Gpu {
@@ -99,12 +110,14 @@ struct Gpu {
     std::string holder = {};                          ///< the job that has it; empty: free
     std::uint64_t memory_used = 0, memory_total = 0;  ///< bytes; 0: not known
     std::optional<double> utilization = {};           ///< 0 to 1
+    bool operator==(Gpu const&) const = default;
 };
 
 /// What a job has for itself until a time.
 struct Lease {
     std::string holder = {}, host = {}, resources = {};
     std::optional<Time> until = {};
+    bool operator==(Lease const&) const = default;
 };
 
 enum class Level : std::uint8_t { info, warning, error };
@@ -119,9 +132,10 @@ struct Event {
 struct LogLine {
     std::uint64_t number = 0;  ///< from 1; a gap: lines that came too fast
     Time time{};
-    std::optional<int> rank = {};  ///< nothing: the launcher's own
+    std::optional<int> rank = {};  ///< nothing: the launcher's own, or a server's job
     int stream = 1;                ///< 1 or 2
     std::string text = {};
+    std::string job = {};  ///< of a server; empty: the page is that of one job
 };
 
 /// What a dashboard shows. Thread-safe: those whose work is shown replace parts, and the server
@@ -145,7 +159,7 @@ public:
         Part<std::vector<Node>> nodes;
         Part<std::vector<Rank>> ranks;
         Part<Pools> pools;
-        Part<std::vector<QueuedJob>> queue;
+        Part<Queue> queue;
         Part<std::vector<Gpu>> gpus;
         Part<std::vector<Lease>> leases;
         std::uint64_t first_event = 1, next_event = 1;  ///< those that are kept
@@ -154,7 +168,7 @@ public:
 
     void set(Job job);
     void set(std::vector<Node> nodes, std::vector<Rank> ranks);
-    void set(std::vector<QueuedJob> queue);
+    void set(Queue queue);
     void set(std::vector<Gpu> gpus);
     void set(std::vector<Lease> leases);
     /// Replaces what is known of this pool. Of more than `most_pools` those that ended first are
@@ -166,6 +180,8 @@ public:
     /// Output of a rank, or the launcher's own lines. Keeps the last `most_lines` lines, each cut to
     /// `most_line` bytes.
     void add_output(std::optional<int> rank, int stream, std::string_view bytes, Time now);
+    /// The same of a server's job.
+    void add_job_output(std::string const& job, int stream, std::string_view bytes, Time now);
 
     std::uint64_t version() const;
     View view() const;
@@ -176,6 +192,7 @@ public:
 private:
     template <class T>
     void replace(Part<T>& part, T value);
+    void add_lines(std::string_view bytes, LogLine const& like);
 
     struct Pace {
         std::chrono::steady_clock::time_point at;

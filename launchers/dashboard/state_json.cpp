@@ -20,11 +20,17 @@ json or_null(std::optional<Time> const& time) {
 }
 
 json of(Job const& job) {
-    return {{"name", job.name},         {"id", job.id},
-            {"backend", job.backend},   {"command", job.command},
-            {"state", job.state},       {"host", job.host},
-            {"restarts", job.restarts}, {"started", seconds(job.started)},
-            {"cause", job.cause},       {"exit_code", or_null(job.exit_code)}};
+    return {{"kind", job.is_server ? "server" : "job"},
+            {"name", job.name},
+            {"id", job.id},
+            {"backend", job.backend},
+            {"command", job.command},
+            {"state", job.state},
+            {"host", job.host},
+            {"restarts", job.restarts},
+            {"started", seconds(job.started)},
+            {"cause", job.cause},
+            {"exit_code", or_null(job.exit_code)}};
 }
 
 json of(Node const& node) {
@@ -89,8 +95,12 @@ json of(QueuedJob const& job) {
             {"priority", job.priority},
             {"gpus", job.gpus},
             {"processors", job.processors},
+            {"gpus_held", job.gpus_held},
             {"submitted", seconds(job.submitted)},
-            {"started", or_null(job.started)}};
+            {"started", or_null(job.started)},
+            {"ended", or_null(job.ended)},
+            {"exit_code", or_null(job.exit_code)},
+            {"cause", job.cause}};
 }
 
 json of(Gpu const& gpu) {
@@ -118,11 +128,13 @@ json of(Event const& event) {
 }
 
 json of(LogLine const& line) {
-    return {{"number", line.number},
-            {"time", seconds(line.time)},
-            {"rank", or_null(line.rank)},
-            {"stream", line.stream == 2 ? "stderr" : "stdout"},
-            {"text", line.text}};
+    json one{{"number", line.number},
+             {"time", seconds(line.time)},
+             {"rank", or_null(line.rank)},
+             {"stream", line.stream == 2 ? "stderr" : "stdout"},
+             {"text", line.text}};
+    if (!line.job.empty()) one["job"] = line.job;
+    return one;
 }
 
 template <class Entries>
@@ -143,7 +155,12 @@ std::string changes(State const& state, Cursor& cursor, Time now) {
     if (changed(view.nodes)) out["nodes"] = list(*view.nodes.value);
     if (changed(view.ranks)) out["ranks"] = list(*view.ranks.value);
     if (changed(view.pools)) out["pools"] = list(*view.pools.value);
-    if (changed(view.queue)) out["queue"] = list(*view.queue.value);
+    if (changed(view.queue)) {
+        auto const& queue = *view.queue.value;
+        out["queue"] = list(queue.jobs);
+        out["queue_counts"] = json(queue.counts);
+        out["ended"] = list(queue.ended);
+    }
     if (changed(view.gpus)) out["gpus"] = list(*view.gpus.value);
     if (changed(view.leases)) out["leases"] = list(*view.leases.value);
     auto const events = state.events_from(cursor.next_event);

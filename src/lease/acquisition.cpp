@@ -21,11 +21,6 @@ using Clock = std::chrono::steady_clock;
 // How long a request that does not wait tolerates others before it: they may just be leaving.
 constexpr std::chrono::milliseconds patience{10};
 
-std::string folder_of(LeaseOptions const& options) {
-    if (!options.folder.empty()) return options.folder;
-    return env("SINEW_LEASE_DIR").value_or("/tmp/sinew-leases");
-}
-
 WaitLimits limits_of(LeaseOptions const& options, Wait wait) {
     WaitLimits limits{.deadline = {}, .stop = options.stop};
     auto const now = Clock::now();
@@ -40,7 +35,7 @@ class Acquisition {
 public:
     Acquisition(LeaseOptions const& options, Host const& host, Needs const& needs, Wait wait)
         : host_(host), needs_(needs), wait_(wait), timeout_(options.timeout),
-          folder_(folder_of(options)), limits_(limits_of(options, wait)), file_(folder_) {}
+          folder_(lease_folder(options)), limits_(limits_of(options, wait)), file_(folder_) {}
 
     std::optional<Grant> run() {
         std::optional<Allocation> allocation;
@@ -114,6 +109,11 @@ private:
 };
 
 }  // namespace
+
+std::string lease_folder(LeaseOptions const& options) {
+    if (!options.folder.empty()) return options.folder;
+    return env("SINEW_LEASE_DIR").value_or("/tmp/sinew-leases");
+}
 
 std::optional<Grant> acquire(LeaseRequest const& request, LeaseOptions const& options, Wait wait) {
     check_request(request);

@@ -21,6 +21,9 @@ struct Grant {
     std::uint64_t memory = 0;
 };
 
+/// The folder in which leases are kept.
+std::string lease_folder(LeaseOptions const& options);
+
 enum class Wait : std::uint8_t { until_free, not_at_all };
 
 /// Waits for its turn and then for what the request needs. Returns nothing if that is not free and

@@ -154,4 +154,12 @@ int nvmlDeviceGetNvLinkRemotePciInfo_v2(void* device, unsigned link,
     return 0;
 }
 
+int nvmlDeviceGetMemoryInfo(void* device, sinew::lease::NvmlFunctions::Memory* memory) {
+    constexpr unsigned long long gib = 1ULL << 30;
+    memory->total = 80 * gib;
+    memory->used = (index_of(device) + 1) * gib;
+    memory->free = memory->total - memory->used;
+    return 0;
+}
+
 }  // extern "C"

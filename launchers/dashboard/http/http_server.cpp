@@ -22,6 +22,7 @@ constexpr auto linger_time = 1s;
 constexpr std::size_t most_discarded = std::size_t{1} << 20;
 // A comment now and then shows whether the reader is still there.
 constexpr auto heartbeat = 10s;
+constexpr auto watched_time = 1s;
 
 UniqueFd listen_at(std::uint16_t port) {
     try {
@@ -100,6 +101,12 @@ void HttpServer::on_readable(Clients::iterator at) {
     reply(at, std::move(answer));
 }
 
+bool HttpServer::is_watched() const {
+    auto const at = watched_.load();
+    return at != never && wire::Clock::now().time_since_epoch() - wire::Clock::duration(at) <
+                              std::max<Duration>(watched_time, 2 * limits_.period);
+}
+
 std::size_t HttpServer::streams() const {
     return static_cast<std::size_t>(std::ranges::count(
         clients_, Client::Phase::streaming, [](Client const& each) { return each.phase; }));
@@ -112,6 +119,7 @@ void HttpServer::reply(Clients::iterator at, Answer answer) {
     at->patience = {};
     if (answer.streams) {
         if (!ticking_) ticking_ = loop_.every(limits_.period, [this] { tick(); });
+        note_watched();
         push(at);
     }
     pump(at);
@@ -161,7 +169,8 @@ void HttpServer::tick() {
         client->spoken = now;
         pump(client);
     }
-    if (!any) ticking_ = {};
+    if (any) note_watched();
+    else ticking_ = {};
 }
 
 // JSON has no line breaks of its own.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <list>
@@ -37,6 +38,8 @@ public:
     HttpServer(HttpServer const&) = delete;
 
     std::uint16_t port() const { return port_; }
+    /// Whether there are readers of the event stream, or were a second ago. Thread-safe.
+    bool is_watched() const;
     /// Sends all readers of streams the last changes, and that no more will come. Accepts nobody
     /// from now on.
     void finish();
@@ -70,6 +73,7 @@ private:
     void tick();
     void push(Clients::iterator at);
     std::size_t streams() const;
+    void note_watched() { watched_ = wire::Clock::now().time_since_epoch().count(); }
 
     wire::Loop& loop_;
     State const& state_;
@@ -77,6 +81,8 @@ private:
     Limits const limits_;
     UniqueFd listener_;
     std::uint16_t port_ = 0;
+    static constexpr wire::Clock::rep never = -1;
+    std::atomic<wire::Clock::rep> watched_{never};  ///< when there was a reader of the stream
     bool finishing_ = false;
     Clients clients_;
     wire::Loop::Handle accepting_, ticking_;

@@ -8,7 +8,7 @@ const numbers = new Intl.NumberFormat("en");
 const samplesKept = 120;   // one a second
 const linesKept = 1000;
 
-const state = {job: null, nodes: [], ranks: [], pools: [], queue: [], gpus: [], leases: [], events: [], log: []};
+const state = {job: null, nodes: [], ranks: [], pools: [], queue: [], queue_counts: {}, ended: [], gpus: [], leases: [], events: [], log: []};
 const samples = [];
 let poolsSeen = 0;         // when the pools changed last, by this machine's clock
 let clockOffset = 0;       // the server's clock minus this machine's, in seconds
@@ -75,6 +75,13 @@ function showJob() {
   setText("job-restarts", String(job.restarts));
   $("cause").hidden = job.cause === "";
   setText("cause", job.cause);
+  const isServer = job.kind === "server";
+  for (const fact of document.querySelectorAll(".of-job")) fact.hidden = isServer;
+  for (const fact of document.querySelectorAll(".of-server")) fact.hidden = !isServer;
+  setText("log-source", isServer ? "Job" : "Rank");
+  if (isServer) for (const id of ["throughput-card", "pools-card"]) $(id).hidden = true;
+  if (isServer) showRanks();
+  showQueue();
 }
 
 function showRanks() {
@@ -223,8 +230,9 @@ function showPools() {
 function showGpus() {
   $("gpus-card").hidden = state.gpus.length === 0;
   $("gpus").replaceChildren(...state.gpus.map((gpu) => {
-    const item = element("li", {}, element("strong", {}, `${gpu.host} · GPU ${gpu.index}`),
-      element("span", {}, gpu.name), element("br"), gpu.holder ? `held by ${gpu.holder}` : "free");
+    const item = element("li", {data: {gpu: gpu.index, free: gpu.holder === ""}}, element("strong", {}, `${gpu.host} · GPU ${gpu.index}`));
+    if (gpu.name) item.append(gpu.name, element("br"));
+    item.append(gpu.holder ? `held by ${gpu.holder}` : "free");
     if (gpu.memory_total > 0) {
       const words = `${bytes(gpu.memory_used)} of ${bytes(gpu.memory_total)}`;
       item.append(element("br"), element("meter", {min: 0, max: 1, value: gpu.memory_used / gpu.memory_total, ariaLabel: `Memory: ${words}`}), words);
@@ -232,17 +240,56 @@ function showGpus() {
     if (gpu.utilization !== null) item.append(element("br"), `${Math.round(100 * gpu.utilization)} % busy`);
     return item;
   }));
+  setText("gpus-held", `${state.gpus.filter((gpu) => gpu.holder !== "").length} of ${state.gpus.length}`);
 }
 
 function row(...cells) {
   return element("tr", {}, ...cells.map((cell) => element("td", {}, String(cell))));
 }
 
+const jobSigns = {waiting: "·", starting: "○", running: "▶", completed: "✓", failed: "✕", cancelled: "■", timeout: "✕"};
+
+function jobCells(job) {
+  return [element("td", {}, job.id), element("td", {}, job.name),
+    element("td", {className: `state-cell ${job.state}`}, `${jobSigns[job.state] ?? ""} ${job.state}`)];
+}
+
+function queueRow(job) {
+  const gpus = job.gpus_held ? `GPU ${job.gpus_held}` : (job.gpus === 0 ? "" : `${job.gpus} wanted`);
+  return element("tr", {data: {job: job.id, state: job.state}}, ...jobCells(job),
+    element("td", {}, String(job.priority)), element("td", {}, gpus), element("td", {}, job.processors ? String(job.processors) : ""),
+    element("td", {className: "age", data: {since: job.started ?? job.submitted}}), element("td", {}, job.owner));
+}
+
+function endedRow(job) {
+  return element("tr", {data: {job: job.id, state: job.state}}, ...jobCells(job),
+    element("td", {}, job.exit_code === null ? "" : String(job.exit_code)), element("td", {}, job.ended === null ? "" : clock(job.ended)),
+    element("td", {}, job.started === null || job.ended === null ? "" : duration(job.ended - job.started)),
+    element("td", {}, job.owner), element("td", {}, job.cause));
+}
+
 function showQueue() {
-  $("queue-card").hidden = state.queue.length === 0;
-  $("queue").replaceChildren(...state.queue.map((job) =>
-    row(job.name || job.id, job.state, job.owner, job.gpus, job.processors,
-      job.started === null ? duration(serverNow() - job.submitted) : "")));
+  const isServer = state.job?.kind === "server";
+  $("queue-card").hidden = state.queue.length === 0 && !isServer;
+  $("queue-empty").hidden = state.queue.length > 0 || !isServer;
+  keepChildren($("queue"), state.queue, (job) => job.id, queueRow);
+  const {waiting = 0, running = 0, starting = 0} = state.queue_counts;
+  const more = Object.values(state.queue_counts).reduce((sum, count) => sum + count, 0) - state.queue.length;
+  $("queue-more").hidden = more <= 0;
+  setText("queue-more", `and ${numbers.format(more)} more that wait or run`);
+  setText("jobs-waiting", numbers.format(waiting));
+  setText("jobs-running", numbers.format(running + starting));
+  $("ended-card").hidden = state.ended.length === 0;
+  keepChildren($("ended"), state.ended, (job) => job.id, endedRow);
+  showAges();
+}
+
+// How long jobs wait or run, which changes without news of the server.
+function showAges() {
+  for (const cell of document.querySelectorAll("#queue .age")) {
+    const words = duration(serverNow() - Number(cell.dataset.since));
+    if (cell.textContent !== words) cell.textContent = words;
+  }
 }
 
 function showLeases() {
@@ -270,12 +317,12 @@ function showEvents(fresh) {
 function wanted(line) {
   const rank = $("log-rank").value.trim();
   const words = $("log-filter").value;
-  return (rank === "" || String(line.rank) === rank) && (words === "" || line.text.includes(words));
+  return (rank === "" || (line.job ?? String(line.rank)) === rank) && (words === "" || line.text.includes(words));
 }
 
 function logLine(line) {
   if (line.missed) return element("div", {className: "gap"}, `… ${numbers.format(line.missed)} lines came too fast to be shown`);
-  return element("div", {className: line.stream}, element("span", {className: "who"}, `[${line.rank ?? "sinew"}] `), line.text);
+  return element("div", {className: line.stream}, element("span", {className: "who"}, `[${line.job ?? line.rank ?? "sinew"}] `), line.text);
 }
 
 function addLog(fresh) {
@@ -303,6 +350,7 @@ function showLog() {
 function take(change) {
   clockOffset = change.now - Date.now() / 1000;
   const {events = [], log = [], ...parts} = change;
+  if (parts.job && state.job && parts.job.started !== state.job.started) forget();
   Object.assign(state, parts);
   if ("job" in parts) showJob();
   if ("nodes" in parts || "ranks" in parts) showRanks();
@@ -320,6 +368,13 @@ function take(change) {
   const seen = state.log.at(-1)?.number ?? 0;
   const lines = log.filter((line) => line.number > seen);
   if (lines.length) addLog(lines);
+}
+
+// Another server answers at this address: its events and lines are counted from 1 again.
+function forget() {
+  state.events = [];
+  state.log = [];
+  for (const id of ["events", "log"]) $(id).replaceChildren();
 }
 
 function connection(text, live) {
@@ -370,6 +425,7 @@ ringKeys($("ring"));
 for (const id of ["log-rank", "log-filter"]) $(id).addEventListener("input", showLog);
 setInterval(() => {
   if (state.job && !over) setText("job-uptime", duration(serverNow() - state.job.started));
+  if (state.job?.kind === "server") return showAges();
   samples.push(rateOfAll());
   samples.splice(0, Math.max(0, samples.length - samplesKept));
   setText("rate", rounded(samples.at(-1)));

@@ -15,10 +15,10 @@
 namespace sinew::launch::service {
 
 Announcer::Announcer(wire::Loop& loop, wire::Address registry, wire::Secret const& key,
-                     ServiceEntry service)
+                     ServiceEntry service, std::function<void(std::string const&)> changed)
     : loop_(loop),
       registry_(std::move(registry)), credentials_{.secret = key, .self = {.name = "sinew serve"}},
-      service_(std::move(service)) {
+      service_(std::move(service)), changed_(std::move(changed)) {
     timer_ = loop_.every(announcement_period, [this] { announce(); });
     announce();
 }
@@ -65,7 +65,9 @@ void Announcer::report(std::string const& problem) {
     if (!problem.empty() && reported_.empty())
         log_warning(text("the registry ", registry_.text(), " does not know this server: ", problem,
                          ". Trying again"));
+    bool const changes = problem.empty() != reported_.empty();
     reported_ = problem;
+    if (changes) changed_(problem);
 }
 
 }  // namespace sinew::launch::service

@@ -136,6 +136,7 @@ std::int64_t JobQueue::submit(JobRequest const& request, Actor const& owner) {
     }
     auto const id = stored.id;
     insert(std::move(stored));
+    changed_(id);
     schedule_soon();
     return id;
 }
@@ -367,6 +368,7 @@ void JobQueue::stop(std::int64_t id, Actor const& by, std::string const& why, bo
             throw Unavailable(text("the end of job ", id, " cannot be stored. Try again later"));
         return;
     }
+    changed_(id);
     signal(job, now ? SIGUSR1 : SIGTERM);
     if (grace) job.kill_timer = loop_.after(*grace, [this, &job] { signal(job, SIGUSR1); });
 }

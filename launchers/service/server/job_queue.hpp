@@ -43,7 +43,8 @@ public:
         wire::Loop::Handle watch, retry, client_timer, kill_timer;
     };
 
-    /// `changed` is called after a job has changed its state; with `ended` it is gone from here.
+    /// `changed` is called after a job was submitted, is to end or has changed its state. One that has
+    /// ended is gone from here.
     JobQueue(wire::Loop& loop, Store& store, Options options,
              std::function<void(std::int64_t)> changed);
     JobQueue(JobQueue const&) = delete;

@@ -51,9 +51,7 @@ Server::Server(wire::Loop& loop, ServerOptions options)
               .backfill = options_.backfill,
               .most_active = options_.most_active,
               .client_patience = options_.client_patience},
-             [this](std::int64_t id) {
-                 for (auto& [number, session] : sessions_) session->job_changed(id);
-             }),
+             [this](std::int64_t id) { changed(id); }),
       listener_(loop, options_.address,
                 {.secret = options_.key, .self = {.name = "sinew serve on " + options_.name}},
                 {.link = link_options(),
@@ -61,20 +59,36 @@ Server::Server(wire::Loop& loop, ServerOptions options)
                  .refused = [this](std::string const& peer,
                                    std::string const& why) { note_refusal(peer, why); }},
                 [this](std::unique_ptr<wire::Link> link) { accept(std::move(link)); }) {
+    if (options_.dashboard) dashboard_.emplace(loop_, *options_.dashboard, queue_, store_);
     queue_.recover();
     remove_old();
+    auto const at = listener_.address().text().substr(std::string_view("tcp:").size());
+    if (dashboard_) dashboard_->begin(options_.name, at);
     removal_timer_ = loop_.every(between_removals, [this] { remove_old(); });
     if (!options_.registry) return;
     auto announced = options_.announced;
-    if (announced.address.empty())
-        announced.address = listener_.address().text().substr(std::string_view("tcp:").size());
-    announcer_.emplace(loop_, *options_.registry, options_.key, std::move(announced));
+    if (announced.address.empty()) announced.address = at;
+    announcer_.emplace(loop_, *options_.registry, options_.key, std::move(announced),
+                       [this](std::string const& problem) {
+                           if (dashboard_) dashboard_->registry_changed(problem);
+                       });
 }
 
 Server::~Server() {
     // Jobs whose clients are connected at present go on: they come back to the next server.
     sessions_.clear();
     write_refusals();
+    if (dashboard_) dashboard_->finish();
+}
+
+std::optional<std::string> Server::dashboard_address() const {
+    if (!dashboard_) return std::nullopt;
+    return dashboard_->address();
+}
+
+void Server::changed(std::int64_t id) {
+    if (dashboard_) dashboard_->job_changed(id);
+    for (auto& [number, session] : sessions_) session->job_changed(id);
 }
 
 void Server::accept(std::unique_ptr<wire::Link> link) {
@@ -116,6 +130,7 @@ void Server::note_refusal(std::string const& peer, std::string const& why) {
 
 void Server::write_refusals() {
     for (auto const& [peer, refusals] : std::exchange(refusals_, {})) {
+        if (dashboard_) dashboard_->refused(peer, refusals.count, refusals.last);
         try {
             store_.audit(
                 {.name = "", .address = peer}, "refuse",

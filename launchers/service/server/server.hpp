@@ -9,6 +9,7 @@
 
 #include "launchers/service/server/announcer.hpp"
 #include "launchers/service/server/job_queue.hpp"
+#include "launchers/service/server/server_dashboard.hpp"
 #include "launchers/service/server/session.hpp"
 #include "launchers/service/server/store.hpp"
 #include "src/base/state_folder.hpp"
@@ -29,20 +30,24 @@ struct ServerOptions {
     /// Announces the server to a registry.
     std::optional<wire::Address> registry = {};
     ServiceEntry announced = {};  ///< its address may be empty: that of the listener
+    std::optional<dashboard::Settings> dashboard = {};
 };
 
 /// `sinew serve`: accepts clients that have the key, and runs their jobs.
 class Server {
 public:
     /// Throws UsageError if another server uses the state folder, Unavailable for its database, and
-    /// SystemError if it cannot listen.
+    /// SystemError if it, or its dashboard, cannot listen.
     Server(wire::Loop& loop, ServerOptions options);
     Server(Server const&) = delete;
     ~Server();
 
     wire::Address const& address() const { return listener_.address(); }
+    /// Of its dashboard, with the token; no value: it has none.
+    std::optional<std::string> dashboard_address() const;
 
 private:
+    void changed(std::int64_t id);
     void accept(std::unique_ptr<wire::Link> link);
     ServerStatus status() const;
     void note_refusal(std::string const& peer, std::string const& why);
@@ -55,6 +60,7 @@ private:
     std::string const jobs_folder_;
     Store store_;
     JobQueue queue_;
+    std::optional<ServerDashboard> dashboard_;
     std::map<std::uint64_t, std::unique_ptr<Session>> sessions_;
     std::uint64_t next_session_ = 0;
     struct Refusals {

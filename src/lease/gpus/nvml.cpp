@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <cstring>
+#include <memory>
 #include <sinew/error.hpp>
 #include <tuple>
 
@@ -30,6 +31,7 @@ public:
         library_.look_up("nvmlDeviceGetP2PStatus", call_.p2p_status);
         library_.look_up("nvmlDeviceGetNvLinkState", call_.link_state);
         library_.look_up("nvmlDeviceGetNvLinkRemotePciInfo_v2", call_.link_remote_pci);
+        library_.look_up("nvmlDeviceGetMemoryInfo", call_.memory);
         check(call_.init(), "nvmlInit");
     }
     Nvml(Nvml const&) = delete;
@@ -149,6 +151,21 @@ NvmlGpus ask_nvml() {
                 one, other, connection(nvml.call(), gpu, found[static_cast<std::size_t>(other)]));
     }
     return all;
+}
+
+std::function<std::vector<NvmlMemoryUse>()> start_nvml_memory() {
+    auto const nvml = std::make_shared<Nvml>();
+    return [nvml, gpus = find_gpus(*nvml)] {
+        std::vector<NvmlMemoryUse> uses;
+        auto const& call = nvml->call();
+        if (call.memory == nullptr) return uses;
+        for (auto const& gpu : gpus) {
+            NvmlFunctions::Memory memory{};
+            if (call.memory(gpu.device, &memory) == NvmlFunctions::success)
+                uses.push_back({.uuid = gpu.uuid, .used = memory.used, .total = memory.total});
+        }
+        return uses;
+    };
 }
 
 }  // namespace sinew::lease

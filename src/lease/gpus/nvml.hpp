@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -21,6 +22,10 @@ struct NvmlFunctions {
         unsigned domain, bus, device, device_id, subsystem_id;
         char bus_id[32];
     };
+    /// nvmlMemory_t, in bytes
+    struct Memory {
+        unsigned long long total, free, used;
+    };
     static constexpr int success = 0;
     static constexpr int no_permission = 4;  ///< a device that this container may not use
     static constexpr int nvlink_capability = 2;
@@ -39,6 +44,7 @@ struct NvmlFunctions {
     int (*p2p_status)(Device one, Device other, int capability, int* status);
     int (*link_state)(Device device, unsigned link, int* active);
     int (*link_remote_pci)(Device device, unsigned link, PciInfo* info);
+    int (*memory)(Device device, Memory* memory);
 };
 
 /// A GPU as NVML describes it.
@@ -57,5 +63,16 @@ struct NvmlGpus {
 /// Loads libnvidia-ml.so.1, or the file that SINEW_NVML_LIBRARY names, and asks it. Throws
 /// Unavailable, with the reason, if there is none or if it does not start.
 NvmlGpus ask_nvml();
+
+/// How much memory of a GPU is in use, in bytes.
+struct NvmlMemoryUse {
+    std::string uuid;
+    std::uint64_t used = 0, total = 0;
+};
+
+/// Starts NVML, and returns a function that asks how much memory of each GPU that tells is in use.
+/// NVML ends with the function. A driver that is in trouble may take long to answer. Throws as
+/// ask_nvml does.
+std::function<std::vector<NvmlMemoryUse>()> start_nvml_memory();
 
 }  // namespace sinew::lease

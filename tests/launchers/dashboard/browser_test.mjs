@@ -2,48 +2,10 @@
 // The page of a job in a real browser: that it is complete, moves, shows a rank that was killed, and
 // asks nobody but its own server. node browser_test.mjs SINEW PROGRAM [SCREENSHOT_FOLDER]
 import {spawn} from "node:child_process";
-import {createRequire} from "node:module";
 import {strict as assert} from "node:assert";
+import {addressOf, becomes, end, run, text, watch} from "./browser.mjs";
 
-const {chromium} = createRequire(process.env.SINEW_TEST_NODE_MODULES + "/")("playwright-core");
 const [sinew, program, screenshots] = process.argv.slice(2);
-const limit = 30000;
-
-const errors = [];
-const strangers = new Set();
-
-function watch(page, server) {
-  page.on("console", (message) => {
-    if (["error", "warning"].includes(message.type())) errors.push(message.text());
-  });
-  page.on("pageerror", (error) => errors.push(String(error)));
-  page.on("request", (request) => {
-    if (!request.url().startsWith(server)) strangers.add(request.url());
-  });
-}
-
-// The address that `sinew run` prints once.
-function addressOf(job) {
-  return new Promise((resolve, reject) => {
-    let words = "";
-    job.stderr.on("data", (bytes) => {
-      words += bytes;
-      const found = words.match(/dashboard: (http:\/\/127\.0\.0\.1:\d+\/)(#token=[0-9a-f]{64})\n/);
-      if (found) resolve({server: found[1], fragment: found[2]});
-    });
-    job.on("exit", (code) => reject(new Error(`sinew run has ended with ${code}: ${words}`)));
-  });
-}
-
-const text = (page, selector) => page.locator(selector).first().textContent();
-
-async function becomes(what, holds) {
-  for (const begin = Date.now(); Date.now() - begin < limit;) {
-    if (await holds()) return;
-    await new Promise((resume) => setTimeout(resume, 50));
-  }
-  assert.fail(`${what}: not within ${limit} ms`);
-}
 
 async function check(browser, job) {
   const {server, fragment} = await addressOf(job);
@@ -97,6 +59,12 @@ async function check(browser, job) {
   assert.match(await text(page, "#events li[data-level=error]"), /Rank 4 .* was lost: killed by signal 9/);
   assert.equal(await page.locator("#rank-table tbody tr[data-state=running]").count(), 5, "the others go on");
 
+  // The job goes on, which the header says in the colour of that, with the cause beside it.
+  assert.equal(await text(page, "#job-state"), "running");
+  await becomes("the cause is shown", async () => /rank 4 /.test(await text(page, "#cause")));
+  const colorOf = (selector) => page.locator(selector).first().evaluate((item) => getComputedStyle(item).color);
+  assert.equal(await colorOf("#job-state"), await colorOf("#rank-table tr[data-state=running] .state-cell"));
+
   if (screenshots) {
     await page.locator("#log-rank").blur();
     await new Promise((resume) => setTimeout(resume, 1500));
@@ -117,36 +85,11 @@ async function check(browser, job) {
   await other.close();
 
   // The end of the job is the last thing shown.
-  job.removeAllListeners("exit");
-  const ended = new Promise((resolve) => job.on("exit", resolve));
-  job.kill("SIGTERM");
-  await ended;
+  await end(job);
   await becomes("the end is shown", async () => (await text(page, "#connection")).startsWith("Ended"));
   assert.equal(await text(page, "#job-state"), "ended");
-  assert.deepEqual(errors, [], "messages of the console");
-  assert.deepEqual([...strangers], [], "requests to others");
 }
 
 const job = spawn(sinew, ["run", "-n", "6", "--fake-nodes", "3,3", "--no-kill", "--grace", "2s", "--dashboard", program, "120"],
   {stdio: ["ignore", "ignore", "pipe"]});
-let browser;
-let code = 0;
-try {
-  browser = await chromium.launch({
-    executablePath: process.env.SINEW_TEST_CHROMIUM,
-    args: ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"],   // as root, in containers
-  });
-  await check(browser, job);
-} catch (problem) {
-  console.error(problem);
-  code = 1;
-} finally {
-  await browser?.close();
-  if (job.exitCode === null && job.signalCode === null) {
-    job.removeAllListeners("exit");
-    const ended = new Promise((resolve) => job.on("exit", resolve));
-    job.kill("SIGTERM");
-    await ended;
-  }
-}
-process.exit(code);
+await run(job, check);

@@ -190,11 +190,11 @@ TEST(DashboardMetrics, HaveAFamilyForEachFigure) {
                           "counter\nsinew_pool_tasks_done_total{pool=\"node-a/12/1\"} 400\n"));
     EXPECT_THAT(text, Not(HasSubstr("sinew_gpus"))) << "nothing is known of them";
     state.set(std::vector<Gpu>{{.host = "n", .index = 0, .name = "H100", .holder = "job"}});
-    state.set(std::vector<QueuedJob>{{.id = "1", .state = "waiting"}});
+    state.set(Queue{.jobs = {{.id = "1", .state = "waiting"}}, .counts = {{"waiting", 501}}});
     state.set(std::vector<Lease>{});
     auto const server = metrics_text(state.view(), at(1060));
     EXPECT_THAT(server, HasSubstr("sinew_gpus{state=\"held\"} 1\n"));
-    EXPECT_THAT(server, HasSubstr("sinew_queue_jobs{state=\"waiting\"} 1\n"));
+    EXPECT_THAT(server, HasSubstr("sinew_queue_jobs{state=\"waiting\"} 501\n"));
     EXPECT_THAT(server, HasSubstr("sinew_leases 0\n"));
 }
 
