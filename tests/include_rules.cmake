@@ -42,6 +42,7 @@ set(arrows
     "src/manager/server: src/base src/task src/wire src/process src/nodes src/manager/. src/manager/restart"
     "src/manager: src/base src/task src/wire src/process src/nodes"
     "src/ring: src/base src/task src/wire src/process src/nodes src/transport src/world src/comm"
+    "src/service: src/base src/process src/nodes src/pool"
     "src/init: src/base src/process src/nodes src/pool src/manager src/ring"
     "src/comm/black_box: src/base"
     "src/comm/progress: src/base src/transport src/comm/black_box collectives"

@@ -24,10 +24,11 @@ struct NodesOptions {
     int count = 1;  ///< of nodes; resize() changes it
     /// "local": processes of this host. "ssh": `hosts`, or the batch system's. "docker": containers
     /// of `image` on this host. "slurm": steps of the Slurm job of this process. "kubernetes": a pod
-    /// for each node. "auto": what SINEW_BACKEND names; kubernetes in a pod; what FIBER_BACKEND
+    /// for each node. "service": a job of `sinew serve` for each node, on the machines `hosts`. "auto": what SINEW_BACKEND names; kubernetes in a pod; what FIBER_BACKEND
     /// names; slurm in such a job, unless hosts are given; ssh if there are hosts; otherwise local.
     std::string backend = "auto";
-    /// Hosts of backend ssh, used in turns. Empty: those of the allocation.
+    /// Hosts of backend ssh, used in turns. Empty: those of the allocation. Of backend service: hosts
+    /// ("box", "box:7420") and names of services, as --at of `sinew run` takes them.
     std::vector<std::string> hosts = {};
     /// Starts a program on a host in place of ssh, as --launch-agent of `sinew run` does:
     /// "ip netns exec {host} {command}".
@@ -47,6 +48,13 @@ struct NodesOptions {
     /// acquire() returns when so many nodes are there. 0: at once.
     int minimum = 1;
     std::string name = {};  ///< of the nodes in messages and at the backend; empty: "nodes"
+    /// The IP address of this host by which nodes reach this process, which listens there alone.
+    /// Empty: they try those of all network interfaces.
+    std::string address = {};
+    /// Of backend service: how long the job of a node may last before it is ended. 0: no limit.
+    std::chrono::nanoseconds time_limit = {};
+    int priority = 0;     ///< of backend service: -1000 to 1000; the highest begins first
+    bool replace = true;  ///< false: a node that is lost is not replaced by a new one
 };
 
 /// The nodes of a communicator as places for processes, managers, members of rings and the workers

@@ -21,6 +21,7 @@
 #include <sinew/queue.hpp>
 #include <sinew/remote_error.hpp>
 #include <sinew/ring.hpp>
+#include <sinew/service.hpp>
 #include <sinew/sgd/device_sgd.hpp>
 #include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/sgd/local_sgd.hpp>

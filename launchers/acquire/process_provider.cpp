@@ -28,7 +28,8 @@ namespace {
 
 using namespace std::chrono_literals;
 constexpr wire::Clock::duration first_pause = 200ms, longest_pause = 10s;
-constexpr wire::Clock::duration grace = 5s;  ///< between SIGTERM and SIGKILL
+constexpr wire::Clock::duration leaving = 3s;  ///< of an agent, before SIGTERM
+constexpr wire::Clock::duration grace = 5s;    ///< between SIGTERM and SIGKILL
 constexpr int most_failures = 5;
 constexpr std::size_t kept_lines = 6;
 
@@ -133,6 +134,7 @@ void ProcessProvider::run(Slot& slot) {
     slot.has_joined = false;
     slot.is_agent = command.is_agent;
     slot.outlives_agent = command.outlives_agent;
+    slot.is_client = command.is_client;
     slot.tail.clear();
     slot.lines = LineAssembler();
     ::fcntl(slot.errors.get(), F_SETFL, O_NONBLOCK);
@@ -186,7 +188,11 @@ void ProcessProvider::on_end(Slot& slot) {
     // What it wrote before, but no more than a pipe holds: another process may keep writing.
     for (int piece = 0; piece < 64 && on_errors(slot); ++piece) {}
     slot.lines.finish([&](LineAssembler::Piece piece) { slot.tail.emplace_back(piece.bytes); });
-    auto const how = end_of(status);
+    auto how = end_of(status);
+    bool const timed_out = WIFEXITED(status) && WEXITSTATUS(status) == exit_timeout;
+    if (slot.is_client && timed_out) how = "reached the time limit of its job";
+    if (slot.is_client && slot.has_joined && !slot.tail.empty())
+        how += text(" (", slot.tail.back(), ")");
     slot.ended_watch = {};
     slot.errors_watch = {};
     slot.pause = {};
@@ -194,8 +200,11 @@ void ProcessProvider::on_end(Slot& slot) {
     slot.errors = {};
     slot.pid = 0;
     if (slot.is_agent) kill_leftovers();
-    bool const is_gone = slot.is_agent || (slot.outlives_agent && WIFEXITED(status) &&
-                                           WEXITSTATUS(status) != exit_launcher_failed);
+    // A client that was told to end and cannot reach its server ends with the signal's code.
+    bool const is_gone =
+        slot.is_agent ||
+        (slot.outlives_agent && WIFEXITED(status) && WEXITSTATUS(status) != exit_launcher_failed &&
+         !(slot.is_client && WEXITSTATUS(status) == 128 + SIGTERM));
     events_.state(id_of(slot), is_gone ? "gone" : "failed", "its agent " + how);
     after_end(slot, how);
 }
@@ -204,17 +213,27 @@ void ProcessProvider::on_end(Slot& slot) {
 void ProcessProvider::after_end(Slot& slot, std::string const& how) {
     if (releasing_ || !slot.wanted) return drop(slot);
     slot.failures = slot.has_joined ? 0 : slot.failures + 1;
-    if (slot.failures < most_failures) {
+    if (!request_.replace && slot.has_joined) {
+        slot.given_up = true;
+        return tell_if_all_failed(text("the agent of ", id_of(slot), " ", how));
+    }
+    if (request_.replace && slot.failures < most_failures) {
         auto const pause = std::min(first_pause * (1 << slot.failures) / 2, longest_pause);
         slot.pause = loop_.after(std::max(pause, first_pause), [this, &slot] { run(slot); });
         return;
     }
     slot.given_up = true;
-    auto why = text("the agent of ", request_.name, "-", slot.index, " ", how,
-                    " before it had joined, ", slot.failures, " times in a row");
-    if (!slot.tail.empty()) why += "; its last lines of standard error:";
-    for (auto const& line : slot.tail) why += "\n  " + line;
+    auto why =
+        text("the agent of ", request_.name, "-", slot.index, " ", how, " before it had joined");
+    if (slot.failures > 1) why += text(", ", slot.failures, " times in a row");
+    // One line: events have no other.
+    if (!slot.tail.empty()) why += "; its last lines of standard error: ";
+    for (auto const& line : slot.tail) why += text(&line == &slot.tail.front() ? "" : " | ", line);
     events_.state(id_of(slot), "failed", why);
+    tell_if_all_failed(why);
+}
+
+void ProcessProvider::tell_if_all_failed(std::string const& why) {
     bool const all = std::ranges::all_of(
         slots_, [](auto const& each) { return each.second.given_up || !each.second.wanted; });
     if (all) events_.failed(why);
@@ -236,6 +255,13 @@ void ProcessProvider::end_unwanted(Slot& slot) {
     slot.pause = {};
     if (slot.pid == 0) return;
     slot.input = {};
+    if (slot.is_client && slot.has_joined)
+        slot.pause = loop_.after(leaving, [this, &slot] { terminate(slot); });
+    else terminate(slot);
+}
+
+void ProcessProvider::terminate(Slot& slot) {
+    if (slot.pid == 0) return;
     if (slot.is_agent || slot.outlives_agent) ::kill(-slot.pid, SIGTERM);
     ::kill(-slot.pid, SIGCONT);
     slot.pause = loop_.after(grace, [&slot] {

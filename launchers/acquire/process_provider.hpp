@@ -25,13 +25,17 @@ struct NodeCommand {
     /// Unless it is killed or ends with exit_launcher_failed, it ends after the agent and all that
     /// the agent has started. It takes SIGTERM for them.
     bool outlives_agent = false;
+    /// It is `sinew run --at`: ends without a signal when its agent has left in order; the last line
+    /// of its standard error says why it has ended.
+    bool is_client = false;
 };
 
 /// Nodes whose agents are started by a process here each: the agent itself, or ssh and the like. The
 /// configuration goes to its standard input, whose end tells the agent to leave.
 ///
 /// A process that ends is started again after 0.2 s, at first; the pause doubles up to 10 s while
-/// its agents do not join. After five that have not joined in a row the node is given up.
+/// its agents do not join. After five that have not joined in a row the node is given up, and
+/// without AcquireRequest::replace at its first end.
 class ProcessProvider final : public NodeProvider {
 public:
     using Command = std::function<NodeCommand(int index, std::string const& id)>;
@@ -52,7 +56,7 @@ private:
         int life = 0;      ///< how many agents of this index were started before
         int failures = 0;  ///< agents in a row that have not joined
         bool wanted = true, has_joined = false, given_up = false, is_agent = false;
-        bool outlives_agent = false;
+        bool outlives_agent = false, is_client = false;
         pid_t pid = 0;
         UniqueFd ended, input, errors;
         wire::Loop::Handle ended_watch, errors_watch, pause;
@@ -66,8 +70,10 @@ private:
     bool on_errors(Slot& slot);
     void on_end(Slot& slot);
     void after_end(Slot& slot, std::string const& how);
+    void tell_if_all_failed(std::string const& why);
     void drop(Slot& slot);
     void end_unwanted(Slot& slot);
+    void terminate(Slot& slot);
     void kill_leftovers();
     void tell_if_released();
 
@@ -94,5 +100,9 @@ std::unique_ptr<NodeProvider> make_docker_provider(wire::Loop& loop, AcquireRequ
 /// Agents on the nodes of the Slurm job in which this process runs, by a step of srun each.
 std::unique_ptr<NodeProvider> make_slurm_provider(wire::Loop& loop, AcquireRequest const& request,
                                                   ProviderEvents events, int output_fd);
+
+/// Agents as jobs of `sinew serve`, by `sinew run --at`.
+std::unique_ptr<NodeProvider> make_service_provider(wire::Loop& loop, AcquireRequest const& request,
+                                                    ProviderEvents events, int output_fd);
 
 }  // namespace sinew::launch

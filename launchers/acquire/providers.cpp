@@ -15,6 +15,7 @@ std::vector<ProviderEntry> const& providers() {
     static std::vector<ProviderEntry> const table {
         {"local", make_local_provider}, {"ssh", make_ssh_provider},
             {"docker", make_docker_provider}, {"slurm", make_slurm_provider},
+            {"service", make_service_provider},
 #if SINEW_HAVE_K8S
             {"kubernetes", make_kubernetes_provider},
 #endif

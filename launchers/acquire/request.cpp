@@ -14,6 +14,8 @@ namespace {
 using RequestJson = nlohmann::json;
 constexpr int most_acquired = 1 << 16;
 constexpr int most_devices = 1 << 20;
+constexpr int most_priority = 1000;
+constexpr std::int64_t longest_ms = INT64_MAX / 1'000'000;
 
 [[noreturn]] void refuse(char const* what) {
     throw UsageError(text("a line of standard input cannot be read (", what,
@@ -25,14 +27,23 @@ void take(RequestJson const& json, char const* key, Value& into) {
     if (auto const found = json.find(key); found != json.end()) into = found->get<Value>();
 }
 
-void take_count(RequestJson const& json, char const* key, int& into, int most) {
+void take_count(RequestJson const& json, char const* key, int& into, int most, int least = 0) {
     std::int64_t number = into;
     if (auto const found = json.find(key); found != json.end()) {
         if (!found->is_number_integer()) refuse(key);
         number = found->get<std::int64_t>();
     }
-    if (number < 0 || number > most) refuse(key);
+    if (number < least || number > most) refuse(key);
     into = static_cast<int>(number);
+}
+
+void take_time(RequestJson const& json, char const* key, std::chrono::milliseconds& into) {
+    auto const found = json.find(key);
+    if (found == json.end()) return;
+    if (!found->is_number_integer()) refuse(key);
+    auto const number = found->get<std::int64_t>();
+    if (number < 0 || number > longest_ms) refuse(key);
+    into = std::chrono::milliseconds(number);
 }
 
 // Words become arguments and variables of programs, in which no zero byte can be.
@@ -86,6 +97,9 @@ AcquireRequest parse_acquire_request(std::string_view line) try {
     take(json, "image", request.image);
     take(json, "mounts", request.mounts);
     take(json, "name", request.name);
+    take_time(json, "time_limit_ms", request.time_limit);
+    take_count(json, "priority", request.priority, most_priority, -most_priority);
+    take(json, "replace", request.replace);
     take(json, "configuration", request.configuration);
     check(request);
     return request;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -12,7 +13,7 @@ namespace sinew::launch {
 
 /// What a program asks `sinew acquire` for: its first line of standard input.
 struct AcquireRequest {
-    std::string backend = "local";  ///< local, ssh, docker, slurm, kubernetes
+    std::string backend = "local";  ///< local, ssh, docker, slurm, kubernetes, service
     int count = 1;                  ///< of nodes
     std::vector<std::string> hosts;
     std::string launch_agent;          ///< in place of ssh: see fill_template
@@ -25,7 +26,10 @@ struct AcquireRequest {
     std::string image;
     std::vector<std::string> mounts;  ///< of docker: see parse_bind_mount
     std::string name = "nodes";
-    std::string configuration;  ///< one line for the agents; contains a secret
+    std::chrono::milliseconds time_limit{};  ///< of service: of each job; 0: none
+    int priority = 0;                        ///< of service
+    bool replace = true;                     ///< nodes that are lost, by new ones
+    std::string configuration;               ///< one line for the agents; contains a secret
 };
 
 /// A later line.

@@ -35,7 +35,11 @@ Connection::Connection(std::string address, wire::Secret const& key, Clock::dura
         });
     SpinPolicy sleeps;
     loop_.drive([&] { return dialled.has_value(); }, Clock::time_point::max(), sleeps);
-    if (!link_) throw Unavailable(dialled ? dialled->error : text(address_, ": interrupted"));
+    if (link_) return;
+    if (!dialled) throw Unavailable(text(address_, ": interrupted"));
+    bool const other_key =
+        dialled->error.find("does not know this job's secret") != std::string::npos;
+    throw Unavailable(text(dialled->error, other_key ? ". Its key is another one. See --key" : ""));
 }
 
 void Connection::on_message(wire::Message const& message) {

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <sinew/detail/task.hpp>
 #include <sinew/error.hpp>
@@ -22,6 +23,9 @@ namespace sinew::nodes {
 namespace {
 
 constexpr int most_nodes = 1 << 16;
+constexpr int most_priority = 1000;
+
+bool is_address(std::string const& word) { return !wire::interface_of(word).name.empty(); }
 
 // What `sinew run` looks at, too: see launchers/command_line/hosts/allocation.hpp.
 bool in_allocation() {
@@ -78,6 +82,18 @@ void check(NodesOptions const& options) {
     if (options.meta.cpu < 0 || options.meta.gpu < 0)
         throw UsageError(text("nodes with ", options.meta.cpu, " cores and ", options.meta.gpu,
                               " GPUs (must be at least 0)"));
+    bool const of_service = options.backend == "service";
+    if (!of_service && (options.time_limit != options.time_limit.zero() || options.priority != 0))
+        throw UsageError(text("time_limit and priority of nodes are for backend service (not for ",
+                              options.backend, ")"));
+    if (options.time_limit < options.time_limit.zero())
+        throw UsageError("time_limit of nodes must be at least 0");
+    if (std::abs(options.priority) > most_priority)
+        throw UsageError(text("priority ", options.priority, " of nodes (must be from ",
+                              -most_priority, " to ", most_priority, ")"));
+    if (!options.address.empty() && !is_address(options.address))
+        throw UsageError(text("the address \"", options.address,
+                              "\" for nodes is not an IP address of this host"));
     for (auto const& each : options.env)
         if (each.find('=') == std::string::npos || each.front() == '=')
             throw UsageError(text("the variable \"", each, "\" for nodes has no NAME="));
@@ -136,10 +152,13 @@ std::vector<std::string> Acquisition::shared_gpus() const {
 std::vector<std::string> Acquisition::listen(bool here) {
     auto address = wire::Address::unix_socket(
         text(runtime_.folder(), "/nodes-", wire::Secret::random().hex().substr(0, 8)));
-    auto const hosts = here ? std::vector<std::string>{} : outer_addresses();
+    auto const& given = options_.address;
+    auto const hosts = here            ? std::vector<std::string>{}
+                       : given.empty() ? outer_addresses()
+                                       : std::vector<std::string>{given};
     if (!here) {
         bool const v6 = hosts.front().find(':') != std::string::npos;
-        address = wire::Address::tcp(v6 ? "::" : "0.0.0.0", 0);
+        address = wire::Address::tcp(!given.empty() ? given : v6 ? "::" : "0.0.0.0", 0);
     }
     wire::Credentials const self{runtime_.secret(), {.name = runtime_.name()}};
     listener_ = std::make_unique<wire::Listener>(runtime_.loop(), address, self,

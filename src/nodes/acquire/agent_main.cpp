@@ -46,6 +46,12 @@ JoinMessage own_message(std::string const& id, Meta const& meta) {
             .memory_mib = memory.cgroup.value_or(memory.host) >> 20};
 }
 
+std::string joined_words(std::vector<std::string> const& words) {
+    std::string all;
+    for (auto const& word : words) all += text(all.empty() ? "" : " or ", word);
+    return all;
+}
+
 // Takes this node's share of the host's GPUs.
 void take_gpus(AgentConfig const& config) {
     auto const index = env("SINEW_NODE_INDEX");
@@ -122,9 +128,13 @@ void end_by_signals() {
     for (int const number : ending_signals) ::signal(number, [](int by) { ::_exit(128 + by); });
 }
 
-int serve(std::string const& from) {
+// `from`: "-" for standard input, the name of a file, or the configuration itself.
+int serve(std::string from) {
     end_by_signals();
-    auto line = from == "-" ? read_secret_line(STDIN_FILENO) : read_secret_file(from);
+    bool const by_input = from == "-";
+    auto line = by_input                ? read_secret_line(STDIN_FILENO)
+                : from.starts_with('{') ? std::move(from)
+                                        : read_secret_file(from);
     auto const config = parse_config(line);
     wipe(line);
     auto const id = env("SINEW_NODE_ID").value_or(env("SINEW_POD_NAME").value_or("node"));
@@ -142,9 +152,10 @@ int serve(std::string const& from) {
     auto link = dial_any(runtime, config.addresses, {secret, {.name = runtime.name()}},
                          link_options(), join_patience, problem);
     if (!link)
-        throw SystemError(text(id, " cannot join ", config.master, " (", problem,
-                               "). This host must reach it by TCP"),
-                          0);
+        throw SystemError(
+            text(id, " cannot join ", config.master, " at ", joined_words(config.addresses), " (",
+                 problem, "). This host must reach it by TCP. See NodesOptions::address"),
+            0);
     auto const agent = join(runtime, std::move(link), config, id);
     std::unique_lock lock(runtime.guard());
     // They are ignored when the handle is gone: the end of this process removes its folder.
@@ -152,7 +163,7 @@ int serve(std::string const& from) {
     auto const withdraw = [agent](int) { agent->withdraw(); };
     auto const signals = runtime.loop().signals(ending_signals, withdraw);
     wire::Loop::Handle input;
-    if (from == "-")
+    if (by_input)
         input = runtime.loop().readable(STDIN_FILENO, [agent, &input] {
             std::array<char, 256> ignored;
             ssize_t const count = ::read(STDIN_FILENO, ignored.data(), ignored.size());

@@ -2,6 +2,7 @@
 #include "src/nodes/acquire/backend_protocol.hpp"
 
 #include <array>
+#include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <sinew/task/encoding.hpp>
@@ -76,6 +77,10 @@ std::string request_line(NodesOptions const& options, std::string const& backend
                     {"image", options.image},
                     {"mounts", options.mounts},
                     {"name", options.name},
+                    {"time_limit_ms",
+                     std::chrono::ceil<std::chrono::milliseconds>(options.time_limit).count()},
+                    {"priority", options.priority},
+                    {"replace", options.replace},
                     {"configuration", configuration}});
 }
 

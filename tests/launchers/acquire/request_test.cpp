@@ -22,6 +22,9 @@ TEST(AcquireRequestTest, IsWhatTheLibraryAsksFor) {
     options.meta = {.cpu = 2, .memory_mib = 1024, .gpu = 1};
     options.image = "registry/image:1";
     options.name = "workers";
+    options.time_limit = std::chrono::microseconds(1500);
+    options.priority = -7;
+    options.replace = false;
     nodes::AgentConfig const config{.session = std::string(64, 'a'),
                                     .addresses = {"tcp:10.0.0.1:7"},
                                     .master = "pid 1 on \"x\"",
@@ -38,6 +41,9 @@ TEST(AcquireRequestTest, IsWhatTheLibraryAsksFor) {
     EXPECT_EQ(request.env, (std::map<std::string, std::string>{{"A", "b=c"}, {"EMPTY", ""}}));
     EXPECT_EQ(request.cpu, 2);
     EXPECT_EQ(request.memory_mib, 1024U);
+    EXPECT_EQ(request.time_limit, std::chrono::milliseconds(2));
+    EXPECT_EQ(request.priority, -7);
+    EXPECT_FALSE(request.replace);
     EXPECT_EQ(request.gpu, 1);
     EXPECT_EQ(request.image, "registry/image:1");
     EXPECT_EQ(request.name, "workers");

@@ -160,7 +160,7 @@ class Place:
         expect(folders_may_stay or not folders, "folders of jobs remain:", folders)
 
 
-def run_tests(tests):
+def run_tests(tests, gpus=4):
     """Runs the functions in places of their own; the command's arguments are SINEW [name]..."""
     if not hasattr(os, "pidfd_open"):
         print("skipped: Python is too old")
@@ -170,7 +170,7 @@ def run_tests(tests):
         if len(sys.argv) > 2 and test.__name__ not in sys.argv[2:]:
             continue
         began = time.monotonic()
-        place = Place(sys.argv[1])
+        place = Place(sys.argv[1], gpus)
         try:
             try:
                 test(place)
