@@ -229,7 +229,7 @@ there until it is their turn, and run with GPUs of their own:
   sinew run --at box1,box2 --gpu 2 ./train     on the one that is free first
   sinew run --at box1 -d --time-limit 2h --name sgd ./train
   sinew ps --at box1                           also logs, attach, stop
-  sinew serve --dashboard                      a page about the queue and the GPUs
+  sinew serve --dashboard                      a page about queue and GPUs
 
 The job runs as the user of sinew serve, in this folder if it exists there,
 with the variables of the server and those of -x. -n is the number of its ranks
