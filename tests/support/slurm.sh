@@ -75,7 +75,7 @@ stop_slurm() {
         kill "$pid" 2>/dev/null || true
     done
     wait "${slurm_daemons[@]}" 2>/dev/null || true
-    within 10 no_daemon_runs || fail "daemons go on: $(daemons_of_slurm)"
+    within 30 no_daemon_runs || fail "daemons go on: $(daemons_of_slurm)"
 }
 
 daemons_of_slurm() {
