@@ -13,7 +13,7 @@
 namespace sinew::launch {
 
 OutputWriter::OutputWriter(wire::Loop& loop, std::function<void()> on_idle)
-    : loop_(loop), on_idle_(std::move(on_idle)) {
+    : gate_(loop), on_idle_(std::move(on_idle)) {
     SignalsBlocked const blocked;  // the loop's thread handles the signals
     thread_ = std::thread([this] { work(); });
 }
@@ -25,6 +25,7 @@ OutputWriter::~OutputWriter() {
     }
     changed_.notify_one();
     thread_.join();
+    gate_.close();
 }
 
 void OutputWriter::write(int fd, std::string bytes, Written written) {
@@ -69,7 +70,7 @@ void OutputWriter::work() {
         pieces_.pop_front();
         lock.unlock();
         int const error = perform(piece);
-        loop_.post([this, error, written = std::move(piece.written)] {
+        gate_.post([this, error, written = std::move(piece.written)] {
             --waiting_;
             ++written_;
             if (written) written(error);

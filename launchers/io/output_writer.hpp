@@ -9,6 +9,7 @@
 #include <string>
 #include <thread>
 
+#include "launchers/common/loop_gate.hpp"
 #include "src/wire/loop/loop.hpp"
 
 namespace sinew::launch {
@@ -48,7 +49,7 @@ private:
     int perform(Piece const& piece);
     void work();
 
-    wire::Loop& loop_;
+    LoopGate gate_;
     std::function<void()> on_idle_;
     std::size_t waiting_ = 0, written_ = 0;  ///< used on the loop's thread only
     std::mutex mutex_;

@@ -22,6 +22,7 @@
 #include "launchers/service/client/submission.hpp"
 #include "launchers/service/key_file.hpp"
 #include "src/base/text.hpp"
+#include "src/base/waiting/spin_policy.hpp"
 
 namespace sinew::launch::service {
 namespace {
@@ -206,19 +207,27 @@ private:
 
     // Nobody reads the output, or its disk is full.
     void end_without_output() {
+        notice_loss_of_output(text(": ending job ", id_));
+        connection_->send({.verb = Verb::stop, .id = id_});
+    }
+    void notice_loss_of_output(std::string const& consequence) {
         stopped_by_ = SIGPIPE;
         if (write_error_ != EPIPE)
-            notice(text("the output cannot be written (", std::strerror(write_error_),
-                        "): ending job ", id_),
+            notice(text("the output cannot be written (", std::strerror(write_error_), ")",
+                        consequence),
                    -1);
-        connection_->send({.verb = Verb::stop, .id = id_});
     }
 
     int conclude(JobEntry const& job) {
-        writer_.reset();  // writes what is left
+        SpinPolicy sleeps;
+        connection_->loop().drive([this] { return writer_->idle(); }, Clock::time_point::max(),
+                                  sleeps);
+        bool const lost = output_is_lost();
+        if (lost) notice_loss_of_output({});
+        writer_.reset();
         connection_->close();
         if (!job.cause.empty()) notice(text("job ", id_, ": ", job.cause), -1);
-        if (job.state == "completed") return 0;
+        if (job.state == "completed" && !lost) return 0;
         if (stopped_by_ != 0) return 128 + stopped_by_;
         if (job.state == "cancelled") notice(text("job ", id_, " was cancelled"), -1);
         return job.exit_code.value_or(128 + SIGTERM);
