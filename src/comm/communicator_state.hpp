@@ -152,12 +152,12 @@ public:
     /// Null: nothing is recorded.
     TimelineRecorder* timeline() const { return log_.recorder().get(); }
 
-    /// Returns whether a failure has ended this communicator.
     /// Returns the limits for a call. A timeout in its options applies to late ranks, too.
     Deadlines deadlines_of(CallOptions const& options) const {
         return options.timeout.count() > 0 ? Deadlines{options.timeout, options.timeout}
                                            : settings_.deadlines;
     }
+    /// Returns whether a failure has ended this communicator.
     bool lost() const { return lost_.load(std::memory_order_acquire); }
     /// Ends this communicator, and notifies the peers.
     void abandon(std::string const& reason) noexcept;

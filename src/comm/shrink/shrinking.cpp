@@ -42,12 +42,13 @@ void Shrinking::start_receive(int from, std::size_t bytes) {
 
 // As notices of the failure detector: a message that probe finds may never arrive completely.
 bool Shrinking::receive() {
+    std::size_t const longest = SurvivorAgreement::Message::encoded_size(transport_.size());
     while (auto const found = transport_.probe(any_source, tag_))
-        start_receive(found->source, found->bytes);
+        start_receive(found->source, std::min(found->bytes, longest));
     // A transport notices the end of ranks from which it is to receive.
     for (int const rank : agreement_.awaited())
         if (std::ranges::find(receiving_, rank, &Transfer::peer) == receiving_.end())
-            start_receive(rank, SurvivorAgreement::Message::encoded_size(transport_.size()));
+            start_receive(rank, longest);
     bool any = false;
     for (std::size_t i = 0; i < receiving_.size();) {
         if (!has_ended(receiving_[i])) {
