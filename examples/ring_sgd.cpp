@@ -55,6 +55,7 @@ void learn(sinew::RingMember& me) {
     Observer observer;
     if (me.rank() == 0) {
         report.header(crew, data);
+        observer.gpus = [&](auto const& gpus) { report.gpus(gpus); };
         observer.epoch = [&](auto epoch, auto const& now) { report.epoch(epoch, now); };
     }
     Result const result = train(comm, data, options, observer);

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Distributed stochastic gradient descent in one file of loops (train.cpp), whose
-// gradients GradientBuckets reduces:
+// Distributed stochastic gradient descent in one file of loops (train.cpp). GradientBuckets reduces
+// gradients in host memory (host_learner.cpp), DeviceSgd those on GPUs (device_learner.cpp):
 //
 //     ./sgd_digits                                one rank, synthetic digits
 //     mpirun -n 4 ./sgd_digits --data DIR         four ranks, real digits
+//     mpirun -n 4 ./sgd_digits --device           four ranks, on NVIDIA GPUs
 //
 // Exits with 0, with 1 if something failed, or with 2 if the command line is wrong.
 #include <unistd.h>
@@ -18,6 +19,7 @@
 #include <string>
 #include <vector>
 
+#include "examples/sgd_digits/on_all_ranks.hpp"
 #include "examples/sgd_digits/on_rank_0.hpp"
 #include "examples/sgd_digits/options.hpp"
 #include "examples/sgd_digits/plot.hpp"
@@ -57,6 +59,7 @@ void run(sinew::World& world, Options const& options) {
     Observer observer;
     if (comm.rank() == 0) {
         report.header(crew, data);
+        observer.gpus = [&](auto const& gpus) { report.gpus(gpus); };
         observer.step = [&](auto epoch, auto step, auto steps) { report.step(epoch, step, steps); };
         observer.epoch = [&](auto epoch, auto const& now) { report.epoch(epoch, now); };
     }
@@ -99,6 +102,8 @@ int start(sinew::World& world, std::vector<std::string> const& arguments) {
         run(world, options);
         return 0;
     } catch (FailedOnRank0 const&) {
+        return failed;
+    } catch (FailedElsewhere const&) {
         return failed;
     } catch (Diverged const& error) {
         if (world.rank() == 0) std::cerr << "sgd_digits: " << error.what() << '\n';

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <sstream>
 
+#include "examples/sgd_digits/gpu.hpp"
+
 namespace sgd_digits {
 namespace {
 
@@ -35,6 +37,9 @@ po::options_description describe(Raw& raw) {
         "passes over the training set");
     add("batch", po::value(&raw.batch)->value_name("N")->default_value(raw.batch),
         "examples per step, of all ranks together");
+    add("device", po::bool_switch(&raw.options.device),
+        "train on NVIDIA GPUs: each rank on one of those that it sees (CUDA_VISIBLE_DEVICES), in "
+        "turn. Not with --powersgd-rank, --optimizer-sharding, --local-steps, --tune-buckets");
     add("rate", po::value(&raw.rate)->value_name("X")->default_value(raw.rate, "0.2"),
         "learning rate");
     add("momentum", po::value(&raw.momentum)->value_name("X")->default_value(raw.momentum, "0.9"),
@@ -101,6 +106,32 @@ void check(char const* flag, Number value, Number least, Number most) {
     throw OptionError(text.str());
 }
 
+/// --device has its gradients reduced by sinew::DeviceSgd.
+void check_device(Options const& options) {
+    struct {
+        bool given;
+        char const* flag;
+        char const* why;
+    } const others[] = {
+        {options.local_steps > 0, "--local-steps",
+         "sinew::LocalSgd averages parameters in host memory"},
+        {options.optimizer_sharding, "--optimizer-sharding",
+         "sinew::ShardedOptimizer updates parameters in host memory"},
+        {options.powersgd_rank > 0, "--powersgd-rank",
+         "sinew::DeviceSgd, which sums gradients there, has no PowerSGD"},
+        {options.tune_buckets, "--tune-buckets",
+         "sinew::DeviceSgd, which sums gradients there, keeps the buckets that it began with"},
+    };
+    for (auto const& other : others)
+        if (other.given)
+            throw OptionError(std::string("--device with ") + other.flag + ": " + other.why +
+                              ". Leave one of them out.");
+    if (!built_with_cuda())
+        throw OptionError(
+            "--device: this program was built without CUDA. Install CUDA 12.8 or later, with nvcc, "
+            "and configure and build again; or leave --device out to train on the processor.");
+}
+
 Options checked(Raw const& raw) {
     constexpr long long million = 1'000'000;
     check("--hidden", raw.hidden, 0LL, million);
@@ -146,6 +177,7 @@ Options checked(Raw const& raw) {
             "--tune-buckets is possible with gradients in native, bf16 or f16 alone, not with "
             "--local-steps, --optimizer-sharding and --powersgd-rank.");
     options.momentum = raw.momentum;
+    if (options.device && !options.help) check_device(options);
     return options;
 }
 

@@ -17,6 +17,7 @@ struct Options {
     std::size_t hidden = 64;
     std::size_t epochs = 30;
     std::size_t batch = 64;  ///< of all ranks together
+    bool device = false;     ///< train on a GPU
     double rate = 0.2;
     double momentum = 0.9;
     std::uint64_t seed = 1;

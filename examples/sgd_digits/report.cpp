@@ -48,6 +48,12 @@ void Report::header(RingJob const& crew, Dataset const& data) {
          << extras(options_) << std::flush;
 }
 
+void Report::gpus(std::vector<std::string> const& gpus) {
+    for (std::size_t rank = 0; rank < gpus.size(); ++rank)
+        out_ << "gpu    rank " << rank << ": " << gpus[rank] << '\n';
+    out_ << std::flush;
+}
+
 void Report::step(std::size_t epoch, std::size_t step, std::size_t steps) {
     std::size_t const every = steps / 20 + 1;
     if (!progress_ || step % every != 0) return;
@@ -92,6 +98,7 @@ void Report::json(RingJob const& crew, Dataset const& data, Result const& result
         {"powersgd_rank", options_.powersgd_rank},
         {"optimizer_sharding", options_.optimizer_sharding},
         {"local_steps", options_.local_steps},
+        {"gpus", result.gpus},
         {"data", data.origin},
         {"train_examples", data.train.size()},
         {"test_examples", data.test.size()},

@@ -5,6 +5,7 @@
 #include <iosfwd>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "examples/sgd_digits/data.hpp"
 #include "examples/sgd_digits/options.hpp"
@@ -27,6 +28,8 @@ public:
         : out_(out), progress_(progress), options_(options) {}
 
     void header(RingJob const& crew, Dataset const& data);
+    /// Prints the GPU of each rank.
+    void gpus(std::vector<std::string> const& gpus);
     /// Prints a line that the next one overwrites.
     void step(std::size_t epoch, std::size_t step, std::size_t steps);
     void epoch(std::size_t epoch, Epoch const& now);

@@ -2,67 +2,48 @@
 #include "examples/sgd_digits/train.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
-#include <cstring>
+#include <memory>
 #include <numeric>
 #include <optional>
 #include <sinew/error.hpp>
-#include <sinew/sgd/gradient_buckets.hpp>
-#include <sinew/sgd/local_sgd.hpp>
-#include <sinew/sgd/sharded_optimizer.hpp>
 #include <sinew/sgd/training_state.hpp>
-#include <sinew/world.hpp>
 #include <span>
 #include <string>
 
+#include "examples/sgd_digits/bytes.hpp"
+#include "examples/sgd_digits/clock.hpp"
+#include "examples/sgd_digits/device_learner.hpp"
+#include "examples/sgd_digits/gpu.hpp"
 #include "examples/sgd_digits/hash.hpp"
-#include "examples/sgd_digits/model.hpp"
+#include "examples/sgd_digits/host_learner.hpp"
+#include "examples/sgd_digits/on_all_ranks.hpp"
 #include "examples/sgd_digits/random.hpp"
+#include "examples/sgd_digits/slice.hpp"
 
 namespace sgd_digits {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
+/// The text of each rank. Collective.
+std::vector<std::string> of_all_ranks(sinew::Communicator& comm, std::string const& text) {
+    constexpr std::size_t room = 256;
+    std::vector<std::uint8_t> own(room), all(room * static_cast<std::size_t>(comm.size()));
+    std::copy_n(text.begin(), std::min(text.size(), room - 1), own.begin());
+    comm.allgather(own, all);
+    std::vector<std::string> texts;
+    for (std::size_t at = 0; at < all.size(); at += room)
+        texts.emplace_back(reinterpret_cast<char const*>(all.data() + at));
+    return texts;
 }
-
-/// This rank's contiguous part of `count` items. Part sizes differ by at most one; 0 is possible.
-struct Slice {
-    std::size_t begin, end;
-    Slice(std::size_t count, sinew::Communicator const& comm)
-        : begin(edge(count, comm, comm.rank())), end(edge(count, comm, comm.rank() + 1)) {}
-
-    static std::size_t edge(std::size_t count, sinew::Communicator const& comm, int rank) {
-        return count * static_cast<std::size_t>(rank) / static_cast<std::size_t>(comm.size());
-    }
-    std::size_t size() const { return end - begin; }
-};
 
 class Trainer {
 public:
     Trainer(sinew::Communicator& comm, Dataset const& data, Options const& options,
-            Observer const& observer)
-        : comm_(comm), data_(data), options_(options), observer_(observer),
-          model_(data.train.features, options.hidden), gradient_(model_.parameters().size()),
+            Observer const& observer, Learner& learner)
+        : comm_(comm), data_(data), options_(options), observer_(observer), learner_(learner),
           order_(data.train.size()) {
-        // Rank 0 sets the weights for all, so that all ranks begin equal whatever their seed.
-        if (comm_.rank() == 0) model_.initialise(options_.seed);
-        if (options_.local_steps > 0) {
-            local_.emplace(comm, local_parameters(), local_options());
-        } else if (options_.optimizer_sharding) {
-            sharded_.emplace(
-                comm, parameters(),
-                sinew::Sgd{.learning_rate = options_.rate, .momentum = options_.momentum},
-                bucket_options());
-            sharded_->broadcast_parameters();
-        } else {
-            buckets_.emplace(comm, gradients(), bucket_options());
-            buckets_->broadcast_parameters(std::vector<sinew::Buffer>{model_.parameters()});
-        }
-        if (!sharded_) velocity_.resize(gradient_.size());
+        if (options_.device) result_.gpus = of_all_ranks(comm_, learner_.gpu());
+        if (observer_.gpus && !result_.gpus.empty()) observer_.gpus(result_.gpus);
         if (!options_.checkpoint.empty()) resume();
     }
 
@@ -74,10 +55,10 @@ public:
         }
         result_.seconds = comm_.allreduce_value(result_.seconds, sinew::average);
         result_.allreduce_seconds =
-            comm_.allreduce_value(result_.allreduce_seconds, sinew::average);
-        result_.parameters.assign(model_.parameters().begin(), model_.parameters().end());
-        result_.weights_hash = hash_bytes(std::as_bytes(model_.parameters()));
-        if (options_.tune_buckets) result_.tuning = buckets_->tuning().text();
+            comm_.allreduce_value(learner_.allreduce_seconds(), sinew::average);
+        result_.parameters = learner_.parameters();
+        result_.weights_hash = hash_bytes(std::as_bytes(std::span(result_.parameters)));
+        result_.tuning = learner_.tuning();
         check_equal_weights();
         return std::move(result_);
     }
@@ -93,89 +74,14 @@ private:
     /// Continues from the newest checkpoint. The bits are those of a run without an interruption.
     void resume() {
         state_.emplace(comm_, options_.checkpoint);
-        if (local_) {  // between two averages each rank has its own
-            state_->add_own("parameters", model_.parameters());
-            state_->add_own("velocity", velocity_);
-            local_->add_to(*state_);
-        } else {
-            state_->add_shared("parameters", model_.parameters());
-            if (!sharded_) state_->add_shared("velocity", velocity_);
-        }
-        if (sharded_) sharded_->add_to(*state_);
+        learner_.add_to(*state_);
         state_->add_own(
             "position", [this] { return bytes_of(std::span(&next_, 1)); },
             [this](std::span<std::byte const> bytes) { next_ = values_of<Position>(bytes).at(0); });
         state_->add_own(
             "epochs", [this] { return bytes_of(std::span(result_.epochs)); },
             [this](std::span<std::byte const> bytes) { result_.epochs = values_of<Epoch>(bytes); });
-        if (buckets_)
-            state_->add_own(
-                "residuals",
-                [this] {
-                    auto const residuals = buckets_->residuals();
-                    return bytes_of(std::span(residuals));
-                },
-                [this](std::span<std::byte const> bytes) {
-                    buckets_->restore_residuals(values_of<float>(bytes));
-                });
         state_->restore();
-    }
-    template <class T>
-    static sinew::TrainingState::Bytes bytes_of(std::span<T> values) {
-        auto const bytes = std::as_bytes(values);
-        return {bytes.begin(), bytes.end()};
-    }
-    template <class T>
-    static std::vector<T> values_of(std::span<std::byte const> bytes) {
-        std::vector<T> values(bytes.size() / sizeof(T));
-        if (!values.empty()) std::memcpy(values.data(), bytes.data(), values.size() * sizeof(T));
-        return values;
-    }
-
-    std::vector<sinew::Gradient> gradients() {
-        std::vector<sinew::Gradient> all;
-        for (auto const& tensor : model_.tensors())
-            all.emplace_back(tensor.name, gradient_of(tensor)).rows = tensor.rows;
-        return all;
-    }
-    std::vector<sinew::Parameter> parameters() {
-        std::vector<sinew::Parameter> all;
-        for (auto const& tensor : model_.tensors())
-            all.emplace_back(tensor.name, elements_of(tensor), gradient_of(tensor));
-        return all;
-    }
-    std::vector<sinew::LocalParameter> local_parameters() {
-        std::vector<sinew::LocalParameter> all;
-        for (auto const& tensor : model_.tensors())
-            all.emplace_back(tensor.name, elements_of(tensor));
-        return all;
-    }
-    std::span<float> gradient_of(Model::Tensor const& tensor) {
-        return std::span(gradient_).subspan(tensor.offset, tensor.size);
-    }
-    std::span<float> elements_of(Model::Tensor const& tensor) {
-        return model_.parameters().subspan(tensor.offset, tensor.size);
-    }
-
-    /// Gradients are summed, and divided by the true size of the batch in `descend`.
-    /// `sinew::average` would divide by the number of ranks, which is the same only if all ranks
-    /// have equally many examples. The last batch, or 3 ranks, break this.
-    sinew::GradientOptions bucket_options() const {
-        return {.bucket_bytes = options_.bucket,
-                .first_bucket_bytes = options_.bucket,
-                .tune_bucket_bytes = options_.tune_buckets,
-                .wire = options_.wire,
-                .op = sinew::sum,
-                .powersgd_rank = options_.powersgd_rank,
-                .clip_norm = options_.clip,
-                .algorithm = options_.algorithm};
-    }
-    sinew::LocalSgdOptions local_options() const {
-        return {.period = options_.local_steps,
-                .buckets = {.bucket_bytes = options_.bucket,
-                            .first_bucket_bytes = options_.bucket,
-                            .wire = options_.wire,
-                            .algorithm = options_.algorithm}};
     }
 
     double train_epoch(std::size_t epoch) {
@@ -188,13 +94,13 @@ private:
         for (std::size_t step = next_.step; step < steps; ++step) {
             std::size_t const first = step * options_.batch;
             std::size_t const batch = std::min(options_.batch, order_.size() - first);
-            loss += train_batch(std::span(order_).subspan(first, batch));
+            loss += learner_.train_batch(std::span(order_).subspan(first, batch));
             if (observer_.step) observer_.step(epoch, step + 1, steps);
             next_ = {epoch, step + 1, loss};
             std::size_t const done = (epoch - 1) * steps + step + 1;
             if (state_ && done % options_.checkpoint_every == 0) state_->commit(done);
         }
-        if (local_) local_->synchronise();  // so that the test is of one model
+        learner_.end_epoch();
         next_ = {epoch + 1, 0, 0};
         result_.steps = epoch * steps;
         loss = comm_.allreduce_value(loss, sinew::sum) / static_cast<double>(order_.size());
@@ -206,56 +112,11 @@ private:
         return loss;
     }
 
-    /// Does one step with all ranks. Returns the summed loss of this rank's share.
-    double train_batch(std::span<std::uint32_t const> batch) {
-        Slice const mine(batch.size(), comm_);
-        std::fill(gradient_.begin(), gradient_.end(), 0.0f);
-        double const loss =
-            model_.add_gradient(data_.train, batch.subspan(mine.begin, mine.size()), gradient_);
-
-        if (local_) {
-            if (mine.size() > 0) descend(1.0f / static_cast<float>(mine.size()));
-            auto const start = Clock::now();
-            local_->step();
-            result_.allreduce_seconds += seconds_since(start);
-            return loss;
-        }
-        float scale = 1.0f / static_cast<float>(batch.size());
-        // What is clipped or given to the optimiser is the gradient of the mean.
-        if (sharded_ || options_.clip > 0) {
-            for (float& value : gradient_) value *= scale;
-            scale = 1;
-        }
-        auto const start = Clock::now();
-        if (sharded_) {
-            for (std::size_t tensor = sharded_->size(); tensor-- > 0;) sharded_->ready(tensor);
-            sharded_->step();
-        } else {
-            for (std::size_t tensor = buckets_->size(); tensor-- > 0;) buckets_->ready(tensor);
-            buckets_->finish();
-        }
-        result_.allreduce_seconds += seconds_since(start);
-        if (!sharded_) descend(scale);
-        return loss;
-    }
-
-    void descend(float scale) {
-        auto const parameters = model_.parameters();
-        auto const rate = static_cast<float>(options_.rate);
-        auto const momentum = static_cast<float>(options_.momentum);
-        for (std::size_t i = 0; i < parameters.size(); ++i) {
-            velocity_[i] = momentum * velocity_[i] + scale * gradient_[i];
-            parameters[i] -= rate * velocity_[i];
-        }
-    }
-
     /// Each rank tests a part. Counts are integers, so the sum is exact for any number of ranks.
     double accuracy() {
         Slice const mine(data_.test.size(), comm_);
-        std::int64_t right = 0;
-        for (std::size_t i = mine.begin; i < mine.end; ++i)
-            right += model_.predict(data_.test[i]) == data_.test.labels[i] ? 1 : 0;
-        right = comm_.allreduce_value(right, sinew::sum);
+        auto const right = comm_.allreduce_value(
+            static_cast<std::int64_t>(learner_.count_right(mine.begin, mine.end)), sinew::sum);
         return static_cast<double>(right) / static_cast<double>(data_.test.size());
     }
 
@@ -276,13 +137,7 @@ private:
     Dataset const& data_;
     Options const& options_;
     Observer const& observer_;
-    Model model_;
-    std::vector<float> gradient_;
-    std::vector<float> velocity_;
-    // One of these three.
-    std::optional<sinew::GradientBuckets> buckets_;
-    std::optional<sinew::ShardedOptimizer> sharded_;
-    std::optional<sinew::LocalSgd> local_;
+    Learner& learner_;
     std::optional<sinew::TrainingState> state_;
     Position next_;
     std::vector<std::uint32_t> order_;
@@ -297,7 +152,19 @@ Result train(sinew::Communicator& comm, Dataset const& data, Options const& opti
         throw sinew::UsageError(std::to_string(data.train.size()) + " examples to train, " +
                                 std::to_string(data.test.size()) +
                                 " to test (expected at least one of each).");
-    return Trainer(comm, data, options, observer).run();
+    if (!options.device) {
+        HostLearner learner(comm, data, options);
+        return train(comm, data, options, observer, learner);
+    }
+    std::unique_ptr<Gpu> gpu;
+    on_all_ranks(comm, [&] { gpu = open_gpu(comm.nodes().local_rank); });
+    DeviceLearner learner(comm, data, options, *gpu);
+    return train(comm, data, options, observer, learner);
+}
+
+Result train(sinew::Communicator& comm, Dataset const& data, Options const& options,
+             Observer const& observer, Learner& learner) {
+    return Trainer(comm, data, options, observer, learner).run();
 }
 
 }  // namespace sgd_digits

@@ -9,6 +9,7 @@
 #include <sinew/error.hpp>
 #include <sstream>
 
+#include "examples/sgd_digits/gpu.hpp"
 #include "examples/sgd_digits/plot.hpp"
 #include "examples/sgd_digits/report.hpp"
 #include "tests/support/temp_folder.hpp"
@@ -16,6 +17,7 @@
 namespace sgd_digits {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::StartsWith;
 
@@ -83,9 +85,24 @@ TEST(Options, MistakesAreNamed) {
     EXPECT_THAT(error_of({"digits.csv"}), HasSubstr("--data"));
 }
 
+TEST(Options, DeviceTakesWhatItsOptimiserHas) {
+    for (char const* other :
+         {"--local-steps=2", "--optimizer-sharding", "--powersgd-rank=2", "--tune-buckets"}) {
+        std::string const flag = std::string(other).substr(0, std::string(other).find('='));
+        EXPECT_THAT(error_of({"--device", other}),
+                    AllOf(StartsWith("--device with " + flag + ": "), HasSubstr("Leave one")));
+    }
+    if (built_with_cuda()) {
+        EXPECT_TRUE(parse_options({"--device", "--wire=int8", "--clip-norm=1"}).device);
+    } else {
+        EXPECT_THAT(error_of({"--device"}), HasSubstr("built without CUDA. Install"));
+    }
+    EXPECT_TRUE(parse_options({"--device", "--help"}).help);
+}
+
 TEST(Options, HelpNamesEveryFlag) {
     for (char const* flag : {"--data", "--hidden", "--epochs", "--batch", "--rate", "--momentum",
-                             "--seed", "--json", "--plot", "--algorithm", "--help"})
+                             "--seed", "--json", "--plot", "--algorithm", "--device", "--help"})
         EXPECT_THAT(help_text(), HasSubstr(flag));
 }
 
@@ -94,6 +111,7 @@ TEST(Report, EndsWithOneLineOfJson) {
     Dataset const data{"some \"place\"", {1, {0}, {1}}, {1, {0}, {1}}};
     Result result;
     result.epochs = {{2.0, 0.5}, {1.5, 0.75}};
+    result.gpus = {"a GPU", "another"};
     std::ostringstream out;
     Report(out, nullptr, options).json({3, "alpha, beta", "mpi"}, data, result);
     EXPECT_EQ(out.str().find('\n'), out.str().size() - 1);
@@ -104,6 +122,7 @@ TEST(Report, EndsWithOneLineOfJson) {
     EXPECT_EQ(json["test_accuracy"], 0.75);
     EXPECT_EQ(json["data"], "some \"place\"");
     EXPECT_EQ(json["algorithm"], "auto");
+    EXPECT_EQ(json["gpus"][1], "another");
     EXPECT_THAT(json["weights_hash"].get<std::string>(), StartsWith("0x"));
     for (char const* key : {"seed", "hidden", "batch", "seconds", "allreduce_seconds"})
         EXPECT_TRUE(json.contains(key)) << key;
@@ -119,6 +138,13 @@ TEST(Report, OverwritesProgressOnATerminalOnly) {
     EXPECT_THAT(terminal.str(), StartsWith("\r"));
     report.epoch(3, {0.12345, 0.9583});
     EXPECT_EQ(out.str(), "epoch  3/30  loss 0.1235  test accuracy 95.83 %\n");
+}
+
+TEST(Report, PrintsTheGpuOfEachRank) {
+    Options const options;
+    std::ostringstream out;
+    Report(out, nullptr, options).gpus({"a GPU", "another"});
+    EXPECT_EQ(out.str(), "gpu    rank 0: a GPU\ngpu    rank 1: another\n");
 }
 
 TEST(Plot, DrawsAnSvgOrSaysWhatIsMissing) {
