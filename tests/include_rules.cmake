@@ -125,7 +125,7 @@ set(third_party
     "yaml-cpp/: k8s/objects/"
     "curl/: k8s/"
     "sqlite3: launchers/service/server/database\\.cpp"
-    "cuda: tests/gpu/ collectives/kernels/"
+    "cuda: tests/gpu/ collectives/kernels/ examples/sgd_digits/cuda_gpu\\.cu"
     "nccl\\.h$: tests/gpu/"
     "gloo/: benchmarks/peers/"
     "boost/: launchers/ benchmarks/ examples/ tests/"

@@ -45,10 +45,10 @@ sinew::GradientOptions on_stream(sinew::GradientOptions options, void* stream) {
 
 }  // namespace
 
-DeviceLearner::DeviceLearner(sinew::Communicator& comm, Dataset const& data,
-                             Options const& options, Gpu& gpu)
-    : comm_(comm), gpu_(gpu), model_(gpu, first_model(comm, data, options), data,
-                                     largest_share(comm, data, options)),
+DeviceLearner::DeviceLearner(sinew::Communicator& comm, Dataset const& data, Options const& options,
+                             Gpu& gpu)
+    : comm_(comm), gpu_(gpu),
+      model_(gpu, first_model(comm, data, options), data, largest_share(comm, data, options)),
       optimizer_(comm, tensors_of(Model(data.train.features, options.hidden), model_),
                  {.learning_rate = options.rate, .momentum = options.momentum},
                  on_stream(gradient_options(options), gpu.stream())) {}
@@ -57,11 +57,11 @@ double DeviceLearner::train_batch(std::span<std::uint32_t const> batch) {
     Slice const mine(batch.size(), comm_);
     // The sum over all ranks is then the gradient of the mean loss of the batch.
     float const scale = 1.0f / static_cast<float>(batch.size());
-    double const loss = model_.compute_gradient(
-        batch.subspan(mine.begin, mine.size()), scale, [this](std::size_t layer) {
-            optimizer_.ready(2 * layer + 1);  // biases
-            optimizer_.ready(2 * layer);      // weights
-        });
+    double const loss = model_.compute_gradient(batch.subspan(mine.begin, mine.size()), scale,
+                                                [this](std::size_t layer) {
+                                                    optimizer_.ready(2 * layer + 1);  // biases
+                                                    optimizer_.ready(2 * layer);      // weights
+                                                });
     auto const start = Clock::now();
     optimizer_.step();
     allreduce_seconds_ += seconds_since(start);
@@ -85,8 +85,8 @@ void DeviceLearner::add_to(sinew::TrainingState& state) {
             auto const values = values_of<float>(bytes);
             if (values.size() != model_.parameters().size())
                 throw sinew::UsageError("the checkpoint has " + std::to_string(values.size()) +
-                               " parameters, the model " +
-                               std::to_string(model_.parameters().size()));
+                                        " parameters, the model " +
+                                        std::to_string(model_.parameters().size()));
             model_.write_parameters(values);
         });
     optimizer_.add_to(state);

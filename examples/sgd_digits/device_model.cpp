@@ -21,7 +21,10 @@ DeviceModel::DeviceModel(Gpu& gpu, Model const& model, Dataset const& data, std:
     auto const tensors = model.tensors();  // weights and biases of each layer
     for (std::size_t i = 0; i < tensors.size(); i += 2) {
         std::size_t const outputs = tensors[i + 1].size;
-        layers_.push_back({tensors[i].rows, outputs, tensors[i].offset, {gpu, rows_ * outputs},
+        layers_.push_back({tensors[i].rows,
+                           outputs,
+                           tensors[i].offset,
+                           {gpu, rows_ * outputs},
                            {gpu, rows_ * outputs}});
     }
 }

@@ -18,10 +18,9 @@ HostLearner::HostLearner(sinew::Communicator& comm, Dataset const& data, Options
     if (options_.local_steps > 0) {
         local_.emplace(comm, local_parameters(), local_options());
     } else if (options_.optimizer_sharding) {
-        sharded_.emplace(
-            comm, sharded_parameters(),
-            sinew::Sgd{.learning_rate = options_.rate, .momentum = options_.momentum},
-            gradient_options(options_));
+        sharded_.emplace(comm, sharded_parameters(),
+                         sinew::Sgd{.learning_rate = options_.rate, .momentum = options_.momentum},
+                         gradient_options(options_));
         sharded_->broadcast_parameters();
     } else {
         buckets_.emplace(comm, gradients(), gradient_options(options_));
@@ -131,8 +130,7 @@ std::vector<sinew::Parameter> HostLearner::sharded_parameters() {
 
 std::vector<sinew::LocalParameter> HostLearner::local_parameters() {
     std::vector<sinew::LocalParameter> all;
-    for (auto const& tensor : model_.tensors())
-        all.emplace_back(tensor.name, elements_of(tensor));
+    for (auto const& tensor : model_.tensors()) all.emplace_back(tensor.name, elements_of(tensor));
     return all;
 }
 

@@ -55,9 +55,10 @@ struct DeviceModelResult {
                ready == expected_ready;
     }
     std::string text() const {
-        return "gradient differs by " + std::to_string(gradient_error()) + " of its largest, loss " +
-               std::to_string(loss) + " and " + std::to_string(expected_loss) + ", right " +
-               std::to_string(right) + " and " + std::to_string(expected_right);
+        return "gradient differs by " + std::to_string(gradient_error()) +
+               " of its largest, loss " + std::to_string(loss) + " and " +
+               std::to_string(expected_loss) + ", right " + std::to_string(right) + " and " +
+               std::to_string(expected_right);
     }
 };
 

@@ -121,8 +121,7 @@ std::vector<Result> train_on_device(int ranks, Options options, Dataset const& d
         fake_cuda_use_device(comm.rank());
         FakeGpu gpu;
         sgd_digits::DeviceLearner learner(comm, data, options, gpu);
-        results[static_cast<std::size_t>(comm.rank())] =
-            train(comm, data, options, {}, learner);
+        results[static_cast<std::size_t>(comm.rank())] = train(comm, data, options, {}, learner);
     });
     return results;
 }
@@ -145,8 +144,12 @@ TEST(DigitsOnDevice, LearnWhatTheHostLearns) {
     for (int const ranks : {1, 2, 3, 4})
         for (std::size_t const hidden : {0, 16})
             for (double const clip : {0.0, 0.5}) {
-                Options const options{.hidden = hidden, .epochs = 2, .batch = 50, .rate = 0.1,
-                                      .bucket = 4096, .clip = clip};
+                Options const options{.hidden = hidden,
+                                      .epochs = 2,
+                                      .batch = 50,
+                                      .rate = 0.1,
+                                      .bucket = 4096,
+                                      .clip = clip};
                 auto const expected = train_on_host(ranks, options).front();
                 auto const got = train_on_device(ranks, options);
                 std::string const what = std::to_string(ranks) + " ranks, " +
@@ -178,8 +181,8 @@ TEST(DigitsOnDevice, TakeAllWireFormatsAndGiveTheSameBitsAgain) {
     for (auto const wire :
          {WireFormat::native, WireFormat::bf16, WireFormat::f16, WireFormat::fp8, WireFormat::int8})
         for (double const clip : {0.0, 1.0}) {
-            Options const options{.hidden = 16, .epochs = 3, .wire = wire, .bucket = 4096,
-                                  .clip = clip};
+            Options const options{
+                .hidden = 16, .epochs = 3, .wire = wire, .bucket = 4096, .clip = clip};
             auto const first = train_on_device(3, options), again = train_on_device(3, options);
             for (std::size_t rank = 0; rank < first.size(); ++rank) {
                 EXPECT_EQ(first[rank].weights_hash, first[0].weights_hash) << name(wire);

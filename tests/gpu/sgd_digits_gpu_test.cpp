@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // examples/sgd_digits on a GPU: its kernels beside its model on the host, and its training. With
 // --probe only says whether there is a GPU.
+#include <unistd.h>
 #include <algorithm>
 #include <cmath>
 #include <exception>
@@ -9,7 +10,6 @@
 #include <sinew/sgd/gradient_buckets.hpp>
 #include <sinew/thread_ranks.hpp>
 #include <string>
-#include <unistd.h>
 #include <vector>
 
 #include "examples/sgd_digits/gpu.hpp"
@@ -30,8 +30,7 @@ std::vector<Result> train_on(int ranks, Options const& options) {
     static auto const data = sgd_digits::synthetic_digits(1, {.train = 1003, .test = 500});
     std::vector<Result> results(static_cast<std::size_t>(ranks));
     run_thread_ranks(ranks, [&](Communicator& comm) {
-        results[static_cast<std::size_t>(comm.rank())] =
-            sgd_digits::train(comm, data, options);
+        results[static_cast<std::size_t>(comm.rank())] = sgd_digits::train(comm, data, options);
     });
     return results;
 }
@@ -68,21 +67,25 @@ bool as_on_the_host() {
     for (int const ranks : {1, 3, 4})
         for (std::size_t const hidden : {0, 16})
             for (double const clip : {0.0, 0.5}) {
-                Options options{.hidden = hidden, .epochs = 2, .batch = 50, .rate = 0.1,
-                                .bucket = 4096, .clip = clip};
+                Options options{.hidden = hidden,
+                                .epochs = 2,
+                                .batch = 50,
+                                .rate = 0.1,
+                                .bucket = 4096,
+                                .clip = clip};
                 auto const host = train_on(1, options).front();
                 options.device = true;
                 auto const got = train_on(ranks, options);
                 double const difference =
                     largest_difference(got.back().parameters, host.parameters);
-                good &= expect(difference < 1e-3 && equal_on_all(got) &&
-                                   got.front().gpus.size() == static_cast<std::size_t>(ranks),
-                               std::to_string(ranks) + " ranks, " + std::to_string(hidden) +
-                                   " hidden, clip " + std::to_string(clip) +
-                                   ": weights differ from the host's by " +
-                                   std::to_string(difference) + ", loss " +
-                                   std::to_string(got.front().epochs.back().loss) + " and " +
-                                   std::to_string(host.epochs.back().loss));
+                good &=
+                    expect(difference < 1e-3 && equal_on_all(got) &&
+                               got.front().gpus.size() == static_cast<std::size_t>(ranks),
+                           std::to_string(ranks) + " ranks, " + std::to_string(hidden) +
+                               " hidden, clip " + std::to_string(clip) +
+                               ": weights differ from the host's by " + std::to_string(difference) +
+                               ", loss " + std::to_string(got.front().epochs.back().loss) +
+                               " and " + std::to_string(host.epochs.back().loss));
             }
     return good;
 }
