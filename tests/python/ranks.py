@@ -2,18 +2,23 @@
 """Runs the tests of a module on all ranks, for programs that `sinew run` or mpirun starts.
 
 A test is a function `test_NAME(comm)` of the module. All ranks run them in the same order; the exit code is 1 if one
-has failed on this rank, and 77 without numpy.
+has failed on this rank, and 77 without numpy. Where SINEW_REQUIRE_GPU is 1, a test that would be skipped fails.
 """
 from __future__ import annotations
 
+import os
 import sys
 import traceback
-from typing import Any
+from typing import Any, NoReturn
 
 
-def skip(reason: str) -> None:
-    print(f"SKIP: {reason}")
-    sys.exit(77)
+def requires_gpu() -> bool:
+    return os.environ.get("SINEW_REQUIRE_GPU") == "1"
+
+
+def skip(reason: str) -> NoReturn:
+    print(f"SKIP: {reason}" if not requires_gpu() else f"SINEW_REQUIRE_GPU=1, but {reason}")
+    sys.exit(1 if requires_gpu() else 77)
 
 
 try:
