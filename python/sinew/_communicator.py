@@ -37,9 +37,11 @@ class BasicCommunicator(Group):
     `__cuda_array_interface__`), both of a call if one is. Without it a call comes after what the arrays' producers have
     enqueued, and its result is complete when it returns or its request has ended. With it (the handle of a CUDA stream, or
     a stream of torch or CuPy) the call runs in the order of that stream, and a blocking one returns at once; the arrays
-    must then exist until the stream has come to its end. A call releases the interpreter lock; one thread at a time may call a communicator. After
-    Timeout, PeerLost, BackendError or KeyboardInterrupt in a call (not in Request.wait) it is lost: later calls raise
-    the error again (Error, if a KeyboardInterrupt ended it).
+    must then exist until the stream has come to its end.
+
+    A call releases the interpreter lock; one thread at a time may call a communicator. After Timeout, PeerLost,
+    BackendError or KeyboardInterrupt in a call (not in Request.wait) it is lost: later calls raise the error again
+    (Error, if a KeyboardInterrupt ended it).
     """
 
     # ---- collective operations ---------------------------------------------------------------

@@ -67,7 +67,8 @@ int sinew_device_sgd_join(sinew_device_sgd* optimizer, int* last) {
 }
 
 int sinew_device_sgd_add_to(sinew_device_sgd* optimizer, sinew_state* state, char const* name) {
-    return guarded([&] { add_to_state(required(optimizer, "the optimiser").optimizer, state, name); });
+    return guarded(
+        [&] { add_to_state(required(optimizer, "the optimiser").optimizer, state, name); });
 }
 
 void sinew_device_sgd_destroy(sinew_device_sgd* optimizer) { delete optimizer; }

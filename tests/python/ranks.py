@@ -6,10 +6,13 @@ has failed on this rank, and 77 without numpy. Where SINEW_REQUIRE_GPU is 1, a t
 """
 from __future__ import annotations
 
+import importlib.util
 import os
 import sys
 import traceback
 from typing import Any, NoReturn
+
+import sinew
 
 
 def requires_gpu() -> bool:
@@ -19,14 +22,6 @@ def requires_gpu() -> bool:
 def skip(reason: str) -> NoReturn:
     print(f"SKIP: {reason}" if not requires_gpu() else f"SINEW_REQUIRE_GPU=1, but {reason}")
     sys.exit(1 if requires_gpu() else 77)
-
-
-try:
-    import numpy  # noqa: F401
-except ImportError:
-    skip("numpy is not installed (Debian: python3-numpy)")
-
-import sinew  # noqa: E402
 
 
 class raises:
@@ -48,8 +43,10 @@ class raises:
         return True
 
 
-def run(module: dict[str, Any]) -> None:
+def run(module: dict[str, Any], *, needs_numpy: bool = True) -> None:
     """Runs the tests of `module`, which is globals()."""
+    if needs_numpy and importlib.util.find_spec("numpy") is None:
+        skip("numpy is not installed (Debian: python3-numpy)")
     failed = 0
     with sinew.World() as world:
         comm = world.communicator

@@ -50,8 +50,8 @@ class InterfaceOf:
 def test_types(comm):
     n, r = comm.size, comm.rank
     total = n * (n + 1) // 2
-    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int8, torch.int32, torch.int64, torch.uint8,
-                  torch.complex64):
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.float64, torch.int8, torch.int32, torch.int64,
+                  torch.uint8, torch.complex64):
         for shape in ((1,), (3, 5), (1000, 333)):
             tensor = tensor_of(r + 1, shape, dtype)
             assert comm.allreduce(tensor) is tensor
@@ -220,6 +220,7 @@ def test_buckets(comm):
         for stream in (None, torch.cuda.Stream()):
             model, batches = model_and_batch(comm, GPU)
             on_host, host_batches = model_and_batch(comm, "cpu")
+            torch.cuda.synchronize()
             named = dict(model.named_parameters())
             grads = {name: each.grad for name, each in named.items()}
             buckets = needs_kernels(lambda: sinew.GradientBuckets(comm, grads, bucket_bytes=4096, stream=stream, **options))
@@ -295,7 +296,7 @@ def test_device_sgd(comm):
             comm.allreduce(each.grad, "average")
         reference.step()
         for one, other in zip(model.parameters(), twin.parameters()):
-            assert torch.allclose(one, other, rtol=1e-5, atol=1e-6)
+            assert torch.allclose(one, other, rtol=1e-4, atol=1e-6)
     optimizer.close()
 
 
@@ -316,4 +317,4 @@ def test_speed(comm):
 
 
 torch.cuda.set_device(GPU)
-ranks.run(globals())
+ranks.run(globals(), needs_numpy=False)
